@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Any, Literal
 
 import click
-from msgspec import Struct
 
-from urdf_usd.cli.failures import EXIT_CODES, CommandError
+from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.options import (
-    AT_LEAST_ONE,
     EXISTING,
     EXISTING_FOLDER,
     FILE,
     FOLDER,
-    MIRROR,
     USD_SUFFIXES,
-    VARIANT_HELP,
     Conversion,
     CorpusOptions,
     Engines,
@@ -26,66 +22,28 @@ from urdf_usd.cli.options import (
     Sources,
     UsdOptions,
     WorkerLimits,
+    jobs_option,
+    mirror_option,
     require_distinct,
+    variants_option,
 )
-from urdf_usd.cli.parameters import Argument, Command, Option
+from urdf_usd.cli.parameters import REQUIRED, Command, argument, option, refuse
 from urdf_usd.conformance.gate.decision import FailOn
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import VariantChoice
 
-_FAIL_ON = Option(
-    "close: fail on every check that is not exact; incomplete: also on robots of which parts "
-    "could not be compared; fails: only on checks that fail or are disputed, and on robots of "
-    "which nothing could be compared."
-)
-_ROOT_PRIM = "Prim of the robot, if it is not below the default prim, or there is none."
-_PER_CPU = "[default: one per CPU]"
+
+def _fail_on_option() -> Any:  # noqa: ANN401  # as dataclasses.field
+    return option(
+        FailOn.FAILS,
+        "close: fail on every check that is not exact; incomplete: also on robots of which parts "
+        "could not be compared; fails: only on checks that fail or are disputed, and on robots of "
+        "which nothing could be compared.",
+    )
 
 
-class TextFormat(StrEnum):
-    """Text, or JSON."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class ListFormat(StrEnum):
-    """Formats of the list of robots."""
-
-    TABLE = "table"
-    TSV = "tsv"
-    JSON = "json"
-
-
-class RobotFormat(StrEnum):
-    """Formats of a robot."""
-
-    TEXT = "text"
-    JSON = "json"
-    DOT = "dot"
-    MERMAID = "mermaid"
-
-
-class LintFormat(StrEnum):
-    """Formats of findings."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-
-
-class Schema(StrEnum):
-    """What has a JSON Schema."""
-
-    HISTORY = "history"
-    ROBOT = "robot"
-    SUMMARY = "summary"
-    CASE = "case"
-    DESCRIPTION = "description"
-    DEFAULTS = "defaults"
-
-
-class Check(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Check:
     """Compare a USD with its URDF, quantity by quantity.
 
     URDF is a URDF or xacro file or a reference such as rd:panda_description; USD is
@@ -95,34 +53,41 @@ class Check(Struct, frozen=True, kw_only=True):
     A USD is refused if one of its layers or assets is a pipe, a device or a socket, if
     its layers name more than 10000 asset paths or are larger than 4 GiB in total, or
     if composing it exceeds --timeout or --memory.
+
+    Examples:
+        urdf-usd check robot.urdf out/robot.usda
+        urdf-usd check robot.urdf robot.usd --base fixed --html report.html
+        urdf-usd check pybullet:r2d2.urdf r2d2.usda --engine mujoco --json r2d2.json
+        urdf-usd check robot.urdf out/robot.usda --with robot.toml
+        urdf-usd check arm.urdf arm.usd --variant Gripper=none --strict
+        urdf-usd check arm.urdf arm.usd --all-variants --variant Physics=physx
     """
 
-    urdf: Annotated[str, Argument("URDF")]
-    usd: Annotated[Path, Argument("USD", EXISTING)]
+    urdf: str = argument("URDF")
+    usd: Path = argument("USD", EXISTING)
     engines: Engines
     robot: RobotOptions
     reading: UsdOptions
-    all_variants: Annotated[
-        bool,
-        Option(
-            "Check every combination of variants of the robot, at most 64; those of --variant "
-            "are common to all. Variants named 'none' without physics or colliders are skipped. "
-            "The worst result decides the exit status; files are numbered: FILE-1, FILE-2 ...",
-        ),
-    ] = False
-    root: Annotated[str | None, Option(_ROOT_PRIM, metavar="PATH")] = None
-    jobs: Annotated[
-        int | None, Option(f"Number of parallel processes.  {_PER_CPU}", type=AT_LEAST_ONE)
-    ] = None
+    all_variants: bool = option(
+        False,
+        "Check every combination of variants of the robot, at most 64; those of --variant "
+        "are common to all. Variants named 'none' without physics or colliders are skipped. "
+        "The worst result decides the exit status; files are numbered: FILE-1, FILE-2 ...",
+    )
+    root: str | None = option(
+        None,
+        "Prim of the robot, if it is not below the default prim, or there is none.",
+        metavar="PATH",
+    )
+    jobs: int | None = jobs_option("Number of parallel processes.")
     limits: WorkerLimits
-    fail_on: Annotated[FailOn, _FAIL_ON] = FailOn.FAILS
-    json_file: Annotated[Path | None, Option("Write the record here.", "--json", type=FILE)] = None
-    html_file: Annotated[
-        Path | None, Option("Write the report page here.", "--html", type=FILE)
-    ] = None
+    fail_on: FailOn = _fail_on_option()
+    json_file: Path | None = option(None, "Write the record here.", "--json", kind=FILE)
+    html_file: Path | None = option(None, "Write the report page here.", "--html", kind=FILE)
 
 
-class Convert(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Convert:
     """Convert the robot SOURCE to a USD asset in DIR.
 
     SOURCE is a URDF or xacro file or a reference such as rd:panda_description. DIR
@@ -134,30 +99,36 @@ class Convert(Struct, frozen=True, kw_only=True):
     converted in another process, within --timeout and --memory, into DIR/<id>. Robots
     that cannot be converted are reported, and the others are converted. A single
     SOURCE is converted in this process, without limits unless one is given.
+
+    Examples:
+        urdf-usd convert robot.urdf out
+        urdf-usd convert pybullet:kuka_iiwa/model.urdf kuka --base fixed
+        urdf-usd convert robot.urdf out --package my_robot=path/to/my_robot
+        urdf-usd convert robot.urdf.xacro out --arg hand:=true
+        urdf-usd convert robot.urdf out --with robot.toml
+        urdf-usd convert robot.urdf out --layout usdz
+        urdf-usd convert robot.urdf out --profile physx --scene
+        urdf-usd convert robot.urdf out --profile simready --metadata author=me
+        urdf-usd convert dir:my_robots assets --jobs 4
+        usdview $(urdf-usd convert rd:panda_description panda)
     """
 
-    sources: Annotated[tuple[str, ...], Argument("SOURCE...")] = ()
-    directory: Annotated[Path, Argument("DIR", click.Path(path_type=Path))]
+    sources: tuple[str, ...] = argument("SOURCE...", default=())
+    directory: Path = argument("DIR", click.Path(path_type=Path))
     conversion: Conversion
-    root: Annotated[
-        str | None,
-        Option(
-            "Convert only the tree below this link, for a robot with several roots.",
-            metavar="LINK",
-        ),
-    ] = None
-    scene: Annotated[
-        bool, Option("Add a physics scene with gravity, to simulate the asset on its own.")
-    ] = False
-    strict: Annotated[bool, Option("Treat warnings as errors.")] = False
-    jobs: Annotated[
-        int | None,
-        Option(f"Number of robots converted in parallel.  {_PER_CPU}", type=AT_LEAST_ONE),
-    ] = None
+    root: str | None = option(
+        None,
+        "Convert only the tree below this link, for a robot with several roots.",
+        metavar="LINK",
+    )
+    scene: bool = option(
+        False, "Add a physics scene with gravity, to simulate the asset on its own."
+    )
+    strict: bool = option(False, "Treat warnings as errors.")
+    jobs: int | None = jobs_option("Number of robots converted in parallel.")
     limits: WorkerLimits
 
     def __post_init__(self) -> None:
-        """Refuse a missing folder, and the name of a USD instead of it."""
         if not self.sources:
             # A single argument is taken as the last one.
             raise click.UsageError(
@@ -170,34 +141,45 @@ class Convert(Struct, frozen=True, kw_only=True):
             )
 
 
-class CorpusList(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class CorpusList:
     """List the robots of CORPUS; all corpora by default.
 
     Nothing is downloaded: robots that are not available locally are listed with the
     details in their catalogue.
+
+    Examples:
+        urdf-usd corpus list
+        urdf-usd corpus list rd --tag quadruped --license BSD-3-Clause
+        urdf-usd corpus list erd dir:my_robots --format tsv | cut -f 1,4
     """
 
-    corpus: Annotated[tuple[str, ...], Argument()] = ()
-    output_format: Annotated[
-        ListFormat | None,
-        Option("[default: table on a terminal, tsv in a pipe]", "--format"),
-    ] = None
+    corpus: tuple[str, ...] = argument(default=())
+    output_format: Literal["table", "tsv", "json"] | None = option(
+        None, "[default: table on a terminal, tsv in a pipe]", "--format"
+    )
     selected: CorpusOptions
 
 
-class CorpusShow(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class CorpusShow:
     """Show origin, packages, files and hashes of the robot REF.
 
     Nothing is downloaded: of a robot that is not available locally, the details in its
     catalogue are shown.
+
+    Examples:
+        urdf-usd corpus show rd:panda_description
+        urdf-usd corpus show erd:ur5 --format json
     """
 
-    reference: Annotated[str, Argument("REF")]
-    output_format: Annotated[TextFormat, Option("", "--format")] = TextFormat.TEXT
-    mirror: Annotated[Path | None, MIRROR] = None
+    reference: str = argument("REF")
+    output_format: Literal["text", "json"] = option("text", "", "--format")
+    mirror: Path | None = mirror_option()
 
 
-class Diff(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Diff:
     """Show what changed from the run in folder RUN_A to that in RUN_B.
 
     Lists robots that were added or removed, new and fixed failures, changed grades,
@@ -205,14 +187,19 @@ class Diff(Struct, frozen=True, kw_only=True):
     and versions. Of robots with changed files, it lists the values that differ between
     their USDs, such as masses and limits. Worse is a robot that no longer conforms or
     was removed, a worse grade, or a larger difference.
+
+    Examples:
+        urdf-usd diff report.before report
+        urdf-usd diff report.before report --format json
     """
 
-    run_a: Annotated[Path, Argument(type=EXISTING_FOLDER)]
-    run_b: Annotated[Path, Argument(type=EXISTING_FOLDER)]
-    output_format: Annotated[TextFormat, Option("", "--format")] = TextFormat.TEXT
+    run_a: Path = argument(kind=EXISTING_FOLDER)
+    run_b: Path = argument(kind=EXISTING_FOLDER)
+    output_format: Literal["text", "json"] = option("text", "", "--format")
 
 
-class Doctor(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Doctor:
     """Show versions and which engines and corpora are available.
 
     For those that are not, it shows how to install them. With --schema, it prints the
@@ -220,12 +207,19 @@ class Doctor(Struct, frozen=True, kw_only=True):
     of check --json. summary: summary.json of a run. history: a run in the folder of
     --history. case: a case of the feature suite. Infinite values and NaN are the strings
     inf, -inf and nan. description: the TOML file of --with. defaults: urdf-usd.toml.
+
+    Examples:
+        urdf-usd doctor
+        urdf-usd doctor --schema robot > robot.schema.json
     """
 
-    schema: Annotated[Schema | None, Option("Print the JSON Schema of a kind of file.")] = None
+    schema: Literal["history", "robot", "summary", "case", "description", "defaults"] | None = (
+        option(None, "Print the JSON Schema of a kind of file.")
+    )
 
 
-class Export(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Export:
     """Write the robot in the file USD as the file URDF.
 
     USD is the root layer of an asset from any converter: nested or flat bodies, any
@@ -240,47 +234,55 @@ class Export(Struct, frozen=True, kw_only=True):
     The USD is read in a process with the limits --timeout and --memory. It is refused
     if one of its layers or assets is a pipe, a device or a socket, or if its layers
     name more than 10000 asset paths or are larger than 4 GiB in total.
+
+    Examples:
+        urdf-usd export out/robot.usda robot.urdf
+        urdf-usd export vendor/arm.usd arm/arm.urdf --force
+        urdf-usd export scene.usd arm.urdf --root /World/arm
+        urdf-usd export gripper.usd gripper.urdf --loops
+        urdf-usd export arm.usd arm.urdf --variant Gripper=parallel --strict
     """
 
-    usd: Annotated[Path, Argument("USD", EXISTING)]
-    urdf: Annotated[Path, Argument("URDF", click.Path(path_type=Path))]
-    force: Annotated[
-        bool, Option("Replace files that were not written by an export of this URDF.")
-    ] = False
-    root: Annotated[
-        str | None,
-        Option(
-            "Prim of the robot to export, of a stage with several: an articulation root, a body, "
-            "or a prim above the bodies of one robot.",
-            metavar="PATH",
-        ),
-    ] = None
-    loops: Annotated[
-        bool,
-        Option(
-            "Keep joints that close loops, as <usd_loop> elements, as <equality> of MuJoCo, and in "
-            "an MJCF file next to the URDF that closes the loops.",
-        ),
-    ] = False
+    usd: Path = argument("USD", EXISTING)
+    urdf: Path = argument("URDF", click.Path(path_type=Path))
+    force: bool = option(False, "Replace files that were not written by an export of this URDF.")
+    root: str | None = option(
+        None,
+        "Prim of the robot to export, of a stage with several: an articulation root, a body, "
+        "or a prim above the bodies of one robot.",
+        metavar="PATH",
+    )
+    loops: bool = option(
+        False,
+        "Keep joints that close loops, as <usd_loop> elements, as <equality> of MuJoCo, and in "
+        "an MJCF file next to the URDF that closes the loops.",
+    )
     reading: UsdOptions
     limits: WorkerLimits
 
 
-class Init(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Init:
     """Write a robot description file for the robot SOURCE to FILE.
 
     FILE, by default <robot>.toml in the working folder, has all settings as comments,
     and lists joints with their types and limits, joints that cannot be at zero or have
     no effort, and links whose colliders overlap at rest. Edit it and pass it to --with.
     An existing file is not overwritten. The path is printed on stdout.
+
+    Examples:
+        urdf-usd init robot.urdf
+        urdf-usd init erd:panda panda.toml
+        urdf-usd convert erd:panda out --with panda.toml
     """
 
-    source: Annotated[str, Argument()]
-    file: Annotated[Path | None, Argument(type=FILE)] = None
+    source: str = argument()
+    file: Path | None = argument(kind=FILE, default=None)
     sources: Sources
 
 
-class Inspect(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Inspect:
     """Show links, joints, shapes and totals of the robot SOURCE.
 
     SOURCE is a URDF or xacro file, a reference such as rd:panda_description, or the
@@ -300,50 +302,54 @@ class Inspect(Struct, frozen=True, kw_only=True):
     within --timeout and --memory. A USD is refused if one of its layers or assets is a
     pipe, a device or a socket, or if its layers name more than 10000 asset paths or are
     larger than 4 GiB in total.
+
+    Examples:
+        urdf-usd inspect robot.urdf
+        urdf-usd inspect pybullet:r2d2.urdf --format json
+        urdf-usd inspect robot.urdf --format dot | dot -Tsvg > robot.svg
+        urdf-usd inspect robot.usda --variant Gripper=parallel
+        urdf-usd inspect robot.urdf.xacro --expand --arg hand:=true > robot.urdf
+        urdf-usd inspect robot.urdf robot.usda --joints --numpy maps.npz
     """
 
-    source: Annotated[str, Argument()]
-    usd: Annotated[
-        Path | None, Argument(type=click.Path(path_type=Path, exists=True, dir_okay=False))
-    ] = None
-    output_format: Annotated[
-        RobotFormat,
-        Option("A tree with totals, all values, or a graph for Graphviz or Mermaid.", "--format"),
-    ] = RobotFormat.TEXT
-    expand: Annotated[bool, Option("Print the URDF that the xacro file SOURCE expands to.")] = False
-    joints: Annotated[bool, Option("Show the order of joints in each engine, as text or JSON.")] = (
-        False
+    source: str = argument()
+    usd: Path | None = argument(
+        kind=click.Path(path_type=Path, exists=True, dir_okay=False), default=None
     )
-    numpy_file: Annotated[
-        Path | None,
-        Option(
-            "With --joints: write the index maps here, as arrays of an .npz file.",
-            "--numpy",
-            type=FILE,
-        ),
-    ] = None
+    output_format: Literal["text", "json", "dot", "mermaid"] = option(
+        "text",
+        "A tree with totals, all values, or a graph for Graphviz or Mermaid.",
+        "--format",
+    )
+    expand: bool = option(False, "Print the URDF that the xacro file SOURCE expands to.")
+    joints: bool = option(False, "Show the order of joints in each engine, as text or JSON.")
+    numpy_file: Path | None = option(
+        None,
+        "With --joints: write the index maps here, as arrays of an .npz file.",
+        "--numpy",
+        kind=FILE,
+    )
     engines: Engines
     sources: Sources
     reading: UsdOptions
     limits: WorkerLimits
 
     def __post_init__(self) -> None:
-        """Refuse options that do not go together."""
-        if self.joints and self.expand:
-            raise click.UsageError("--joints cannot be combined with --expand")
-        if not self.joints:
-            for given, name in (
-                (self.usd, "argument USD"),
-                (self.numpy_file, "--numpy"),
-                (self.engines.names, "--engine"),
-            ):
-                if given:
-                    raise click.UsageError(f"{name} needs --joints")
-        elif self.output_format not in {RobotFormat.TEXT, RobotFormat.JSON}:
-            raise click.UsageError(f"--joints has no --format {self.output_format}")
+        alone = not self.joints
+        refuse(
+            (self.joints and self.expand, "--joints cannot be combined with --expand"),
+            (alone and self.usd, "argument USD needs --joints"),
+            (alone and self.numpy_file, "--numpy needs --joints"),
+            (alone and self.engines.names, "--engine needs --joints"),
+            (
+                self.joints and self.output_format not in {"text", "json"},
+                f"--joints has no --format {self.output_format}",
+            ),
+        )
 
 
-class Lint(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Lint:
     """Report likely mistakes in URDF and xacro files, with a remedy for each.
 
     SOURCE is a file, a reference such as rd:panda_description, or a whole corpus:
@@ -353,48 +359,48 @@ class Lint(Struct, frozen=True, kw_only=True):
 
     --fix repairs mistakes with one possible correction, such as a stray comma after a
     number or an axis that is not normalised; comments and layout are kept.
+
+    Examples:
+        urdf-usd lint robot.urdf
+        urdf-usd lint dir:my_robots --fail-on warning --ignore name-*,material-unused
+        urdf-usd lint robot.urdf --format sarif > robot.sarif
+        urdf-usd lint robot.urdf --fix --output repaired.urdf
     """
 
-    named: Annotated[tuple[str, ...], Argument("SOURCE...")] = ()
-    output_format: Annotated[LintFormat, Option("Output format.", "--format")] = LintFormat.TEXT
-    select: Annotated[
-        tuple[str, ...],
-        Option(
-            "Report only these rules, separated by commas; * matches any text. Repeatable.",
-            metavar="RULE",
-        ),
-    ] = ()
-    ignore: Annotated[
-        tuple[str, ...],
-        Option(
-            "Do not report these rules, separated by commas; * matches any text. Repeatable.",
-            metavar="RULE",
-        ),
-    ] = ()
-    fail_on: Annotated[Severity, Option("Lowest severity that gives exit status 1.")] = (
-        Severity.ERROR
+    named: tuple[str, ...] = argument("SOURCE...", default=())
+    output_format: Literal["text", "json", "sarif"] = option("text", "Output format.", "--format")
+    select: tuple[str, ...] = option(
+        (),
+        "Report only these rules, separated by commas; * matches any text. Repeatable.",
+        metavar="RULE",
     )
-    list_rules: Annotated[bool, Option("List the rules and exit.")] = False
-    fix: Annotated[bool, Option("Repair mistakes that have one possible correction.")] = False
-    output: Annotated[
-        Path | None, Option("With --fix: write the repaired file here.", type=FILE)
-    ] = None
-    in_place: Annotated[bool, Option("With --fix: overwrite the file.")] = False
+    ignore: tuple[str, ...] = option(
+        (),
+        "Do not report these rules, separated by commas; * matches any text. Repeatable.",
+        metavar="RULE",
+    )
+    fail_on: Severity = option(Severity.ERROR, "Lowest severity that gives exit status 1.")
+    list_rules: bool = option(False, "List the rules and exit.")
+    fix: bool = option(False, "Repair mistakes that have one possible correction.")
+    output: Path | None = option(None, "With --fix: write the repaired file here.", kind=FILE)
+    in_place: bool = option(False, "With --fix: overwrite the file.")
     sources: Sources
 
     def __post_init__(self) -> None:
-        """Refuse options that do not go together."""
-        if not self.named and not self.list_rules:
-            raise click.UsageError("Missing argument 'SOURCE...'.")
-        if not self.fix and (self.output or self.in_place):
-            raise click.UsageError("--output and --in-place require --fix.")
-        if self.fix and bool(self.output) == self.in_place:
-            raise click.UsageError("--fix requires either --output FILE or --in-place.")
-        if self.fix and len(self.named) > 1:
-            raise click.UsageError("--fix accepts one file only.")
+        written = self.output or self.in_place
+        refuse(
+            (not self.named and not self.list_rules, "Missing argument 'SOURCE...'."),
+            (not self.fix and written, "--output and --in-place require --fix."),
+            (
+                self.fix and bool(self.output) == self.in_place,
+                "--fix requires either --output FILE or --in-place.",
+            ),
+            (self.fix and len(self.named) > 1, "--fix accepts one file only."),
+        )
 
 
-class Reduce(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Reduce:
     """Shrink SOURCE to a minimal URDF that fails in the same way.
 
     SOURCE is a robot of which a check fails, or which a converter refuses, or which
@@ -404,84 +410,70 @@ class Reduce(Struct, frozen=True, kw_only=True):
     report.md, the text of a bug report with the command that shows the failure.
 
     A robot of 20 links takes a few hundred conversions.
+
+    Examples:
+        urdf-usd reduce robot.urdf minimal --converter 'x=x2usd {urdf} {out}'
+        urdf-usd reduce robot.urdf minimal --check mass.link.mass
+        urdf-usd reduce erd:panda minimal --engine pybullet
     """
 
-    source: Annotated[str, Argument()]
-    out: Annotated[Path, Argument(type=FOLDER)]
-    check: Annotated[
-        str | None,
-        Option(
-            "Check that has to fail, such as mass.link.mass.  [default: a conversion that fails, "
-            "else the first check that fails, else an engine that crashes]",
-            metavar="ID",
-        ),
-    ] = None
-    converter: Annotated[
-        str | None,
-        Option(
-            "Converter to test, as for urdf-usd run.  [default: urdf-usd]",
-            metavar="NAME[=HOW]",
-        ),
-    ] = None
+    source: str = argument()
+    out: Path = argument(kind=FOLDER)
+    check: str | None = option(
+        None,
+        "Check that has to fail, such as mass.link.mass.  [default: a conversion that fails, "
+        "else the first check that fails, else an engine that crashes]",
+        metavar="ID",
+    )
+    converter: str | None = option(
+        None, "Converter to test, as for urdf-usd run.  [default: urdf-usd]", metavar="NAME[=HOW]"
+    )
     conversion: Conversion
     engines: Engines
-    jobs: Annotated[
-        int | None,
-        Option(
-            "Number of URDFs that are examined in parallel; the result does not depend on it.  "
-            f"{_PER_CPU}",
-            type=AT_LEAST_ONE,
-        ),
-    ] = None
+    jobs: int | None = jobs_option(
+        "Number of URDFs that are examined in parallel; the result does not depend on it."
+    )
     limits: WorkerLimits
 
 
-class Converters(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Converters:
     """The converters under test."""
 
-    texts: Annotated[
-        tuple[str, ...],
-        Option(
-            "Converter to test; repeat to compare several. HOW is a command with {urdf} and {out}, "
-            "such as 'other=urdf2usd {urdf} {out} [--package {name}={path}]', or folder:PATH with "
-            "existing USDs; without it, NAME is an installed entry point.  [default: urdf-usd]",
-            "--converter",
-            "NAME[=HOW]",
-        ),
-    ] = ()
-    versions: Annotated[
-        tuple[str, ...],
-        Option(
-            "Version of a converter for the report, where it cannot be detected.",
-            "--converter-version",
-            "NAME=VERSION",
-        ),
-    ] = ()
-    gated: Annotated[
-        str | None,
-        Option(
-            "Converter that decides the exit status.  [default: urdf-usd, else the first]",
-            "--gate",
-            "NAME",
-        ),
-    ] = None
-
-
-class Gate(Struct, frozen=True, kw_only=True):
-    """What makes a run fail."""
-
-    fail_on: Annotated[FailOn, _FAIL_ON] = FailOn.FAILS
-    strict: Annotated[bool, Option("Fail also on robots that cannot be read or fetched.")] = False
-    baseline: Annotated[
-        Path | None,
-        Option("Fail only on results that are worse than FILE expects.", metavar="FILE", type=FILE),
-    ] = None
-    update_baseline: Annotated[bool, Option("Rewrite the baseline so that this run passes.")] = (
-        False
+    texts: tuple[str, ...] = option(
+        (),
+        "Converter to test; repeat to compare several. HOW is a command with {urdf} and {out}, "
+        "such as 'other=urdf2usd {urdf} {out} [--package {name}={path}]', or folder:PATH with "
+        "existing USDs; without it, NAME is an installed entry point.  [default: urdf-usd]",
+        "--converter",
+        "NAME[=HOW]",
+    )
+    versions: tuple[str, ...] = option(
+        (),
+        "Version of a converter for the report, where it cannot be detected.",
+        "--converter-version",
+        "NAME=VERSION",
+    )
+    gated: str | None = option(
+        None,
+        "Converter that decides the exit status.  [default: urdf-usd, else the first]",
+        "--gate",
+        "NAME",
     )
 
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """What makes a run fail."""
+
+    fail_on: FailOn = _fail_on_option()
+    strict: bool = option(False, "Fail also on robots that cannot be read or fetched.")
+    baseline: Path | None = option(
+        None, "Fail only on results that are worse than FILE expects.", metavar="FILE", kind=FILE
+    )
+    update_baseline: bool = option(False, "Rewrite the baseline so that this run passes.")
+
     def __post_init__(self) -> None:
-        """Refuse to read a baseline that does not exist."""
         if self.baseline is None:
             if self.update_baseline:
                 raise click.UsageError("--update-baseline needs --baseline FILE")
@@ -489,7 +481,8 @@ class Gate(Struct, frozen=True, kw_only=True):
             raise CommandError(f"{self.baseline}: No such file or directory")
 
 
-class Run(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Run:
     """Convert and check every robot of CORPUS, and write a report.
 
     CORPUS is a file, a reference such as rd:panda_description, or a whole corpus:
@@ -509,283 +502,142 @@ class Run(Struct, frozen=True, kw_only=True):
     Each step on a robot has the limits --timeout and --memory. A USD of another
     converter is refused if one of its layers or assets is a pipe, a device or a socket,
     or if its layers name more than 10000 asset paths or are larger than 4 GiB in total.
+
+    Examples:
+        urdf-usd run --out report
+        urdf-usd run dir:my_robots --out report --jobs 4 --resume
+        urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report
+        urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report
+        urdf-usd run rd --mirror clones --baseline known.toml --out report
+        urdf-usd run erd --compare report --out report
+        urdf-usd run erd --history runs --label v1.2 --out report
+        urdf-usd run suite:joints --out report
+        urdf-usd run dir:robots --changed-since origin/main --out report
+        urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r
+        urdf-usd run erd --converter x=folder:usds --variant Physics=physx --out r
     """
 
-    corpus: Annotated[tuple[str, ...], Argument()] = ()
-    out: Annotated[
-        Path,
-        Option(
-            "Folder of the report: new, empty, or with a previous report, which is replaced, or "
-            "with --resume updated. Other files in it are refused, and a folder that another run "
-            "is using.",
-            type=FOLDER,
-        ),
-    ]
-    compare: Annotated[
-        Path | None,
-        Option(
-            "Folder of a previous run; the report lists what changed. It may be OUT.",
-            metavar="RUN",
-            type=EXISTING_FOLDER,
-        ),
-    ] = None
-    changed_since: Annotated[
-        str | None,
-        Option(
-            "Only robots with a URDF, xacro, mesh or texture file that changed since REVISION of "
-            "their git repository, such as origin/main; nothing is written if there are none.",
-            metavar="REVISION",
-        ),
-    ] = None
-    history: Annotated[
-        Path | None,
-        Option(
-            "Add this run to the history in FOLDER, one file per run; the report shows the trend, "
-            "and what changed when.",
-            metavar="FOLDER",
-            type=FOLDER,
-        ),
-    ] = None
-    label: Annotated[
-        str | None,
-        Option("Name of this run in the history, such as a commit.  [default: its number]"),
-    ] = None
-    jobs: Annotated[
-        int | None,
-        Option(f"Number of robots processed in parallel.  {_PER_CPU}", type=AT_LEAST_ONE),
-    ] = None
-    limits: WorkerLimits
-    resume: Annotated[
-        bool,
-        Option(
-            "Reuse results in OUT whose inputs, options and versions are the same and whose files "
-            "were not changed.",
-        ),
-    ] = False
-    retry: Annotated[bool, Option("With --resume, repeat robots that crashed or timed out.")] = (
-        False
+    corpus: tuple[str, ...] = argument(default=())
+    out: Path = option(
+        REQUIRED,
+        "Folder of the report: new, empty, or with a previous report, which is replaced, or "
+        "with --resume updated. Other files in it are refused, and a folder that another run "
+        "is using.",
+        kind=FOLDER,
     )
-    scheduler: Annotated[
-        str | None,
-        Option(
-            "Process robots on the workers of this Dask scheduler, such as tcp://host:8786. Needs "
-            "the extra 'cluster'.",
-            metavar="ADDRESS",
-        ),
-    ] = None
-    shared: Annotated[
-        bool,
-        Option(
-            "With --scheduler: workers see the robots and OUT under the same paths, so no files "
-            "are sent.",
-        ),
-    ] = False
-    timings: Annotated[
-        bool, Option("Write the time that each robot takes to timings/<id>.json.")
-    ] = False
+    compare: Path | None = option(
+        None,
+        "Folder of a previous run; the report lists what changed. It may be OUT.",
+        metavar="RUN",
+        kind=EXISTING_FOLDER,
+    )
+    changed_since: str | None = option(
+        None,
+        "Only robots with a URDF, xacro, mesh or texture file that changed since REVISION of "
+        "their git repository, such as origin/main; nothing is written if there are none.",
+        metavar="REVISION",
+    )
+    history: Path | None = option(
+        None,
+        "Add this run to the history in FOLDER, one file per run; the report shows the trend, "
+        "and what changed when.",
+        metavar="FOLDER",
+        kind=FOLDER,
+    )
+    label: str | None = option(
+        None, "Name of this run in the history, such as a commit.  [default: its number]"
+    )
+    jobs: int | None = jobs_option("Number of robots processed in parallel.")
+    limits: WorkerLimits
+    resume: bool = option(
+        False,
+        "Reuse results in OUT whose inputs, options and versions are the same and whose files "
+        "were not changed.",
+    )
+    retry: bool = option(False, "With --resume, repeat robots that crashed or timed out.")
+    scheduler: str | None = option(
+        None,
+        "Process robots on the workers of this Dask scheduler, such as tcp://host:8786. Needs "
+        "the extra 'cluster'.",
+        metavar="ADDRESS",
+    )
+    shared: bool = option(
+        False,
+        "With --scheduler: workers see the robots and OUT under the same paths, so no files "
+        "are sent.",
+    )
+    timings: bool = option(False, "Write the time that each robot takes to timings/<id>.json.")
     conversion: Conversion
     engines: Engines
     selected: CorpusOptions
     converters: Converters
-    variants: Annotated[
-        tuple[VariantChoice, ...],
-        Option(
-            VARIANT_HELP.format(
-                "in USDs of other converters, including those of folder:PATH, that have this set; "
-                "USDs of urdf-usd are compared as they are written. PRIM as for urdf-usd check."
-            ),
-            "--variant",
-            "[PRIM:]SET=NAME",
-            parse=VariantChoice.parse,
-        ),
-    ] = ()
+    variants: tuple[VariantChoice, ...] = variants_option(
+        "in USDs of other converters, including those of folder:PATH, that have this set; "
+        "USDs of urdf-usd are compared as they are written. PRIM as for urdf-usd check."
+    )
     gate: Gate
 
     def __post_init__(self) -> None:
-        """Refuse options without the one that they depend on."""
         require_distinct(self.variants)
-        for wrong, message in (
+        refuse(
             (self.retry and not self.resume, "--retry needs --resume"),
             (self.shared and not self.scheduler, "--shared needs --scheduler ADDRESS"),
             (self.label is not None and not self.history, "--label needs --history FOLDER"),
-        ):
-            if wrong:
-                raise click.UsageError(message)
+        )
 
 
-class View(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class View:
     """Show the robot SOURCE and its USD in 3D, in the browser.
 
     USD is the root layer of an asset from any converter. Without it, SOURCE is
     converted into a temporary folder. The path of the page is printed.
+
+    Examples:
+        urdf-usd view robot.urdf
+        urdf-usd view robot.urdf robot.usd
+        urdf-usd view pybullet:r2d2.urdf --html r2d2.html
     """
 
-    source: Annotated[str, Argument()]
-    usd: Annotated[Path | None, Argument(type=EXISTING)] = None
+    source: str = argument()
+    usd: Path | None = argument(kind=EXISTING, default=None)
     conversion: Conversion
-    variants: Annotated[
-        tuple[VariantChoice, ...],
-        Option(
-            VARIANT_HELP.format("of the prim with path PRIM, as for urdf-usd check."),
-            "--variant",
-            "[PRIM:]SET=NAME",
-            parse=VariantChoice.parse,
-        ),
-    ] = ()
-    html_file: Annotated[
-        Path | None, Option("Write the page here, and open no browser.", "--html", type=FILE)
-    ] = None
+    variants: tuple[VariantChoice, ...] = variants_option(
+        "of the prim with path PRIM, as for urdf-usd check."
+    )
+    html_file: Path | None = option(
+        None, "Write the page here, and open no browser.", "--html", kind=FILE
+    )
     limits: WorkerLimits
 
     def __post_init__(self) -> None:
-        """Refuse a variant set that is named twice."""
         require_distinct(self.variants)
 
 
 CORPUS_HELP = "List robots, and show where they come from."
 COMMANDS: dict[str, Command | dict[str, Command]] = {
-    "check": Command(
-        Check,
-        "check:check",
-        (
-            "urdf-usd check robot.urdf out/robot.usda",
-            "urdf-usd check robot.urdf robot.usd --base fixed --html report.html",
-            "urdf-usd check pybullet:r2d2.urdf r2d2.usda --engine mujoco --json r2d2.json",
-            "urdf-usd check robot.urdf out/robot.usda --with robot.toml",
-            "urdf-usd check arm.urdf arm.usd --variant Gripper=none --strict",
-            "urdf-usd check arm.urdf arm.usd --all-variants --variant Physics=physx",
-        ),
-    ),
-    "convert": Command(
-        Convert,
-        "convert:convert",
-        (
-            "urdf-usd convert robot.urdf out",
-            "urdf-usd convert pybullet:kuka_iiwa/model.urdf kuka --base fixed",
-            "urdf-usd convert robot.urdf out --package my_robot=path/to/my_robot",
-            "urdf-usd convert robot.urdf.xacro out --arg hand:=true",
-            "urdf-usd convert robot.urdf out --with robot.toml",
-            "urdf-usd convert robot.urdf out --layout usdz",
-            "urdf-usd convert robot.urdf out --profile physx --scene",
-            "urdf-usd convert robot.urdf out --profile simready --metadata author=me",
-            "urdf-usd convert dir:my_robots assets --jobs 4",
-            "usdview $(urdf-usd convert rd:panda_description panda)",
-        ),
-    ),
+    "check": Command(Check, "check:check"),
+    "convert": Command(Convert, "convert:convert"),
     "corpus": {
-        "list": Command(
-            CorpusList,
-            "corpus:list_robots",
-            (
-                "urdf-usd corpus list",
-                "urdf-usd corpus list rd --tag quadruped --license BSD-3-Clause",
-                "urdf-usd corpus list erd dir:my_robots --format tsv | cut -f 1,4",
-            ),
-        ),
-        "show": Command(
-            CorpusShow,
-            "corpus:show_robot",
-            (
-                "urdf-usd corpus show rd:panda_description",
-                "urdf-usd corpus show erd:ur5 --format json",
-            ),
-        ),
+        "list": Command(CorpusList, "corpus:list_robots"),
+        "show": Command(CorpusShow, "corpus:show_robot"),
     },
     "diff": Command(
         Diff,
         "diff:diff",
-        (
-            "urdf-usd diff report.before report",
-            "urdf-usd diff report.before report --format json",
-        ),
         "Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot be read.",
     ),
-    "doctor": Command(
-        Doctor,
-        "doctor:doctor",
-        (
-            "urdf-usd doctor",
-            "urdf-usd doctor --schema robot > robot.schema.json",
-        ),
-    ),
-    "export": Command(
-        Export,
-        "export:export",
-        (
-            "urdf-usd export out/robot.usda robot.urdf",
-            "urdf-usd export vendor/arm.usd arm/arm.urdf --force",
-            "urdf-usd export scene.usd arm.urdf --root /World/arm",
-            "urdf-usd export gripper.usd gripper.urdf --loops",
-            "urdf-usd export arm.usd arm.urdf --variant Gripper=parallel --strict",
-        ),
-    ),
-    "init": Command(
-        Init,
-        "init:init",
-        (
-            "urdf-usd init robot.urdf",
-            "urdf-usd init erd:panda panda.toml",
-            "urdf-usd convert erd:panda out --with panda.toml",
-        ),
-    ),
-    "inspect": Command(
-        Inspect,
-        "inspect:inspect",
-        (
-            "urdf-usd inspect robot.urdf",
-            "urdf-usd inspect pybullet:r2d2.urdf --format json",
-            "urdf-usd inspect robot.urdf --format dot | dot -Tsvg > robot.svg",
-            "urdf-usd inspect robot.usda --variant Gripper=parallel",
-            "urdf-usd inspect robot.urdf.xacro --expand --arg hand:=true > robot.urdf",
-            "urdf-usd inspect robot.urdf robot.usda --joints --numpy maps.npz",
-        ),
-    ),
+    "doctor": Command(Doctor, "doctor:doctor"),
+    "export": Command(Export, "export:export"),
+    "init": Command(Init, "init:init"),
+    "inspect": Command(Inspect, "inspect:inspect"),
     "lint": Command(
         Lint,
         "lint:lint",
-        (
-            "urdf-usd lint robot.urdf",
-            "urdf-usd lint dir:my_robots --fail-on warning --ignore name-*,material-unused",
-            "urdf-usd lint robot.urdf --format sarif > robot.sarif",
-            "urdf-usd lint robot.urdf --fix --output repaired.urdf",
-        ),
         "Exit status: 0 no findings at or above --fail-on; 1 findings; "
         "2 a file cannot be read as a robot, or the command failed.",
     ),
-    "reduce": Command(
-        Reduce,
-        "reduce:reduce",
-        (
-            "urdf-usd reduce robot.urdf minimal --converter 'x=x2usd {urdf} {out}'",
-            "urdf-usd reduce robot.urdf minimal --check mass.link.mass",
-            "urdf-usd reduce erd:panda minimal --engine pybullet",
-        ),
-    ),
-    "run": Command(
-        Run,
-        "run:run",
-        (
-            "urdf-usd run --out report",
-            "urdf-usd run dir:my_robots --out report --jobs 4 --resume",
-            "urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report",
-            "urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report",
-            "urdf-usd run rd --mirror clones --baseline known.toml --out report",
-            "urdf-usd run erd --compare report --out report",
-            "urdf-usd run erd --history runs --label v1.2 --out report",
-            "urdf-usd run suite:joints --out report",
-            "urdf-usd run dir:robots --changed-since origin/main --out report",
-            "urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r",
-            "urdf-usd run erd --converter x=folder:usds --variant Physics=physx --out r",
-        ),
-    ),
-    "view": Command(
-        View,
-        "check:view",
-        (
-            "urdf-usd view robot.urdf",
-            "urdf-usd view robot.urdf robot.usd",
-            "urdf-usd view pybullet:r2d2.urdf --html r2d2.html",
-        ),
-    ),
+    "reduce": Command(Reduce, "reduce:reduce"),
+    "run": Command(Run, "run:run"),
+    "view": Command(View, "check:view"),
 }
-HELP_EPILOG = f"The --help of each command shows examples. {EXIT_CODES}"

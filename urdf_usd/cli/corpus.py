@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.cli.commands import CorpusList, CorpusShow, ListFormat, TextFormat
+from urdf_usd.cli.commands import CorpusList, CorpusShow
 from urdf_usd.cli.options import existing_robot
 from urdf_usd.cli.terminal import print_lines, say, stdout
 from urdf_usd.converter import (
@@ -62,15 +62,15 @@ def list_robots(options: CorpusList) -> None:
         # A source that is not installed has no robots to list.
         if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
             say(f"{robot.reference}: {robot.reason}")
-    default = ListFormat.TABLE if stdout().is_terminal else ListFormat.TSV
+    default = "table" if stdout().is_terminal else "tsv"
     match options.output_format or default:
-        case ListFormat.JSON:
+        case "json":
             click.echo(json.dumps([row.as_plain() for row in rows], indent=1))
-        case ListFormat.TSV:
+        case "tsv":
             click.echo("\t".join(COLUMNS))
             for row in rows:
                 click.echo("\t".join(row_cells(row)))
-        case ListFormat.TABLE:
+        case "table":
             _print_table(rows)
 
 
@@ -112,7 +112,7 @@ def show_robot(options: CorpusShow) -> None:
         say(f"{options.reference} is not downloaded; commands that read it download it")
     else:
         facts = description(existing_robot(options.reference, mirror=options.mirror))
-    if options.output_format is TextFormat.JSON:
+    if options.output_format == "json":
         click.echo(json.dumps(facts, indent=1))
     else:
         print_lines(description_lines(facts))

@@ -11,7 +11,7 @@ import click
 from msgspec import structs
 from rich.text import Text
 
-from urdf_usd.cli.commands import Diff, TextFormat
+from urdf_usd.cli.commands import Diff
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.robot_views import robot_values
 from urdf_usd.cli.terminal import print_lines
@@ -41,7 +41,7 @@ def diff(options: Diff) -> ExitCode:
             changed = value_changes(name, *values)
             changes = (*changes[:index], *changed, *changes[index:])
     worse = any(change.worse for change in changes)
-    if options.output_format is TextFormat.JSON:
+    if options.output_format == "json":
         plain = [structs.asdict(change) for change in changes]
         document = {"schema_version": SCHEMA_VERSION, "worse": worse, "changes": plain}
         click.echo(json.dumps(document, indent=1))

@@ -8,7 +8,7 @@ import click
 import msgspec
 from rich.text import Text
 
-from urdf_usd.cli.commands import Doctor, Schema
+from urdf_usd.cli.commands import Doctor
 from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import defaults_schema
 from urdf_usd.cli.terminal import print_lines, shown_status
@@ -45,14 +45,14 @@ def doctor(options: Doctor) -> None:
             )
 
 
-def _print_schema(kind: Schema) -> None:
+def _print_schema(kind: str) -> None:
     match kind:
-        case Schema.DESCRIPTION:
+        case "description":
             document = description_schema()
-        case Schema.DEFAULTS:
+        case "defaults":
             document = defaults_schema(main.commands)
         case _:
-            click.echo(schema_text(kind.value), nl=False)
+            click.echo(schema_text(kind), nl=False)
             return
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 

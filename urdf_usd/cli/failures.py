@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from importlib import metadata
@@ -50,9 +50,6 @@ EXIT_CODES = (
 
 # Characters of the message of an exception that is shown.
 _LONGEST = 1000
-# With 2 processors, OpenUSD 26.11 was measured to need 1.2 GB for a robot of one link;
-# each further processor adds a thread, with 8 MiB of stack and 64 MiB of heap.
-_ENOUGH_ADDRESSES = 4096 << 20
 
 
 class CommandError(Exception):
@@ -143,29 +140,21 @@ def _system_error(error: OSError) -> str:
     return f"{place}{reason}; {remedy}" if remedy else f"{place}{reason}"
 
 
-def warn_of_address_limit() -> None:
-    """Warn before OpenUSD is loaded where the address space is limited.
-
-    OpenUSD does not check whether it gets the address space that it reserves: without,
-    it ends the process with a segmentation fault, which nothing in Python can catch.
-    """
-    try:
-        import resource  # not available on Windows
-    except ImportError:
-        return
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < _ENOUGH_ADDRESSES:
-        say(
-            f"warning: the address space is limited to {limit >> 20} MiB (ulimit -v): "
-            "OpenUSD may end with a segmentation fault; allow at least "
-            f"{_ENOUGH_ADDRESSES >> 20} MiB"
-        )
-
-
 @contextmanager
 def _stop_signals_as_interrupt() -> Iterator[None]:
-    with _handled(_interrupt, lambda handler: handler is not signal.SIG_IGN):
+    if threading.current_thread() is not threading.main_thread():
         yield
+        return
+    former = {number: signal.getsignal(number) for number in _stop_signals()}
+    for number, handler in former.items():
+        # With nohup, SIGHUP is ignored.
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
@@ -175,51 +164,6 @@ def _interrupt(number: int, _: FrameType | None) -> None:
         if signal.getsignal(other) is _interrupt:
             signal.signal(other, lambda *_: None)
     raise KeyboardInterrupt(signal.Signals(number).name)
-
-
-@contextmanager
-def held_interrupts() -> Iterator[None]:
-    """Defer Ctrl-C, SIGTERM and SIGHUP until the end of the block.
-
-    Some libraries swallow the exception while they are imported.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    received: list[int] = []
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        # Not blocked: processes that are started inherit what is blocked.
-        with _handled(
-            lambda number, _: received.append(number),
-            lambda handler: handler is _interrupt,
-        ):
-            yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-        for number in received[:1]:
-            signal.raise_signal(number)
-
-
-@contextmanager
-def _handled(
-    handler: Callable[[int, FrameType | None], None],
-    replaces: Callable[[object], bool],
-) -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP in the block, where a former handler is replaced."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = {number: signal.getsignal(number) for number in _stop_signals()}
-    # With nohup, SIGHUP is ignored.
-    replaced = {number: one for number, one in former.items() if replaces(one)}
-    for number in replaced:
-        signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, one in replaced.items():
-            signal.signal(number, one)
 
 
 def _stop_signals() -> list[signal.Signals]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.cli.commands import Inspect, RobotFormat
+from urdf_usd.cli.commands import Inspect
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.files import ARRAYS, require_outputs, write_output
 from urdf_usd.cli.options import USD_SUFFIXES, existing_robot
@@ -70,13 +70,13 @@ def inspect(options: Inspect) -> None:
         )
         inspection = inspect_robot(parsed.robot)
     match options.output_format:
-        case RobotFormat.JSON:
+        case "json":
             click.echo(robot_json(inspection))
-        case RobotFormat.DOT:
+        case "dot":
             click.echo(robot_dot(inspection))
-        case RobotFormat.MERMAID:
+        case "mermaid":
             click.echo(robot_mermaid(inspection))
-        case RobotFormat.TEXT:
+        case "text":
             console = long_stdout()
             width = console.width if console.is_terminal else _UNWRAPPED
             print_lines(tree_lines(inspection, console, width))
@@ -128,7 +128,7 @@ def _show_joints(
         stream = io.BytesIO()
         np.savez(stream, allow_pickle=False, **maps)
         write_output(options.numpy_file, stream.getvalue())
-    if options.output_format is RobotFormat.JSON:
+    if options.output_format == "json":
         document = {
             "robot": record.name,
             "joints": {engine: list(joints) for engine, joints in numbered.items()},

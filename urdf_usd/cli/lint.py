@@ -16,7 +16,7 @@ import click
 from msgspec import Struct, structs
 from rich.text import Text
 
-from urdf_usd.cli.commands import Lint, LintFormat
+from urdf_usd.cli.commands import Lint
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import URDF, require_outputs, write_output
 from urdf_usd.cli.options import Sources
@@ -70,11 +70,11 @@ def lint(options: Lint) -> ExitCode:
     linted = (_lint_robot(robot, options.sources, rules) for robot in robots)
     files = [file for file in linted if file is not None]
     match options.output_format:
-        case LintFormat.JSON:
+        case "json":
             click.echo(_findings_json(files))
-        case LintFormat.SARIF:
+        case "sarif":
             click.echo(_findings_sarif(files, rules))
-        case LintFormat.TEXT:
+        case "text":
             print_lines(_finding_lines(files))
     if len(robots) < len(resolved) or not all(file.is_urdf for file in files):
         return ExitCode.NOT_DONE

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from urdf_usd.cli.commands import COMMANDS, CORPUS_HELP, HELP_EPILOG
-from urdf_usd.cli.failures import explained_failures
+from urdf_usd.cli.commands import COMMANDS, CORPUS_HELP
+from urdf_usd.cli.failures import EXIT_CODES, explained_failures
 from urdf_usd.cli.parameters import Command, click_command, read_defaults
 from urdf_usd.reports.records.environment import DISTRIBUTION
 
@@ -61,7 +61,7 @@ def _click_commands(
     cls=_Program,
     commands=_click_commands(COMMANDS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
-    epilog=HELP_EPILOG,
+    epilog=f"The --help of each command shows examples. {EXIT_CODES}",
 )
 @click.version_option(None, "--version", package_name=DISTRIBUTION, prog_name="urdf-usd")
 @click.option("--debug", is_flag=True, help="Show the traceback of failures.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Any, TypeAlias
 
 import click
-from msgspec import Struct
 
 from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.parameters import PACKAGE, Option
+from urdf_usd.cli.parameters import PACKAGE, option, refuse
 from urdf_usd.cli.terminal import say
 from urdf_usd.conformance.engines.registry import require
 from urdf_usd.conformance.execution.workers.limits import (
@@ -40,7 +40,6 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING = click.Path(path_type=Path, exists=True)
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
-AT_LEAST_ONE = click.IntRange(min=1)
 USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
 # Of modules that import OpenUSD, too slow for a help text. A test compares them.
 METADATA = (
@@ -78,36 +77,31 @@ def _read_metadata(text: str) -> tuple[str, str]:
     return name, value
 
 
-class Sources(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Sources:
     """How URDF and xacro files are read."""
 
-    packages: Annotated[
-        tuple[tuple[str, Path], ...],
-        Option(
-            "Folder of the ROS package NAME, for package:// URIs. Repeatable.",
-            "--package",
-            PACKAGE,
-            parse=_read_package,
-        ),
-    ] = ()
-    arguments: Annotated[
-        Texts,
-        Option(
-            "Value of the xacro argument NAME. Repeatable.",
-            "--arg",
-            "NAME:=VALUE",
-            parse=_read_argument,
-        ),
-    ] = ()
-    environment: Annotated[
-        tuple[str, ...],
-        Option(
-            "Environment variable that xacro may read by $(env NAME), besides those of ROS. "
-            "Repeatable.",
-            "--env",
-            "NAME",
-        ),
-    ] = ()
+    packages: tuple[tuple[str, Path], ...] = option(
+        (),
+        "Folder of the ROS package NAME, for package:// URIs. Repeatable.",
+        "--package",
+        PACKAGE,
+        parse=_read_package,
+    )
+    arguments: Texts = option(
+        (),
+        "Value of the xacro argument NAME. Repeatable.",
+        "--arg",
+        "NAME:=VALUE",
+        parse=_read_argument,
+    )
+    environment: tuple[str, ...] = option(
+        (),
+        "Environment variable that xacro may read by $(env NAME), besides those of ROS. "
+        "Repeatable.",
+        "--env",
+        "NAME",
+    )
 
     def packages_of(self, robot: RobotSource) -> Texts:
         """Return names and folders of packages; the last one of a name counts, the user's."""
@@ -126,140 +120,114 @@ class Sources(Struct, frozen=True, kw_only=True):
         return tuple({**dict(robot.arguments), **dict(self.arguments)}.items())
 
 
-class RobotOptions(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class RobotOptions:
     """What a USD has to have of a robot."""
 
-    base: Annotated[
-        BaseOption,
-        Option(
-            "Fixed or floating base; auto: fixed if the root is an empty link 'world'.",
-        ),
-    ] = BaseOption.AUTO
-    description: Annotated[
-        Path | None,
-        Option(
-            "Robot description file (TOML) with drives, initial pose, collision filters, base "
-            "and profile; see `urdf-usd doctor --schema description`.",
-            "--with",
-            "FILE",
-            FILE,
-        ),
-    ] = None
-    inertia: Annotated[
-        InertiaOption,
-        Option(
-            "Missing and impossible mass properties. keep: those of the URDF, and a negligible "
-            "mass where a body needs one; geometry: those of the shapes of the link, which are "
-            "marked as estimated.",
-        ),
-    ] = InertiaOption.KEEP
-    mass_density: Annotated[
-        float,
-        Option(
-            "Density of links without mass, for --inertia geometry.",
-            metavar="KG_PER_M3",
-            type=click.FloatRange(min=0.0, min_open=True, max=1e6),
-        ),
-    ] = DEFAULT_DENSITY
-    colliders: Annotated[
-        tuple[ColliderRule, ...],
-        Option(
-            "Replace colliders by their convex hull (hull), convex pieces by CoACD "
-            "(decomposition), fitted boxes, spheres, cylinders and capsules (primitives), "
-            "their triangles (mesh) or nothing (none); of all links, or of those that match a "
-            "pattern such as 'left_*=none'. Repeatable.  "
-            "[default: a convex hull of each mesh, or of each group of an OBJ file]",
-            metavar="[LINK_PATTERN=]KIND",
-            parse=ColliderRule.parse,
-        ),
-    ] = ()
-    collider_tolerance: Annotated[
-        ColliderTolerance,
-        Option(
-            "Largest distance of a fitted primitive from the convex hull: metres, or a "
-            "percentage of the size of the mesh.",
-            metavar="METRES|PERCENT",
-            parse=ColliderTolerance.parse,
-        ),
-    ] = DEFAULT_TOLERANCE
+    base: BaseOption = option(
+        BaseOption.AUTO, "Fixed or floating base; auto: fixed if the root is an empty link 'world'."
+    )
+    description: Path | None = option(
+        None,
+        "Robot description file (TOML) with drives, initial pose, collision filters, base "
+        "and profile; see `urdf-usd doctor --schema description`.",
+        "--with",
+        "FILE",
+        FILE,
+    )
+    inertia: InertiaOption = option(
+        InertiaOption.KEEP,
+        "Missing and impossible mass properties. keep: those of the URDF, and a negligible "
+        "mass where a body needs one; geometry: those of the shapes of the link, which are "
+        "marked as estimated.",
+    )
+    mass_density: float = option(
+        DEFAULT_DENSITY,
+        "Density of links without mass, for --inertia geometry.",
+        metavar="KG_PER_M3",
+        kind=click.FloatRange(min=0.0, min_open=True, max=1e6),
+    )
+    colliders: tuple[ColliderRule, ...] = option(
+        (),
+        "Replace colliders by their convex hull (hull), convex pieces by CoACD "
+        "(decomposition), fitted boxes, spheres, cylinders and capsules (primitives), "
+        "their triangles (mesh) or nothing (none); of all links, or of those that match a "
+        "pattern such as 'left_*=none'. Repeatable.  "
+        "[default: a convex hull of each mesh, or of each group of an OBJ file]",
+        metavar="[LINK_PATTERN=]KIND",
+        parse=ColliderRule.parse,
+    )
+    collider_tolerance: ColliderTolerance = option(
+        DEFAULT_TOLERANCE,
+        "Largest distance of a fitted primitive from the convex hull: metres, or a "
+        "percentage of the size of the mesh.",
+        metavar="METRES|PERCENT",
+        parse=ColliderTolerance.parse,
+    )
     sources: Sources = Sources()
 
 
-class Conversion(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Conversion:
     """How a robot is converted."""
 
-    profile: Annotated[
-        Profile,
-        Option(
-            "Schemas besides UsdPhysics and urdf: attributes. generic: those that Newton and "
-            "PhysX read; usdphysics: none; physx: those of Omniverse Physics, for Isaac Sim 5 "
-            "and 6; ros: those of REP 158 and Newton, in separate layers; simready: Newton's, "
-            "with normals, metadata and a thumbnail, for SimReady's Robot-Body; isaac: those "
-            "of Omniverse Physics, with the robot schema and the layers of Isaac Sim 6.2.",
-        ),
-    ] = Profile.GENERIC
-    physics_variants: Annotated[
-        bool,
-        Option(
-            "Write variants of the physics in one asset: newton (the default), physx, mujoco, "
-            "physics (UsdPhysics alone) and none. With --profile simready, variant sets "
-            "Newton, PhysX and MuJoCo that are disabled by default; with isaac none for MuJoCo.",
-        ),
-    ] = False
-    layout: Annotated[
-        Layout,
-        Option(
-            "An interface layer with a folder of payload layers, one binary layer, or one USDZ "
-            "package.",
-        ),
-    ] = Layout.LAYERED
-    bodies: Annotated[
-        BodyNesting | None,
-        Option(
-            "Nest rigid bodies along the kinematic tree, or write them as siblings.  [default: "
-            "flat for physx, isaac and --physics-variants, else nested]",
-        ),
-    ] = None
-    massless: Annotated[
-        MasslessOption,
-        Option("Give moving links without mass a negligible mass, or refuse the robot."),
-    ] = MasslessOption.REGULARISE
-    materials: Annotated[
-        MaterialNetworks,
-        Option("UsdPreviewSurface only, or with an additional MaterialX OpenPBR network."),
-    ] = MaterialNetworks.PREVIEW
-    merge_fixed: Annotated[
-        bool,
-        Option(
-            "Merge links that fixed joints connect into one body, except at joints with "
-            'dont_collapse="true".',
-        ),
-    ] = False
-    keep_chains: Annotated[
-        bool,
-        Option(
-            "Keep the joints that export wrote for one joint of several axes, which are put "
-            "together otherwise; `check` compares them one by one, so that `run` always keeps "
-            "them.",
-        ),
-    ] = False
-    metadata: Annotated[
-        Texts,
-        Option(
-            "Metadata for --profile simready: author, asset_license, usd_date_generated and "
-            "others that its standard requires; for isaac: asset_license; for both: robot_type "
-            "(Manipulator, Humanoid, ...). Repeatable.",
-            metavar="NAME=VALUE",
-            parse=_read_metadata,
-        ),
-    ] = ()
+    profile: Profile = option(
+        Profile.GENERIC,
+        "Schemas besides UsdPhysics and urdf: attributes. generic: those that Newton and "
+        "PhysX read; usdphysics: none; physx: those of Omniverse Physics, for Isaac Sim 5 "
+        "and 6; ros: those of REP 158 and Newton, in separate layers; simready: Newton's, "
+        "with normals, metadata and a thumbnail, for SimReady's Robot-Body; isaac: those "
+        "of Omniverse Physics, with the robot schema and the layers of Isaac Sim 6.2.",
+    )
+    physics_variants: bool = option(
+        False,
+        "Write variants of the physics in one asset: newton (the default), physx, mujoco, "
+        "physics (UsdPhysics alone) and none. With --profile simready, variant sets "
+        "Newton, PhysX and MuJoCo that are disabled by default; with isaac none for MuJoCo.",
+    )
+    layout: Layout = option(
+        Layout.LAYERED,
+        "An interface layer with a folder of payload layers, one binary layer, or one USDZ "
+        "package.",
+    )
+    bodies: BodyNesting | None = option(
+        None,
+        "Nest rigid bodies along the kinematic tree, or write them as siblings.  [default: "
+        "flat for physx, isaac and --physics-variants, else nested]",
+    )
+    massless: MasslessOption = option(
+        MasslessOption.REGULARISE,
+        "Give moving links without mass a negligible mass, or refuse the robot.",
+    )
+    materials: MaterialNetworks = option(
+        MaterialNetworks.PREVIEW,
+        "UsdPreviewSurface only, or with an additional MaterialX OpenPBR network.",
+    )
+    merge_fixed: bool = option(
+        False,
+        "Merge links that fixed joints connect into one body, except at joints with "
+        'dont_collapse="true".',
+    )
+    keep_chains: bool = option(
+        False,
+        "Keep the joints that export wrote for one joint of several axes, which are put "
+        "together otherwise; `check` compares them one by one, so that `run` always keeps "
+        "them.",
+    )
+    metadata: Texts = option(
+        (),
+        "Metadata for --profile simready: author, asset_license, usd_date_generated and "
+        "others that its standard requires; for isaac: asset_license; for both: robot_type "
+        "(Manipulator, Humanoid, ...). Repeatable.",
+        metavar="NAME=VALUE",
+        parse=_read_metadata,
+    )
     robot: RobotOptions = RobotOptions()
 
     def __post_init__(self) -> None:
-        """Refuse options that contradict each other."""
         profile, nested = self.profile, self.bodies is BodyNesting.NESTED
         isaac = profile is Profile.ISAAC
-        contradictions = [
+        refuse(
             (
                 nested and profile.is_for_physx,
                 f"--bodies nested cannot be combined with --profile {profile}: PhysX does not "
@@ -299,85 +267,87 @@ class Conversion(Struct, frozen=True, kw_only=True):
                 self.metadata and profile not in {Profile.SIMREADY, Profile.ISAAC},
                 "--metadata requires --profile simready or isaac",
             ),
-        ]
-        for contradicts, message in contradictions:
-            if contradicts:
-                raise click.UsageError(message)
+        )
 
 
-class WorkerLimits(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class WorkerLimits:
     """Limits of the processes that work on a robot."""
 
-    timeout: Annotated[
-        float,
-        Option(
-            "Time limit for each step on a robot: reading, converting, one engine.",
-            metavar="SECONDS",
-            type=click.FloatRange(min=0, min_open=True),
-        ),
-    ] = DEFAULT_TIMEOUT
-    memory: Annotated[
-        int,
-        Option(
-            "Memory limit of a process that works on a robot, and of each file that it writes; "
-            "0: unlimited. Linux only.",
-            metavar="MIB",
-            type=click.IntRange(min=0),
-        ),
-    ] = DEFAULT_MEMORY
+    timeout: float = option(
+        DEFAULT_TIMEOUT,
+        "Time limit for each step on a robot: reading, converting, one engine.",
+        metavar="SECONDS",
+        kind=click.FloatRange(min=0, min_open=True),
+    )
+    memory: int = option(
+        DEFAULT_MEMORY,
+        "Memory limit of a process that works on a robot, and of each file that it writes; "
+        "0: unlimited. Linux only.",
+        metavar="MIB",
+        kind=click.IntRange(min=0),
+    )
 
     @property
     def limits(self) -> Limits:
         return Limits(self.timeout, self.memory or None)
 
 
-class Engines(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Engines:
     """Engines to use."""
 
-    names: Annotated[
-        tuple[str, ...],
-        Option(
-            "Use only this engine; 'urdf-usd doctor' lists them. Repeatable.  "
-            "[default: all that are installed]",
-            "--engine",
-            "NAME",
-        ),
-    ] = ()
+    names: tuple[str, ...] = option(
+        (),
+        "Use only this engine; 'urdf-usd doctor' lists them. Repeatable.  "
+        "[default: all that are installed]",
+        "--engine",
+        "NAME",
+    )
 
     def __post_init__(self) -> None:
-        """Refuse engines that are not installed."""
         for name in self.names:
             require(name)
 
 
-VARIANT_HELP = "Select variant NAME of variant set SET {} Repeatable."
+def jobs_option(text: str) -> Any:  # noqa: ANN401  # as dataclasses.field
+    return option(None, f"{text}  [default: one per CPU]", kind=click.IntRange(min=1))
 
 
-class UsdOptions(Struct, frozen=True, kw_only=True):
+def variants_option(scope: str) -> Any:  # noqa: ANN401  # as dataclasses.field
+    return option(
+        (),
+        f"Select variant NAME of variant set SET {scope} Repeatable.",
+        "--variant",
+        "[PRIM:]SET=NAME",
+        parse=VariantChoice.parse,
+    )
+
+
+def mirror_option() -> Any:  # noqa: ANN401  # as dataclasses.field
+    return option(
+        None,
+        "Folder with clones of the repositories of robot_descriptions; nothing is downloaded "
+        "then.  [default: environment variable URDF_USD_MIRROR]",
+        kind=EXISTING_FOLDER,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsdOptions:
     """How a USD is read."""
 
-    variants: Annotated[
-        tuple[VariantChoice, ...],
-        Option(
-            VARIANT_HELP.format(
-                "of the prim with path PRIM: by default the default prim or, if it has no such "
-                "set, the only prim that has one."
-            ),
-            "--variant",
-            "[PRIM:]SET=NAME",
-            parse=VariantChoice.parse,
-        ),
-    ] = ()
-    strict: Annotated[
-        bool,
-        Option(
-            "Refuse a USD that refers to files outside the folder of its root layer: by an "
-            "absolute path, '..', a symbolic link or a URI. Otherwise these are warnings.",
-        ),
-    ] = False
+    variants: tuple[VariantChoice, ...] = variants_option(
+        "of the prim with path PRIM: by default the default prim or, if it has no such "
+        "set, the only prim that has one."
+    )
+    strict: bool = option(
+        False,
+        "Refuse a USD that refers to files outside the folder of its root layer: by an "
+        "absolute path, '..', a symbolic link or a URI. Otherwise these are warnings.",
+    )
 
     def __post_init__(self) -> None:
-        """Refuse a variant set that is named twice."""
         require_distinct(self.variants)
 
 
@@ -389,41 +359,29 @@ def require_distinct(variants: tuple[VariantChoice, ...]) -> None:
             raise click.UsageError(f"variant set {variant_set!r} is named twice")
 
 
-MIRROR = Option(
-    "Folder with clones of the repositories of robot_descriptions; nothing is downloaded then.  "
-    "[default: environment variable URDF_USDMIRROR]",
-    type=EXISTING_FOLDER,
-)
-
-
-class CorpusOptions(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class CorpusOptions:
     """Which robots of corpora are taken."""
 
-    tags: Annotated[
-        tuple[str, ...],
-        Option(
-            "Only robots with this tag, such as arm or quadruped. Repeatable; one match is enough.",
-            "--tag",
-            "TEXT",
-        ),
-    ] = ()
-    makers: Annotated[
-        tuple[str, ...],
-        Option(
-            "Only robots whose maker's name contains this text. Repeatable; one match is enough.",
-            "--maker",
-            "TEXT",
-        ),
-    ] = ()
-    licenses: Annotated[
-        tuple[str, ...],
-        Option(
-            "Only robots under this licence, by SPDX identifier. Repeatable; one match is enough.",
-            "--license",
-            "TEXT",
-        ),
-    ] = ()
-    mirror: Annotated[Path | None, MIRROR] = None
+    tags: tuple[str, ...] = option(
+        (),
+        "Only robots with this tag, such as arm or quadruped. Repeatable; one match is enough.",
+        "--tag",
+        "TEXT",
+    )
+    makers: tuple[str, ...] = option(
+        (),
+        "Only robots whose maker's name contains this text. Repeatable; one match is enough.",
+        "--maker",
+        "TEXT",
+    )
+    licenses: tuple[str, ...] = option(
+        (),
+        "Only robots under this licence, by SPDX identifier. Repeatable; one match is enough.",
+        "--license",
+        "TEXT",
+    )
+    mirror: Path | None = mirror_option()
 
     @property
     def selection(self) -> Selection:

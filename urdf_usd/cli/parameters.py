@@ -1,10 +1,12 @@
-"""Commands from structs: click's options, defaults in files, schemas, words to repeat one.
+"""Commands from dataclasses: click's options, defaults in files, their schema, the command line.
 
-A command is a struct with a docstring, its help, and fields that are :class:`Option`,
-:class:`Argument` or structs with further ones::
+A command is a frozen dataclass. Its docstring is the help; what follows ``Examples:`` is shown
+below the options. Its fields are made by :func:`option` and :func:`argument`, or are dataclasses
+with further ones::
 
-    class Lint(Struct, frozen=True, kw_only=True):
-        fix: Annotated[bool, Option("Repair mistakes.")] = False
+    @dataclass(frozen=True, kw_only=True)
+    class Lint:
+        fix: bool = option(False, "Repair mistakes.")
 """
 
 from __future__ import annotations
@@ -12,24 +14,17 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from enum import StrEnum
-from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 from click.core import ParameterSource
-from msgspec import NODEFAULT, Struct, structs
 
-from urdf_usd.cli.failures import (
-    EXIT_CODES,
-    CommandError,
-    held_interrupts,
-    warn_of_address_limit,
-)
+from urdf_usd.cli.failures import EXIT_CODES, CommandError
 from urdf_usd.cli.terminal import shown_status
 
 OWN_FILE = "urdf-usd.toml"
@@ -39,146 +34,146 @@ _TABLE = "urdf-usd"
 _REPOSITORY = ".git"
 # Placeholder of options that name a package and its folder.
 PACKAGE = "NAME=PATH"
+REQUIRED: Any = MISSING
 _GIVEN = "urdf-usd.given"
 
 
-class Option(Struct, frozen=True):
-    """Of a field that is an option; a boolean is a flag, a tuple is repeatable.
+def option(
+    default: object,
+    text: str,
+    flag: str | None = None,
+    metavar: str | None = None,
+    kind: click.ParamType[Any] | None = None,
+    *,
+    parse: Callable[[str], object] | None = None,
+) -> Any:  # noqa: ANN401  # as dataclasses.field
+    """Declare an option; a boolean is a flag, a tuple is repeatable.
 
-    Attributes:
-        help: Its help.
+    Args:
+        default: Its default, or REQUIRED.
+        text: Its help.
         flag: Its name, if that is not ``--`` and the name of the field.
         metavar: Placeholder of its value.
-        type: Of each value, if the type of the field does not say enough.
+        kind: Type of each value, if the type of the field does not say enough.
         parse: Reads each value, and raises ValueError; enumerations are read as such.
     """
-
-    help: str
-    flag: str | None = None
-    metavar: str | None = None
-    type: click.ParamType[Any] | None = None
-    parse: Callable[[str], object] | None = None
+    stated = {"help": text, "flag": flag, "metavar": metavar, "type": kind, "parse": parse}
+    return field(default=default, metadata=stated)
 
 
-class Argument(Struct, frozen=True):
-    """Of a field that is an argument; a tuple takes any number of values."""
+def argument(
+    metavar: str | None = None,
+    kind: click.ParamType[Any] | None = None,
+    default: object = REQUIRED,
+) -> Any:  # noqa: ANN401  # as dataclasses.field
+    """Declare an argument; a tuple takes any number of values."""
+    return field(default=default, metadata={"metavar": metavar, "type": kind})
 
-    metavar: str | None = None
-    type: click.ParamType[Any] | None = None
+
+def refuse(*contradictions: tuple[object, str]) -> None:
+    """Refuse a command line for the first message whose condition holds."""
+    for contradicts, message in contradictions:
+        if contradicts:
+            raise click.UsageError(message)
 
 
-class Command(Struct, frozen=True):
-    """A command of the program.
+@dataclass(frozen=True)
+class Command:
+    """A command of the program."""
 
-    Attributes:
-        options: Struct with its options; its docstring is the help.
-        runs: Module of this package and function, called with the options. It is imported
-            when the options are valid, and returns the exit status.
-        examples: For the help.
-        exit_codes: Likewise.
-    """
-
-    options: type[Struct]
-    runs: str
-    examples: tuple[str, ...]
+    options: type[Any]
+    runs: str  # module of this package and function, imported when the options are valid
     exit_codes: str = EXIT_CODES
 
 
 def click_command(name: str, command: Command) -> click.Command:
     def call(**values: object) -> None:
         options = _gather(command.options, values)
-        warn_of_address_limit()
         module, _, function = command.runs.partition(":")
-        with shown_status("Loading ..."), held_interrupts():
+        with shown_status("Loading ..."):
             run = getattr(import_module(f"urdf_usd.cli.{module}"), function)
         click.get_current_context().exit(run(options) or 0)
 
-    examples = "\n".join(f"  {example}" for example in command.examples)
+    text, _, examples = inspect.cleandoc(command.options.__doc__ or "").partition("\n\nExamples:\n")
+    lines = "\n".join(f"  {example.strip()}" for example in examples.splitlines())
     return click.Command(
         name,
         params=list(_parameters(command.options)),
         callback=call,
-        help=inspect.cleandoc(command.options.__doc__ or ""),
-        epilog=f"\b\nExamples:\n{examples}\n\n{command.exit_codes}",
+        help=text,
+        epilog=f"\b\nExamples:\n{lines}\n\n{command.exit_codes}",
     )
 
 
-@cache
-def _fields(kind: type[Struct]) -> Mapping[str, Any]:
-    return {
-        name: annotation
-        for name, annotation in get_type_hints(kind, include_extras=True).items()
-        if name in kind.__struct_fields__
-    }
-
-
-def _gather(kind: type[Struct], values: Mapping[str, object]) -> Struct:
+def _gather(kind: type[Any], values: Mapping[str, object]) -> object:
+    types = get_type_hints(kind)
     return kind(
         **{
-            name: values[name] if get_origin(field) is Annotated else _gather(field, values)
-            for name, field in _fields(kind).items()
+            one.name: values[one.name] if one.metadata else _gather(types[one.name], values)
+            for one in fields(kind)
         }
     )
 
 
-def _parameters(kind: type[Struct]) -> Iterator[click.Parameter]:
-    defaults = {field.name: field.default for field in structs.fields(kind)}
-    for name, field in _fields(kind).items():
-        if get_origin(field) is not Annotated:
-            yield from _parameters(field)
-            continue
-        annotation, described = get_args(field)
-        several = get_origin(annotation) is tuple
-        value = get_args(annotation)[0] if several else annotation
-        if isinstance(value, UnionType):
-            value = next(one for one in get_args(value) if one is not type(None))
-        default = defaults[name]
-        if isinstance(described, Argument):
+def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
+    types = get_type_hints(kind)
+    for one in fields(kind):
+        annotation = types[one.name]
+        if not one.metadata:
+            yield from _parameters(annotation)
+        elif "help" in one.metadata:
+            yield _click_option(one, annotation)
+        else:
             yield click.Argument(
-                (name,),
-                metavar=described.metavar,
-                type=described.type,
-                nargs=-1 if several else 1,
-                required=default is NODEFAULT,
+                (one.name,),
+                nargs=-1 if get_origin(annotation) is tuple else 1,
+                required=one.default is MISSING,
+                **one.metadata,
             )
-            continue
-        choices = issubclass(value, StrEnum) if isinstance(value, type) else False
-        parse = described.parse or (value if choices else None)
-        shown = default not in (None, (), False, NODEFAULT)
-        stated: dict[str, Any] = (
-            {"required": True} if default is NODEFAULT else {"default": default}
-        )
-        if shown and parse:
-            stated["default"] = str(default)
-        yield click.Option(
-            (described.flag or f"--{name.replace('_', '-')}", name),
-            is_flag=value is bool,
-            multiple=several,
-            type=described.type
-            or (click.Choice([one.value for one in value]) if choices else None)
-            or (value if value in (int, float, bool) else click.STRING),
-            show_default=shown,
-            metavar=described.metavar,
-            help=described.help,
-            callback=_reader(parse, several=several),
-            **stated,
-        )
+
+
+def _click_option(declared: Field[Any], annotation: object) -> click.Option:
+    stated, default = declared.metadata, declared.default
+    several = get_origin(annotation) is tuple
+    value: Any = get_args(annotation)[0] if several else annotation
+    if type(None) in get_args(value):
+        value = next(one for one in get_args(value) if one is not type(None))
+    is_enum = isinstance(value, type) and issubclass(value, StrEnum)
+    parse = stated["parse"] or (value if is_enum else None)
+    kind = stated["type"] or (value if value in (int, float, bool) else click.STRING)
+    if is_enum or get_origin(value) is Literal:
+        kind = click.Choice([str(one) for one in (value if is_enum else get_args(value))])
+    shown = default not in (None, (), False, MISSING)
+    required = default is MISSING
+    written: dict[str, Any] = (
+        {} if required else {"default": str(default) if shown and parse else default}
+    )
+    return click.Option(
+        (stated["flag"] or f"--{declared.name.replace('_', '-')}", declared.name),
+        is_flag=value is bool,
+        multiple=several,
+        type=kind,
+        required=required,
+        show_default=shown,
+        metavar=stated["metavar"],
+        help=stated["help"],
+        callback=_reader(parse, several=several),
+        **written,
+    )
 
 
 def _reader(
     parse: Callable[[str], object] | None, *, several: bool
 ) -> Callable[[click.Context, click.Parameter, Any], object]:
     def read(context: click.Context, parameter: click.Parameter, value: Any) -> object:  # noqa: ANN401  # any option's
-        if value is None or parse is None:
-            found = value
-        else:
-            try:
-                found = tuple(map(parse, value)) if several else parse(value)
-            except ValueError as error:
-                raise click.BadParameter(str(error), param=parameter) from error
         if context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT:
             context.meta.setdefault(_GIVEN, {})[parameter.name] = value
-        return found
+        if value is None or parse is None:
+            return value
+        try:
+            return tuple(map(parse, value)) if several else parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param=parameter) from error
 
     return read
 
@@ -225,10 +220,7 @@ def read_defaults(file: Path | None, commands: Mapping[str, click.Command]) -> d
     Raises:
         CommandError: The file is not TOML, or has an unknown command or option.
     """
-    if file is None:
-        file, tables = _find_tables(Path.cwd())
-    else:
-        tables = _read_tables(file)
+    file, tables = _find_tables() if file is None else (file, _read_tables(file))
     defaults: dict[str, dict[str, Any]] = {}
     for name, table in tables.items():
         if name not in commands:
@@ -239,13 +231,13 @@ def read_defaults(file: Path | None, commands: Mapping[str, click.Command]) -> d
                 raise CommandError(
                     f"{file}: urdf-usd {name} has no option --{key}{_suggestion(key, options)}"
                 )
-            placed = _placed(value, options[key], file.parent) if file else value
+            placed = _from_folder(value, options[key], file.parent) if file else value
             defaults.setdefault(name, {})[options[key].name or ""] = placed
     return defaults
 
 
-def _find_tables(folder: Path) -> tuple[Path | None, dict[str, Any]]:
-    for parent in (folder, *folder.parents):
+def _find_tables() -> tuple[Path | None, dict[str, Any]]:
+    for parent in (Path.cwd(), *Path.cwd().parents):
         for name in (OWN_FILE, _PROJECT):
             if (file := parent / name).is_file():
                 tables = _read_tables(file)
@@ -274,22 +266,22 @@ def _read_tables(file: Path) -> dict[str, Any]:
 
 def _long_options(command: click.Command) -> dict[str, click.Option]:
     return {
-        flag.removeprefix("--"): option
-        for option in command.params
-        if isinstance(option, click.Option)
-        for flag in option.opts
+        flag.removeprefix("--"): parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for flag in parameter.opts
         if flag.startswith("--")
     }
 
 
-def _placed(value: object, option: click.Option, folder: Path) -> object:
+def _from_folder(value: object, stated: click.Option, folder: Path) -> object:
     """Make paths relative to the folder of the file."""
     if isinstance(value, list):
-        return [_placed(one, option, folder) for one in value]
-    if isinstance(value, str) and option.metavar == PACKAGE:
+        return [_from_folder(one, stated, folder) for one in value]
+    if isinstance(value, str) and stated.metavar == PACKAGE:
         package, equals, path = value.partition("=")
         return f"{package}{equals}{folder / path}"
-    if isinstance(value, str) and isinstance(option.type, click.Path):
+    if isinstance(value, str) and isinstance(stated.type, click.Path):
         return str(folder / value)
     return value
 
@@ -301,30 +293,29 @@ def _suggestion(name: str, known: Collection[str]) -> str:
 
 def defaults_schema(commands: Mapping[str, click.Command]) -> dict[str, Any]:
     """Return the JSON Schema of ``urdf-usd.toml``."""
-    tables = {
-        name: {
-            "type": "object",
-            "description": command.get_short_help_str(200),
-            "properties": {
-                flag: _option_schema(option) for flag, option in _long_options(command).items()
-            },
-            "additionalProperties": False,
-        }
-        for name, command in commands.items()
-        if not isinstance(command, click.Group)
-    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Default values of options of urdf-usd",
         "type": "object",
-        "properties": tables,
+        "properties": {
+            name: {
+                "type": "object",
+                "description": command.get_short_help_str(200),
+                "properties": {
+                    flag: _option_schema(one) for flag, one in _long_options(command).items()
+                },
+                "additionalProperties": False,
+            }
+            for name, command in commands.items()
+            if not isinstance(command, click.Group)
+        },
         "additionalProperties": False,
     }
 
 
-def _option_schema(option: click.Option) -> dict[str, Any]:
+def _option_schema(stated: click.Option) -> dict[str, Any]:
     value: dict[str, Any]
-    match option.type:
+    match stated.type:
         case click.Choice(choices=choices):
             value = {"enum": list(choices)}
         case click.types.IntParamType():
@@ -335,6 +326,6 @@ def _option_schema(option: click.Option) -> dict[str, Any]:
             value = {"type": "boolean"}
         case _:
             value = {"type": "string"}
-    if option.multiple:
+    if stated.multiple:
         value = {"type": "array", "items": value}
-    return {"description": option.help or "", **value}
+    return {"description": stated.help or "", **value}

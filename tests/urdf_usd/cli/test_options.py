@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import jsonschema
 import pytest
 from click.testing import CliRunner
 
 from urdf_usd.cli import options
-from urdf_usd.cli.commands import Schema
 from urdf_usd.cli.convert import convert_options
 from urdf_usd.cli.main import main
 from urdf_usd.cli.options import Conversion, RobotOptions, Sources
@@ -97,7 +97,9 @@ def test_metadata_is_that_of_the_profiles() -> None:
 
 def test_tables_cover_their_enumerations() -> None:
     assert list(SEVERITY_STYLES) == [severity.value for severity in Severity]
-    assert {schema.value for schema in Schema} == {*RECORDS, "description", "defaults"}
+    (schema,) = (one for one in main.commands["doctor"].params if one.name == "schema")
+    assert isinstance(schema.type, click.Choice)
+    assert set(schema.type.choices) == {*RECORDS, "description", "defaults"}
 
 
 @pytest.mark.parametrize(
