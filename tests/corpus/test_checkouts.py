@@ -22,7 +22,6 @@ def _git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Make a repository with one commit."""
     folder = tmp_path / "checkout"
     folder.mkdir()
     _git(folder, "init", "--quiet")
@@ -31,7 +30,6 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_commit_of_a_branch_is_found(checkout: Path) -> None:
-    """Also with packed references."""
     commit = _git(checkout, "rev-parse", "HEAD")
 
     assert head_commit(checkout) == commit
@@ -40,14 +38,12 @@ def test_commit_of_a_branch_is_found(checkout: Path) -> None:
 
 
 def test_commit_of_a_detached_head_is_found(checkout: Path) -> None:
-    """As in clones of robot_descriptions."""
     _git(checkout, "checkout", "--quiet", "--detach")
 
     assert head_commit(checkout) == _git(checkout, "rev-parse", "HEAD")
 
 
 def test_commit_of_a_worktree_is_found(checkout: Path) -> None:
-    """Its .git is a file."""
     tree = checkout.parent / "tree"
     _git(checkout, "worktree", "add", "--quiet", "-b", "other", str(tree))
     _git(tree, "commit", "--quiet", "--allow-empty", "--message=b")
@@ -57,7 +53,6 @@ def test_commit_of_a_worktree_is_found(checkout: Path) -> None:
 
 
 def test_folder_that_is_no_checkout_has_no_commit(tmp_path: Path) -> None:
-    """Nor has one with an invalid HEAD."""
     assert head_commit(tmp_path) is None
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -84,7 +79,6 @@ def test_manifest_of_a_mirror_gives_commits(
 
 
 def test_checkout_in_a_mirror_has_priority_over_the_manifest(checkout: Path) -> None:
-    """Its own commit is used."""
     manifest = {"checkout": {"commit": COMMIT}}
     (checkout.parent / MANIFEST).write_text(json.dumps(manifest))
 

@@ -89,7 +89,6 @@ def test_module_resolves_to_urdf_and_packages(repository: Path) -> None:
 def test_download_is_announced_before_it_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line with the module and the address."""
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "empty"))
     lines: list[str] = []
 
@@ -104,7 +103,6 @@ def test_download_is_announced_before_it_starts(
 def test_cached_repository_is_not_announced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its checkout is at the pinned commit."""
     table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
     git = tmp_path / "upkie_description" / ".git"
@@ -120,7 +118,6 @@ def test_cached_repository_is_not_announced(
 def test_failed_download_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reason is kept, the traceback is not."""
     _clone_from(tmp_path, monkeypatch)
 
     with pytest.raises(
@@ -131,7 +128,6 @@ def test_failed_download_is_reported_in_one_line(
 
 
 def test_urdf_missing_from_repository_is_named(repository: Path) -> None:
-    """Upstream may have moved the file."""
     (repository / "urdf" / "upkie.urdf").unlink()
 
     with pytest.raises(UnavailableError, match=r"upkie\.urdf is missing"):
@@ -139,7 +135,6 @@ def test_urdf_missing_from_repository_is_named(repository: Path) -> None:
 
 
 def test_module_with_xacro_has_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One file with different arguments is several robots."""
     package = tmp_path / "xarm_ros2/xarm_description"
     (package / "urdf").mkdir(parents=True)
     (package / "package.xml").write_text("<package><name>xarm</name></package>")
@@ -180,7 +175,6 @@ def test_module_with_xacro_has_packages_of_other_repositories(
     ],
 )
 def test_module_without_urdf_is_refused_without_import(name: str, reason: str) -> None:
-    """By the package's own catalogue."""
     with pytest.raises(UnavailableError, match=reason):
         resolve_robot(f"rd:{name}", lambda _: None)
 
@@ -202,7 +196,6 @@ def test_whole_corpus_lists_unavailable_robots() -> None:
 
 
 def test_output_of_git_goes_to_stderr(tmp_path: Path) -> None:
-    """The stdout of a command is for its result."""
     script = (
         "import robot_descriptions._cache as cache\n"
         "def clone(name, commit=None):\n"
@@ -243,7 +236,6 @@ def test_mirrored_description_resolves(name: str, monkeypatch: pytest.MonkeyPatc
 def test_repository_that_cannot_be_cloned_is_tried_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All robots of the repository have the same reason."""
     git = importlib.import_module("git")
     cache = importlib.import_module("robot_descriptions._cache")
     tried: list[str] = []
@@ -266,7 +258,6 @@ def test_repository_that_cannot_be_cloned_is_tried_once(
 
 
 def test_mirror_replaces_cloning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The function that clones is restored afterwards."""
     cache = importlib.import_module("robot_descriptions._cache")
 
     def clone_to_cache(name: str, commit: str | None = None) -> str:

@@ -48,7 +48,6 @@ def test_robot_is_found_by_the_stem_of_its_file(wheel: Path) -> None:
 
 
 def test_ambiguous_stems_are_extended_by_their_folder(wheel: Path) -> None:
-    """None of the robots has priority."""
     with pytest.raises(UnavailableError, match="erd:anymal_b_description/anymal or erd:anymal_c"):
         resolve_robot("erd:anymal")
 
@@ -59,7 +58,6 @@ def test_ambiguous_stems_are_extended_by_their_folder(wheel: Path) -> None:
 
 @pytest.mark.usefixtures("wheel")
 def test_whole_corpus_lists_every_file() -> None:
-    """In the order of ids."""
     assert [robot.id for robot in resolve_corpora(["erd"])] == [
         "erd--anymal_b_description--anymal",
         "erd--anymal_c_description--anymal",
@@ -69,7 +67,6 @@ def test_whole_corpus_lists_every_file() -> None:
 
 @pytest.mark.usefixtures("wheel")
 def test_unknown_name_lists_similar_ones() -> None:
-    """As for every source."""
     with pytest.raises(UnavailableError, match="close to it: panda"):
         resolve_robot("erd:pand")
 
@@ -77,7 +74,6 @@ def test_unknown_name_lists_similar_ones() -> None:
 def test_missing_wheel_is_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The message names the extra."""
     monkeypatch.setattr("urdf_usd.corpus.installed.DISTRIBUTION", "no-such-thing")
 
     (found,) = resolve_corpora(["erd"])

@@ -19,7 +19,6 @@ LATEST = installed.suite_versions()[-1]
 
 @pytest.mark.parametrize("text", ["suite", "suite:", f"suite:{LATEST}"])
 def test_whole_suite_is_a_corpus(text: str) -> None:
-    """With and without a version."""
     robots = resolve_corpora([text])
 
     assert parse_reference(text).whole
@@ -29,7 +28,6 @@ def test_whole_suite_is_a_corpus(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["suite:joints", f"suite:{LATEST}/joints"])
 def test_chapter_is_a_corpus(text: str) -> None:
-    """It has the cases in its folder."""
     folder = installed.SUITE / LATEST / "joints"
     robots = resolve_corpora([text])
 
@@ -40,7 +38,6 @@ def test_chapter_is_a_corpus(text: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", f"{LATEST}/"])
 def test_case_is_a_robot(prefix: str) -> None:
-    """Its reference states the version."""
     robot = resolve_robot(f"suite:{prefix}joints/axis-oblique")
 
     assert robot.reference == f"suite:{LATEST}/joints/axis-oblique"
@@ -53,7 +50,6 @@ def test_case_is_a_robot(prefix: str) -> None:
 
 
 def test_chapters_are_in_the_order_of_the_manifest() -> None:
-    """The number of a case is its place in the suite."""
     chapters = [one["name"] for one in installed.suite_manifest(LATEST)["chapters"]]
     named = list(dict.fromkeys(name.split("/")[0] for name in installed.case_names()))
 
@@ -69,12 +65,10 @@ def test_chapters_are_in_the_order_of_the_manifest() -> None:
     ],
 )
 def test_unknown_case_is_reported_with_the_nearest(text: str, message: str) -> None:
-    """So is an unknown chapter or version."""
     with pytest.raises(UnknownRobotError, match=message):
         resolve_corpora([text])
 
 
 def test_chapter_is_no_single_robot() -> None:
-    """Commands that need one robot refuse it."""
     with pytest.raises(ReferenceSyntaxError, match="whole corpus"):
         resolve_robot("suite:joints")

@@ -108,7 +108,6 @@ def test_marked_folders_are_skipped(tmp_path: Path, mark: str) -> None:
 
 
 def test_folder_that_is_named_is_searched(tmp_path: Path) -> None:
-    """Whatever its name is, and whatever it contains."""
     _write(tmp_path, {"build/pyvenv.cfg": "", "build/own.urdf": _ROBOT})
 
     assert len(resolve_corpora([f"dir:{tmp_path / 'build'}"])) == 1
@@ -116,7 +115,6 @@ def test_folder_that_is_named_is_searched(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="file names are text on Windows")
 def test_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
-    """With escaped bytes; the other robots are found."""
     robot = '<robot name="r"><link name="a"/></robot>'
     _write(tmp_path, {"good.urdf": robot, os.fsdecode(b"\xff.urdf"): robot})
 

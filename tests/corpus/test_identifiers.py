@@ -22,12 +22,10 @@ from urdf_usd.corpus.robots import distinct, identifier
     ],
 )
 def test_plain_reference_gives_a_readable_name(scheme: str, target: str, expected: str) -> None:
-    """A suffix is added only if characters were replaced."""
     assert identifier(scheme, target) == expected
 
 
 def test_targets_that_are_equal_after_replacement_have_different_names() -> None:
-    """For example two with a space and an umlaut."""
     names = {identifier("dir", name) for name in ("a b.urdf", "a?b.urdf", "aüb.urdf")}
 
     assert len(names) == 3
@@ -43,7 +41,6 @@ def test_every_name_is_a_valid_file_name(target: str) -> None:
 
 
 def test_names_that_differ_only_in_case_are_distinguished() -> None:
-    """Some file systems are case-insensitive."""
     ids = distinct(["dir--Arm", "dir--arm", "dir--leg"], ["Arm", "arm", "leg"])
 
     assert len({name.casefold() for name in ids}) == 3

@@ -14,7 +14,6 @@ def _package(folder: Path, manifest: str) -> Path:
 
 
 def test_package_is_named_by_its_manifest(tmp_path: Path) -> None:
-    """The folder of a repository often has another name."""
     arm = _package(tmp_path / "Arm_ROS2", "<package><name> arm </name></package>")
 
     assert ros_packages(tmp_path) == (("arm", arm),)
@@ -23,7 +22,6 @@ def test_package_is_named_by_its_manifest(tmp_path: Path) -> None:
 def test_package_with_malformed_manifest_is_named_after_folder(
     tmp_path: Path,
 ) -> None:
-    """Its meshes can be used."""
     broken = _package(tmp_path / "broken", "<package><name>x")
     nameless = _package(tmp_path / "nameless", "<package/>")
 
@@ -31,14 +29,12 @@ def test_package_with_malformed_manifest_is_named_after_folder(
 
 
 def test_hidden_folders_contain_no_packages(tmp_path: Path) -> None:
-    """For example .git."""
     _package(tmp_path / ".git" / "arm", "<package><name>arm</name></package>")
 
     assert ros_packages(tmp_path) == ()
 
 
 def test_first_of_two_packages_with_the_same_name_is_used(tmp_path: Path) -> None:
-    """In path order, so that runs are deterministic."""
     first = _package(tmp_path / "a", "<package><name>arm</name></package>")
     second = _package(tmp_path / "b", "<package><name>arm</name></package>")
 
@@ -49,7 +45,6 @@ def test_first_of_two_packages_with_the_same_name_is_used(tmp_path: Path) -> Non
 def test_package_whose_manifest_has_entities_is_named_after_folder(
     tmp_path: Path,
 ) -> None:
-    """Entities could expand beyond the available memory."""
     document = '<!DOCTYPE package [<!ENTITY n "arm">]><package><name>&n;</name></package>'
     folder = _package(tmp_path / "odd", document)
 
@@ -57,7 +52,6 @@ def test_package_whose_manifest_has_entities_is_named_after_folder(
 
 
 def test_licences_of_a_robot_are_those_of_its_package(tmp_path: Path) -> None:
-    """Without those in the export element."""
     folder = _package(
         tmp_path / "arm",
         "<package><license> BSD\n 3 </license><license>MIT</license><license/>"

@@ -49,7 +49,6 @@ def test_every_form_of_the_grammar_is_parsed(text: str, expected: Reference) -> 
     ],
 )
 def test_unknown_form_is_refused_with_the_grammar(text: str, hint: str) -> None:
-    """The message names the fault and shows all forms."""
     with pytest.raises(ReferenceSyntaxError) as refusal:
         parse_reference(text)
 
@@ -59,7 +58,6 @@ def test_unknown_form_is_refused_with_the_grammar(text: str, hint: str) -> None:
 
 @given(st.text())
 def test_any_text_is_a_reference_or_refused(text: str) -> None:
-    """No other exception is raised."""
     try:
         reference = parse_reference(text)
     except ReferenceSyntaxError:
@@ -72,7 +70,6 @@ def test_any_text_is_a_reference_or_refused(text: str) -> None:
     st.text(min_size=1).filter(str.strip),
 )
 def test_text_of_a_reference_is_parsed_back(scheme: Scheme, target: str) -> None:
-    """The text of a reference is the reference."""
     reference = Reference(scheme, target)
 
     assert parse_reference(str(reference)) == reference

@@ -33,12 +33,10 @@ ALL = (DOG, ARM, TWO, FILE)
 def test_values_of_one_option_are_alternatives(
     selection: Selection, chosen: tuple[UnavailableSource, ...]
 ) -> None:
-    """Different options are combined; case is ignored."""
     assert selection.apply(ALL, lambda _: None) == chosen
 
 
 def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
-    """The message has their number."""
     lines: list[str] = []
 
     Selection(licenses=("MIT",)).apply(ALL, lines.append)
@@ -62,13 +60,11 @@ def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
     ],
 )
 def test_unknown_value_is_refused(selection: Selection, reason: str) -> None:
-    """Otherwise the run would have no robots."""
     with pytest.raises(NothingSelectedError, match=reason):
         selection.apply(ALL, lambda _: None)
 
 
 def test_selection_is_described_in_words() -> None:
-    """For the report."""
     selection = Selection(tags=("arm", "biped"), licenses=("MIT",))
 
     assert selection.words == ("tag arm or biped", "license MIT")

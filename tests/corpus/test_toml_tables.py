@@ -24,7 +24,6 @@ def _write(tmp_path: Path, text: str) -> Path:
 
 
 def test_tables_have_the_lines_of_headers_and_keys(tmp_path: Path) -> None:
-    """Headers inside strings and comments are ignored."""
     path = _write(
         tmp_path,
         "\ufeff# [[things]]\n"
@@ -54,7 +53,6 @@ def test_tables_have_the_lines_of_headers_and_keys(tmp_path: Path) -> None:
 
 
 def test_file_without_tables_is_valid(tmp_path: Path) -> None:
-    """The caller decides whether that is an error."""
     assert read_tables(_write(tmp_path, "# nothing\n"), "things", _Row) == ()
 
 
@@ -94,7 +92,6 @@ def test_file_without_tables_is_valid(tmp_path: Path) -> None:
 def test_all_problems_are_reported_with_their_lines(
     tmp_path: Path, text: str, messages: list[str]
 ) -> None:
-    """In the form ``file:line: problem``."""
     path = _write(tmp_path, text)
 
     with pytest.raises(TableError) as refusal:

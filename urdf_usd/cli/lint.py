@@ -62,6 +62,8 @@ def lint(options: Lint) -> ExitCode:
         if not isinstance(one, RobotSource):
             say(f"{one.reference}: {one.reason}")
     if options.fix:
+        if len(robots) != 1:
+            raise CommandError(f"--fix accepts one file only, not {len(robots)}")
         (robot,) = robots
         require_outputs([(options.output, URDF)], (robot.path,))
         repaired = options.output or robot.path

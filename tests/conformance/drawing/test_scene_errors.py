@@ -51,7 +51,6 @@ def test_errors_are_listed_by_link_and_configuration() -> None:
 
 
 def test_errors_that_are_not_finite_are_nan() -> None:
-    """For a reader that states nan or infinity."""
     second = _frames(("hand", "arm"), shift=math.inf)
     errors = link_errors(_frames(("hand", "arm")), second, ("zero", "upper"))
     assert errors is not None
@@ -59,12 +58,10 @@ def test_errors_that_are_not_finite_are_nan() -> None:
 
 
 def test_readings_without_a_common_link_are_not_compared() -> None:
-    """The result is empty."""
     assert link_errors(_frames(("hand",)), _frames(("paw",)), ("a", "b")) is None
 
 
 def test_every_pair_of_engines_is_compared_once() -> None:
-    """With the link that has the largest error."""
     names = ("base", "hand")
     frames = {
         "reference": _frames(names),

@@ -36,7 +36,6 @@ class SuiteRobot:
 
 
 def all_cases() -> tuple[SuiteRobot, ...]:
-    """Read all cases of the latest version."""
     found = []
     for source in resolve_corpora(["suite"]):
         assert isinstance(source, RobotSource)
@@ -69,7 +68,6 @@ def rotation_of(origin: ET.Element | None, version: float) -> Array:
 
 
 def about(axis: str, angle: float) -> Array:
-    """Return the rotation about an axis of the frame."""
     c, s = math.cos(angle), math.sin(angle)
     match axis:
         case "x":
@@ -103,7 +101,6 @@ def turn(axis: Array, angle: float) -> Array:
 
 
 def pose(rotation: Array, position: Array) -> Array:
-    """Return a (4, 4) transform."""
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = rotation, position
     return matrix
@@ -125,7 +122,6 @@ class Tree:
 
     @classmethod
     def of(cls, robot: SuiteRobot) -> Tree:
-        """Parse a file."""
         root = ET.fromstring(robot.source.path.read_bytes())
         version = float(root.get("version", "1"))
         joints = {}

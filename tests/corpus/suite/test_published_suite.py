@@ -37,7 +37,6 @@ def test_published_versions_are_frozen(version: str) -> None:
 
 
 def test_suite_has_150_cases_in_chapters() -> None:
-    """Every pair of files is in a chapter of the manifest."""
     version = installed.suite_versions()[-1]
     folder = installed.SUITE / version
     chapters = [one["name"] for one in installed.suite_manifest(version)["chapters"]]
@@ -50,7 +49,6 @@ def test_suite_has_150_cases_in_chapters() -> None:
 
 
 def test_cases_follow_the_published_schema() -> None:
-    """That of ``urdf-usd doctor --schema case``."""
     validator = jsonschema.Draft202012Validator(record_schema("case"))
     for robot in all_cases():
         assert robot.source.case is not None
@@ -71,7 +69,6 @@ def test_cases_name_rules_that_exist() -> None:
 
 
 def test_refused_cases_expect_nothing_else() -> None:
-    """But the rules that urdf-usd reports."""
     for robot in all_cases():
         if robot.case.expected.refused:
             stated = msgspec.to_builtins(robot.case.expected).keys()

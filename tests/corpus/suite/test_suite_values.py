@@ -36,7 +36,6 @@ ROUNDING = 1e-10
 
 @pytest.mark.parametrize("name", POSED)
 def test_poses_are_products_of_transforms(name: str) -> None:
-    """Of translations, Rz Ry Rx and rotations about axes."""
     robot = VALID[name]
     tree, expected = Tree.of(robot), robot.case.expected
 
@@ -73,7 +72,6 @@ def test_mass_properties_are_sums(name: str) -> None:
 
 
 def test_total_masses_are_sums() -> None:
-    """Of all inertials, the first of each link."""
     for name, robot in VALID.items():
         total = robot.case.expected.total_mass
         if total is not UNSET:
@@ -302,7 +300,6 @@ def _mujoco_frames(robot: SuiteRobot) -> list[dict[str, Array]]:
 
 
 def test_mujoco_computes_the_expected_masses() -> None:
-    """Of links that are not welded to others."""
     found, compared = {}, 0
     for name, robot in VALID.items():
         bodies = [
@@ -337,7 +334,6 @@ def test_mujoco_computes_the_expected_masses() -> None:
 
 
 def _mujoco_model(robot: SuiteRobot) -> mujoco.MjModel:
-    """Compile a URDF, with a body for every link."""
     spec = mujoco.MjSpec.from_string(_without_shapes(robot))
     spec.compiler.fusestatic = False
     return spec.compile()
@@ -417,7 +413,6 @@ def _disagreement(robot: SuiteRobot, found: list[dict[str, Array]], allowed: flo
 
 
 def test_mujoco_computes_the_expected_poses() -> None:
-    """But for files that it refuses or reads differently."""
     found = {}
     for name in POSED:
         try:
@@ -431,7 +426,6 @@ def test_mujoco_computes_the_expected_poses() -> None:
 
 
 def test_pybullet_computes_the_expected_poses(tmp_path: Path) -> None:
-    """But for files that it refuses or reads differently."""
     found = {}
     for name in POSED:
         try:

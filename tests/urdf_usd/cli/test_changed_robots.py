@@ -75,7 +75,6 @@ def _add_robot() -> None:
 def test_robots_with_changed_files_are_examined(
     change: Callable[[], None], revision: str, robots: list[str]
 ) -> None:
-    """Committed, not yet committed, and new."""
     change()
 
     result = _run(revision)
@@ -86,7 +85,6 @@ def test_robots_with_changed_files_are_examined(
 
 
 def test_nothing_is_written_without_a_change() -> None:
-    """It is no failure."""
     result = _run("HEAD")
 
     assert result.exit_code == 0
@@ -96,7 +94,6 @@ def test_nothing_is_written_without_a_change() -> None:
 
 @pytest.mark.parametrize("revision", ["none", "--output=x"])
 def test_unknown_revision_is_refused(revision: str) -> None:
-    """Also one that looks like an option of git."""
     result = _run(revision)
 
     assert result.exit_code == 2

@@ -63,7 +63,6 @@ def test_convert_ends_with_one_line_on_robot_and_base(
 def test_other_formats_are_recognised_by_their_first_bytes(
     command: str, content: bytes, kind: str
 ) -> None:
-    """Advice on repairing XML would be misleading."""
     Path("robot.urdf").write_bytes(content)
     target = ("out",) if command == "convert" else ()
 
@@ -76,7 +75,6 @@ def test_other_formats_are_recognised_by_their_first_bytes(
 
 
 def test_several_robots_are_converted_into_folders_of_their_own() -> None:
-    """Paths are printed in the order of the identifiers."""
     for name in ("first", "second"):
         Path(f"{name}.urdf").write_text(_ARM.format(root="base", kind="continuous"))
 
@@ -108,7 +106,6 @@ def test_robots_that_cannot_be_converted_do_not_stop_the_others() -> None:
     ("limits", "code"), [(("--timeout", "0.001"), 2), (("--timeout", "100"), 0)]
 )
 def test_limit_that_is_given_holds_for_a_single_robot(limits: tuple[str, ...], code: int) -> None:
-    """It is converted in another process then."""
     Path("arm.urdf").write_text(_ARM.format(root="base", kind="continuous"))
 
     result = _invoke("convert", "arm.urdf", "out", *limits)
@@ -119,7 +116,6 @@ def test_limit_that_is_given_holds_for_a_single_robot(limits: tuple[str, ...], c
 
 
 def test_errors_of_a_limited_conversion_are_diagnostics() -> None:
-    """As without limits."""
     Path("arm.urdf").write_text("<robot/>")
 
     result = _invoke("convert", "arm.urdf", "out", "--timeout", "100")

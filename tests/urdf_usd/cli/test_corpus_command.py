@@ -49,7 +49,6 @@ def _rows(result: Result) -> dict[str, dict[str, str]]:
 
 
 def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
-    """With catalogue data, and data of local files."""
     rows = _rows(_invoke("corpus", "list", "rd", "--mirror", mirror))
 
     upkie = rows["rd:upkie_description"]
@@ -64,7 +63,6 @@ def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
 
 
 def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
-    """Robots without that data are counted."""
     result = _invoke("corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped")
 
     rows = _rows(result)
@@ -73,35 +71,7 @@ def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
     assert "pybullet: 95 robots are left out, whose tag is unknown" in result.stderr
 
 
-def test_list_as_json_has_a_reason_for_unreadable_files(tmp_path: Path) -> None:
-    """Next to the readable ones."""
-    (tmp_path / "a.urdf").write_text(_ARM)
-    (tmp_path / "b.urdf").write_text("<robot/>")
-    (tmp_path / "package.xml").write_text(
-        "<package><name>a</name><license>BSD-3-Clause</license></package>"
-    )
-
-    result = _invoke("corpus", "list", f"dir:{tmp_path}", "--format", "json")
-
-    first, second = json.loads(result.stdout)
-    assert first["license"] == "BSD-3-Clause"
-    assert first["degrees_of_freedom"] == 1
-    assert first["cached"] is True
-    assert "no links" in second["note"]
-
-
-def test_list_as_table_ends_with_a_count(tmp_path: Path) -> None:
-    """Robots, and those available locally."""
-    (tmp_path / "a.urdf").write_text(_ARM)
-
-    result = _invoke("corpus", "list", f"dir:{tmp_path}", "--format", "table")
-
-    assert "unknown" in result.stdout
-    assert result.stdout.endswith("1 robots, 1 of them available locally\n")
-
-
 def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
-    """Origin, packages, hashes; as text and as JSON."""
     shown = _invoke("corpus", "show", "rd:upkie_description", "--mirror", mirror)
     plain = _invoke(
         *("corpus", "show", "rd:upkie_description", "--format", "json"),
@@ -148,7 +118,6 @@ def test_show_downloads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_show_of_an_unknown_robot_is_an_error(mirror: Path, reference: str, reason: str) -> None:
-    """Exit code 2, one message."""
     result = _invoke("corpus", "show", reference, "--mirror", mirror)
 
     assert result.exit_code == 2
@@ -186,7 +155,6 @@ def test_run_uses_the_mirror(mirror: Path, tmp_path: Path) -> None:
 def test_mirror_can_be_set_by_the_environment(
     mirror: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For all commands."""
     monkeypatch.setenv("URDF_USD_MIRROR", str(mirror))
 
     assert _invoke("corpus", "show", "rd:upkie_description").exit_code == 0
@@ -200,7 +168,6 @@ def test_mirror_can_be_set_by_the_environment(
 
 
 def test_missing_files_in_a_mirror_make_a_robot_unavailable(mirror: Path, tmp_path: Path) -> None:
-    """They are no error of the robot."""
     package = mirror / "xarm_ros2" / "xarm_description"
     (package / "urdf").mkdir(parents=True)
     (package / "urdf" / "xarm_device.urdf.xacro").write_text(

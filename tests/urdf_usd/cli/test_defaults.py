@@ -34,7 +34,6 @@ def _invoke(*arguments: str) -> Result:
 def test_files_state_default_values(
     name: str, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also those of parents; the command line comes first."""
     Path(name).write_text(f'[{prefix}convert]\nlayout = "single"\n')
     Path("below").mkdir()
     monkeypatch.chdir("below")
@@ -47,7 +46,6 @@ def test_files_state_default_values(
 
 
 def test_paths_are_relative_to_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that is found is not reported."""
     Path("meshes").mkdir()
     Path("meshes/part.stl").write_text(
         "solid s\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\n"
@@ -64,7 +62,6 @@ def test_paths_are_relative_to_the_file(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_file_can_be_named() -> None:
-    """It replaces the one that is found."""
     Path("urdf-usd.toml").write_text('[convert]\nlayout = "single"\n')
     Path("other.toml").write_text('[convert]\nlayout = "usdz"\n')
 
@@ -76,7 +73,6 @@ def test_file_can_be_named() -> None:
 def test_files_above_the_repository_are_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They belong to something else."""
     Path("urdf-usd.toml").write_text('[convert]\nlayout = "single"\n')
     Path("below/.git").mkdir(parents=True)
     monkeypatch.chdir("below")
@@ -95,7 +91,6 @@ def test_files_above_the_repository_are_not_read(
     ],
 )
 def test_mistakes_are_reported(text: str, message: str) -> None:
-    """Nothing is converted."""
     Path("urdf-usd.toml").write_text(text)
 
     result = _invoke("convert", "arm.urdf", "out")

@@ -84,7 +84,6 @@ def test_page_of_a_check_has_the_options_that_change_results(tmp_path: Path) -> 
 
 
 def test_init_does_not_overwrite(tmp_path: Path) -> None:
-    """The file stays as it was."""
     file = write_description(tmp_path, "# mine\n")
 
     refused = _urdf_usd("init", write_urdf(tmp_path), file)
@@ -96,7 +95,6 @@ def test_init_does_not_overwrite(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["convert", "check"])
 def test_invalid_description_is_reported_with_its_place(tmp_path: Path, command: str) -> None:
-    """With exit status 2; nothing is written."""
     urdf = write_urdf(tmp_path)
     file = write_description(tmp_path, "[[joint]]\n")
     target = tmp_path / "out"
@@ -126,7 +124,6 @@ def test_contradictory_profiles_are_refused(tmp_path: Path) -> None:
 
 
 def test_schema_of_descriptions_is_printed() -> None:
-    """It names the tables of the file."""
     printed = _urdf_usd("doctor", "--schema", "description")
 
     schema = json.loads(printed.stdout)

@@ -26,7 +26,6 @@ def asset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_export_prints_only_the_path_of_the_urdf(asset: Path) -> None:
-    """Scripts use the path."""
     result = CliRunner().invoke(main, ["export", str(asset), "out/pair.urdf"])
 
     assert result.exit_code == 0
@@ -34,7 +33,6 @@ def test_export_prints_only_the_path_of_the_urdf(asset: Path) -> None:
 
 
 def test_exported_urdf_conforms_to_the_asset(asset: Path) -> None:
-    """By the command check."""
     runner = CliRunner()
     runner.invoke(main, ["export", str(asset), "again.urdf"])
 
@@ -44,7 +42,6 @@ def test_exported_urdf_conforms_to_the_asset(asset: Path) -> None:
 
 
 def test_export_replaces_foreign_files_only_with_force(asset: Path) -> None:
-    """Exit code 2, with the option in the message."""
     runner = CliRunner()
 
     refused = runner.invoke(main, ["export", str(asset), "pair.urdf"])
@@ -57,7 +54,6 @@ def test_export_replaces_foreign_files_only_with_force(asset: Path) -> None:
 
 
 def test_export_of_an_invalid_usd_is_an_error(asset: Path) -> None:
-    """Exit code 2, no traceback."""
     (asset.parent / "no.usda").write_text("no layer")
 
     result = CliRunner().invoke(main, ["export", "asset/no.usda", "out.urdf"])
@@ -68,7 +64,6 @@ def test_export_of_an_invalid_usd_is_an_error(asset: Path) -> None:
 
 
 def test_export_of_a_stage_without_robot_gives_the_reason(asset: Path, tmp_path: Path) -> None:
-    """Not a crash."""
     (tmp_path / "empty.usda").write_text("#usda 1.0\n")
 
     reason = write_back(str(tmp_path / "empty.usda"), ())

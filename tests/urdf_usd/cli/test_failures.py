@@ -46,7 +46,6 @@ def _explanation(error: BaseException, capsys: pytest.CaptureFixture[str]) -> st
 def test_system_error_is_not_reported_as_a_bug(
     error: BaseException, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The message has a remedy."""
     message = _explanation(error, capsys)
 
     assert expected in message
@@ -69,7 +68,6 @@ def test_name_that_is_not_utf8_is_one_line(
     capsys: pytest.CaptureFixture[str],
     command: str,
 ) -> None:
-    """It is escaped in the message."""
     monkeypatch.chdir(tmp_path)
     Path(_NOT_UTF8).write_text(_ROBOT)
     further = {"convert": ["out"], "check": ["."]}.get(command, [])
@@ -86,7 +84,6 @@ def test_name_that_is_not_utf8_is_one_line(
 def test_run_refuses_a_folder_whose_name_is_not_utf8(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before anything is read."""
     monkeypatch.chdir(tmp_path)
     Path("a.urdf").write_text(_ROBOT)
 
@@ -124,7 +121,6 @@ def test_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes of a POSIX shell")
 def test_closed_pipe_prints_nothing(tmp_path: Path) -> None:
-    """As in other command-line tools."""
     links = "".join(f'<link name="l{index}"/>' for index in range(3000))
     (tmp_path / "a.urdf").write_text(f'<robot name="r">{links}</robot>')
     reader, writer = os.pipe()
@@ -144,7 +140,6 @@ def test_closed_pipe_prints_nothing(tmp_path: Path) -> None:
 
 
 def test_usd_whose_path_is_not_utf8_is_refused() -> None:
-    """OpenUSD cannot open it."""
     path = os.fsdecode(b"\xff.usda")
 
     (refused,) = compose(path).refused

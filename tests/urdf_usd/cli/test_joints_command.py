@@ -31,7 +31,6 @@ _JOINTS = (
 
 @pytest.fixture(scope="module")
 def urdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two legs on a base, and a link that is welded to it."""
     links = ("base", "camera", *(child for _, _, child in _JOINTS))
     text = "".join(f'<link name="{name}">{_INERTIAL}</link>' for name in links)
     text += '<joint name="mount" type="fixed"><parent link="base"/><child link="camera"/></joint>'
@@ -52,7 +51,6 @@ def _invoke(*arguments: str) -> Result:
 
 @pytest.fixture(scope="module")
 def orders(urdf: Path) -> dict[str, list[str]]:
-    """Orders as the command writes them."""
     result = _invoke(str(urdf), "--format", "json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)["joints"]
@@ -61,12 +59,10 @@ def orders(urdf: Path) -> dict[str, list[str]]:
 
 
 def test_reference_has_the_order_of_the_file(orders: dict[str, list[str]]) -> None:
-    """The fixed joint has no index."""
     assert orders["reference"] == [name for name, _, _ in _JOINTS]
 
 
 def test_mujoco_has_the_order_of_qpos(orders: dict[str, list[str]], urdf: Path) -> None:
-    """As MuJoCo itself numbers the joints of the file."""
     model = mujoco.MjModel.from_xml_path(str(urdf))
     names = sorted(
         (int(model.jnt_qposadr[joint]), model.joint(joint).name) for joint in range(model.njnt)
@@ -76,7 +72,6 @@ def test_mujoco_has_the_order_of_qpos(orders: dict[str, list[str]], urdf: Path) 
 
 
 def test_pybullet_has_the_order_of_joint_indices(orders: dict[str, list[str]], urdf: Path) -> None:
-    """Without fixed joints, which have an index there."""
     program = (
         "import pybullet as p, sys; c = p.connect(p.DIRECT); "
         "b = p.loadURDF(sys.argv[1]); "
@@ -94,7 +89,6 @@ def test_pybullet_has_the_order_of_joint_indices(orders: dict[str, list[str]], u
 
 
 def test_maps_reorder_positions(orders: dict[str, list[str]]) -> None:
-    """q_to = q_from[map], for every pair of engines."""
     for name, places in index_maps(orders).items():
         source, target = name.split("_to_")
 
@@ -102,7 +96,6 @@ def test_maps_reorder_positions(orders: dict[str, list[str]]) -> None:
 
 
 def test_joint_that_an_engine_lacks_has_index_minus_one() -> None:
-    """For example one that PhysX does not simulate."""
     maps = index_maps({"mujoco": ("a", "b"), "physx": ("b",)})
 
     assert maps["physx_to_mujoco"].tolist() == [-1, 0]
@@ -123,7 +116,6 @@ def test_maps_are_written_as_arrays(urdf: Path, tmp_path: Path) -> None:
 
 
 def test_robot_without_moving_joints_is_reported(tmp_path: Path) -> None:
-    """It is not an error."""
     file = tmp_path / "box.urdf"
     file.write_text(f'<robot name="box"><link name="box">{_INERTIAL}</link></robot>')
     result = _invoke(str(file))

@@ -38,7 +38,6 @@ def robot(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def folder(robot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, the working folder."""
     shutil.copytree(robot, tmp_path / "work", symlinks=True)
     monkeypatch.chdir(tmp_path / "work")
     Path("hard.urdf").unlink()
@@ -47,7 +46,6 @@ def folder(robot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def urdf_usd(*arguments: str) -> Result:
-    """Run the command."""
     return CliRunner().invoke(main, [*arguments])
 
 
@@ -91,7 +89,6 @@ _CHECK = ("check", "a.urdf", "usd/a.usda", "--engine", "mujoco")
     ],
 )
 def test_input_is_not_overwritten(arguments: tuple[str, ...], folder: Path) -> None:
-    """Nor is an output by another; nothing is written."""
     before = contents(folder)
 
     result = urdf_usd(*arguments)
@@ -117,7 +114,6 @@ def test_output_of_the_same_command_is_replaced() -> None:
 
 
 def test_output_may_be_a_pipe() -> None:
-    """It is written to, and stays one."""
     os.mkfifo("pipe")
     reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
 
@@ -131,7 +127,6 @@ def test_output_may_be_a_pipe() -> None:
 
 
 def test_fix_in_place_repairs_the_target_of_a_symbolic_link() -> None:
-    """The link stays."""
     Path("a.urdf").write_text(_URDF.replace('value="2"', 'value="2,"'))
 
     result = urdf_usd("lint", "link.urdf", "--fix", "--in-place")

@@ -44,7 +44,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(*arguments: str) -> Result:
-    """Run the command."""
     return CliRunner().invoke(main, [*arguments])
 
 
@@ -62,7 +61,6 @@ def test_file_outside_the_folder_is_one_warning(name: str) -> None:
 
 @pytest.mark.parametrize("name", _COMMANDS)
 def test_strict_refuses_files_outside_the_folder(name: str) -> None:
-    """Exit status 2; nothing is written."""
     result = command(*_COMMANDS[name], "--strict")
 
     assert result.exit_code == 2, result.output
@@ -73,7 +71,6 @@ def test_strict_refuses_files_outside_the_folder(name: str) -> None:
 
 
 def test_strict_check_calls_no_engine_and_records_the_reason() -> None:
-    """The record has the rule."""
     result = command(*_COMMANDS["check"], "--strict", "--json", "record.json")
 
     record = json.loads(Path("record.json").read_text())
@@ -85,7 +82,6 @@ def test_strict_check_calls_no_engine_and_records_the_reason() -> None:
 
 @pytest.mark.parametrize("layout", ["layered", "usdz"])
 def test_assets_of_our_converter_pass_strict(layout: str) -> None:
-    """They contain all their files."""
     target = {"layered": "asset/one.usda", "usdz": "packed/one.usdz"}[layout]
     if layout == "usdz":
         assert command("convert", "one.urdf", "packed", "--layout", "usdz").exit_code == 0
@@ -98,7 +94,6 @@ def test_assets_of_our_converter_pass_strict(layout: str) -> None:
 
 @pytest.mark.parametrize("name", ["check", "export", "inspect", "run"])
 def test_help_states_the_limits(name: str) -> None:
-    """Of time, memory and layers."""
     text = " ".join(command(name, "--help").stdout.split())
 
     for limit in ("--timeout", "--memory", "10000 asset paths", "4 GiB"):
@@ -106,7 +101,6 @@ def test_help_states_the_limits(name: str) -> None:
 
 
 def test_inspect_has_a_limit_of_memory() -> None:
-    """Exit status 2, without a traceback."""
     result = command(*_COMMANDS["inspect"], "--memory", "1")
 
     assert result.exit_code == 2, result.output

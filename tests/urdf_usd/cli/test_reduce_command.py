@@ -165,7 +165,6 @@ def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
     ],
 )
 def test_robots_that_cannot_be_reduced_are_refused(text: str, message: str, tmp_path: Path) -> None:
-    """The target folder is not made."""
     urdf = _robot(tmp_path)
     urdf.write_text(text, encoding="utf-8")
     out = tmp_path / "minimal"
@@ -178,7 +177,6 @@ def test_robots_that_cannot_be_reduced_are_refused(text: str, message: str, tmp_
 
 
 def test_folder_with_files_is_refused(tmp_path: Path) -> None:
-    """Nothing is converted."""
     result = CliRunner().invoke(main, ["reduce", str(_robot(tmp_path)), str(tmp_path / "meshes")])
 
     assert result.exit_code == 2

@@ -61,7 +61,6 @@ def test_interrupted_command_leaves_no_files_and_processes(
     command: tuple[str, ...],
     number: signal.Signals,
 ) -> None:
-    """Exit status 130 as with Ctrl-C."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "r.urdf").write_text('<robot name="r"><link name="a"/></robot>')
@@ -94,7 +93,6 @@ def test_interrupted_command_leaves_no_files_and_processes(
 
 
 def _expands(file: Path) -> bool:
-    """Return whether a process of xacro works in a folder."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes()

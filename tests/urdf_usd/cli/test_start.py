@@ -41,7 +41,6 @@ except SystemExit:
 
 
 def test_output_is_complete_and_exit_handlers_run(tmp_path: Path) -> None:
-    """More than the buffer of a pipe."""
     links = "".join(f'<link name="link_{number}"/>' for number in range(9000))
     file = tmp_path / "many.xacro"
     file.write_text(f'<robot name="many">{links}</robot>')

@@ -40,12 +40,10 @@ def _paced(total: int, times: list[float]) -> str:
     ],
 )
 def test_pace_shows_rate_and_time_left(times: list[float], expected: str) -> None:
-    """Of ten robots."""
     assert _paced(10, times) == expected
 
 
 def test_pace_is_that_of_the_latest_robots() -> None:
-    """Reused results do not distort it."""
     kept = [0.001 * n for n in range(1000)]
     made = [1.0 + 2.0 * n for n in range(1, 400)]
 
@@ -57,7 +55,6 @@ def test_pace_is_that_of_the_latest_robots() -> None:
     [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
 )
 def test_durations_are_rounded_to_a_suitable_unit(seconds: float, expected: str) -> None:
-    """Seconds, minutes or hours."""
     assert duration(seconds) == expected
 
 
@@ -82,10 +79,7 @@ def test_pipe_gets_a_line_every_ten_seconds(
 
 
 class Terminal(io.StringIO):
-    """Text that was written to a terminal."""
-
     def isatty(self) -> bool:
-        """Return that it is a terminal."""
         return True
 
     def lines(self) -> list[str]:
@@ -115,7 +109,6 @@ def as_terminal(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Termina
 def test_status_line_is_cleared_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing of it is left before the next line."""
     terminal = as_terminal(monkeypatch)
     with shown_status("Loading engines ...") as status:
         assert terminal.lines() == ["Loading engines ..."]
@@ -129,7 +122,6 @@ def test_status_line_is_cleared_at_the_end(
 def test_status_line_is_cleared_after_a_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Messages start in the first column."""
     terminal = as_terminal(monkeypatch)
     with pytest.raises(KeyboardInterrupt), shown_status("Loading engines ..."):
         raise KeyboardInterrupt
@@ -140,7 +132,6 @@ def test_status_line_is_cleared_after_a_failure(
 def test_other_lines_are_written_above_the_status(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Such as announcements of downloads."""
     terminal = as_terminal(monkeypatch)
     with shown_status("Looking for robots ...") as status:
         status.say("downloading panda")
@@ -151,7 +142,6 @@ def test_other_lines_are_written_above_the_status(
 def test_status_line_is_cut_to_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A wrapped line could not be cleared."""
     terminal = as_terminal(monkeypatch)
     monkeypatch.setenv("COLUMNS", "10")
 
@@ -161,7 +151,6 @@ def test_status_line_is_cut_to_the_terminal(
 
 
 def test_pipe_gets_no_status_line(capfd: pytest.CaptureFixture[str]) -> None:
-    """It is for terminals only."""
     with shown_status("Loading engines ...") as status:
         status.say("downloading panda")
 
@@ -171,7 +160,6 @@ def test_pipe_gets_no_status_line(capfd: pytest.CaptureFixture[str]) -> None:
 def test_dumb_terminal_gets_no_status_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It could not clear the line."""
     terminal = as_terminal(monkeypatch, "dumb")
     with shown_status("Loading engines ..."):
         pass
@@ -180,7 +168,6 @@ def test_dumb_terminal_gets_no_status_line(
 
 
 def test_bar_shows_the_mesh_that_is_decomposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its number, and the bar is removed at the end."""
     terminal = as_terminal(monkeypatch)
     monkeypatch.setenv("COLUMNS", "120")
 
@@ -198,7 +185,6 @@ def test_bar_shows_the_mesh_that_is_decomposed(monkeypatch: pytest.MonkeyPatch) 
 def test_meshes_are_not_shown_without_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Logs have diagnostics alone."""
     with shown_meshes() as progress:
         progress("base.stl", 1, 3)
 

@@ -91,23 +91,19 @@ def usd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(*arguments: str | Path) -> Result:
-    """Run the command."""
     return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 def check(urdf: str, usd: Path, *options: str) -> Result:
-    """Check by the command, with few engines."""
     return command("check", urdf, usd, "--engine", "mujoco", "--jobs", "1", *options)
 
 
 def compare(urdf: str, usd: Path, *texts: str) -> RobotRecord:
-    """Check in this process, which is faster."""
     options = ReadOptions(tuple(map(VariantChoice.parse, texts)))
     return examine_pair_here(Path(urdf), usd, options)
 
 
 def words(text: str) -> str:
-    """Return text without line breaks."""
     return " ".join(text.split())
 
 
@@ -133,7 +129,6 @@ def test_engines_and_round_trip_read_the_selected_variants(usd: Path, load: str)
 
 
 def test_report_and_record_name_the_selection(usd: Path) -> None:
-    """And the command of the page repeats it."""
     chosen = "--variant", "model=full", "--variant", "load=heavy"
     files = "--json", "record.json", "--html", "page.html"
 
@@ -187,7 +182,6 @@ def test_missing_selection_is_the_cause_instead_of_missing_joints(usd: Path) -> 
 
 
 def test_missing_selection_of_a_mass_is_named_with_the_failure(usd: Path) -> None:
-    """Links and joints are there: the checks are reported."""
     record = compare("heavy.urdf", usd, "model=full")
 
     assert record.verdict == "fails"
@@ -197,7 +191,6 @@ def test_missing_selection_of_a_mass_is_named_with_the_failure(usd: Path) -> Non
 
 
 def test_missing_selection_that_changes_nothing_is_a_warning(usd: Path) -> None:
-    """The robot conforms."""
     record = compare("light.urdf", usd, "model=full")
 
     assert record.verdict == "exact"
@@ -228,25 +221,6 @@ def test_selection_that_does_not_exist_is_an_error(
     del usd
 
 
-@pytest.mark.parametrize("text", ["model", "model=", "arm:model=full"])
-def test_malformed_selection_is_a_usage_error(usd: Path, text: str) -> None:
-    """Before anything is loaded."""
-    result = command("inspect", usd, "--variant", text)
-
-    assert result.exit_code == 2
-    assert "is not [PRIM:]SET=NAME" in result.stderr
-
-
-def test_set_that_is_named_twice_is_a_usage_error(usd: Path) -> None:
-    """The last one would count, silently."""
-    both = "--variant", "model=full", "--variant", "model=empty"
-
-    result = command("inspect", usd, *both)
-
-    assert result.exit_code == 2
-    assert "variant set 'model' is named twice" in words(result.stderr)
-
-
 def test_all_variants_are_checked_each(usd: Path) -> None:
     """A verdict and files per selection; the most severe verdict decides."""
     result = check("light.urdf", usd, "--all-variants", "--json", "record.json")
@@ -265,7 +239,6 @@ def test_all_variants_are_checked_each(usd: Path) -> None:
 
 
 def test_all_variants_share_those_that_are_given(usd: Path) -> None:
-    """Exit status 0 if all of them conform."""
     given = "--variant", "model=full", "--variant", "load=light"
 
     result = check("light.urdf", usd, "--all-variants", *given)
@@ -274,7 +247,6 @@ def test_all_variants_share_those_that_are_given(usd: Path) -> None:
 
 
 def test_variant_of_a_prim_below_the_default_prim(usd: Path) -> None:
-    """The only prim that has the set needs no path."""
     text = _VARIANTS.format(selection="").replace('"pair"', '"inner"', 1)
     usd.write_text(f'{_HEAD}def Xform "pair"\n{{\n{text}}}\n')
 
@@ -289,7 +261,6 @@ def test_variant_of_a_prim_below_the_default_prim(usd: Path) -> None:
 
 @pytest.mark.parametrize("load", ["light", "heavy"])
 def test_export_and_inspect_read_the_selected_variants(usd: Path, load: str) -> None:
-    """The exported URDF has the mass of the variant."""
     chosen = "--variant", "model=full", "--variant", f"load={load}"
 
     exported = command("export", usd, "out.urdf", *chosen)
@@ -303,7 +274,6 @@ def test_export_and_inspect_read_the_selected_variants(usd: Path, load: str) -> 
 
 
 def test_export_and_inspect_name_the_set_without_selection(usd: Path) -> None:
-    """One error, instead of a stage without bodies."""
     for arguments in (("export", usd, "out.urdf"), ("inspect", usd)):
         result = command(*arguments)
 
@@ -315,7 +285,6 @@ def test_export_and_inspect_name_the_set_without_selection(usd: Path) -> None:
 
 
 def test_inspect_of_a_usd_shows_its_robot(usd: Path) -> None:
-    """With the totals of the URDF."""
     of_urdf = command("inspect", "light.urdf")
 
     of_usd = command("inspect", "asset/pair.usda")
@@ -324,15 +293,6 @@ def test_inspect_of_a_usd_shows_its_robot(usd: Path) -> None:
     assert "hinge" in of_usd.stdout
     totals = of_urdf.stdout.index("links  ")
     assert of_usd.stdout.endswith(of_urdf.stdout[totals:])
-    del usd
-
-
-def test_variants_of_a_urdf_are_a_usage_error(usd: Path) -> None:
-    """A URDF has none."""
-    result = command("inspect", "light.urdf", "--variant", "model=full")
-
-    assert result.exit_code == 2
-    assert "--variant requires a USD, but SOURCE is light.urdf" in words(result.stderr)
     del usd
 
 
@@ -370,13 +330,3 @@ def test_run_selects_variants_in_usds_of_other_converters(usd: Path) -> None:
     assert "variant-absent" in {one["rule"] for one in light["diagnostics"]}
     summary = json.loads(Path("report/summary.json").read_text())
     assert summary["options"]["variant"] == "model=full load=heavy"
-
-
-def test_run_without_another_converter_refuses_variants(usd: Path) -> None:
-    """Nothing would be selected."""
-    result = command("run", "light.urdf", "--variant", "model=full", "--out", "report")
-
-    assert result.exit_code == 2
-    assert "--variant needs --converter" in words(result.stderr)
-    assert not Path("report").exists()
-    del usd

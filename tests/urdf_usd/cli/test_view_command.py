@@ -21,14 +21,12 @@ _URDF = """<robot name="arm">
 
 @pytest.fixture
 def urdf(tmp_path: Path) -> Path:
-    """A robot of one link."""
     file = tmp_path / "arm.urdf"
     file.write_text(_URDF, encoding="utf-8")
     return file
 
 
 def test_page_is_opened_in_the_browser(urdf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its path is printed; the asset was temporary."""
     opened: list[str] = []
 
     def remember(url: str) -> bool:
@@ -49,7 +47,6 @@ def test_page_is_opened_in_the_browser(urdf: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_usd_is_shown_with_the_urdf(urdf: Path, tmp_path: Path) -> None:
-    """With --html, no browser is opened."""
     out, page = tmp_path / "usd", tmp_path / "page.html"
     CliRunner().invoke(main, ["convert", str(urdf), str(out)])
 

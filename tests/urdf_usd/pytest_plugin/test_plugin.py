@@ -38,7 +38,6 @@ HEAVY = (
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project with two robots."""
     robots = pytester.mkdir("robots")
     (robots / "arm.urdf").write_text(ARM)
     (robots / "other.urdf").write_text(OTHER)
@@ -53,7 +52,6 @@ def _suite(project: pytest.Pytester, *words: str) -> pytest.RunResult:
 
 
 def _wrong_usd(folder: Path) -> Path:
-    """Convert the other robot, which has another mass."""
     source = folder / "robots" / "other.urdf"
     return convert(source, folder / "usd").root_layer
 
@@ -70,7 +68,6 @@ def test_corpus_becomes_a_test_per_robot_and_group(project: pytest.Pytester) -> 
 
 
 def test_tests_are_selected_by_name_and_mark(project: pytest.Pytester) -> None:
-    """By -k and -m."""
     by_name = _suite(project, "--collect-only", "-q", "-k", "arm and mass")
     by_mark = _suite(project, "--collect-only", "-q", "-m", "conformance_limits")
 
@@ -81,7 +78,6 @@ def test_tests_are_selected_by_name_and_mark(project: pytest.Pytester) -> None:
 def test_unavailable_and_unreadable_robots_are_skipped(
     project: pytest.Pytester,
 ) -> None:
-    """With the reason."""
     (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
     result = _suite(project, "-rs", "-k", "other")
 
@@ -90,7 +86,6 @@ def test_unavailable_and_unreadable_robots_are_skipped(
 
 
 def test_one_worker_runs_all_tests_of_a_robot(project: pytest.Pytester) -> None:
-    """So each robot is checked once."""
     result = _suite(project, "-n", "2", "-v", "-m", "conformance_mass")
 
     result.assert_outcomes(passed=2)
@@ -98,7 +93,6 @@ def test_one_worker_runs_all_tests_of_a_robot(project: pytest.Pytester) -> None:
 
 
 def test_unknown_corpus_is_a_usage_error(project: pytest.Pytester) -> None:
-    """Not a failing test, and not a traceback."""
     result = project.runpytest_subprocess(
         *("--pyargs", "urdf_usd.suite", "--robots", "dir:nowhere", *FLAGS)
     )
@@ -119,12 +113,10 @@ owner = "ann"
 
 
 def _refused(project: pytest.Pytester) -> None:
-    """Make a robot that every converter has to refuse."""
     (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
 
 
 def test_known_failures_are_expected_to_fail(project: pytest.Pytester) -> None:
-    """With the reason in the baseline."""
     _refused(project)
     (project.path / "known.toml").write_text(
         BASELINE.format(robot="dir--other", check="verdict", grade="unreadable")
@@ -137,7 +129,6 @@ def test_known_failures_are_expected_to_fail(project: pytest.Pytester) -> None:
 
 
 def test_failure_that_is_not_in_the_baseline_fails(project: pytest.Pytester) -> None:
-    """With a baseline, also an unreadable file."""
     _refused(project)
     (project.path / "known.toml").write_text(
         BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
@@ -152,7 +143,6 @@ def test_failure_that_is_not_in_the_baseline_fails(project: pytest.Pytester) -> 
 def test_passing_baseline_entry_fails(
     project: pytest.Pytester,
 ) -> None:
-    """Otherwise it would hide the next failure."""
     (project.path / "known.toml").write_text(
         BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
     )
@@ -164,7 +154,6 @@ def test_passing_baseline_entry_fails(
 
 
 def test_invalid_baseline_is_a_usage_error(project: pytest.Pytester) -> None:
-    """With the line of the error."""
     (project.path / "known.toml").write_text("[[expected]]\nrobot = 'a'\n")
     result = _suite(project, "--conformance-baseline", "known.toml")
 
@@ -172,7 +161,6 @@ def test_invalid_baseline_is_a_usage_error(project: pytest.Pytester) -> None:
 
 
 def test_fixture_checks_a_robot(project: pytest.Pytester) -> None:
-    """Paths are relative to the test."""
     project.makepyfile(
         """
         def test_my_robot(conformance):
@@ -188,7 +176,6 @@ def test_fixture_checks_a_robot(project: pytest.Pytester) -> None:
 def test_incomplete_robot_warns_or_fails(
     fail_on: str, failed: int, project: pytest.Pytester
 ) -> None:
-    """Its mesh is not there."""
     (project.path / "part.urdf").write_text(
         """<robot name="part"><link name="a"><visual><geometry>
         <mesh filename="gone.stl"/></geometry></visual></link></robot>"""
@@ -206,7 +193,6 @@ def test_incomplete_robot_warns_or_fails(
 
 
 def test_wrong_usd_fails_with_its_worst_findings(project: pytest.Pytester) -> None:
-    """Expected and actual values, and a remedy."""
     usd = _wrong_usd(project.path)
     project.makepyfile(
         f"""
@@ -254,7 +240,6 @@ def test_options_are_keywords(project: pytest.Pytester) -> None:
 
 
 def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
-    """No engine and no library."""
     project.makepyfile(
         f"""
         import sys
@@ -285,7 +270,6 @@ def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
 
 
 def test_short_option_of_another_plugin_is_kept(project: pytest.Pytester) -> None:
-    """The option of the suite has a long name."""
     project.makeconftest(
         """
         def pytest_addoption(parser):
