@@ -36,16 +36,12 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.tolerance.bounds import (
     center_bound,
-    harmless_moment,
     inertia_bound,
-    is_pointlike,
 )
 from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
 from urdf_usd.conformance.tolerance.rigid_groups import (
     GroupMass,
     differing_links,
-    group_center_bound,
-    group_inertia_bound,
     masses_of,
     tensor_of,
     unread_masses,
@@ -311,7 +307,7 @@ def group_centers(expected: Observation, actual: Observation, model: ToleranceMo
             group[0],
             ours.center,
             theirs.center,
-            bound=group_center_bound(ours.parts),
+            bound=ours.center_bound,
             tolerance=model.tolerance.position,
         )
         for group, ours, theirs in _pairs(expected, actual, model)
@@ -331,13 +327,9 @@ def group_inertias(expected: Observation, actual: Observation, model: ToleranceM
             theirs.tensor,
             apart=norms([ours.tensor - theirs.tensor])[0],
             mass=ours.mass,
-            bound=group_inertia_bound(ours.parts, ours.center, ours.tensor),
+            bound=ours.inertia_bound,
             model=model,
-            invented=sum(
-                harmless_moment(part.mass, model.size, model.total_mass)
-                for part in ours.parts
-                if is_pointlike(part.tensor, part.mass, model.size)
-            ),
+            invented=ours.harmless_moment(model.size, model.total_mass),
         )
         for group, ours, theirs in _pairs(expected, actual, model)
     ]

@@ -34,8 +34,6 @@ ARITHMETIC = 1e-12
 ROUNDINGS = 16
 # A joint stores the rotations of its frame in the parent and in the child.
 PER_JOINT = 2 * QUATERNION
-# Size of the cache of principal moments: several tensors per link of a large robot.
-_CACHE_SIZE = 4096
 # Largest mass and inertia that may be invented where the URDF has none and the USD
 # needs one, relative to the robot's mass, and to mass times the square of its size.
 INVENTED = 1e-6
@@ -48,29 +46,17 @@ NEGLIGIBLE_INERTIA = 1e-15
 
 
 class Tolerance(Struct, frozen=True):
-    """Engineering tolerance: differences that are irrelevant to a simulation.
+    """Engineering tolerance: differences that are irrelevant to a simulation."""
 
-    Attributes:
-        position: Of frames and centres of mass [m].
-        rotation: Of frames [rad].
-        mass: Relative.
-        inertia: Relative to the body's own largest principal moment.
-        limit: Of joint limits, relative to the limit or to 1 rad or 1 m.
-        force: Of effort, velocity, damping and friction, relative.
-        motion: Of equations of motion, relative to the robot's scale.
-        shape: Of extents, area and volume, relative to the shape's own.
-        color: Of linear colour components and opacity, in [0, 1].
-    """
-
-    position: float = 1e-5
-    rotation: float = 1e-5
-    mass: float = 1e-4
-    inertia: float = 1e-4
-    limit: float = 1e-5
-    force: float = 1e-4
-    motion: float = 1e-4
-    shape: float = 1e-4
-    color: float = 1e-3
+    position: float = 1e-5  # of frames and centres of mass [m]
+    rotation: float = 1e-5  # of frames [rad]
+    mass: float = 1e-4  # relative
+    inertia: float = 1e-4  # relative to the body's own largest principal moment
+    limit: float = 1e-5  # of joint limits, relative to the limit or to 1 rad or 1 m
+    force: float = 1e-4  # of effort, velocity, damping and friction, relative
+    motion: float = 1e-4  # of equations of motion, relative to the robot's scale
+    shape: float = 1e-4  # of extents, area and volume, relative to the shape's own
+    color: float = 1e-3  # of linear colour components and opacity, in [0, 1]
 
 
 class FrameBound(Struct, frozen=True):
@@ -83,29 +69,25 @@ class FrameBound(Struct, frozen=True):
 def scalar_bound(value: float) -> float:
     """Bound the rounding of a stored number, in its own unit.
 
-    For a value in degrees the relative bound is the same; the rounding of the factor
-    180/pi, a part in 2^52, is covered by ``ARITHMETIC``. Below the smallest normal
-    float32 rounding is absolute.
+    For a value in degrees the relative bound is the same; the rounding of the factor 180/pi, a
+    part in 2^52, is covered by ``ARITHMETIC``. Below the smallest normal float32 rounding is
+    absolute.
     """
     return (RELATIVE + ARITHMETIC) * abs(value) + SMALLEST
 
 
 def center_bound(center: Vec3) -> float:
     """Bound the rounding of a stored point [m]: u times its distance."""
-    return RELATIVE * length(np.asarray(center)) + ARITHMETIC
+    return RELATIVE * math.hypot(*center) + ARITHMETIC
 
 
 def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
-    """Return the eigenvalues of a symmetric tensor (3, 3), ascending.
-
-    They are NaN if a component of the tensor is not finite.
-
-    Cached, as several comparisons use the same tensor.
-    """
+    """Return the eigenvalues of a symmetric tensor (3, 3), ascending; NaN if it is not finite."""
     return _eigenvalues(np.asarray(tensor, np.float64).tobytes())
 
 
-@lru_cache(maxsize=_CACHE_SIZE)
+# Several comparisons use the same tensor.
+@lru_cache(maxsize=4096)
 def _eigenvalues(tensor: bytes) -> Vec3:
     matrix = np.frombuffer(tensor).reshape(3, 3)
     if not np.isfinite(matrix).all():
@@ -123,26 +105,19 @@ def largest_moment(tensor: NDArray[np.float64]) -> float:
 def inertia_bound(tensor: NDArray[np.float64]) -> float:
     """Bound the rounding of a stored inertia, relative to its largest moment.
 
-    Three moments, each u relative, and one quaternion. Turning a tensor by a small
-    angle changes it by the commutator [rotation, I - c 1], whose spectral norm is at
-    most angle * (largest - smallest moment).
+    Three moments, each u relative, and one quaternion. Turning a tensor by a small angle changes
+    it by the commutator [rotation, I - c 1], whose spectral norm is at most angle * (largest -
+    smallest moment).
     """
     smallest, _, highest = principal_moments(tensor)
     largest = largest_moment(tensor)
     if not largest:
         return ARITHMETIC
-    spread = (highest - smallest) / largest
-    return RELATIVE + QUATERNION * spread + ARITHMETIC
+    return RELATIVE + QUATERNION * (highest - smallest) / largest + ARITHMETIC
 
 
 def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
-    """Whether the inertia of a mass is zero within rounding.
-
-    Args:
-        tensor: Inertia about the centre of mass (3, 3) [kg m^2].
-        mass: [kg].
-        size: Of the robot [m].
-    """
+    """Whether the inertia [kg m^2] of a mass [kg] is zero within rounding, for a robot's size."""
     return largest_moment(tensor) <= NEGLIGIBLE_INERTIA * mass * (size * size)
 
 
@@ -161,10 +136,10 @@ def harmless_moment(mass: float, size: float, total: float) -> float:
 def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:
     """Bound the rounding of link poses along the chain from the root.
 
-    Each joint of the chain stores localPos0, localRot0 and localRot1. The position has
-    an error of u times its length. An angular error displaces the links below by the
-    angle times their distance: from the joint's origin in the parent for localRot0,
-    from the child for localRot1, at the configuration where it is largest.
+    Each joint of the chain stores localPos0, localRot0 and localRot1. The position has an error
+    of u times its length. An angular error displaces the links below by the angle times their
+    distance: from the joint's origin in the parent for localRot0, from the child for localRot1,
+    at the configuration where it is largest.
 
     Args:
         frames: Link frames of the reference; the first configuration is zero.
@@ -209,9 +184,6 @@ def length(vector: NDArray[np.float64]) -> float:
 
 
 def largest(amounts: Iterable[float]) -> float:
-    """Return the largest of several differences; inf if one is not finite.
-
-    The built-in function returns NaN or the largest number, depending on their order.
-    """
+    """Return the largest of several differences; inf if one is not finite."""
     found = tuple(amounts)
     return max(found) if all(map(math.isfinite, found)) else math.inf

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field, structs
 
-from urdf_usd.conformance.observation.robot import JointObservation, Observation
+from urdf_usd.conformance.observation.robot import Frames, JointObservation, Observation
 from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_bounds
 from urdf_usd.conformance.tolerance.motion_scale import MotionScale, motion_scale
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
@@ -104,7 +104,7 @@ def derive_tolerance_model(spec: Observation, tolerance: Tolerance) -> Tolerance
     masses = [link.mass.mass for link in spec.links if link.mass]
     groups = rigid_groups([link.name for link in spec.links], spec.joints)
     bounds = frame_bounds(spec.frames, {child: joint.parent for child, joint in joint_to.items()})
-    size = _size(spec)
+    size = _size(spec, spec.frames)
     return ToleranceModel(
         tolerance=tolerance,
         joint_to=joint_to,
@@ -117,19 +117,14 @@ def derive_tolerance_model(spec: Observation, tolerance: Tolerance) -> Tolerance
     )
 
 
-def _size(spec: Observation) -> float:
-    frames = spec.frames
-    if frames is None:
-        return 1.0
+def _size(spec: Observation, frames: Frames) -> float:
     column = {name: index for index, name in enumerate(frames.links)}
-    distances = []
+    largest = 0.0
     for link in spec.links:
         position = frames.positions[0, column[link.name]]
-        rotation = frames.rotations[0, column[link.name]]
         center = link.mass.center if link.mass else (0.0, 0.0, 0.0)
-        ends = position, position + rotation @ center
-        distances += [math.hypot(*point) for point in ends]
-    largest = max(distances, default=0.0)
+        end = position + frames.rotations[0, column[link.name]] @ center
+        largest = max(largest, math.hypot(*position), math.hypot(*end))
     return largest if largest > _NANOMETRE else 1.0
 
 

@@ -22,46 +22,70 @@ from urdf_usd.conformance.tolerance.bounds import (
     QUATERNION,
     RELATIVE,
     Tolerance,
+    harmless_moment,
     inertia_bound,
+    is_pointlike,
     largest_moment,
     length,
 )
 
-_IDENTITY = np.eye(3)
-
 
 class LinkMass(Struct, frozen=True, eq=False):
-    """Mass of one link of a group, in the frame of the group's head, its first link.
+    """Mass of one link of a group, in the frame of the group's head, its first link."""
 
-    Attributes:
-        mass: [kg].
-        center: (3,) centre of mass [m].
-        tensor: (3, 3) inertia about the centre of mass [kg m^2].
-        origin: (3,) origin of the link [m].
-        depth: Number of fixed joints between the head and the link.
-    """
-
-    mass: float
-    center: NDArray[np.float64]
-    tensor: NDArray[np.float64]
-    origin: NDArray[np.float64]
-    depth: int
+    mass: float  # [kg]
+    center: NDArray[np.float64]  # (3,) centre of mass [m]
+    tensor: NDArray[np.float64]  # (3, 3) inertia about the centre of mass [kg m^2]
+    origin: NDArray[np.float64]  # (3,) origin of the link [m]
+    depth: int  # number of fixed joints between the head and the link
 
 
 class GroupMass(Struct, frozen=True, eq=False):
-    """Mass of a whole group, in the frame of its head.
+    """Mass of a whole group, in the frame of its head."""
 
-    Attributes:
-        mass: [kg].
-        center: (3,) centre of mass [m]; the head's origin if there is no mass.
-        tensor: (3, 3) inertia about the centre of mass [kg m^2].
-        parts: Masses of its links.
-    """
+    mass: float  # [kg]
+    center: NDArray[np.float64]  # (3,) [m]; the head's origin if there is no mass
+    tensor: NDArray[np.float64]  # (3, 3) inertia about the centre of mass [kg m^2]
+    parts: tuple[LinkMass, ...]  # masses of its links
 
-    mass: float
-    center: NDArray[np.float64]
-    tensor: NDArray[np.float64]
-    parts: tuple[LinkMass, ...]
+    @property
+    def center_bound(self) -> float:
+        """Bound of the rounding of the centre of mass [m].
+
+        With r the largest distance from the head: each centre, each mass and the storage of
+        the sum add u r, each fixed joint adds u r and two quaternions.
+        """
+        ends = (length(end) for part in self.parts for end in (part.center, part.origin))
+        welds = max((part.depth for part in self.parts), default=0)
+        factor = 3 * RELATIVE + welds * (RELATIVE + PER_JOINT)
+        return factor * max(ends, default=0.0) + ARITHMETIC
+
+    @property
+    def inertia_bound(self) -> float:
+        """Bound of the rounding of the inertia, relative to its largest moment.
+
+        In m |d|^2, the mass adds u and d twice the error of a centre. The tensor of a part
+        adds its storage and the rotations of its fixed joints, and the sum its storage.
+        """
+        largest = largest_moment(self.tensor)
+        if not largest:
+            return ARITHMETIC
+        arm_error = 2 * self.center_bound
+        absolute = inertia_bound(self.tensor) * largest
+        for part in self.parts:
+            angle = QUATERNION + part.depth * PER_JOINT
+            absolute += (RELATIVE + 2 * angle) * largest_moment(part.tensor)
+            arm = length(part.center - self.center)
+            absolute += part.mass * (RELATIVE * arm**2 + 2 * arm * arm_error)
+        return absolute / largest + ARITHMETIC
+
+    def harmless_moment(self, size: float, total: float) -> float:
+        """Return the inertia that may be invented for its point masses [kg m^2]."""
+        return sum(
+            harmless_moment(part.mass, size, total)
+            for part in self.parts
+            if is_pointlike(part.tensor, part.mass, size)
+        )
 
 
 def rigid_groups(
@@ -71,10 +95,10 @@ def rigid_groups(
     parent_joint = {joint.child: joint for joint in joints}
     groups: dict[str, list[str]] = {}
     for name in links:
-        path = [name]
-        while (joint := parent_joint.get(path[-1])) and joint.type is JointType.FIXED:
-            path.append(joint.parent)
-        groups.setdefault(path[-1], []).append(name)
+        head = name
+        while (joint := parent_joint.get(head)) and joint.type is JointType.FIXED:
+            head = joint.parent
+        groups.setdefault(head, []).append(name)
     return tuple(
         (head, *(name for name in members if name != head)) for head, members in groups.items()
     )
@@ -98,45 +122,36 @@ def unread_masses(
 
 def differing_links(
     links: Sequence[str],
-    ours: Mapping[str, MassProperties | None],
-    theirs: Mapping[str, MassProperties | None],
+    expected: Mapping[str, MassProperties | None],
+    actual: Mapping[str, MassProperties | None],
     tolerance: Tolerance,
     aspects: Sequence[str],
 ) -> tuple[str, ...]:
-    """Name the links whose own mass properties differ.
-
-    Args:
-        links: Links that are summed.
-        ours: Mass properties on the first side.
-        theirs: Mass properties on the second side.
-        tolerance: Largest differences of equal values.
-        aspects: Which of ``mass``, ``center`` and ``inertia`` enter the sum.
-    """
+    """Name the links whose own mass properties differ in an aspect: mass, center or inertia."""
     return tuple(
         name
         for name in links
-        if any(_differs(ours.get(name), theirs.get(name), tolerance, aspect) for aspect in aspects)
+        if any(_differs(expected.get(name), actual.get(name), tolerance, one) for one in aspects)
     )
 
 
 def _differs(
-    ours: MassProperties | None,
-    theirs: MassProperties | None,
+    expected: MassProperties | None,
+    actual: MassProperties | None,
     tolerance: Tolerance,
     aspect: str,
 ) -> bool:
-    here = ours.mass if ours else 0.0
-    there = theirs.mass if theirs else 0.0
+    masses = (expected.mass if expected else 0.0, actual.mass if actual else 0.0)
     if aspect == "mass":
-        return abs(here - there) > tolerance.mass * here
-    if ours is None or theirs is None or not (here and there):
+        return abs(masses[0] - masses[1]) > tolerance.mass * masses[0]
+    if expected is None or actual is None or not all(masses):
         return False
     if aspect == "center":
-        return math.dist(ours.center, theirs.center) > tolerance.position
-    if ours.inertia is None or theirs.inertia is None:
-        return ours.inertia is not theirs.inertia
-    scale = max(map(abs, ours.inertia))
-    return math.dist(ours.inertia, theirs.inertia) > tolerance.inertia * scale
+        return math.dist(expected.center, actual.center) > tolerance.position
+    if expected.inertia is None or actual.inertia is None:
+        return expected.inertia is not actual.inertia
+    scale = max(map(abs, expected.inertia))
+    return math.dist(expected.inertia, actual.inertia) > tolerance.inertia * scale
 
 
 def tensor_of(values: Vec6) -> NDArray[np.float64]:
@@ -146,72 +161,48 @@ def tensor_of(values: Vec6) -> NDArray[np.float64]:
 
 
 def group_masses(
-    reading: Observation,
+    observation: Observation,
     groups: Sequence[Sequence[str]],
     joints: Sequence[JointObservation],
 ) -> tuple[GroupMass | None, ...]:
     """Combine the masses of each group by the parallel axis theorem.
 
     Args:
-        reading: Observation with masses and frames; its first configuration is used.
+        observation: With masses and frames; its first configuration is used.
         groups: Rigid groups, the head first.
         joints: All joints.
 
     Returns:
         One per group; None if a required mass or frame is not stated.
     """
-    if reading.frames is None:
+    frames = observation.frames
+    if frames is None:
         return (None,) * len(groups)
-    masses = masses_of(reading)
+    masses = masses_of(observation)
     parent = {joint.child: joint.parent for joint in joints}
-    poses = dict(
-        zip(
-            reading.frames.links,
-            zip(reading.frames.positions[0], reading.frames.rotations[0], strict=True),
-            strict=True,
-        )
-    )
-    return tuple(_group_mass(group, masses, parent, poses) for group in groups)
+    column = {name: index for index, name in enumerate(frames.links)}
+    positions, rotations = frames.positions[0], frames.rotations[0]
 
+    def combined(group: Sequence[str]) -> GroupMass | None:
+        head, parts = group[0], []
+        for name in group:
+            own = masses.get(name)
+            if own is None or not own.mass:
+                continue
+            if own.inertia is None or name not in column or head not in column:
+                return None
+            turn = rotations[column[head]].T
+            origin = turn @ (positions[column[name]] - positions[column[head]])
+            rotation = turn @ rotations[column[name]]
+            center = origin + rotation @ np.asarray(own.center)
+            tensor = rotation @ tensor_of(own.inertia) @ rotation.T
+            depth, link = 0, name
+            while link != head and link in parent:
+                link, depth = parent[link], depth + 1
+            parts.append(LinkMass(own.mass, center, tensor, origin, depth))
+        return _sum(tuple(parts))
 
-def _group_mass(
-    group: Sequence[str],
-    masses: Mapping[str, MassProperties | None],
-    parent: Mapping[str, str],
-    poses: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> GroupMass | None:
-    head = group[0]
-    parts = []
-    for name in group:
-        properties = masses.get(name)
-        if properties is None or not properties.mass:
-            continue
-        if properties.inertia is None or name not in poses or head not in poses:
-            return None
-        start, turned = poses[head]
-        place, attitude = poses[name]
-        turn = turned.T
-        origin = turn @ (place - start)
-        rotation = turn @ attitude
-        parts.append(
-            LinkMass(
-                mass=properties.mass,
-                center=origin + rotation @ np.asarray(properties.center),
-                tensor=rotation @ tensor_of(properties.inertia) @ rotation.T,
-                origin=origin,
-                depth=_welds(head, name, parent),
-            )
-        )
-    return _sum(tuple(parts))
-
-
-def _welds(head: str, link: str, parent: Mapping[str, str]) -> int:
-    """Count the fixed joints between a group's head and one of its links."""
-    depth = 0
-    while link != head and link in parent:
-        link = parent[link]
-        depth += 1
-    return depth
+    return tuple(map(combined, groups))
 
 
 def _sum(parts: tuple[LinkMass, ...]) -> GroupMass:
@@ -222,46 +213,5 @@ def _sum(parts: tuple[LinkMass, ...]) -> GroupMass:
     tensor = np.zeros((3, 3))
     for part in parts:
         arm = part.center - center
-        tensor += part.tensor + part.mass * (float(arm @ arm) * _IDENTITY - arm[:, None] * arm)
+        tensor += part.tensor + part.mass * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
     return GroupMass(mass, center, tensor, parts)
-
-
-def group_center_bound(parts: Sequence[LinkMass]) -> float:
-    """Bound the rounding of a group's centre of mass [m].
-
-    With r the largest distance from the head: each centre, each mass and the storage
-    of the sum add u r, each fixed joint adds u r and two quaternions.
-    """
-    reach = _reach(parts)
-    welds = max((part.depth for part in parts), default=0)
-    per_weld = RELATIVE + PER_JOINT
-    return (3 * RELATIVE + welds * per_weld) * reach + ARITHMETIC
-
-
-def group_inertia_bound(
-    parts: Sequence[LinkMass], center: NDArray[np.float64], tensor: NDArray[np.float64]
-) -> float:
-    """Bound the rounding of a group's inertia, relative to its largest moment.
-
-    In m |d|^2, the mass adds u and d twice the error of a centre. The tensor of a part
-    adds its storage and the rotations of its fixed joints, and the sum its storage.
-    """
-    largest = largest_moment(tensor)
-    if not largest:
-        return ARITHMETIC
-    arm_error = 2 * group_center_bound(parts)
-    absolute = inertia_bound(tensor) * largest
-    for part in parts:
-        moment = largest_moment(part.tensor)
-        angle = QUATERNION + part.depth * PER_JOINT
-        absolute += (RELATIVE + 2 * angle) * moment
-        arm = length(part.center - center)
-        absolute += part.mass * (RELATIVE * arm**2 + 2 * arm * arm_error)
-    return absolute / largest + ARITHMETIC
-
-
-def _reach(parts: Sequence[LinkMass]) -> float:
-    return max(
-        (length(end) for part in parts for end in (part.center, part.origin)),
-        default=0.0,
-    )
