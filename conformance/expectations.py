@@ -370,8 +370,7 @@ def _best_order(
     subject: str, values: Sequence[ShapeValues], shapes: Sequence[ShapeObservation]
 ) -> list[_Value]:
     """Compare shapes in the order with the fewest differences."""
-    names = [f"{subject} {number}" for number, _ in enumerate(values, start=1)]
-    names = names if len(values) > 1 else [subject]
+    names = [subject] if len(values) == 1 else [f"{subject} {n + 1}" for n in range(len(values))]
     few = len(shapes) <= _MOST_PERMUTED
     orders: Iterable[Sequence[ShapeObservation]] = (
         itertools.permutations(shapes) if few else [shapes]

@@ -49,6 +49,7 @@ VARIED = (
     "structure/fixed-base-with-origin",
     "structure/one-articulation",
     "geometry/several-shapes",
+    "geometry/visual-alone",
     "geometry/rotated-about-three-axes",
     "meshes/scale-and-rotation",
     "materials/of-an-obj",
