@@ -21,7 +21,7 @@ from urdf_usd.conformance.checks.shape_pairs import (
     worst_of,
 )
 from urdf_usd.conformance.checks.shapes import shape_checks
-from urdf_usd.conformance.checks.unexpected_settings import of_shapes
+from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
 from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import (
     DOUBLE_SIDED,
@@ -530,26 +530,20 @@ VISUAL_CHECKS = (
         "other purposes, displayed colours and outputs for other renderers show the same.",
         usd_alone=True,
     ),
-    Check(
+    unexpected_check(
         "visual.geometry",
         "other properties of visuals",
-        "",
-        Quantity.VISUAL,
-        partial(of_shapes, SettingKind.GEOMETRY),
+        SettingKind.GEOMETRY,
         "The extent of every shape is that of its points or size; a hint of extents covers the "
         "shapes that are shown, and is not more than a diagonal larger; primitives are "
         "right-handed; a mesh has no holes, and no face in two material subsets; and no other "
         "property of UsdGeom has an effect.",
-        usd_alone=True,
     ),
-    Check(
+    unexpected_check(
         "visual.subdivision",
         "subdivision of visuals",
-        "",
-        Quantity.VISUAL,
-        partial(of_shapes, SettingKind.SUBDIVISION),
+        SettingKind.SUBDIVISION,
         "No mesh is subdivided, which would round off its edges; without an authored scheme, USD "
         "assumes Catmull-Clark.",
-        usd_alone=True,
     ),
 )

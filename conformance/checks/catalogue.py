@@ -9,16 +9,16 @@ from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.dynamics import DYNAMICS_CHECKS
 from urdf_usd.conformance.checks.kinematics import KINEMATICS_CHECKS
 from urdf_usd.conformance.checks.limits import LIMITS_CHECKS
-from urdf_usd.conformance.checks.mass import MASS_CHECKS
+from urdf_usd.conformance.checks.mass import MASS
 from urdf_usd.conformance.checks.shapes import COLLISION_CHECKS
 from urdf_usd.conformance.checks.simulation import SIMULATION_CHECKS as SIMULATION_CHECKS
-from urdf_usd.conformance.checks.structure import STRUCTURE_CHECKS
+from urdf_usd.conformance.checks.structure import STRUCTURE
 from urdf_usd.conformance.observation.robot import Quantity
 
 CHECKS = (
-    *STRUCTURE_CHECKS,
+    *STRUCTURE.checks,
     *KINEMATICS_CHECKS,
-    *MASS_CHECKS,
+    *MASS.checks,
     *LIMITS_CHECKS,
     *DYNAMICS_CHECKS,
     *COLLISION_CHECKS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -34,6 +35,25 @@ class Check(Struct, frozen=True):
         return self.id.partition(".")[0]
 
 
+class CheckGroup:
+    """The checks of one group, in the order of reports, which is that of their definitions."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+
+    def check(
+        self, id: str, title: str, quantity: Quantity, unit: str = "", *, usd_alone: bool = False
+    ) -> Callable[[Comparer], Comparer]:
+        """Add a function as a check; its docstring is the clause."""
+
+        def add(function: Comparer) -> Comparer:
+            clause = " ".join((function.__doc__ or "").split())
+            self.checks.append(Check(id, title, unit, quantity, function, clause, usd_alone))
+            return function
+
+        return add
+
+
 def compare(
     check: Check, expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
@@ -59,8 +79,8 @@ def equality(
         subject: Kind and name: ``link forearm``.
         same: Whether both sides have the same value.
         message: Describes the difference.
-        expected: Value on the first side.
-        actual: Value on the second side.
+        expected: Value on the URDF side.
+        actual: Value on the USD side.
         item: The name alone; that of the subject, if it is None.
     """
     return Difference(
@@ -70,4 +90,33 @@ def equality(
         message=message,
         expected=expected,
         actual=actual,
+    )
+
+
+def flags(
+    kind: str,
+    names: Iterable[str],
+    flagged: Iterable[str],
+    message: str,
+    values: tuple[str, str],
+) -> tuple[Difference, ...]:
+    """Return a difference per link or joint; those with a flag fail.
+
+    Args:
+        kind: Of the names: link or joint.
+        names: All that are compared.
+        flagged: Names of those with the flag.
+        message: Describes a failure; ``{}`` stands for the name.
+        values: The expected value, and that of a failure.
+    """
+    wrong = set(flagged)
+    return tuple(
+        equality(
+            f"{kind} {name}",
+            name not in wrong,
+            message.replace("{}", name),
+            values[0],
+            values[name in wrong],
+        )
+        for name in names
     )

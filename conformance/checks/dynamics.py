@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 from msgspec import Struct, structs
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.joint_motion import joint_errors
-from urdf_usd.conformance.checks.limits import ratios
-from urdf_usd.conformance.checks.unexpected_settings import of_joints, of_links
+from urdf_usd.conformance.checks.limits import JOINT_DYNAMICS_CHECKS
+from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
     Dynamics,
@@ -418,52 +417,28 @@ def _difference(
 
 
 DYNAMICS_CHECKS = (
-    Check(
-        "dynamics.damping",
-        "joint damping",
-        "1",
-        Quantity.DYNAMICS,
-        partial(ratios, "damping", 0.0),
-        "Viscous damping; absent means zero, as in URDF.",
-    ),
-    Check(
-        "dynamics.friction",
-        "joint friction",
-        "1",
-        Quantity.DYNAMICS,
-        partial(ratios, "friction", 0.0),
-        "Coulomb friction; absent means zero, as in URDF.",
-    ),
-    Check(
+    *JOINT_DYNAMICS_CHECKS,
+    unexpected_check(
         "dynamics.drives",
         "drives without gains",
-        "",
-        Quantity.JOINTS,
-        partial(of_joints, SettingKind.DRIVE),
+        SettingKind.DRIVE,
         "No drive has stiffness or damping, and no actuator acts on a joint: URDF states the "
         "limit of a motor, but no controller. A controller sets gains when it is attached.",
-        usd_alone=True,
     ),
-    Check(
+    unexpected_check(
         "dynamics.joints",
         "other joint properties",
-        "",
-        Quantity.JOINTS,
-        partial(of_joints, SettingKind.JOINT),
+        SettingKind.JOINT,
         "No joint breaks, has an armature, a spring at its limits or another property of a "
         "simulator that URDF does not state.",
-        usd_alone=True,
     ),
-    Check(
+    unexpected_check(
         "dynamics.bodies",
         "other body properties",
-        "",
-        Quantity.LINKS,
-        partial(of_links, SettingKind.BODY),
+        SettingKind.BODY,
         "Gravity acts on every body; no axis of a body is locked, no body is damped or moved by a"
         " constant force or surface velocity, and none has another property of a simulator that "
         "URDF does not state.",
-        usd_alone=True,
     ),
     Check(
         "dynamics.inertia_matrix",

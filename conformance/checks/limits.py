@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
-from operator import attrgetter
 from typing import Literal
 
 from urdf_usd.conformance.checks.check import Check
-from urdf_usd.conformance.checks.structure import shared_joints, stored_limit, unit_hint
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,
@@ -27,27 +25,52 @@ from urdf_usd.conformance.tolerance.comparison import (
 )
 from urdf_usd.reports.records.record import Difference
 
-_NONE = "no joint has one axis"
-# The largest float32: USD stores a larger value as none, and a URDF that is written
-# from USD states none by this value.
+# The largest float32: USD stores a larger value as none, and a URDF that is written from USD
+# states none by this value.
 _FARTHEST = 3.4028234663852886e38
-# What float32 rounds to its smallest normal number, which stands for a limit of zero in
-# schemas whose ranges must not be empty.
+# What float32 rounds to its smallest normal number, which stands for a limit of zero in schemas
+# whose ranges must not be empty.
 _SMALLEST = 2.0**-126 + 2.0**-150
+# Engines that read USD treat a limit beyond this, in degrees or metres, as none.
+_STORABLE = math.radians(1e30)
+# Relative tolerance of a ratio to 180/pi for a message to suggest wrong units.
+_UNIT_FIT = 1e-3
+
+
+def shared_joints(
+    expected: Observation, actual: Observation
+) -> list[tuple[JointObservation, JointObservation]]:
+    """Pair joints by name; the check of joints reports the others."""
+    named = {joint.name: joint for joint in actual.joints}
+    return [(joint, named[joint.name]) for joint in expected.joints if joint.name in named]
+
+
+def stored_limit(limit: float) -> float:
+    """Return a position limit [rad or m] as USD can store it; infinite for none."""
+    return limit if abs(limit) <= _STORABLE else math.copysign(math.inf, limit)
+
+
+def unit_hint(expected: float, actual: float) -> str:
+    """Suggest wrong units if the ratio of the numbers is 180/pi or its inverse."""
+    ratio = math.radians(actual / expected) if expected and actual else 0.0
+    if abs(ratio - 1) < _UNIT_FIT:
+        return " (degrees instead of radians?)"
+    if abs(ratio * math.degrees(1.0) ** 2 - 1) < _UNIT_FIT:
+        return " (radians instead of degrees?)"
+    return ""
 
 
 def _pairs(
-    expected: Observation, actual: Observation
-) -> list[tuple[JointObservation, JointObservation]]:
-    """Pair joints with one coordinate on both sides; types are another check."""
-    return [
-        (here, there)
-        for here, there in shared_joints(expected, actual)
-        if COORDINATES[here.type] == 1 and COORDINATES[there.type] == 1
-    ]
+    expected: Observation, actual: Observation, field: str
+) -> Iterator[tuple[JointObservation, JointObservation, float | None, float | None]]:
+    """Pair joints with one coordinate on both sides, and one number of each."""
+    for joint, found in shared_joints(expected, actual):
+        # Types are another check.
+        if COORDINATES[joint.type] == 1 == COORDINATES[found.type]:
+            yield joint, found, getattr(joint, field), getattr(found, field)
 
 
-def positions(
+def _positions(
     side: Literal["lower", "upper"],
     expected: Observation,
     actual: Observation,
@@ -56,109 +79,97 @@ def positions(
     """Compare lower or upper position limits, relative."""
     absent = -math.inf if side == "lower" else math.inf
     differences = []
-    for here, there in _pairs(expected, actual):
-        limits = getattr(here, side), getattr(there, side)
-        ours, theirs = (stored_limit(absent if one is None else one) for one in limits)
+    for joint, _, *limits in _pairs(expected, actual, side):
+        limit, found = (stored_limit(absent if one is None else one) for one in limits)
+        unit = "m" if joint.type is JointType.PRISMATIC else "rad"
+        texts = ["unlimited" if math.isinf(one) else number(one, unit) for one in (limit, found)]
         # Most limits are a few radians; some are large numbers that mean "none".
-        scale = 1.0 if math.isinf(ours) else max(1.0, abs(ours))
-        unit = "m" if here.type is JointType.PRISMATIC else "rad"
-        wanted, found = (
-            "unlimited" if math.isinf(value) else number(value, unit) for value in (ours, theirs)
-        )
-        hint = unit_hint(ours, theirs)
+        scale = max(1.0, abs(limit))
+        hint = unit_hint(limit, found)
         differences.append(
             Difference(
-                item=here.name,
-                subject=f"joint {here.name}",
-                message=f"joint {here.name}: {side} limit is {found}, not {wanted}{hint}",
-                expected=wanted,
-                actual=found,
-                amount=relative_difference(ours, theirs, least=1.0),
-                bound=0.0 if math.isinf(ours) else scalar_bound(ours) / scale,
+                item=joint.name,
+                subject=f"joint {joint.name}",
+                message=f"joint {joint.name}: {side} limit is {texts[1]}, not {texts[0]}{hint}",
+                expected=texts[0],
+                actual=texts[1],
+                amount=relative_difference(limit, found, least=1.0),
+                bound=0.0 if math.isinf(limit) else scalar_bound(limit) / scale,
                 tolerance=model.tolerance.limit,
             )
         )
-    return Compared(tuple(differences), note=None if differences else _NONE)
+    return Compared(tuple(differences), note=None if differences else "no joint has one axis")
 
 
-def ratios(
-    what: Literal["effort", "velocity", "damping", "friction"],
+def _ratios(
+    field: Literal["effort", "velocity", "damping", "friction"],
     absent: float | None,
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
 ) -> Comparison:
     """Compare one number of each joint, relative; ``absent`` is its default, if any."""
-    value: Callable[[JointObservation], float | None] = attrgetter(what)
     differences = []
-    for here, there in _pairs(expected, actual):
-        ours, theirs = value(here), value(there)
-        if ours is None and theirs is None:
+    for joint, found_joint, value, found in _pairs(expected, actual, field):
+        if value is None and found is None:
             continue
-        same = absent is not None and (ours or absent) == (theirs or absent)
-        wanted, found = (
-            "another for each simulator"
-            if number_of is not None and math.isnan(number_of)
-            else number(number_of)
-            for number_of in (ours, theirs)
-        )
-        hint = unit_hint(ours or 0.0, theirs or 0.0)
-        if theirs is None:
+        same = absent is not None and (value or absent) == (found or absent)
+        texts = [
+            "another for each simulator" if one is not None and math.isnan(one) else number(one)
+            for one in (value, found)
+        ]
+        hint = unit_hint(value or 0.0, found or 0.0)
+        if found is None:
             # Which attribute the engine expected, if another states the value.
-            notes = [one for one in (there.note or "").split("; ") if f":{what} is " in one]
-            hint = "".join(f" ({one})" for one in notes)
+            notes = (found_joint.note or "").split("; ")
+            hint = "".join(f" ({note})" for note in notes if f":{field} is " in note)
         differences.append(
             Difference(
-                item=here.name,
-                subject=f"joint {here.name}",
-                message=f"joint {here.name}: {what} is {found}, not {wanted}{hint}",
-                expected=wanted,
-                actual=found,
-                amount=0.0 if same else _ratio(ours, theirs),
+                item=joint.name,
+                subject=f"joint {joint.name}",
+                message=f"joint {joint.name}: {field} is {texts[1]}, not {texts[0]}{hint}",
+                expected=texts[0],
+                actual=texts[1],
+                amount=0.0 if same else _ratio(value, found),
                 bound=scalar_bound(1.0),
                 tolerance=model.tolerance.force,
             )
         )
-    note = None if differences else f"no joint states {what}"
-    return Compared(tuple(differences), note=note)
+    return Compared(tuple(differences), note=None if differences else f"no joint states {field}")
 
 
-def _ratio(ours: float | None, theirs: float | None) -> float:
-    if ours is None or theirs is None:
+def _ratio(expected: float | None, actual: float | None) -> float:
+    if expected is None or actual is None:
         return math.inf
-    if ours >= _FARTHEST and theirs >= _FARTHEST:
-        return 0.0
     # Each by itself: max() of zero and NaN is zero.
-    if abs(ours) <= _SMALLEST and abs(theirs) <= _SMALLEST:
+    tiny = abs(expected) <= _SMALLEST and abs(actual) <= _SMALLEST
+    if tiny or (expected >= _FARTHEST and actual >= _FARTHEST):
         return 0.0
-    return relative_difference(ours, theirs)
+    return relative_difference(expected, actual)
 
 
+_POSITION_CLAUSE = (
+    "{} limit of every joint with one axis, relative to the larger of the limit and 1 rad or 1 m; "
+    "unlimited equals unlimited."
+)
 LIMITS_CHECKS = (
-    Check(
-        "limits.lower",
-        "lower position limits",
-        "1",
-        Quantity.LIMITS,
-        partial(positions, "lower"),
-        "Lower limit of every joint with one axis, relative to the larger of the limit and 1 rad "
-        "or 1 m; unlimited equals unlimited.",
-    ),
-    Check(
-        "limits.upper",
-        "upper position limits",
-        "1",
-        Quantity.LIMITS,
-        partial(positions, "upper"),
-        "Upper limit of every joint with one axis, relative to the larger of the limit and 1 rad "
-        "or 1 m; unlimited equals unlimited.",
+    *(
+        Check(
+            f"limits.{side}",
+            f"{side} position limits",
+            "1",
+            Quantity.LIMITS,
+            partial(_positions, side),
+            _POSITION_CLAUSE.format(side.capitalize()),
+        )
+        for side in ("lower", "upper")
     ),
     Check(
         "limits.effort",
         "effort limits",
         "1",
         Quantity.EFFORT,
-        partial(ratios, "effort", None),
+        partial(_ratios, "effort", None),
         "Largest force or torque; absent differs from zero.",
     ),
     Check(
@@ -166,7 +177,18 @@ LIMITS_CHECKS = (
         "velocity limits",
         "1",
         Quantity.VELOCITY,
-        partial(ratios, "velocity", None),
+        partial(_ratios, "velocity", None),
         "Largest speed; absent differs from zero.",
     ),
+)
+JOINT_DYNAMICS_CHECKS = tuple(
+    Check(
+        f"dynamics.{field}",
+        f"joint {field}",
+        "1",
+        Quantity.DYNAMICS,
+        partial(_ratios, field, 0.0),
+        f"{kind} {field}; absent means zero, as in URDF.",
+    )
+    for field, kind in (("damping", "Viscous"), ("friction", "Coulomb"))
 )

@@ -2,9 +2,9 @@
 
 A rigid group is links that fixed joints connect.
 
-URDF allows links without mass, USD does not allow bodies without: a link whose mass is
-part of another body of its rigid group in the USD is compared as part of the group. An
-invented mass or inertia of up to a millionth of the robot's is graded *close*.
+URDF allows links without mass, USD does not allow bodies without: a link whose mass is part of
+another body of its rigid group in the USD is compared as part of the group. A defaulted mass or
+tiny inertia of up to a millionth of the robot's is graded *close*.
 """
 
 from __future__ import annotations
@@ -15,138 +15,132 @@ from functools import lru_cache
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import Check, equality
+from urdf_usd.conformance.checks.check import CheckGroup, equality, flags
 from urdf_usd.conformance.checks.joint_motion import joint_errors
-from urdf_usd.conformance.checks.mass_values import (
-    HARMLESS,
-    center_difference,
-    inertia_difference,
-    mass_difference,
-    moments_text,
-    norms,
-)
-from urdf_usd.conformance.checks.structure import flag_differences
-from urdf_usd.conformance.observation.robot import (
-    Base,
-    MassProperties,
-    Observation,
-    Quantity,
-    Vec6,
-)
+from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import (
+    INVENTED,
     center_bound,
+    harmless_moment,
     inertia_bound,
+    is_pointlike,
+    largest_moment,
+    length,
+    principal_moments,
+    scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Comparison,
+    ToleranceModel,
+    number,
+    relative_difference,
+)
 from urdf_usd.conformance.tolerance.rigid_groups import (
     GroupMass,
     differing_links,
+    group_masses,
     masses_of,
     tensor_of,
     unread_masses,
 )
-from urdf_usd.conformance.tolerance.rigid_groups import group_masses as lumped_masses
 from urdf_usd.reports.records.record import Difference, Grade
 
+Array = NDArray[np.float64]
+
+# Largest harmless invented mass or inertia, with margin for its float32 rounding.
+_HARMLESS = INVENTED * (1 + 1e-6)
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
 _NO_GROUP = "no fixed joint connects links with mass"
-# Observations of one robot, each used by several checks.
-_CACHE_SIZE = 16
+
+MASS = CheckGroup()
 
 
-def stated(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Check that the mass of every rigid body is authored."""
-    del expected
+@MASS.check("mass.stated", "authored masses", Quantity.MASS, usd_alone=True)
+def _stated(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Every rigid body has an authored mass. Otherwise a consumer computes one from the colliders,
+    or assumes 1 kg.
+    """
     named = {link for group in model.groups for link in group}
     bodies = [
         link.name
         for link in actual.links
         if link.name in named and (link.mass or link.name in actual.invented)
     ]
-    return Compared(
-        flag_differences(
-            "link",
-            bodies,
-            actual.invented,
-            "link {}: rigid body without an authored mass above zero",
-            ("authored", "not authored"),
-        ),
-        note=None if bodies else _NO_MASS,
-    )
+    message = "link {}: rigid body without an authored mass above zero"
+    differences = flags("link", bodies, actual.invented, message, ("authored", "not authored"))
+    return Compared(differences, note=None if bodies else _NO_MASS)
 
 
-def link_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare masses of links, relative to their own."""
-    differences = []
-    for name, ours, theirs in _links(expected, actual, model):
-        here = ours.mass if ours else 0.0
-        there = theirs.mass if theirs else 0.0
-        differences.append(mass_difference("link", name, here, there, model=model))
-    note = None if differences else _CARRIED
-    return Compared(tuple(differences), note=note)
-
-
-def link_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare centres of mass in the link frame [m]."""
-    return Compared(
-        tuple(
-            center_difference(
-                "link",
-                name,
-                np.asarray(ours.center),
-                np.asarray(theirs.center),
-                bound=center_bound(ours.center),
-                tolerance=model.tolerance.position,
-            )
-            for name, ours, theirs in _massive(expected, actual, model)
-        ),
-        note=_NO_MASS if not model.total_mass else None,
-    )
-
-
-def link_inertias(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare inertia tensors about the centre of mass, relative to the largest moment.
-
-    Where the second side states no tensor for a link, that link is not comparable.
+@MASS.check("mass.link.mass", "mass per link", Quantity.MASS, "1")
+def _link_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Effective mass of every link, relative to that of the URDF. A link that is part of another
+    body of its rigid group in the USD is compared as part of the group.
     """
-    massive = tuple(_massive(expected, actual, model))
-    pairs = {
-        name: (tensor_of(ours.inertia), tensor_of(theirs.inertia))
-        for name, ours, theirs in massive
-        if ours.inertia and theirs.inertia
-    }
-    apart = norms([ours - theirs for ours, theirs in pairs.values()])
-    norm_of = dict(zip(pairs, apart, strict=True))
+    differences = tuple(
+        _mass_difference("link", name, one.mass if one else 0.0, two.mass if two else 0.0, model)
+        for name, one, two in _links(expected, actual, model)
+    )
+    return Compared(differences, note=None if differences else _CARRIED)
+
+
+@MASS.check("mass.link.center", "centre of mass per link", Quantity.MASS, "m")
+def _link_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Centre of mass in the link frame, of links with mass."""
+    differences = tuple(
+        _center_difference(
+            f"link {name}",
+            np.asarray(one.center),
+            np.asarray(two.center),
+            center_bound(one.center),
+            model,
+        )
+        for name, one, two in _massive(expected, actual, model)
+    )
+    return Compared(differences, note=None if model.total_mass else _NO_MASS)
+
+
+@MASS.check("mass.link.inertia", "inertia per link", Quantity.MASS, "1")
+def _link_inertias(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Inertia tensor about the centre of mass in the link frame, relative to the link's largest
+    principal moment. Tensors are compared, as principal axes and their order are not unique.
+    """
     differences = []
-    for name, ours, _ in massive:
-        if name in pairs:
-            tensor, other = pairs[name]
+    for name, one, two in _massive(expected, actual, model):
+        if one.inertia is None:
+            continue
+        tensor = tensor_of(one.inertia)
+        if two.inertia is None:
             differences.append(
-                inertia_difference(
-                    "link",
-                    name,
-                    tensor,
-                    other,
-                    apart=norm_of[name],
-                    mass=ours.mass,
-                    bound=inertia_bound(tensor),
-                    model=model,
+                Difference(
+                    item=name,
+                    subject=f"link {name}",
+                    amount=math.nan,
+                    message=f"link {name}: {actual.engine} states no inertia",
+                    expected=moments_text(tensor),
+                    actual="not stated",
                 )
             )
-        elif ours.inertia:
-            differences.append(_unstated(name, ours.inertia, actual.engine))
-    note = _NO_MASS if not model.total_mass else None
-    return Compared(tuple(differences), note=note)
+            continue
+        found, bound = tensor_of(two.inertia), inertia_bound(tensor)
+        differences.append(_inertia_difference("link", name, tensor, found, one.mass, bound, model))
+    return Compared(tuple(differences), note=None if model.total_mass else _NO_MASS)
 
 
-def agreement(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare the two inertias of links for which the second side states two."""
-    named = {link.name for link in expected.links}
+@MASS.check(
+    "mass.link.agreement", "consistent inertia per link", Quantity.MASS, "1", usd_alone=True
+)
+def _agreement(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """An inertia that is authored both in the mass schema and in newton:inertia has the same value
+    in both, relative to the largest moment: simulators differ in which one they read.
+    """
+    links = {link.name for link in expected.links}
     differences = []
     for restated in actual.restated:
-        if restated.link not in named:
+        if restated.link not in links:
             continue
         first, second = tensor_of(restated.first), tensor_of(restated.second)
         if not np.isfinite(second).all():
@@ -155,52 +149,84 @@ def agreement(expected: Observation, actual: Observation, model: ToleranceModel)
             sides = moments_text(first), "not finite"
             differences.append(equality(subject, False, message, *sides))
             continue
-        difference = inertia_difference(
-            "link",
-            restated.link,
-            first,
-            second,
-            apart=norms([first - second])[0],
-            mass=model.total_mass or 1.0,
-            bound=inertia_bound(first),
-            model=model,
-        )
-        message = f"{difference.message}, in {restated.attribute}"
-        differences.append(structs.replace(difference, message=message))
+        mass, bound = model.total_mass or 1.0, inertia_bound(first)
+        one = _inertia_difference("link", restated.link, first, second, mass, bound, model)
+        message = f"{one.message}, in {restated.attribute}"
+        differences.append(structs.replace(one, message=message))
     note = None if differences else "no inertia is authored twice"
     return Compared(tuple(differences), note=note)
 
 
-def total(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare the mass of the robot, relative.
-
-    Links of which one side does not read the mass are left out.
-    """
-    ours, theirs = masses_of(expected), masses_of(actual)
-    theirs |= dict.fromkeys(_harmless_base_masses(expected, actual, model))
-    unread = unread_masses(tuple(ours), expected, actual)
-    ours |= dict.fromkeys(unread)
-    theirs |= dict.fromkeys(unread)
-    here, there = (
-        math.fsum(stated.mass for stated in side.values() if stated) for side in (ours, theirs)
-    )
-    links = tuple(dict.fromkeys([*ours, *theirs]))
-    traces = differing_links(links, ours, theirs, model.tolerance, ("mass",))
-    return Compared(
-        (
-            mass_difference(
-                "robot",
-                "robot",
-                here,
-                there,
-                model=model,
-                traces=traces,
-            ),
+@MASS.check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1")
+def _group_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Total mass of links that fixed joints connect."""
+    masses, found = masses_of(expected), masses_of(actual)
+    differences = []
+    for group in _welded(model):
+        if unread_masses(group, expected, actual):
+            differences.append(_unstated_group(group[0], actual.engine))
+            continue
+        sums = (
+            sum(stated.mass for name in group if (stated := side.get(name)))
+            for side in (masses, found)
         )
-    )
+        traces = differing_links(group, masses, found, model.tolerance, ("mass",))
+        differences.append(_mass_difference("group", group[0], *sums, model, traces))
+    return Compared(tuple(differences), note=None if differences else _NO_GROUP)
 
 
-def _harmless_base_masses(
+@MASS.check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m")
+def _group_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Centre of mass of links that fixed joints connect, in the frame of the group's first link."""
+    differences = [
+        _unstated_group(head, actual.engine)
+        if two is None
+        else _center_difference(f"group {head}", one.center, two.center, one.center_bound, model)
+        for head, one, two in _groups(expected, actual, model)
+    ]
+    return _traced(differences, ("mass", "center"), expected, actual, model)
+
+
+@MASS.check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1")
+def _group_inertias(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
+    """Inertia of links that fixed joints connect about their common centre of mass, relative to the
+    largest principal moment.
+    """
+    differences = [
+        _unstated_group(head, actual.engine)
+        if two is None
+        else _inertia_difference(
+            "group",
+            head,
+            one.tensor,
+            two.tensor,
+            one.mass,
+            one.inertia_bound,
+            model,
+            invented=one.harmless_moment(model.size, model.total_mass),
+        )
+        for head, one, two in _groups(expected, actual, model)
+    ]
+    return _traced(differences, ("mass", "center", "inertia"), expected, actual, model)
+
+
+@MASS.check("mass.total", "mass of the robot", Quantity.MASS, "1")
+def _total(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+    """Sum over all links, relative."""
+    masses, found = masses_of(expected), masses_of(actual)
+    found |= dict.fromkeys(_harmless_base(expected, actual, model))
+    # Links of which one side does not read the mass are left out.
+    unread = unread_masses(tuple(masses), expected, actual)
+    sides = (masses | dict.fromkeys(unread), found | dict.fromkeys(unread))
+    sums = (math.fsum(stated.mass for stated in side.values() if stated) for side in sides)
+    links = tuple(dict.fromkeys([*sides[0], *sides[1]]))
+    traces = differing_links(links, *sides, model.tolerance, ("mass",))
+    return Compared((_mass_difference("robot", "robot", *sums, model, traces),))
+
+
+def _harmless_base(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> tuple[str, ...]:
     """Return the massless links of a fixed base that have a harmless mass in the USD.
@@ -209,16 +235,16 @@ def _harmless_base_masses(
     """
     if actual.base is not Base.FIXED:
         return ()
-    ours, theirs = masses_of(expected), masses_of(actual)
-    base_masses = {
-        name: stated.mass
+    masses, found = masses_of(expected), masses_of(actual)
+    defaulted = {
+        name: own.mass
         for group in model.groups
         if expected.root in group
         for name in group
-        if (stated := theirs.get(name)) and not _carries(ours.get(name))
+        if (own := found.get(name)) and not _carries(masses.get(name))
     }
-    harmless = math.fsum(base_masses.values()) <= HARMLESS * (model.total_mass or 1.0)
-    return tuple(base_masses) if harmless else ()
+    harmless = math.fsum(defaulted.values()) <= _HARMLESS * (model.total_mass or 1.0)
+    return tuple(defaulted) if harmless else ()
 
 
 def _carries(properties: MassProperties | None) -> bool:
@@ -230,138 +256,56 @@ def _links(
 ) -> Iterator[tuple[str, MassProperties | None, MassProperties | None]]:
     """Pair links whose own mass both sides state.
 
-    A group of several links in which one side adds the mass of a link to another is
-    left to the comparison of groups.
+    A group of several links in which one side adds the mass of a link to another is left to the
+    comparison of groups.
     """
-    ours, theirs = masses_of(expected), masses_of(actual)
-    stated = theirs.keys() - set(unread_masses(ours, expected, actual))
+    masses, found = masses_of(expected), masses_of(actual)
+    stated = found.keys() - set(unread_masses(masses, expected, actual))
+    harmless = _HARMLESS * (model.total_mass or 1.0)
     for group in model.groups:
-        shared = [name for name in group if name in ours and name in stated]
+        pairs = [(n, masses[n], found[n]) for n in group if n in masses and n in stated]
         moved = any(
-            _carries(ours[name]) != _carries(theirs[name])
-            and (_carries(ours[name]) or not _harmless(theirs[name], model))
-            for name in shared
+            _carries(one) != _carries(two)
+            and (_carries(one) or (two.mass if two else 0.0) > harmless)
+            for _, one, two in pairs
         )
-        several = sum(_carries(ours[name]) or _carries(theirs[name]) for name in shared)
-        if moved and several > 1:
-            continue
-        yield from ((name, ours[name], theirs[name]) for name in shared)
-
-
-def _harmless(properties: MassProperties | None, model: ToleranceModel) -> bool:
-    mass = properties.mass if properties else 0.0
-    return mass <= HARMLESS * (model.total_mass or 1.0)
+        if not moved or sum(_carries(one) or _carries(two) for _, one, two in pairs) <= 1:
+            yield from pairs
 
 
 def _massive(
     expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Iterator[tuple[str, MassProperties, MassProperties]]:
-    for name, ours, theirs in _links(expected, actual, model):
-        if ours and theirs and ours.mass > 0 and theirs.mass > 0:
-            yield name, ours, theirs
-
-
-def _unstated(name: str, inertia: Vec6, engine: str) -> Difference:
-    return Difference(
-        item=name,
-        subject=f"link {name}",
-        amount=math.nan,
-        message=f"link {name}: {engine} states no inertia",
-        expected=moments_text(tensor_of(inertia)),
-        actual="not stated",
-    )
-
-
-def group_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare masses of rigid groups of several links, relative to their own."""
-    ours, theirs = masses_of(expected), masses_of(actual)
-    differences = []
-    for group in _welded(model):
-        if unread_masses(group, expected, actual):
-            differences.append(_unstated_group(group[0], actual.engine))
-            continue
-        here, there = (
-            sum(stated.mass for name in group if (stated := side.get(name)))
-            for side in (ours, theirs)
-        )
-        differences.append(
-            mass_difference(
-                "group",
-                group[0],
-                here,
-                there,
-                model=model,
-                traces=differing_links(group, ours, theirs, model.tolerance, ("mass",)),
-            )
-        )
-    return Compared(tuple(differences), note=None if differences else _NO_GROUP)
-
-
-def group_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare centres of mass of rigid groups, in the frame of their first link [m]."""
-    differences = [
-        _unstated_group(group[0], actual.engine)
-        if theirs is None
-        else center_difference(
-            "group",
-            group[0],
-            ours.center,
-            theirs.center,
-            bound=ours.center_bound,
-            tolerance=model.tolerance.position,
-        )
-        for group, ours, theirs in _pairs(expected, actual, model)
-    ]
-    return _traced(differences, ("mass", "center"), expected, actual, model)
-
-
-def group_inertias(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare inertias of rigid groups, relative to their largest moment."""
-    differences = [
-        _unstated_group(group[0], actual.engine)
-        if theirs is None
-        else inertia_difference(
-            "group",
-            group[0],
-            ours.tensor,
-            theirs.tensor,
-            apart=norms([ours.tensor - theirs.tensor])[0],
-            mass=ours.mass,
-            bound=ours.inertia_bound,
-            model=model,
-            invented=ours.harmless_moment(model.size, model.total_mass),
-        )
-        for group, ours, theirs in _pairs(expected, actual, model)
-    ]
-    aspects = "mass", "center", "inertia"
-    return _traced(differences, aspects, expected, actual, model)
+    for name, one, two in _links(expected, actual, model):
+        if one and two and one.mass > 0 and two.mass > 0:
+            yield name, one, two
 
 
 def _welded(model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
     return tuple(group for group in model.groups if len(group) > 1)
 
 
-def _pairs(
+def _groups(
     expected: Observation, actual: Observation, model: ToleranceModel
-) -> Iterator[tuple[tuple[str, ...], GroupMass, GroupMass | None]]:
-    """Pair the mass properties of each group, each side with its own frames.
+) -> Iterator[tuple[str, GroupMass, GroupMass | None]]:
+    """Pair the mass properties of each group by its head, each side with its own frames.
 
-    The second side is None if it lacks a mass or a frame. A group without mass on one
-    side is left out; its mass is another check.
+    The second side is None if it lacks a mass or a frame. A group without mass on one side is left
+    out; its mass is another check.
     """
     sides = _masses_of_groups(expected, model), _masses_of_groups(actual, model)
-    for group, ours, theirs in zip(_welded(model), *sides, strict=True):
-        if not ours or not ours.mass:
-            continue
-        if unread_masses(group, expected, actual):
-            yield group, ours, None
-        elif theirs is None or theirs.mass > 0:
-            yield group, ours, theirs
+    for group, one, two in zip(_welded(model), *sides, strict=True):
+        if one and one.mass:
+            if unread_masses(group, expected, actual):
+                yield group[0], one, None
+            elif two is None or two.mass > 0:
+                yield group[0], one, two
 
 
-@lru_cache(maxsize=_CACHE_SIZE)
-def _masses_of_groups(reading: Observation, model: ToleranceModel) -> tuple[GroupMass | None, ...]:
-    return lumped_masses(reading, _welded(model), tuple(model.joint_to.values()))
+# Observations of one robot, each used by several checks.
+@lru_cache(maxsize=16)
+def _masses_of_groups(side: Observation, model: ToleranceModel) -> tuple[GroupMass | None, ...]:
+    return group_masses(side, _welded(model), tuple(model.joint_to.values()))
 
 
 def _traced(
@@ -376,17 +320,17 @@ def _traced(
         return Compared((), note=_NO_GROUP)
     if all(difference.grade is not Grade.FAILS for difference in differences):
         return Compared(tuple(differences))
-    ours, theirs = masses_of(expected), masses_of(actual)
-    faults = joint_errors(expected, actual, model)
+    masses, found = masses_of(expected), masses_of(actual)
+    wrong_joints = joint_errors(expected, actual, model)
     group_of = {group[0]: group for group in _welded(model)}
-    results = []
-    for difference in differences:
-        group = group_of[difference.item]
-        links = differing_links(group, ours, theirs, model.tolerance, aspects)
-        fixed_joints = [model.joint_to[child].name for child in group[1:]]
-        traces = links + tuple(name for name in fixed_joints if name in faults)
-        results.append(structs.replace(difference, traces=traces))
-    return Compared(tuple(results))
+
+    def traces(head: str) -> tuple[str, ...]:
+        group = group_of[head]
+        links = differing_links(group, masses, found, model.tolerance, aspects)
+        joints = (model.joint_to[child].name for child in group[1:])
+        return (*links, *(name for name in joints if name in wrong_joints))
+
+    return Compared(tuple(structs.replace(one, traces=traces(one.item)) for one in differences))
 
 
 def _unstated_group(head: str, engine: str) -> Difference:
@@ -399,86 +343,108 @@ def _unstated_group(head: str, engine: str) -> Difference:
     )
 
 
-MASS_CHECKS = (
-    Check(
-        "mass.stated",
-        "authored masses",
-        "",
-        Quantity.MASS,
-        stated,
-        "Every rigid body has an authored mass. Otherwise a consumer computes one from the "
-        "colliders, or assumes 1 kg.",
-        usd_alone=True,
-    ),
-    Check(
-        "mass.link.mass",
-        "mass per link",
-        "1",
-        Quantity.MASS,
-        link_masses,
-        "Effective mass of every link, relative to that of the URDF. A link that is part of "
-        "another body of its rigid group in the USD is compared as part of the group.",
-    ),
-    Check(
-        "mass.link.center",
-        "centre of mass per link",
-        "m",
-        Quantity.MASS,
-        link_centers,
-        "Centre of mass in the link frame, of links with mass.",
-    ),
-    Check(
-        "mass.link.inertia",
-        "inertia per link",
-        "1",
-        Quantity.MASS,
-        link_inertias,
-        "Inertia tensor about the centre of mass in the link frame, relative to the link's "
-        "largest principal moment. Tensors are compared, as principal axes and their order are "
-        "not unique.",
-    ),
-    Check(
-        "mass.link.agreement",
-        "consistent inertia per link",
-        "1",
-        Quantity.MASS,
-        agreement,
-        "An inertia that is authored both in the mass schema and in newton:inertia has the same "
-        "value in both, relative to the largest moment: simulators differ in which one they read.",
-        usd_alone=True,
-    ),
-    Check(
-        "mass.group.mass",
-        "mass per rigid group",
-        "1",
-        Quantity.MASS,
-        group_masses,
-        "Total mass of links that fixed joints connect.",
-    ),
-    Check(
-        "mass.group.center",
-        "centre of mass per rigid group",
-        "m",
-        Quantity.MASS,
-        group_centers,
-        "Centre of mass of links that fixed joints connect, in the frame of the group's first "
-        "link.",
-    ),
-    Check(
-        "mass.group.inertia",
-        "inertia per rigid group",
-        "1",
-        Quantity.MASS,
-        group_inertias,
-        "Inertia of links that fixed joints connect about their common centre of mass, relative "
-        "to the largest principal moment.",
-    ),
-    Check(
-        "mass.total",
-        "mass of the robot",
-        "1",
-        Quantity.MASS,
-        total,
-        "Sum over all links, relative.",
-    ),
-)
+def _mass_difference(
+    kind: str,
+    name: str,
+    expected: float,
+    actual: float,
+    model: ToleranceModel,
+    traces: tuple[str, ...] = (),
+) -> Difference:
+    """Compare masses [kg], relative to the expected one.
+
+    If that is zero, the difference is relative to the robot's mass, with a tolerance of a
+    millionth of that.
+    """
+    subject = name if kind == name else f"{kind} {name}"
+    bound, tolerance = scalar_bound(1.0), model.tolerance.mass
+    amount = relative_difference(expected, actual)
+    if expected == 0 and actual != 0:
+        amount = actual / (model.total_mass or 1.0)
+        bound, tolerance = 0.0, _HARMLESS
+    texts = number(expected, "kg"), number(actual, "kg")
+    text = f"is {texts[1]}, not {texts[0]}"
+    if expected == 0 and amount <= tolerance:
+        text = f"is regularised: {texts[1]}, massless {kind} in the URDF"
+    return Difference(
+        item=name,
+        subject=subject,
+        message=f"{subject}: mass {text}",
+        expected=texts[0],
+        actual=texts[1],
+        amount=amount,
+        bound=bound,
+        tolerance=tolerance,
+        traces=traces,
+    )
+
+
+def _center_difference(
+    subject: str, expected: Array, actual: Array, bound: float, model: ToleranceModel
+) -> Difference:
+    """Compare centres of mass (3,) [m]."""
+    amount = length(expected - actual)
+    texts = [f"({', '.join(f'{value:.6g}' for value in side)}) m" for side in (expected, actual)]
+    message = f"{subject}: centre of mass differs by {amount:.3g} m: {texts[1]}, not {texts[0]}"
+    return Difference(
+        item=subject.partition(" ")[2],
+        subject=subject,
+        message=message,
+        expected=texts[0],
+        actual=texts[1],
+        amount=amount if math.isfinite(amount) else math.inf,
+        bound=bound,
+        tolerance=model.tolerance.position,
+    )
+
+
+def _inertia_difference(
+    kind: str,
+    name: str,
+    expected: Array,
+    actual: Array,
+    mass: float,
+    bound: float,
+    model: ToleranceModel,
+    invented: float = 0.0,
+) -> Difference:
+    """Compare inertia tensors (3, 3) about the centre of mass [kg m^2], by the spectral norm.
+
+    It is relative to the largest expected principal moment. If that is zero, it is relative to a
+    million times the inertia that may be invented for ``mass`` [kg], with a tolerance of a
+    millionth of that. The tolerance is widened by the inertia that may be ``invented`` [kg m^2]
+    for the parts without inertia of their own.
+    """
+    apart = expected - actual
+    norm = float(np.linalg.norm(apart, 2)) if np.isfinite(apart).all() else math.inf
+    tolerance = model.tolerance.inertia
+    scale = 0.0 if is_pointlike(expected, mass, model.size) else largest_moment(expected)
+    if scale > 0:
+        amount = norm / scale
+        tolerance += _HARMLESS / INVENTED * invented / scale
+    else:
+        # A point mass: a small inertia may be invented.
+        amount = INVENTED * norm / harmless_moment(mass, model.size, model.total_mass)
+        bound, tolerance = 0.0, _HARMLESS
+    texts = moments_text(expected), moments_text(actual)
+    text = f"is {texts[1]}, not {texts[0]}"
+    pairs = zip(principal_moments(expected), principal_moments(actual), strict=True)
+    if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
+        text = f"has the right principal moments, {texts[0]}, but wrong axes"
+    elif scale == 0 and amount <= tolerance:
+        text = f"is regularised: {texts[1]}, point mass in the URDF"
+    return Difference(
+        item=name,
+        subject=f"{kind} {name}",
+        message=f"{kind} {name}: inertia {text}",
+        expected=texts[0],
+        actual=texts[1],
+        amount=amount if math.isfinite(amount) else math.inf,
+        bound=bound,
+        tolerance=tolerance,
+    )
+
+
+def moments_text(tensor: Array) -> str:
+    """Format the principal moments of a tensor."""
+    return "({:.6g}, {:.6g}, {:.6g}) kg m^2".format(*principal_moments(tensor))

@@ -33,7 +33,7 @@ from urdf_usd.conformance.checks.shape_pairs import (
     shapes_by_link,
     worst_of,
 )
-from urdf_usd.conformance.checks.unexpected_settings import of_shapes
+from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
 from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
@@ -429,37 +429,28 @@ def shape_checks(role: Role) -> tuple[Check, ...]:
 
 COLLISION_CHECKS = (
     *shape_checks(Role.COLLISION),
-    Check(
+    unexpected_check(
         "collision.filters",
         "collision filters",
-        "",
-        Quantity.COLLISION,
-        partial(of_shapes, SettingKind.FILTER),
+        SettingKind.FILTER,
         "Links that no joint connects collide with each other and with everything else; links "
         "that a joint connects do not collide with each other. Filtered pairs, collision groups, "
         "triggers and self-collision flags change that.",
-        usd_alone=True,
     ),
-    Check(
+    unexpected_check(
         "collision.approximation",
         "collision approximations",
-        "",
-        Quantity.COLLISION,
-        partial(of_shapes, SettingKind.APPROXIMATION),
+        SettingKind.APPROXIMATION,
         "The approximation of every mesh is one that UsdPhysics or PhysX defines, and keeps the "
         "surface or its convex hull, perhaps in parts: consumers differ in what they make of "
         "others. Contacts are at the surface itself.",
-        usd_alone=True,
     ),
-    Check(
+    unexpected_check(
         "collision.materials",
         "contact materials",
-        "",
-        Quantity.COLLISION,
-        partial(of_shapes, SettingKind.MATERIAL),
+        SettingKind.MATERIAL,
         "No material with friction or restitution is bound to a collider, except one with "
         "friction 0.5 or 1 and no restitution: URDF states none, so that every simulator uses its"
         " own, which are these.",
-        usd_alone=True,
     ),
 )

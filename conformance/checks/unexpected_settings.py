@@ -1,4 +1,4 @@
-"""Settings of a USD that neither the URDF nor a robot description file implies.
+"""Settings of a USD that neither the URDF nor a simulation settings file implies.
 
 Settings change the simulation; each fails.
 """
@@ -6,10 +6,12 @@ Settings change the simulation; each fails.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
-from urdf_usd.conformance.checks.check import equality
+from urdf_usd.conformance.checks.check import Check, equality
 from urdf_usd.conformance.observation.robot import (
     Observation,
+    Quantity,
     SettingKind,
     UnimpliedSetting,
 )
@@ -22,119 +24,80 @@ from urdf_usd.conformance.tolerance.comparison import (
 )
 from urdf_usd.reports.records.record import Difference
 
-_EVERYTHING = "robot"
-_SHAPES = {Role.COLLISION: "collider", Role.VISUAL: "visual"}
+_ROBOT = "robot"
 _ROLES = {
-    SettingKind.FILTER: (Role.COLLISION, frozenset(ShapeKind)),
-    SettingKind.APPROXIMATION: (Role.COLLISION, frozenset(ShapeKind)),
-    SettingKind.MATERIAL: (Role.COLLISION, frozenset(ShapeKind)),
-    SettingKind.GEOMETRY: (Role.VISUAL, frozenset(ShapeKind)),
-    SettingKind.SUBDIVISION: (Role.VISUAL, frozenset({ShapeKind.MESH})),
+    SettingKind.FILTER: Role.COLLISION,
+    SettingKind.APPROXIMATION: Role.COLLISION,
+    SettingKind.MATERIAL: Role.COLLISION,
+    SettingKind.GEOMETRY: Role.VISUAL,
+    SettingKind.SUBDIVISION: Role.VISUAL,
 }
+_OF_JOINTS = frozenset({SettingKind.DRIVE, SettingKind.JOINT})
+_OF_BODIES = frozenset({SettingKind.BODY, SettingKind.INITIAL_STATE})
 
 
-def scene(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
-    """Check gravity and what is outside of the robot."""
+def unexpected_check(id: str, title: str, kind: SettingKind, clause: str) -> Check:
+    """Return the check that there are no settings of one kind."""
+    quantity = Quantity.JOINTS if kind in _OF_JOINTS else Quantity.LINKS
+    if kind in _ROLES:
+        quantity = Quantity.COLLISION if _ROLES[kind] is Role.COLLISION else Quantity.VISUAL
+    return Check(id, title, "", quantity, partial(_compare, kind), clause, usd_alone=True)
+
+
+def _compare(
+    kind: SettingKind, expected: Observation, actual: Observation, _: ToleranceModel
+) -> Comparison:
     if actual.unimplied is None:
-        return _unread(actual)
-    found = settings_of(SettingKind.SCENE, actual)
+        return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
     links = {link.name for link in expected.links}
+    settings = [*settings_of(kind, actual)]
+    subjects, note = [_ROBOT], ""
+    if kind is SettingKind.SCENE:
+        settings += _surplus_shapes(links, actual)
+    elif kind in _OF_JOINTS:
+        subjects, note = [f"joint {joint.name}" for joint in actual.joints], "there is no joint"
+    elif kind in _OF_BODIES:
+        bodies = [link.name for link in actual.links if link.body == link.name]
+        subjects, note = [f"link {name}" for name in bodies if name in links], _NO_BODY
+    elif role := _ROLES.get(kind):
+        shapes = [shape for shape in actual.shapes if shape.role is role and shape.link in links]
+        if kind is SettingKind.SUBDIVISION:
+            shapes = [shape for shape in shapes if shape.kind is ShapeKind.MESH]
+        subjects = [f"link {shape.link}" for shape in shapes]
+        note = f"no link has a {role} shape of this kind"
+    wrong = {setting.subject for setting in settings}
+    differences = [
+        equality(subject, True, "nothing that the URDF does not imply", item=subject)
+        for subject in dict.fromkeys(subjects)
+        if subject not in wrong
+    ]
+    differences += map(setting_difference, settings)
+    return Compared(tuple(differences), note=None if subjects else note)
+
+
+_NO_BODY = "no link has a rigid body"
+
+
+def _surplus_shapes(links: set[str], actual: Observation) -> Iterable[UnimpliedSetting]:
+    """Yield the colliders and visuals that belong to no link of the robot."""
     carriers: dict[tuple[Role, str], list[str]] = {}
     for shape in actual.shapes:
         carriers.setdefault((shape.role, shape.source), []).append(shape.link)
-    surplus = [
-        UnimpliedSetting(
-            SettingKind.SCENE,
-            _EVERYTHING,
-            f"{_SHAPES[role]} {source} belongs to no link",
-            f"no {_SHAPES[role]}",
-            f"a {_SHAPES[role]}",
-        )
-        for (role, source), names in carriers.items()
-        if links.isdisjoint(names)
-    ]
-    return Compared(_differences((_EVERYTHING,), (*found, *surplus)))
-
-
-def of_everything(
-    kind: SettingKind, _: Observation, actual: Observation, __: ToleranceModel
-) -> Comparison:
-    """Check the settings of any part of the robot."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    return Compared(_differences((_EVERYTHING,), settings_of(kind, actual)))
-
-
-def of_joints(
-    kind: SettingKind, _: Observation, actual: Observation, __: ToleranceModel
-) -> Comparison:
-    """Check the settings of joints."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    subjects = dict.fromkeys(f"joint {joint.name}" for joint in actual.joints)
-    note = None if subjects else "there is no joint"
-    return Compared(_differences(subjects, settings_of(kind, actual)), note=note)
-
-
-def of_links(
-    kind: SettingKind, expected: Observation, actual: Observation, _: ToleranceModel
-) -> Comparison:
-    """Check the settings of rigid bodies."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    named = {link.name for link in expected.links}
-    subjects = [
-        f"link {link.name}"
-        for link in actual.links
-        if link.name in named and link.body == link.name
-    ]
-    note = None if subjects else "no link has a rigid body"
-    return Compared(_differences(subjects, settings_of(kind, actual)), note=note)
-
-
-def of_shapes(
-    kind: SettingKind, expected: Observation, actual: Observation, _: ToleranceModel
-) -> Comparison:
-    """Check the settings of colliders or visuals, per link."""
-    if actual.unimplied is None:
-        return _unread(actual)
-    role, kinds = _ROLES[kind]
-    named = {link.name for link in expected.links}
-    subjects = dict.fromkeys(
-        f"link {shape.link}"
-        for shape in actual.shapes
-        if shape.role is role and shape.kind in kinds and shape.link in named
-    )
-    note = None if subjects else f"no link has a {role} shape of this kind"
-    return Compared(_differences(subjects, settings_of(kind, actual)), note=note)
+    for (role, source), names in carriers.items():
+        if links.isdisjoint(names):
+            noun = "collider" if role is Role.COLLISION else "visual"
+            message = f"{noun} {source} belongs to no link"
+            sides = f"no {noun}", f"a {noun}"
+            yield UnimpliedSetting(SettingKind.SCENE, _ROBOT, message, *sides)
 
 
 def settings_of(kind: SettingKind, observation: Observation) -> tuple[UnimpliedSetting, ...]:
-    """Return the settings of one kind."""
+    """Return the unexpected settings of one kind."""
     return tuple(one for one in observation.unimplied or () if one.kind is kind)
 
 
 def setting_difference(setting: UnimpliedSetting) -> Difference:
-    """Return the difference of a setting, which fails."""
-    message = setting.message
-    if setting.subject != _EVERYTHING:
-        message = f"{setting.subject}: {message}"
-    sides = setting.expected, setting.actual
-    return equality(setting.subject, False, message, *sides, item=setting.subject)
-
-
-def _differences(
-    subjects: Iterable[str], found: Iterable[UnimpliedSetting]
-) -> tuple[Difference, ...]:
-    """Return one difference per setting, and per subject without any."""
-    failing = tuple(found)
-    wrong = {one.subject for one in failing}
-    return tuple(
-        equality(subject, True, "nothing that the URDF does not imply", item=subject)
-        for subject in subjects
-        if subject not in wrong
-    ) + tuple(map(setting_difference, failing))
-
-
-def _unread(actual: Observation) -> Incomparable:
-    return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
+    """Return the difference of an unexpected setting, which fails."""
+    subject, message = setting.subject, setting.message
+    message = message if subject == _ROBOT else f"{subject}: {message}"
+    return equality(subject, False, message, setting.expected, setting.actual, item=subject)

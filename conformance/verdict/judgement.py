@@ -24,7 +24,7 @@ from urdf_usd.conformance.checks.catalogue import (
     SIMULATION_CHECKS,
 )
 from urdf_usd.conformance.checks.check import Check, compare
-from urdf_usd.conformance.checks.mass_values import moments_text
+from urdf_usd.conformance.checks.mass import moments_text
 from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
