@@ -6,24 +6,27 @@ from msgspec import structs
 
 from urdf_usd.conformance.checks.appearance import VISUAL_CHECKS
 from urdf_usd.conformance.checks.check import Check
-from urdf_usd.conformance.checks.dynamics import DYNAMICS_CHECKS
-from urdf_usd.conformance.checks.kinematics import KINEMATICS_CHECKS
+from urdf_usd.conformance.checks.dynamics import DYNAMICS
+from urdf_usd.conformance.checks.kinematics import KINEMATICS
 from urdf_usd.conformance.checks.limits import LIMITS_CHECKS
 from urdf_usd.conformance.checks.mass import MASS
 from urdf_usd.conformance.checks.shapes import COLLISION_CHECKS
-from urdf_usd.conformance.checks.simulation import SIMULATION_CHECKS as SIMULATION_CHECKS
+from urdf_usd.conformance.checks.simulation import SIMULATION
 from urdf_usd.conformance.checks.structure import STRUCTURE
 from urdf_usd.conformance.observation.robot import Quantity
 
 CHECKS = (
     *STRUCTURE.checks,
-    *KINEMATICS_CHECKS,
+    *KINEMATICS.checks,
     *MASS.checks,
     *LIMITS_CHECKS,
-    *DYNAMICS_CHECKS,
+    *DYNAMICS.checks,
     *COLLISION_CHECKS,
     *VISUAL_CHECKS,
 )
+
+# Made only if there is a simulation settings file.
+SIMULATION_CHECKS = tuple(SIMULATION.checks)
 
 
 def _after_round_trip(check: Check) -> Check:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Literal
 
 from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.observation.robot import (
@@ -71,7 +70,7 @@ def _pairs(
 
 
 def _positions(
-    side: Literal["lower", "upper"],
+    side: str,
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
@@ -102,7 +101,7 @@ def _positions(
 
 
 def _ratios(
-    field: Literal["effort", "velocity", "damping", "friction"],
+    field: str,
     absent: float | None,
     expected: Observation,
     actual: Observation,

@@ -166,12 +166,12 @@ def _group_masses(expected: Observation, actual: Observation, model: ToleranceMo
         if unread_masses(group, expected, actual):
             differences.append(_unstated_group(group[0], actual.engine))
             continue
-        sums = (
+        mass, other = (
             sum(stated.mass for name in group if (stated := side.get(name)))
             for side in (masses, found)
         )
         traces = differing_links(group, masses, found, model.tolerance, ("mass",))
-        differences.append(_mass_difference("group", group[0], *sums, model, traces))
+        differences.append(_mass_difference("group", group[0], mass, other, model, traces))
     return Compared(tuple(differences), note=None if differences else _NO_GROUP)
 
 
@@ -220,10 +220,10 @@ def _total(expected: Observation, actual: Observation, model: ToleranceModel) ->
     # Links of which one side does not read the mass are left out.
     unread = unread_masses(tuple(masses), expected, actual)
     sides = (masses | dict.fromkeys(unread), found | dict.fromkeys(unread))
-    sums = (math.fsum(stated.mass for stated in side.values() if stated) for side in sides)
+    mass, other = (math.fsum(stated.mass for stated in side.values() if stated) for side in sides)
     links = tuple(dict.fromkeys([*sides[0], *sides[1]]))
     traces = differing_links(links, *sides, model.tolerance, ("mass",))
-    return Compared((_mass_difference("robot", "robot", *sums, model, traces),))
+    return Compared((_mass_difference("robot", "robot", mass, other, model, traces),))
 
 
 def _harmless_base(

@@ -1,4 +1,4 @@
-"""Checks of settings that a robot description file promises."""
+"""Checks of settings that a simulation settings file requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from urdf_usd.conformance.checks import simulation
+from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
+from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.observation.robot import (
     Frames,
     LinkObservation,
@@ -27,17 +28,18 @@ from urdf_usd.conformance.tolerance.comparison import (
 )
 from urdf_usd.reports.records.record import Grade
 
+(_CONTACTS,) = (one.function for one in SIMULATION_CHECKS if one.id == "simulation.contacts")
 _FRAMES = Frames(("a",), np.zeros((1, 1, 3)), np.eye(3)[np.newaxis, np.newaxis])
 _BARE = Observation("openusd", "r", "a", frozenset(Quantity), (LinkObservation("a"),), (), _FRAMES)
 _MATERIAL = ContactMaterialObservation("a", 0.8, 0.7, 0.2)
-_PROMISE = SimulationObservation(contact_materials=(_MATERIAL,), self_collision=False)
+_REQUESTED = SimulationObservation(contact_materials=(_MATERIAL,), self_collision=False)
 _NONE = ContactMaterialObservation("a", None, None, None)
 
 
 def _found(*colliders: ContactMaterialObservation) -> SimulationObservation:
     """Return what is found of the colliders of a link."""
     return structs.replace(
-        _PROMISE,
+        _REQUESTED,
         contact_materials=tuple(
             carried
             for index, one in enumerate(colliders)
@@ -73,8 +75,8 @@ def test_contact_materials_and_self_collision_are_compared(
     found: SimulationObservation, failing: int
 ) -> None:
     """Each coefficient, and the flag."""
-    compared = simulation.contacts(
-        structs.replace(_BARE, simulation=_PROMISE),
+    compared = _CONTACTS(
+        structs.replace(_BARE, simulation=_REQUESTED),
         structs.replace(_BARE, simulation=found),
         _model(),
     )
@@ -86,14 +88,14 @@ def test_contact_materials_and_self_collision_are_compared(
 
 
 def test_differences_of_contact_materials_name_the_link() -> None:
-    """Here of the friction that differs, and of the link that has no promise."""
+    """Here of the friction that differs, and of the link that has no request."""
     found = structs.replace(_found(structs.replace(_MATERIAL, static=0.7)), self_collision=False)
     other = structs.replace(_MATERIAL, link="b", source="b")
     found = structs.replace(found, contact_materials=(*(found.contact_materials or ()), other))
     welded = (LinkObservation("a", body="a"), LinkObservation("b", body="a"))
 
-    compared = simulation.contacts(
-        structs.replace(_BARE, links=welded, simulation=_PROMISE),
+    compared = _CONTACTS(
+        structs.replace(_BARE, links=welded, simulation=_REQUESTED),
         structs.replace(_BARE, links=welded, simulation=found),
         _model(),
     )
@@ -108,8 +110,8 @@ def test_differences_of_contact_materials_name_the_link() -> None:
 
 def test_links_without_colliders_need_no_contact_material() -> None:
     """That a collider is lost, or removed on request, is the matter of others."""
-    compared = simulation.contacts(
-        structs.replace(_BARE, simulation=_PROMISE),
+    compared = _CONTACTS(
+        structs.replace(_BARE, simulation=_REQUESTED),
         structs.replace(_BARE, simulation=_found()),
         _model(),
     )
@@ -118,7 +120,7 @@ def test_links_without_colliders_need_no_contact_material() -> None:
     assert [difference.subject for difference in compared.differences] == ["robot"]
 
 
-def test_only_promised_settings_are_left_out() -> None:
+def test_only_requested_settings_are_left_out() -> None:
     """The same setting of another part, and other settings of a part, remain."""
     stiff = UnimpliedSetting(
         SettingKind.DRIVE,
@@ -141,7 +143,7 @@ def test_only_promised_settings_are_left_out() -> None:
     other = structs.replace(friction, subject="link b")
     observation = structs.replace(_BARE, unimplied=(stiff, friction, bouncing, tuned, other))
 
-    left = simulation.without_requested(observation, _PROMISE)
+    left = without_requested(observation, _REQUESTED)
 
     assert left.unimplied == (stiff, tuned, other)
 
@@ -165,10 +167,10 @@ def test_contact_material_of_another_link_of_the_body_is_found(
         structs.replace(_MATERIAL, source="1"),
         structs.replace(found, link="b", source="2"),
     )
-    settings_found = structs.replace(_PROMISE, contact_materials=colliders)
+    settings_found = structs.replace(_REQUESTED, contact_materials=colliders)
 
-    compared = simulation.contacts(
-        structs.replace(side, simulation=_PROMISE),
+    compared = _CONTACTS(
+        structs.replace(side, simulation=_REQUESTED),
         structs.replace(side, simulation=settings_found),
         _model(),
     )
