@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from urdf_usd.converter.file_content import LARGEST_MESH, InputFile, read_file
 from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.robot.model import MeshFile, Robot
-from urdf_usd.converter.urdf.files.uris import package_and_rest
+from urdf_usd.converter.urdf.uris import package_and_rest
 
 
 def input_files(description: Iterable[str], robot: Robot) -> tuple[InputFile, ...]:

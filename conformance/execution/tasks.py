@@ -71,9 +71,8 @@ from urdf_usd.converter.diagnostics.rules import LINT_RULES
 from urdf_usd.converter.inputs import input_files, named_packages
 from urdf_usd.converter.lint.linting import lint_parsed
 from urdf_usd.converter.meshes.read import cached_meshes
-from urdf_usd.converter.urdf.markup import relocatable_urdf
-from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.urdf.parse import parse, relocatable_urdf
+from urdf_usd.converter.urdf.write import write
 from urdf_usd.converter.urdf.xml import parse_markup
 from urdf_usd.converter.usd.loading.opening import open_stage
 from urdf_usd.reports.records.record import LedgerRecord

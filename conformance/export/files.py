@@ -28,8 +28,7 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.scratch import scratch_folder
-from urdf_usd.converter.urdf.writer.loops import extend_for_mujoco, mjcf_text
-from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.urdf.write import extend_for_mujoco, mjcf_text, write
 from urdf_usd.converter.urdf.xml import writable
 from urdf_usd.converter.usd.writer.prims import legal_name, sibling_names
 from urdf_usd.converter.usd.writer.textures import (

@@ -12,9 +12,9 @@ from lxml import etree
 from urdf_usd.conformance.reduction.edits import document_text, read_document
 from urdf_usd.conformance.reduction.trials import TrialOptions
 from urdf_usd.converter.meshes.references import referred_files
-from urdf_usd.converter.urdf.files.uris import FileResolver
-from urdf_usd.converter.urdf.markup import standalone_urdf
-from urdf_usd.converter.urdf.xacro.expansion import is_xacro
+from urdf_usd.converter.urdf.parse import standalone_urdf
+from urdf_usd.converter.urdf.uris import FileResolver
+from urdf_usd.converter.urdf.xacro import is_xacro
 from urdf_usd.converter.urdf.xml import Element, parse_markup
 from urdf_usd.corpus import RobotSource
 

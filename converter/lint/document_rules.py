@@ -16,8 +16,8 @@ from urdf_usd.converter.diagnostics.messages import times, truncate
 from urdf_usd.converter.lint.robot_rules import NEGLIGIBLE
 from urdf_usd.converter.robot.model import WORLD_LINK
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.markup import Markup
-from urdf_usd.converter.urdf.reader import Node, read
+from urdf_usd.converter.urdf.grammar import Node, read
+from urdf_usd.converter.urdf.parse import Markup
 from urdf_usd.converter.urdf.xml import Element
 
 # Attributes of all versions are parsed.

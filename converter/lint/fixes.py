@@ -28,10 +28,9 @@ from urdf_usd.converter.lint.document_rules import (
     unused_materials,
 )
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.kinds import Number, Vector
-from urdf_usd.converter.urdf.links import normalise
-from urdf_usd.converter.urdf.markup import read_markup
-from urdf_usd.converter.urdf.reader import walk
+from urdf_usd.converter.urdf.build import normalise
+from urdf_usd.converter.urdf.grammar import Number, Vector, walk
+from urdf_usd.converter.urdf.parse import read_markup
 
 # Line and column of an element's "<", counting from 1.
 Place: TypeAlias = tuple[int, int]
@@ -108,7 +107,7 @@ def _plain_numbers(rule: str, document: UrdfDocument) -> Fixes:
             if text is None or not isinstance(attribute.kind, Number | Vector):
                 continue
             value = attribute.kind.read(text)
-            flaws = {flaw.rule for flaw in value.flaws}
+            flaws = {flaw for flaw, _ in value.flaws}
             if rule in flaws and flaws <= _HARMLESS and value.content is not None:
                 clean = _written(value.content)
                 yield _set(rule, element.location, attribute.name, clean, text)

@@ -11,8 +11,7 @@ from msgspec import Struct
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError, by_location
 from urdf_usd.converter.lint.document_rules import DOCUMENT_CHECKS, UrdfDocument, document_of
 from urdf_usd.converter.lint.robot_rules import ROBOT_CHECKS, measure_robot
-from urdf_usd.converter.urdf.markup import read_markup
-from urdf_usd.converter.urdf.parse import Parsed, parse_markup
+from urdf_usd.converter.urdf.parse import Parsed, read_markup, robot_of
 
 
 class LintReport(Struct, frozen=True):
@@ -52,7 +51,7 @@ def lint(
         findings += error.diagnostics
         return LintReport(_in_order(findings), is_urdf=False)
     try:
-        parsed = parse_markup(markup, file, packages=packages)
+        parsed = robot_of(markup, file, packages=packages)
     except SourceError as error:
         findings += error.diagnostics
     else:

@@ -1,4 +1,4 @@
-"""The grammar of URDF: elements, attributes, their types and defaults.
+"""The grammar of URDF (elements, attributes, their types and defaults), and reading by it.
 
 Defaults are only defined here. Clauses are the page and section of the specification at
 ``wiki.ros.org/urdf/XML``; ``since`` is the URDF version that introduced an attribute.
@@ -7,57 +7,181 @@ Defaults are only defined here. Clauses are the page and section of the specific
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.diagnostics.rules import RULES, Severity
 from urdf_usd.converter.robot.model import Vec3, Vec4
-from urdf_usd.converter.urdf.kinds import Flag, Kind, Name, Number, Text, Vector
+from urdf_usd.converter.urdf.xml import Element, describe, name_part
 
 T = TypeVar("T")
-_RGB = 3
+T_co = TypeVar("T_co", covariant=True)
+V = TypeVar("V", bound=tuple[float, ...])
+Version = tuple[int, int]
+
+# ---- Types of values
+
+
+class Value(Struct, Generic[T_co], frozen=True):
+    """A parsed value, None if it is unusable; and what is wrong with it, by rule."""
+
+    content: T_co | None
+    flaws: tuple[tuple[str, str], ...] = ()
+
+
+class Kind(Protocol[T_co]):
+    """A type of attribute value."""
+
+    def read(self, text: str) -> Value[T_co]:
+        """Parse the text of an attribute; never raises."""
+
+
+class Text(Struct, frozen=True):
+    """Any text that is not blank."""
+
+    def read(self, text: str) -> Value[str]:
+        """Return the text as it is; nothing if it is blank."""
+        return Value(text if text.strip() else None)
+
+
+class Name(Text, frozen=True):
+    """A name, or a reference by name."""
+
+
+class Flag(Struct, frozen=True):
+    """A truth value: ``true`` or ``false``, ``1`` or ``0``, in any case."""
+
+    def read(self, text: str) -> Value[bool]:
+        """Parse a boolean."""
+        content = {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower())
+        if content is None:
+            return Value(None, (("flag-invalid", "is neither true nor false"),))
+        return Value(content)
+
+
+class Number(Struct, frozen=True):
+    """One number; finite, or the infinite value that means unlimited."""
+
+    infinity: float | None = None
+
+    def read(self, text: str) -> Value[float]:
+        """Parse a number."""
+        found, flaws = read_decimals(text, 1)
+        if found is None:
+            return Value(None, (("number-invalid", "is not a decimal number"),))
+        (number,) = found
+        if not math.isfinite(number) and number != self.infinity:
+            return Value(None, (("number-nonfinite", "is not finite"),))
+        return Value(number, flaws)
+
+
+class Vector(Struct, Generic[V], frozen=True):
+    """Several finite numbers."""
+
+    count: int
+    # Completes a vector that is too short; returns None if ambiguous.
+    complete: Callable[[tuple[float, ...]], V | None] = lambda _: None
+
+    def read(self, text: str) -> Value[V]:
+        """Parse a vector."""
+        values, flaws = read_decimals(text, self.count)
+        if values is None:
+            return Value(None, (("number-invalid", f"does not hold {self.count} decimal numbers"),))
+        if not all(map(math.isfinite, values)):
+            return Value(None, (("number-nonfinite", "is not finite"),))
+        if len(values) == self.count:
+            return Value(cast("V", values), flaws)
+        short = f"holds {len(values)} of {self.count} numbers"
+        completed = self.complete(values)
+        if completed is None:
+            return Value(None, (("number-invalid", short),))
+        return Value(completed, (*flaws, ("vector-completed", short)))
+
+
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
+    re.IGNORECASE | re.ASCII,
+)
+_STRAY = ",;[]()"
+_SEPARATORS = re.compile(r"[\s,;]+")
+# Unicode spaces that are no XML white space, such as no-break spaces.
+_ODD_SPACE = re.compile(r"[^\S\t\n\v\f\r ]")
+
+
+def read_decimals(
+    text: str, count: int
+) -> tuple[tuple[float, ...] | None, tuple[tuple[str, str], ...]]:
+    """Read up to ``count`` numbers separated by white space, and what is wrong with them.
+
+    Unlike ``float``: no digit separators, and only ASCII digits. Unambiguous mistakes of
+    hand-written files (``0.07,``, ``-1.57.`` or ``[0, 0, 1]``) are accepted.
+
+    Returns:
+        The numbers, including NaN and infinities, without negative zeros; None if the
+        text is blank, or does not start with numbers.
+    """
+    words = text.split()
+    bare = [_bare(word) for word in words]
+    if any("," in word or ";" in word for word in bare):
+        # Commas without spaces separate only if the count proves that they are not
+        # decimal commas: "1,2,3" is a vector, "0,5" is not a number.
+        bare = [_bare(word) for word in _SEPARATORS.split(text.strip()) if word]
+        if len([word for word in bare if word]) != count:
+            return None, ()
+    numbers = [word for word in bare if word]
+    if not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
+        return None, ()
+    flaws = []
+    if bare != words or _ODD_SPACE.search(text):
+        flaws.append(("number-punctuation", "has stray punctuation"))
+    if len(numbers) > count:
+        plural = "s" if count > 1 else ""
+        flaws.append(("vector-length", f"holds more than {count} number{plural}"))
+    # Adding zero turns -0.0 into 0.0.
+    return tuple([float(number) + 0.0 for number in numbers[:count]]), tuple(flaws)
+
+
+def _bare(word: str) -> str:
+    """Drop punctuation around a word, and a full stop after a decimal fraction."""
+    inner = word.strip(_STRAY)
+    if inner.endswith(".") and not _NUMBER.fullmatch(inner):
+        return inner.rstrip(".")
+    return inner
+
+
+# ---- Types of elements and attributes
 
 
 class AttributeType(Struct, Generic[T], frozen=True):
-    """An attribute of the language.
-
-    Attributes:
-        name: As written.
-        kind: Type of its value.
-        default: Value if it is absent. For a required attribute a placeholder until the
-            error is raised, which causes no further errors.
-        required: Whether its absence is an error.
-        since: First URDF version (major, minor) that has it; ignored in older files.
-        unit: SI unit, if it has one.
-    """
+    """An attribute of the language."""
 
     name: str
     kind: Kind[T]
+    # Value if it is absent. For a required attribute a placeholder until the error is
+    # raised, which causes no further errors.
     default: T
     required: bool = False
-    since: tuple[int, int] = (1, 0)
+    # First URDF version that has it; ignored in older files.
+    since: Version = (1, 0)
     unit: str = ""
 
 
 class Child(Struct, frozen=True):
-    """A child element.
-
-    Attributes:
-        type: The element.
-        required: Whether its absence is an error.
-        repeats: Whether it may occur more than once.
-        dispensable: Whether it is omitted in case of errors in it, instead of refusing
-            the file.
-        since: First URDF version that has it; it is read in any version.
-    """
+    """A child element."""
 
     type: ElementType
     required: bool = False
     repeats: bool = False
+    # Omitted in case of errors in it, instead of refusing the file.
     dispensable: bool = False
-    since: tuple[int, int] = (1, 0)
+    # First URDF version that has it; it is read in any version.
+    since: Version = (1, 0)
 
 
 class ElementType(Struct, frozen=True, eq=False):
@@ -99,7 +223,7 @@ def _optional_name(name: str) -> AttributeType[str | None]:
 
 
 def _opaque(numbers: tuple[float, ...]) -> Vec4 | None:
-    if len(numbers) != _RGB:
+    if len(numbers) != 3:
         return None
     red, green, blue = numbers
     return red, green, blue, 1.0
@@ -274,3 +398,176 @@ ROBOT = ElementType(
         Child(MATERIAL, repeats=True),
     ),
 )
+
+# ---- Reading
+
+# Number of omitted elements that a message lists.
+_NAMED = 20
+
+
+class Node(Struct, frozen=True):
+    """An element of the language with typed values."""
+
+    type: ElementType
+    # Value per attribute of the grammar, defaults applied.
+    values: Mapping[str, object]
+    # Names of the attributes in the file, valid or not.
+    written: frozenset[str]
+    # In document order.
+    children: tuple[Node, ...]
+    location: Location
+    # Tags of omitted children.
+    left_out: frozenset[str] = frozenset()
+    # None for a node of defaults.
+    element: Element | None = None
+
+    def __getitem__(self, attribute: AttributeType[T]) -> T:
+        return cast("T", self.values[attribute.name])
+
+    def all(self, element_type: ElementType) -> tuple[Node, ...]:
+        """Return the children of one type, in document order."""
+        return tuple([child for child in self.children if child.type is element_type])
+
+    def first(self, element_type: ElementType) -> Node | None:
+        """Return the first child of one type."""
+        for child in self.children:
+            if child.type is element_type:
+                return child
+        return None
+
+    def descendants(self, element_type: ElementType) -> tuple[Node, ...]:
+        """Return all nodes of one type below, in document order."""
+        found: list[Node] = []
+        for child in self.children:
+            if child.type is element_type:
+                found.append(child)
+            if child.children:
+                found += child.descendants(element_type)
+        return tuple(found)
+
+    def first_or_default(self, element_type: ElementType) -> Node:
+        """Return the first child of one type, or a node of defaults."""
+        defaults = {a.name: a.default for a in element_type.attributes}
+        default = Node(element_type, defaults, frozenset(), (), self.location)
+        return self.first(element_type) or default
+
+
+def read(
+    element: Element, element_type: ElementType, version: Version, notes: list[Diagnostic]
+) -> Node:
+    """Parse an element and its children.
+
+    Args:
+        element: The element.
+        element_type: Its type in the grammar.
+        version: URDF version of the file.
+        notes: Receives diagnostics.
+    """
+    texts = dict(element.attributes)
+    values: dict[str, object] = {}
+    for attribute in element_type.attributes:
+        content = None
+        if attribute.required or attribute.name in texts:
+            content = _read_attribute(element, attribute, version, notes)
+        values[attribute.name] = attribute.default if content is None else content
+    children: list[Node] = []
+    left_out: set[str] = set()
+    seen: set[str] = set()
+    repeated: dict[str, list[Element]] = {}
+    for inner in element.children:
+        child = element_type.child(inner.tag)
+        if child is None:
+            continue
+        if inner.tag in seen and not child.repeats:
+            repeated.setdefault(inner.tag, []).append(inner)
+            continue
+        seen.add(inner.tag)
+        found: list[Diagnostic] = []
+        node = read(inner, child.type, version, found)
+        if child.dispensable and any(note.severity is Severity.ERROR for note in found):
+            left_out.add(inner.tag)
+            found = _incomplete(inner, found)
+        else:
+            children.append(node)
+        notes += found
+    for first, *others in repeated.values():
+        named = [name_part(first)]
+        named += [f"{name_part(one)} in line {one.location.line}" for one in others[:_NAMED]]
+        if others[_NAMED:]:
+            named.append(f"{len(others) - _NAMED} more")
+        message = f"{describe(element)} has another {', '.join(named)}; left out"
+        notes.append(Diagnostic("element-repeated", message, first.location))
+    for child in element_type.children:
+        if child.required and child.type.tag not in seen:
+            message = f"{describe(element)} has no <{child.type.tag}>"
+            notes.append(Diagnostic("element-missing", message, element.location))
+    return Node(
+        element_type,
+        values,
+        frozenset(values.keys() & texts.keys()),
+        tuple(children),
+        element.location,
+        frozenset(left_out),
+        element,
+    )
+
+
+def _incomplete(element: Element, found: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the notes of an omitted element: first those without its errors."""
+    errors = [note for note in found if note.severity is Severity.ERROR]
+    return [note for note in found if note.severity is not Severity.ERROR] + [
+        Diagnostic("element-incomplete", f"{e.message}; <{element.tag}> is left out", e.location)
+        for e in errors
+    ]
+
+
+def _read_attribute(
+    element: Element, attribute: AttributeType[T], version: Version, notes: list[Diagnostic]
+) -> T | None:
+    """Parse one attribute; None means the default."""
+    text, place = element.get(attribute.name), element.location
+    if text is None:
+        message = f"{describe(element)} has no {attribute.name}"
+        notes.append(Diagnostic("attribute-missing", message, place))
+        return None
+    subject = f"{attribute.name} of {describe(element)}"
+    if version < attribute.since:
+        since = ".".join(map(str, attribute.since))
+        message = f"{subject} needs <robot version={since!r}>; ignored"
+        notes.append(Diagnostic("attribute-version", message, place))
+        return None
+    value = attribute.kind.read(text)
+    for flaw, what in value.flaws:
+        no_default = flaw == "number-invalid" and attribute.required
+        rule = "number-required" if no_default else flaw
+        message = f"{subject} {what}: {truncate(repr(text))}"
+        if RULES[rule].severity is not Severity.ERROR:
+            message += f"; {_use(attribute.default if value.content is None else value.content)}"
+        notes.append(Diagnostic(rule, message, place))
+    if attribute.required and value.content is None and not value.flaws:
+        notes.append(Diagnostic("attribute-missing", f"{subject} is empty", place))
+    return value.content
+
+
+def _use(value: object) -> str:
+    if value is None:
+        return "ignored"
+    numbers = value if isinstance(value, tuple) else (value,)
+    words = [f"{n:.9g}" if isinstance(n, float) else str(n).lower() for n in numbers]
+    return f"{' '.join(words)} is used"
+
+
+def walk(
+    element: Element, element_type: ElementType
+) -> Iterator[tuple[Element, ElementType | None]]:
+    """Yield an element and its descendants with their types.
+
+    Elements that are not in the grammar have the type None; their children are skipped.
+    """
+    yield element, element_type
+    for inner in element.children:
+        child = element_type.child(inner.tag)
+        if child is None:
+            yield inner, None
+        else:
+            yield from walk(inner, child.type)

@@ -1,7 +1,7 @@
-"""Parsing of URDF to a :class:`~urdf_usd.converter.robot.model.Robot`.
+"""Reading of URDF and xacro files to a :class:`~urdf_usd.converter.robot.model.Robot`.
 
-Three steps: text to elements with locations (``xml``), elements to typed nodes
-(``reader`` with ``grammar``), nodes to a robot (``links``, ``joints``, ``materials``).
+Text becomes elements with locations (``xml``, after expansion by ``xacro``), elements
+become typed nodes (``grammar``), nodes become a robot (``build``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from lxml import etree
 from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import (
@@ -22,35 +23,39 @@ from urdf_usd.converter.diagnostics import (
     by_location,
     with_notes,
 )
-from urdf_usd.converter.diagnostics.messages import times
+from urdf_usd.converter.diagnostics.messages import times, truncate
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
 from urdf_usd.converter.robot.model import Fixed, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.extensions import (
+from urdf_usd.converter.urdf.build import (
     assign_gazebo_elements,
-    collect_robot_custom,
-)
-from urdf_usd.converter.urdf.files.uris import FileResolver
-from urdf_usd.converter.urdf.grammar import ROBOT, ElementType
-from urdf_usd.converter.urdf.joints import (
     build_joint,
+    build_link,
+    build_materials,
+    collect_robot_custom,
     define_world,
     drop_broken_mimics,
     drop_dangling,
 )
-from urdf_usd.converter.urdf.links import build_link, build_materials
-from urdf_usd.converter.urdf.markup import Markup, read_markup
-from urdf_usd.converter.urdf.reader import Node, read, walk
-from urdf_usd.converter.urdf.xacro.expansion import SUFFIX
-from urdf_usd.converter.urdf.xml import Element, describe
+from urdf_usd.converter.urdf.grammar import ElementType, Node, Version, read, walk
+from urdf_usd.converter.urdf.uris import FileResolver
+from urdf_usd.converter.urdf.xacro import SUFFIX, Expansion, expand, is_xacro
+from urdf_usd.converter.urdf.xml import Element, describe, load, parse_markup
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
 _DEFORMABLE = "deformable"
 # Moving joints above which a check exceeds the usual limits of time and memory.
 _LARGE = 1000
+
+
+class Markup(Struct, frozen=True):
+    """The elements of a URDF or xacro file; with the expansion if it is xacro."""
+
+    root: Element
+    expansion: Expansion | None = None
 
 
 class Parsed(Struct, frozen=True):
@@ -90,45 +95,40 @@ def parse(
             root.
 
     Raises:
-        SourceError: Invalid or unsupported URDF; contains all diagnostics.
+        SourceError: The robot cannot be read; contains all diagnostics.
     """
     file = os.fspath(path)
     notes: list[Diagnostic] = []
     with with_notes(notes):
         markup = read_markup(file, packages, arguments, environment, notes)
-    return _parsed(markup, file, packages, root, notes)
+    return robot_of(markup, file, packages=packages, root=root, notes=notes)
 
 
-def parse_markup(
+def robot_of(
     markup: Markup,
     path: str | os.PathLike[str],
     *,
     packages: Mapping[str, str] = MappingProxyType({}),
+    root: str | None = None,
+    notes: Collection[Diagnostic] = (),
 ) -> Parsed:
     """Read a robot from the elements of its file; see :func:`parse`.
 
     Args:
-        markup: As :func:`~urdf_usd.converter.urdf.markup.read_markup` returns it.
+        markup: As :func:`read_markup` returns it.
         path: The file, for file references.
         packages: Folders of ROS packages, by name.
+        root: Link whose subtree is read.
+        notes: Diagnostics of the elements.
 
     Raises:
         SourceError: As :func:`parse`.
     """
-    return _parsed(markup, os.fspath(path), packages, None, [])
-
-
-def _parsed(
-    markup: Markup,
-    file: str,
-    packages: Mapping[str, str],
-    root: str | None,
-    notes: list[Diagnostic],
-) -> Parsed:
-    resolver = FileResolver(Path(file), packages, os.environ)
-    with with_notes(notes):
-        robot = _robot(markup.root, resolver, root, notes)
-    diagnostics = tuple(sorted(notes, key=by_location))
+    resolver = FileResolver(Path(path), packages, os.environ)
+    found = list(notes)
+    with with_notes(found):
+        robot = _robot(markup.root, resolver, root, found)
+    diagnostics = tuple(sorted(found, key=by_location))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
     return Parsed(robot, diagnostics, markup)
@@ -137,13 +137,11 @@ def _parsed(
 def _robot(
     root: Element, resolver: FileResolver, tree_root: str | None, notes: list[Diagnostic]
 ) -> Robot:
-    fatal = _not_a_robot(root) or _deformable(root)
-    if fatal:
-        raise SourceError((fatal,))
+    _require_robot(root)
     version = _read_version(root, notes)
     root = _drop_repeated(root, notes)
     node = read(root, g.ROBOT, version, notes)
-    element_notes(root, version, notes)
+    _note_elements(root, version, notes)
     meshes = _resolve(node, g.MESH, "mesh-missing", resolver, notes)
     images = _resolve(node, g.TEXTURE, "texture-missing", resolver, notes)
     materials = build_materials(node, images, notes)
@@ -159,16 +157,45 @@ def _robot(
     custom = collect_robot_custom(node, version)
     robot = assign_gazebo_elements(Robot(name, links, joints, node.location, custom))
     if tree_root is not None:
-        robot = _tree_below(robot, tree_root, notes)
-    coupled = drop_broken_mimics(robot.joints, notes)
-    robot = structs.replace(robot, joints=coupled)
-    if _is_connected(robot):
+        if any(link.name == tree_root for link in robot.links):
+            robot = topology.subtree(robot, tree_root)
+        else:
+            message = f"link {tree_root!r}, given as root, is not defined"
+            notes.append(Diagnostic("root-unknown", message, robot.location))
+    robot = structs.replace(robot, joints=drop_broken_mimics(robot.joints, notes))
+    # If a name is missing, further errors are consequences.
+    if all(link.name for link in robot.links) and all(
+        joint.name and joint.parent and joint.child for joint in robot.joints
+    ):
         notes.extend(topology.problems(robot))
     moving = sum(not isinstance(joint.kind, Fixed) for joint in robot.joints)
     if moving > _LARGE:
         message = f"{moving} moving joints; a check takes minutes and gigabytes"
         notes.append(Diagnostic("robot-large", message, robot.location))
     return robot
+
+
+def _require_robot(root: Element) -> None:
+    if root.tag != g.ROBOT.tag:
+        message = f"the root element is {describe(root)}, not <robot>"
+        raise SourceError((Diagnostic("root-element", message, root.location),))
+    # https://github.com/bulletphysics/bullet3, data/torus_deform.urdf
+    bodies = [child for child in root.children if child.tag == _DEFORMABLE]
+    if bodies and not _has_links(root):
+        message = f"{describe(bodies[0])} is a deformable body, which is not supported"
+        raise SourceError((Diagnostic("robot-deformable", message, bodies[0].location),))
+
+
+def _read_version(root: Element, notes: list[Diagnostic]) -> Version:
+    text = root.get(g.VERSION.name)
+    if text is None:
+        return _FIRST_VERSION
+    match = _VERSION.fullmatch(text.strip())
+    version = (int(match[1]), int(match[2] or 0)) if match else _FIRST_VERSION
+    if match is None or version[0] != _FIRST_VERSION[0]:
+        message = f"URDF version {text!r} is unknown"
+        notes.append(Diagnostic("urdf-version", message, root.location))
+    return max(version, _FIRST_VERSION)
 
 
 def _drop_repeated(root: Element, notes: list[Diagnostic]) -> Element:
@@ -191,51 +218,40 @@ def _drop_repeated(root: Element, notes: list[Diagnostic]) -> Element:
     return structs.replace(root, children=tuple(kept))
 
 
-def _tree_below(robot: Robot, root: str, notes: list[Diagnostic]) -> Robot:
-    if any(link.name == root for link in robot.links):
-        return topology.subtree(robot, root)
-    message = f"link {root!r}, given as root, is not defined"
-    notes.append(Diagnostic("root-unknown", message, robot.location))
-    return robot
+def _note_elements(root: Element, version: Version, notes: list[Diagnostic]) -> None:
+    """Report elements and attributes that are not URDF or newer, and ignored text.
 
-
-def _not_a_robot(root: Element) -> Diagnostic | None:
-    if root.tag == g.ROBOT.tag:
-        return None
-    message = f"the root element is {describe(root)}, not <robot>"
-    return Diagnostic("root-element", message, root.location)
-
-
-def _deformable(root: Element) -> Diagnostic | None:
-    """Find a deformable body in a file without links.
-
-    https://github.com/bulletphysics/bullet3, data/torus_deform.urdf
+    Each is reported once, at its first occurrence, with a count.
     """
-    tags = [child.tag for child in root.children]
-    if _DEFORMABLE not in tags or g.LINK.tag in tags:
-        return None
-    body = root.children[tags.index(_DEFORMABLE)]
-    message = f"{describe(body)} is a deformable body, which is not supported"
-    return Diagnostic("robot-deformable", message, body.location)
+    places: dict[tuple[str, str], list[Location]] = {}
+    for element, element_type in walk(root, g.ROBOT):
+        for location, rule, message in _element_notes(element, element_type, version):
+            places.setdefault((rule, message), []).append(location)
+    for (rule, message), found in places.items():
+        notes.append(Diagnostic(rule, f"{message} ({times(len(found))})", found[0]))
 
 
-def _is_connected(robot: Robot) -> bool:
-    """Return whether all names are known; otherwise further errors are consequences."""
-    return all(link.name for link in robot.links) and all(
-        joint.name and joint.parent and joint.child for joint in robot.joints
-    )
-
-
-def _read_version(root: Element, notes: list[Diagnostic]) -> tuple[int, int]:
-    text = root.get(g.VERSION.name)
-    if text is None:
-        return _FIRST_VERSION
-    match = _VERSION.fullmatch(text.strip())
-    version = (int(match[1]), int(match[2] or 0)) if match else _FIRST_VERSION
-    if match is None or version[0] != _FIRST_VERSION[0]:
-        message = f"URDF version {text!r} is unknown"
-        notes.append(Diagnostic("urdf-version", message, root.location))
-    return max(version, _FIRST_VERSION)
+def _element_notes(
+    element: Element, element_type: ElementType | None, version: Version
+) -> Iterator[tuple[Location, str, str]]:
+    place, tag = element.location, f"<{element.tag}>"
+    if element_type is None:
+        yield place, "element-unknown", f"{tag} is not URDF; kept as custom data"
+        return
+    known = [attribute.name for attribute in element_type.attributes]
+    for name, _ in element.attributes:
+        # Namespace declarations, which xacro leaves in the file, are not reported.
+        if name not in known and name.partition(":")[0] != "xmlns":
+            message = f"{name} of {tag} is not URDF; kept as custom data"
+            yield place, "element-unknown", message
+    if element.text:
+        yield place, "text-ignored", f"there is text in {tag}; ignored"
+    for inner in element.children:
+        child = element_type.child(inner.tag)
+        if child and version < child.since:
+            since = ".".join(map(str, child.since))
+            message = f"<{inner.tag}> belongs to URDF {since}; read nevertheless"
+            yield inner.location, "element-version", message
 
 
 def _resolve(
@@ -248,78 +264,212 @@ def _resolve(
     """Resolve the file references of one type of element, each once."""
     nodes = [node for node in robot.descendants(element_type) if node[g.FILENAME]]
     uses = Counter(node[g.FILENAME] for node in nodes)
+    first = {node[g.FILENAME]: node.location for node in reversed(nodes)}
     paths: dict[str, str | None] = {}
-    for node in nodes:
-        uri = node[g.FILENAME]
-        if uri in paths:
-            continue
+    for uri, count in uses.items():
         found = resolver.find(uri)
         paths[uri] = str(found.path) if found else None
-        used = f"(used {times(uses[uri])})"
-        if found is None and uri:
-            why = "not downloaded" if _is_remote(uri) else "not found"
-            message = f"{uri!r} is {why} {used}"
-            notes.append(Diagnostic(missing, message, node.location))
-        if found and found.read_as:
-            message = f"{uri!r} is read as {found.read_as!r} {used}"
-            notes.append(Diagnostic("file-reference", message, node.location))
-        if found and found.other_case:
-            message = f"{uri!r} is found as {found.path.name!r} {used}"
-            notes.append(Diagnostic("file-letter-case", message, node.location))
-        if found and found.outside:
-            message = f"{uri!r} is outside the robot's own folders {used}"
-            notes.append(Diagnostic("file-outside", message, node.location))
+        if found is None:
+            remote = uri.lower().startswith(("http://", "https://", "ftp://"))
+            problems = {missing: "is not downloaded" if remote else "is not found"}
+        else:
+            problems = {
+                "file-reference": f"is read as {found.read_as!r}" if found.read_as else "",
+                "file-letter-case": f"is found as {found.path.name!r}" if found.other_case else "",
+                "file-outside": "is outside the robot's own folders" if found.outside else "",
+            }
+        for rule, what in problems.items():
+            if what:
+                message = f"{uri!r} {what} (used {times(count)})"
+                notes.append(Diagnostic(rule, message, first[uri]))
     return paths
 
 
-def _is_remote(uri: str) -> bool:
-    """Return whether a reference names a file on another machine."""
-    return uri.lower().startswith(("http://", "https://", "ftp://"))
+# ---- Files with xacro
 
 
-_NAMESPACE = "xmlns"
+def read_markup(
+    file: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: Collection[str],
+    notes: list[Diagnostic],
+) -> Markup:
+    """Read the elements of a file; xacro is expanded first.
 
+    A file that contains xacro but is not named so is expanded if that is possible.
+    Otherwise its elements are returned as they are: other URDF parsers ignore unknown
+    elements.
 
-def element_notes(root: Element, version: tuple[int, int], notes: list[Diagnostic]) -> None:
-    """Report elements and attributes that are not URDF or newer, and ignored text.
-
-    Each is reported once, at its first occurrence, with a count.
+    Locations of expanded elements are those in the xacro files.
 
     Args:
-        root: The robot's element.
-        version: URDF version of the file.
+        file: Its path; what ends in ``.xacro`` is xacro.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
+        environment: Names of environment variables that xacro may read, besides those
+            of ROS.
         notes: Receives diagnostics.
+
+    Raises:
+        SourceError: It cannot be read, expanded or parsed as XML.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    first: dict[tuple[str, str], Location] = {}
-    for element, element_type in walk(root, ROBOT):
-        for location, rule, message in _element_notes(element, element_type, version):
-            counts[rule, message] += 1
-            first.setdefault((rule, message), location)
-    for (rule, message), count in counts.items():
-        text = f"{message} ({times(count)})"
-        notes.append(Diagnostic(rule, text, first[rule, message]))
+    data = load(file)
+    if is_xacro(file):
+        expansion = expand(file, packages, arguments, environment=environment)
+        expanded = _expanded(expansion, file, notes)
+        if not _has_links(expanded):
+            _refuse_part(parse_markup(data, file, notes))
+        return Markup(expanded, expansion)
+    root = parse_markup(data, file, notes)
+    xacro = _find_xacro(root)
+    if xacro is None:
+        return Markup(root)
+    what, place = xacro
+    found: list[Diagnostic] = []
+    try:
+        expansion = expand(file, packages, arguments, environment=environment)
+        expanded = _expanded(expansion, file, found)
+    except SourceError as error:
+        reason = next(one.message for one in error.diagnostics if one.severity is Severity.ERROR)
+        message = f"{what}, but the file cannot be expanded: {reason}"
+        ignored = Diagnostic("xacro-ignored", message, place)
+        # Without it the robot is unknown: a substitution in a name or a number, or any
+        # element of xacro if there are no links.
+        needed = _find_xacro(root, elements=not _has_links(root), files=False)
+        if needed:
+            raise SourceError((ignored, Diagnostic("xacro-unexpanded", *needed))) from None
+        notes.append(ignored)
+        return Markup(root)
+    notes.append(Diagnostic("xacro-in-urdf", f"{what}; the file is expanded", place))
+    notes.extend(found)
+    if not _has_links(expanded):
+        _refuse_part(root)
+    return Markup(expanded, expansion)
 
 
-def _element_notes(
-    element: Element, element_type: ElementType | None, version: tuple[int, int]
-) -> Iterator[tuple[Location, str, str]]:
-    place = element.location
-    if element_type is None:
-        message = f"<{element.tag}> is not URDF; kept as custom data"
-        yield place, "element-unknown", message
-        return
-    known = [attribute.name for attribute in element_type.attributes]
-    for name, _ in element.attributes:
-        # Namespace declarations, which xacro leaves in the file, are not reported.
-        if name not in known and name.partition(":")[0] != _NAMESPACE:
-            message = f"{name} of <{element.tag}> is not URDF; kept as custom data"
-            yield place, "element-unknown", message
-    if element.text:
-        yield place, "text-ignored", f"there is text in <{element.tag}>; ignored"
-    for inner in element.children:
-        child = element_type.child(inner.tag)
-        if child and version < child.since:
-            since = ".".join(map(str, child.since))
-            message = f"<{inner.tag}> belongs to URDF {since}; read nevertheless"
-            yield inner.location, "element-version", message
+def _expanded(expansion: Expansion, file: str, notes: list[Diagnostic]) -> Element:
+    """Return the elements of an expansion, with locations in the xacro files."""
+    notes.extend(expansion.diagnostics)
+    # Locations in the expanded text are named as such.
+    root = parse_markup(expansion.text.encode(), f"expansion of {file}", notes)
+    origins = iter(expansion.origins)
+
+    def relocated(element: Element) -> Element:
+        place = next(origins)
+        children = tuple(map(relocated, element.children))
+        return structs.replace(element, location=place, children=children)
+
+    return relocated(root)
+
+
+_PREFIX = "xacro:"
+_NAMESPACE_END = "/xacro"
+# Unused definitions have no effect on the robot.
+_DEFINITIONS = {"macro": "macros", "property": "properties", "arg": "arguments"}
+_INCLUDE = "include"
+_SUBSTITUTION = re.compile(r"\$[({]")
+# File references may contain $(find PACKAGE), which is resolved without xacro.
+_SUBSTITUTION_IN_TEXT = re.compile(r"\$\{|\$\((?!find\b)")
+
+
+def _refuse_part(root: Element) -> None:
+    """Refuse a file without links whose only xacro are definitions, if it has any.
+
+    Raises:
+        SourceError: The file is part of another one.
+    """
+    tags = {_local_name(child) for child in root.children if _is_xacro(child)}
+    defined = [plural for tag, plural in _DEFINITIONS.items() if tag in tags]
+    if root.tag == g.ROBOT.tag and defined and tags <= {*_DEFINITIONS, _INCLUDE}:
+        # Properties and arguments beside macros are usually for these.
+        message = f"part of another file: defines {defined[0]} only"
+        raise SourceError((Diagnostic("xacro-part", message, root.location),))
+
+
+def _find_xacro(
+    root: Element, *, elements: bool = True, files: bool = True
+) -> tuple[str, Location] | None:
+    """Find the first element or attribute that xacro would change.
+
+    Args:
+        root: The root element.
+        elements: Whether elements of xacro count.
+        files: Whether substitutions in file references count.
+    """
+    has_links = _has_links(root)
+    for element, element_type in walk(root, g.ROBOT):
+        if element_type is None:
+            unused = has_links and _local_name(element) in _DEFINITIONS
+            if elements and _is_xacro(element) and not unused:
+                return f"{describe(element)} is a xacro element", element.location
+            continue
+        if not any("$" in text for _, text in element.attributes):
+            continue
+        for attribute in element_type.attributes:
+            text = element.get(attribute.name) or ""
+            of_file = isinstance(attribute.kind, g.Text) and not isinstance(attribute.kind, g.Name)
+            pattern = _SUBSTITUTION_IN_TEXT if of_file else _SUBSTITUTION
+            if (files or not of_file) and pattern.search(text):
+                value = truncate(repr(text))
+                return f"{attribute.name} of <{element.tag}> is {value}", element.location
+    return None
+
+
+def _has_links(root: Element) -> bool:
+    return any(child.tag == g.LINK.tag for child in root.children)
+
+
+def _local_name(element: Element) -> str:
+    return element.tag.rpartition(":")[2]
+
+
+def _is_xacro(element: Element) -> bool:
+    namespace = (element.namespace or "").rstrip("/")
+    return element.tag.startswith(_PREFIX) or namespace.endswith(_NAMESPACE_END)
+
+
+def standalone_urdf(
+    file: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: Collection[str] = (),
+) -> bytes:
+    """Expand a xacro file to a URDF that does not depend on its folder.
+
+    Args:
+        file: Its path.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro's arguments, by name.
+        environment: Names of environment variables that it may read, besides those of
+            ROS.
+
+    Raises:
+        SourceError: It cannot be expanded.
+    """
+    expansion = expand(file, packages, arguments, environment=environment)
+    # Reports XML errors with locations in the xacro file.
+    _expanded(expansion, file, [])
+    return relocatable_urdf(expansion, file, packages)
+
+
+def relocatable_urdf(expansion: Expansion, file: str, packages: Mapping[str, str]) -> bytes:
+    """Return an expansion as a URDF that does not depend on its folder.
+
+    Resolved file references become absolute paths, and a robot without name is named
+    after the xacro file.
+
+    Args:
+        expansion: Well-formed.
+        file: Path of the xacro file.
+        packages: Folders of ROS packages, by name.
+    """
+    root = etree.fromstring(expansion.text)
+    resolver = FileResolver(Path(file), packages, os.environ)
+    for element in root.iter(g.MESH.tag, g.TEXTURE.tag):
+        found = resolver.find(element.get(g.FILENAME.name, ""))
+        if found:
+            element.set(g.FILENAME.name, str(found.path))
+    if root.get(g.NAME.name) is None:
+        root.set(g.NAME.name, Path(Path(file).name.removesuffix(SUFFIX)).stem)
+    return etree.tostring(root, encoding="utf-8", xml_declaration=True)

@@ -34,7 +34,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.urdf.write import write
 from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 
 # Seven joints with float32 frames, or a sum of seven masses.

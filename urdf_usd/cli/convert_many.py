@@ -12,7 +12,7 @@ from urdf_usd.conformance.execution.conversions.batch import Order, convert_all
 from urdf_usd.conformance.execution.workers.limits import processors
 from urdf_usd.converter.conversion import Conversion
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
+from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 

@@ -29,7 +29,7 @@ from urdf_usd.converter.inspection import inspect as inspect_robot
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, expand, is_xacro
+from urdf_usd.converter.urdf.xacro import SUFFIX, expand, is_xacro
 from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.summary import JointOrders, joint_orders
 from urdf_usd.reports.text import one_line

@@ -26,7 +26,7 @@ from urdf_usd.converter.diagnostics.messages import Alike, group_alike
 from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
-from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
+from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.text import one_line

@@ -31,7 +31,7 @@ from urdf_usd.converter.options import (
     VariantChoice,
 )
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
-from urdf_usd.converter.urdf.xacro.expansion import SUFFIX, is_xacro
+from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro
 from urdf_usd.corpus import RobotSource, Selection, resolve_robot
 
 Texts: TypeAlias = tuple[tuple[str, str], ...]

@@ -30,7 +30,7 @@ from urdf_usd.conformance.execution.tasks import read_robot
 from urdf_usd.conformance.execution.workers.pool import WorkerPool
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.scratch import temporary_folder
-from urdf_usd.converter.urdf.xacro.expansion import allowed_environment
+from urdf_usd.converter.urdf.xacro import allowed_environment
 from urdf_usd.reports.records.record import RobotRecord, SourceRecord
 from urdf_usd.reports.records.results import decode_record, record_json
 

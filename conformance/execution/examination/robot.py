@@ -76,7 +76,7 @@ from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter import ConvertOptions, Diagnostic
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.robot.body_options import BaseOption
-from urdf_usd.converter.urdf.xacro.expansion import is_part, is_xacro
+from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.robots import SuiteCase
 from urdf_usd.reports.records.record import RobotRecord, Verdict

@@ -45,7 +45,7 @@ from urdf_usd.converter.robot.mass_properties import principal_inertia
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.sources import Simulation
-from urdf_usd.converter.urdf.files.packages import declared_version
+from urdf_usd.converter.urdf.uris import declared_version
 from urdf_usd.converter.usd.profiles import ROBOT_TYPE, author_profile, simready
 from urdf_usd.converter.usd.profiles.isaac import UNVERSIONED, author_robot_schema
 from urdf_usd.converter.usd.profiles.mujoco import author_mujoco

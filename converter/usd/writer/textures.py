@@ -16,7 +16,7 @@ from PIL import UnidentifiedImageError
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.meshes.mesh_materials import MeshTexture
-from urdf_usd.converter.urdf.files.packages import (
+from urdf_usd.converter.urdf.uris import (
     is_package,
     is_repository,
     path_prefix,

@@ -28,7 +28,7 @@ from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
 from urdf_usd.converter.robot.model import Prismatic, Revolute, Robot
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.urdf.write import write
 from urdf_usd.reports.records.record import Grade
 
 _TINY = 1e-30

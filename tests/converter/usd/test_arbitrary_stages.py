@@ -19,7 +19,7 @@ from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.urdf.write import write
 
 _ARM = Path(__file__).parents[2] / "data/usd/nested_arm.usda"
 _AT_REST = Configurations((), (), ("zero",))

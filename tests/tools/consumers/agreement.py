@@ -62,9 +62,8 @@ from urdf_usd.converter.options import BodyNesting, Layout
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.urdf.markup import standalone_urdf
-from urdf_usd.converter.urdf.parse import Parsed, parse
-from urdf_usd.converter.urdf.xacro.expansion import is_xacro
+from urdf_usd.converter.urdf.parse import Parsed, parse, standalone_urdf
+from urdf_usd.converter.urdf.xacro import is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 _VARIANTS = (

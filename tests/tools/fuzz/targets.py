@@ -29,7 +29,7 @@ from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.writer.write import write
+from urdf_usd.converter.urdf.write import write
 from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 from urdf_usd.converter.usd.writer.meshes import write_mesh
 

@@ -25,7 +25,7 @@ from tests.tools.renders.pictures import (
 from tests.tools.renders.stage_surfaces import stage_surfaces
 from tests.tools.renders.urdf_surfaces import urdf_surfaces
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.urdf.markup import standalone_urdf
+from urdf_usd.converter.urdf.parse import standalone_urdf
 from urdf_usd.corpus import resolve_robot
 
 Array = np.ndarray

@@ -26,7 +26,7 @@ from typing import Any
 from pxr import Usd
 
 from tests.tools.validation.conversions import converted
-from urdf_usd.converter.urdf.xacro.expansion import expand, is_xacro
+from urdf_usd.converter.urdf.xacro import expand, is_xacro
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 
 _MODEL = Path(__file__).with_name("mujoco_model.py")

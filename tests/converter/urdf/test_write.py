@@ -47,7 +47,7 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.writer.write import rpy_from_quat_wxyz, write
+from urdf_usd.converter.urdf.write import rpy_from_quat_wxyz, write
 
 FLT_MAX = float(np.finfo(np.float32).max)
 OBLIQUE = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))

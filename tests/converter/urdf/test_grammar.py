@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import struct
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.urdf import grammar
-from urdf_usd.converter.urdf.grammar import AttributeType, Child, ElementType
-from urdf_usd.converter.urdf.kinds import Flag, Name, Number, Vector
-from urdf_usd.converter.urdf.reader import Node, read, walk
+from urdf_usd.converter.urdf.grammar import (
+    AttributeType,
+    Child,
+    ElementType,
+    Flag,
+    Name,
+    Node,
+    Number,
+    Vector,
+    read,
+    read_decimals,
+    walk,
+)
 from urdf_usd.converter.urdf.xml import parse_markup
 
 _COUNT = AttributeType("count", Number(), 7.0)
@@ -36,7 +51,6 @@ def _read(text: str) -> tuple[Node, tuple[Diagnostic, ...]]:
 
 
 def test_values_are_converted_and_defaults_applied() -> None:
-    """Authored values have priority over defaults."""
     node, found = _read('<tree name="oak" mass="5"><leaf count="2"/><stem name="s"/><leaf/></tree>')
 
     assert not found
@@ -47,7 +61,6 @@ def test_values_are_converted_and_defaults_applied() -> None:
 
 
 def test_absent_element_has_defaults() -> None:
-    """It is marked as not authored."""
     node, _ = _read('<tree name="oak" mass="5"><stem name="s"/></tree>')
 
     leaf = node.first_or_default(_LEAF)
@@ -108,14 +121,12 @@ def test_invalid_value_is_reported_and_replaced_by_its_default(
     ],
 )
 def test_missing_required_element_is_reported_once(text: str, rule: str) -> None:
-    """For any number of parents."""
     _, found = _read(text)
 
     assert [d.rule for d in found] == [rule]
 
 
 def test_content_of_unknown_elements_is_skipped() -> None:
-    """It belongs to another tool."""
     root = parse_markup(b"<tree><moss><leaf/></moss><leaf><leaf/></leaf></tree>", "t.xml", [])
 
     visited = [(e.tag, known is not None) for e, known in walk(root, _TREE)]
@@ -129,10 +140,80 @@ def _element_types(root: ElementType) -> list[ElementType]:
 
 
 def test_names_in_the_grammar_are_unique_per_element() -> None:
-    """Lookups are by name."""
     for element_type in _element_types(grammar.ROBOT):
         tags = [child.type.tag for child in element_type.children]
         names = [attribute.name for attribute in element_type.attributes]
         assert len({*tags}) == len(tags)
         assert len({*names}) == len(names)
         assert element_type.clause
+
+
+# ---- Numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.07", 0.07),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("+1", 1.0),
+        ("-2E-3", -0.002),
+        (" \t7\n", 7.0),
+        ("1e400", math.inf),
+        ("-inf", -math.inf),
+        ("Infinity", math.inf),
+    ],
+)
+def test_decimal_notation_is_read_as_by_strtod_in_the_c_locale(text: str, value: float) -> None:
+    assert read_decimals(text, 1) == ((value,), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        *((text, 1) for text in ("", "  ", "abc", "1_000", "٣", "0x10", "1e", "--1", "0,5")),
+        *((text, 1) for text in ("1.0f", "${x}", ",", "\N{MINUS SIGN}1")),
+        # Decimal commas: split at commas, the texts do not have three numbers.
+        *((text, 3) for text in ("0,5 0,5 0,5", "1,2", "1,2 3,4")),
+    ],
+)
+def test_other_notations_are_not_numbers(text: str, count: int) -> None:
+    assert read_decimals(text, count) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "rule"),
+    [
+        ("0.07, 0, -0.69", (0.07, 0.0, -0.69), "number-punctuation"),
+        ("1,2,3", (1.0, 2.0, 3.0), "number-punctuation"),
+        ("[0. 0. 1.]", (0.0, 0.0, 1.0), "number-punctuation"),
+        ("(1; 2; 3)", (1.0, 2.0, 3.0), "number-punctuation"),
+        # They look like spaces, but other engines do not split at them.
+        ("1\u00a02 3", (1.0, 2.0, 3.0), "number-punctuation"),
+        ("1\u20032\u30003", (1.0, 2.0, 3.0), "number-punctuation"),
+        ("1 2 3 metres", (1.0, 2.0, 3.0), "vector-length"),
+    ],
+)
+def test_unambiguous_mistakes_are_read(text: str, values: tuple[float, ...], rule: str) -> None:
+    found, flaws = read_decimals(text, 3)
+
+    assert found == values
+    assert [flaw for flaw, _ in flaws] == [rule]
+
+
+@given(st.text(), st.integers(min_value=1, max_value=4))
+def test_no_text_raises(text: str, count: int) -> None:
+    found, _ = read_decimals(text, count)
+
+    assert found is None or 1 <= len(found) <= count
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=3, max_size=3))
+def test_shortest_notation_of_every_double_is_read_exactly(values: list[float]) -> None:
+    """Bit for bit, except the sign of zero: equal robots are written equally."""
+    found, _ = read_decimals(" ".join(map(repr, values)), 3)
+
+    assert found is not None
+    expected = [value + 0.0 for value in values]
+    assert struct.pack("3d", *found) == struct.pack("3d", *expected)

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from urdf_usd.converter.urdf.files.uris import FileResolver, Found
 from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.uris import FileResolver, Found, declared_name
 
 
 @pytest.fixture
@@ -409,3 +409,29 @@ def test_devices_and_folders_are_not_files(urdf: Path, mesh: str) -> None:
 def test_urls_are_not_downloaded(urdf: Path, mesh: str) -> None:
     """The message says so: a user does not search for a file."""
     assert _rules_for(urdf, mesh) == {"mesh-missing": f"{mesh!r} is not downloaded (used once)"}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "name"),
+    [
+        ("<package><name> arm\n</name></package>", "arm"),
+        ("<package><!-- <name>old</name> --><name>arm</name></package>", "arm"),
+        ("<package><export><name>x</name></export><name>arm</name></package>", "arm"),
+        ("<package><name a='1'>arm</name><name>hand</name></package>", "arm"),
+        ("<package><name>a&amp;b</name></package>", "a&b"),
+        ("<package><name/></package>", None),
+        ("<package><name>arm</name>", None),
+        ('<!DOCTYPE p [<!ENTITY e "arm">]><package><name>&e;</name></package>', None),
+        ("", None),
+    ],
+)
+def test_name_is_that_of_the_package_element(
+    tmp_path: Path, manifest: str, name: str | None
+) -> None:
+    (tmp_path / "package.xml").write_text(manifest)
+
+    assert declared_name(tmp_path) == name
+
+
+def test_folder_without_manifest_has_no_declared_name(tmp_path: Path) -> None:
+    assert declared_name(tmp_path) is None

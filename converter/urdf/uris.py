@@ -1,4 +1,4 @@
-"""Resolution of the file references of a URDF.
+"""File references of a URDF, and ROS packages.
 
 Candidates follow from the reference, the path of the URDF and the packages; file names
 are not searched for.
@@ -13,23 +13,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
+from xml.parsers import expat
 
 from msgspec import Struct
 
-from urdf_usd.converter.urdf.files.packages import (
-    declared_name,
-    is_package,
-    is_repository,
-    packages_below,
-    path_prefix,
-    prefixes,
-    workspaces,
-)
+from urdf_usd.converter.file_content import MIB, read_file
 
 # Only "file" may lack its slashes: "part:2.stl" is a file name.
 _SCHEME = re.compile(r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+(?=://)|file):(?://)?(?P<rest>.*)")
@@ -52,18 +45,26 @@ class Found(Struct, frozen=True):
     read_as: str | None = None
 
 
-class FileResolver(Struct, frozen=True, dict=True):
+class FileResolver:
     """Resolves the file references of one URDF.
 
-    Attributes:
+    Args:
         urdf: Path of the URDF.
         packages: Folders of packages by name; no other folders are tried for these.
         environment: Environment variables.
     """
 
-    urdf: Path
-    packages: Mapping[str, str]
-    environment: Mapping[str, str]
+    def __init__(
+        self, urdf: Path, packages: Mapping[str, str], environment: Mapping[str, str]
+    ) -> None:
+        self.urdf = urdf
+        self._packages = packages
+        self._workspaces = list(map(Path, _paths(environment, "ROS_PACKAGE_PATH")))
+        self._prefixes = [Path(p, "share") for p in _paths(environment, "AMENT_PREFIX_PATH")]
+        folder = _normalised(urdf).parent
+        self._ancestors = (folder, *folder.parents)
+        self._neighbours: dict[str, tuple[Path, ...]] = {}
+        self._real_folders: dict[str, str] = {}
 
     def find(self, uri: str) -> Found | None:
         """Find the file that a URDF refers to.
@@ -82,8 +83,7 @@ class FileResolver(Struct, frozen=True, dict=True):
                 if candidate in candidates:
                     continue
                 if _is_file(candidate):
-                    tidy = _tidy(candidate)
-                    return self._found(tidy, uri, spelling, other_case=False)
+                    return self._found(_tidy(candidate), uri, spelling)
                 candidates[candidate] = spelling
         for candidate, spelling in candidates.items():
             spelled = _in_other_case(candidate)
@@ -93,8 +93,8 @@ class FileResolver(Struct, frozen=True, dict=True):
 
     def package(self, name: str) -> Path | None:
         """Find the folder of a package, in the order of :meth:`find`."""
-        if name in self.packages:
-            folders = iter((Path(self.packages[name]),))
+        if name in self._packages:
+            folders = iter((Path(self._packages[name]),))
         else:
             folders = chain(self._in_environment(name), self._around(name))
         found = (folder for folder in folders if name and folder.is_dir())
@@ -110,7 +110,12 @@ class FileResolver(Struct, frozen=True, dict=True):
         real = self._real(path)
         folders = chain.from_iterable(map(self._around, named))
         packages = (path_prefix(folder) for folder in filter(is_package, folders))
-        return any(map(real.startswith, chain(self._own(), packages)))
+        # Resolved lazily: most files are in the folders around the URDF.
+        return (
+            any(map(real.startswith, self._near))
+            or any(map(real.startswith, self._given))
+            or any(map(real.startswith, packages))
+        )
 
     def _real(self, path: Path) -> str:
         """Follow symbolic links; those of folders are followed once for all files."""
@@ -119,103 +124,79 @@ class FileResolver(Struct, frozen=True, dict=True):
         folder, name = os.path.split(path)
         if folder not in self._real_folders:
             self._real_folders[folder] = os.path.realpath(folder)
-        return os.path.join(self._real_folders[folder], name)  # noqa: PTH118  text
+        return f"{self._real_folders[folder]}{os.sep}{name}"
 
     @cached_property
-    def _real_folders(self) -> dict[str, str]:
-        return {}
+    def _near(self) -> tuple[str, ...]:
+        """Prefixes of the files around the URDF."""
+        package = next(filter(is_package, self._ancestors), None)
+        repository = next(filter(is_repository, self._ancestors), None)
+        around = [folder for folder in (package, repository) if folder]
+        folder = self._ancestors[0]
+        return tuple(map(path_prefix, (folder, *(around or [folder.parent]))))
 
     @cached_property
-    def _folder(self) -> Path:
-        return _normalised(self.urdf).parent
+    def _given(self) -> tuple[str, ...]:
+        """Prefixes of the files in packages that were given by name or environment."""
+        named = map(Path, self._packages.values())
+        return tuple(map(path_prefix, (*named, *self._workspaces, *self._prefixes)))
 
     @cached_property
     def _declared(self) -> tuple[tuple[Path, str | None], ...]:
         """The URDF's folder and its parents, with declared package names."""
-        ancestors = (self._folder, *self._folder.parents)
-        return tuple((folder, declared_name(folder)) for folder in ancestors)
+        return tuple((folder, declared_name(folder)) for folder in self._ancestors)
 
     @cached_property
     def _crawled(self) -> Mapping[str, Path]:
         """Packages of the ROS workspaces by name; of equal names the first."""
-        tables = map(packages_below, reversed(workspaces(self.environment)))
+        tables = map(packages_below, reversed(self._workspaces))
         return dict(chain.from_iterable(table.items() for table in tables))
-
-    def _own(self) -> Iterator[str]:
-        """Yield prefixes of files in the robot's own folders, whatever refers to them.
-
-        Symbolic links are followed.
-        """
-        yield from self._near
-        # Resolved lazily: most files are in the folders above.
-        yield from self._named
-
-    @cached_property
-    def _near(self) -> tuple[str, ...]:
-        resolver = [
-            folder
-            for marks in (is_package, is_repository)
-            for folder in _first(marks, (self._folder, *self._folder.parents))
-        ]
-        near = (self._folder, *(resolver or (self._folder.parent,)))
-        return tuple(map(path_prefix, near))
-
-    @cached_property
-    def _named(self) -> tuple[str, ...]:
-        named = (
-            *map(Path, self.packages.values()),
-            *workspaces(self.environment),
-            *prefixes(self.environment),
-        )
-        return tuple(map(path_prefix, named))
 
     def _candidates(self, uri: str) -> Iterator[Path]:
         scheme, rest = _scheme_and_rest(uri)
+        folder, *parents = self._ancestors
         if scheme in _OF_PACKAGES:
             name, inner = package_and_rest(uri)
-            if name in self.packages:
-                yield Path(self.packages[name], inner)
+            if name in self._packages:
+                yield Path(self._packages[name], inner)
             elif name and inner:
                 for package in chain(self._in_environment(name), self._around(name)):
                     yield package / inner
                 # A checkout often has another name than its package, unless its
                 # manifest declares another name.
-                for folder, declared in self._declared:
+                for ancestor, declared in self._declared:
                     if declared is None:
-                        yield folder / inner
+                        yield ancestor / inner
         elif scheme == "file":
-            yield from _local(rest, self._folder)
+            rest = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
+            yield folder / rest
+            if re.match(r"/[A-Za-z]:", rest):
+                yield Path(rest[1:])
         elif not scheme:
-            yield self._folder / rest
+            yield folder / rest
             if rest and not Path(rest).is_absolute():
-                yield from (parent / rest for parent in self._folder.parents)
+                yield from (parent / rest for parent in parents)
 
     def _in_environment(self, name: str) -> Iterator[Path]:
-        for workspace in workspaces(self.environment):
+        for workspace in self._workspaces:
             yield workspace / name
             if workspace.name == name:
                 yield workspace
         if name in self._crawled:
             yield self._crawled[name]
-        for prefix in prefixes(self.environment):
+        for prefix in self._prefixes:
             yield prefix / name
 
     def _around(self, name: str) -> tuple[Path, ...]:
         if name not in self._neighbours:
-            self._neighbours[name] = tuple(self._places_around(name))
+            places: list[Path] = []
+            for folder, declared in self._declared:
+                places += [folder] if name in {folder.name, declared} else []
+                places.append(folder / name)
+            self._neighbours[name] = tuple(places)
         return self._neighbours[name]
 
-    def _places_around(self, name: str) -> Iterator[Path]:
-        for folder, declared in self._declared:
-            if name in {folder.name, declared}:
-                yield folder
-            yield folder / name
-
-    @cached_property
-    def _neighbours(self) -> dict[str, tuple[Path, ...]]:
-        return {}
-
-    def _found(self, path: Path, uri: str, read: str, *, other_case: bool) -> Found:
+    def _found(self, path: Path, uri: str, read: str, *, other_case: bool = False) -> Found:
         name = package_and_rest(read)[0]
         outside = not self.owns(path, [name] if name else [])
         proper = read in {uri.strip(), unquote(uri).strip()}
@@ -241,19 +222,6 @@ def package_and_rest(uri: str) -> tuple[str, str]:
     scheme, rest = _scheme_and_rest(uri)
     name, _, inner = rest.partition("/") if scheme in _OF_PACKAGES else ("", "", rest)
     return name, inner.lstrip("/")
-
-
-def _first(holds: Callable[[Path], bool], folders: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the first folder that satisfies a predicate, if any."""
-    return tuple(filter(holds, folders))[:1]
-
-
-def _local(rest: str, folder: Path) -> Iterator[Path]:
-    """Yield the paths of a ``file:`` URI, without the scheme."""
-    rest = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
-    yield folder / rest
-    if re.match(r"/[A-Za-z]:", rest):
-        yield Path(rest[1:])
 
 
 def _in_other_case(path: Path) -> Path | None:
@@ -294,3 +262,99 @@ def _tidy(path: Path) -> Path:
         return path
     plain = _normalised(path)
     return plain if _is_file(plain) and plain.samefile(path) else path.absolute()
+
+
+def path_prefix(folder: Path) -> str:
+    """Return the start of the paths of files in a folder, with links followed."""
+    return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  ends with a slash
+
+
+# ---- Packages
+
+_MANIFEST = "package.xml"
+_VERSION = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}", re.ASCII)
+_IGNORED = {"CATKIN_IGNORE", "COLCON_IGNORE", "AMENT_IGNORE"}
+
+
+def is_package(folder: Path) -> bool:
+    """Return whether a folder has a ``package.xml``."""
+    return (folder / _MANIFEST).is_file()
+
+
+def is_repository(folder: Path) -> bool:
+    """Return whether a folder is a git checkout; in a worktree ``.git`` is a file."""
+    return (folder / ".git").exists()
+
+
+def declared_name(folder: Path) -> str | None:
+    """Return the name in a folder's ``package.xml``.
+
+    None if there is no such file, or it is not well-formed, declares entities, or has
+    no name.
+    """
+    return _declared(folder, "name")
+
+
+def declared_version(urdf: Path) -> str | None:
+    """Return the version of the package that contains a file (REP 149).
+
+    None if the file is in no package, or its ``package.xml`` has no version of three
+    numbers.
+    """
+    for folder in urdf.absolute().parents:
+        if is_package(folder):
+            version = _declared(folder, "version")
+            return version if version and _VERSION.fullmatch(version) else None
+        if is_repository(folder):
+            break
+    return None
+
+
+def _declared(folder: Path, tag: str) -> str | None:
+    """Return the first text of an element of a folder's ``package.xml``, if any."""
+    texts: list[str] = []
+    parents: list[str] = []
+
+    def start(name: str, _: dict[str, str]) -> None:
+        parents.append(name)
+        if parents[1:] == [tag]:
+            texts.append("")
+
+    def add(text: str) -> None:
+        if parents[1:] == [tag]:
+            texts[-1] += text
+
+    def refuse_entity(name: str, *_: object) -> None:
+        raise ValueError(f"entity {name!r} is declared")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: parents.pop()
+    parser.CharacterDataHandler = add
+    parser.EntityDeclHandler = refuse_entity
+    try:
+        parser.Parse(read_file(folder / _MANIFEST, MIB), True)
+    except (OSError, LookupError, ValueError, expat.ExpatError):
+        return None
+    return next(filter(None, map(str.strip, texts)), None)
+
+
+def packages_below(workspace: Path) -> dict[str, Path]:
+    """Return the folders of all packages at and below a folder, by declared name.
+
+    As in ROS: packages, hidden folders and folders with an ignore file are not
+    searched, and of two packages with the same name the first in path order is used.
+    """
+    found: dict[str, Path] = {}
+    for root, folders, files in os.walk(workspace):
+        if _MANIFEST in files:
+            folder = Path(root)
+            found.setdefault(declared_name(folder) or folder.name, folder)
+        if _MANIFEST in files or _IGNORED.intersection(files):
+            folders.clear()
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+    return found
+
+
+def _paths(environment: Mapping[str, str], variable: str) -> list[str]:
+    return list(filter(None, environment.get(variable, "").split(os.pathsep)))

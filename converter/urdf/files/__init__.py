@@ -1,1 +1,0 @@
-"""Files and packages that a URDF refers to."""

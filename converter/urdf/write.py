@@ -1,0 +1,512 @@
+"""Writing of a :class:`~urdf_usd.converter.robot.model.Robot` as URDF.
+
+Parsing the text returns the same robot: numbers are written in the shortest form that
+reproduces the double, rotations as roll, pitch and yaw that reproduce the quaternion.
+For most parsers:
+
+- Unlimited rotation is a ``continuous`` joint; a limit on one side only has the largest
+  float32 on the other, because ROS and Drake refuse ``inf``.
+- Absent values are omitted.
+
+Custom data replaces no attributes, and nothing of it is written that is part of URDF.
+
+MuJoCo reads ``<compiler>`` in ``<mujoco>`` of a URDF. It does not read ``<equality>``
+there (measured with version 4.0.0); the file of :func:`mjcf_text` attaches the URDF to
+a model with these constraints.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias, assert_never
+from xml.etree import ElementTree as ET
+from xml.parsers import expat
+
+from msgspec import structs
+
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    UNLIMITED,
+    Box,
+    Capsule,
+    Continuous,
+    Custom,
+    CustomElement,
+    Cylinder,
+    Geometry,
+    Joint,
+    JointKind,
+    Link,
+    LoopJoint,
+    MeshFile,
+    Planar,
+    Pose,
+    Prismatic,
+    Revolute,
+    Robot,
+    Sphere,
+    Vec3,
+    Vec4,
+    XmlElement,
+)
+from urdf_usd.converter.robot.rigid import (
+    compose,
+    invert_pose,
+    quat_wxyz_from_rpy,
+    transform_point,
+)
+from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
+from urdf_usd.converter.urdf import grammar as g
+from urdf_usd.converter.urdf.build import GAZEBO, REFERENCE
+from urdf_usd.converter.urdf.grammar import AttributeType, ElementType, Version
+from urdf_usd.converter.urdf.xml import FORBIDDEN
+
+_Value: TypeAlias = "str | float | tuple[float, ...] | None"
+_Values: TypeAlias = "Iterable[tuple[AttributeType[Any], _Value]]"
+# The largest float32: finite for parsers of URDF, no limit for consumers of USD.
+_FARTHEST = 3.4028234663852886e38
+# First version with capsules.
+_CAPSULES_SINCE = (1, 1)
+_FIRST_VERSION = (1, 0)
+_KNOWN_VERSION = re.compile(r"(1)\.([0-2])", re.ASCII)
+
+
+def write(robot: Robot, *, comment: str | None = None) -> bytes:
+    """Write a robot as a URDF document in UTF-8.
+
+    Mesh and texture references are written as in the model. The text is deterministic.
+
+    Args:
+        robot: The robot.
+        comment: Text of a comment before the root element.
+
+    Raises:
+        ValueError: A name contains characters that XML does not allow.
+    """
+    version = _version(robot)
+    root = ET.Element(g.ROBOT.tag)
+    _set(root, g.OPTIONAL_NAME, robot.name)
+    for link in robot.links:
+        _write_link(root, link, version)
+    for joint in robot.joints:
+        _write_joint(root, joint, version)
+    parts = [link.custom for link in robot.links] + [joint.custom for joint in robot.joints]
+    gazebo = [one for part in parts for one in part.elements if _is_addressed(one)]
+    if version > _FIRST_VERSION:
+        _set(root, g.VERSION, "{}.{}".format(*version))
+    custom = Custom(robot.custom.attributes, (*robot.custom.elements, *gazebo))
+    _write_custom(root, g.ROBOT, custom, version)
+    ET.indent(root)
+    heading = "<?xml version='1.0' encoding='utf-8'?>\n"
+    if comment is not None:
+        heading += f"<!-- {comment} -->\n"
+    text = heading + ET.tostring(root, encoding="unicode") + "\n"
+    if found := FORBIDDEN.search(text):
+        raise ValueError(f"XML has no way to write {found[0]!r}")
+    return text.encode()
+
+
+def _version(robot: Robot) -> Version:
+    """Return the version of the original file, or a later one if required."""
+    needed = [_FIRST_VERSION]
+    needed += [
+        (int(known[1]), int(known[2]))
+        for attribute in robot.custom.attributes
+        if attribute.name == g.VERSION.name and (known := _KNOWN_VERSION.fullmatch(attribute.value))
+    ]
+    shapes = (shape for link in robot.links for shape in link.shapes)
+    if any(isinstance(shape.geometry, Capsule) for shape in shapes):
+        needed.append(_CAPSULES_SINCE)
+    needed += [
+        attribute.since
+        for joint in robot.joints
+        for attribute, value in _dynamic_limits(joint)
+        if value is not None
+    ]
+    return max(needed)
+
+
+def _dynamic_limits(joint: Joint) -> tuple[tuple[AttributeType[Any], _Value], ...]:
+    return (
+        (g.ACCELERATION, joint.acceleration),
+        (g.DECELERATION, joint.deceleration),
+        (g.JERK, joint.jerk),
+    )
+
+
+def _add(parent: ET.Element, kind: ElementType, values: _Values = ()) -> ET.Element:
+    element = ET.SubElement(parent, kind.tag)
+    for attribute, value in values:
+        _set(element, attribute, value)
+    return element
+
+
+def _add_all(parent: ET.Element, kind: ElementType, *values: _Value) -> None:
+    """Add an element with the values of all its attributes, in the order of the grammar."""
+    _add(parent, kind, zip(kind.attributes, values, strict=True))
+
+
+def _set(element: ET.Element, attribute: AttributeType[Any], value: _Value) -> None:
+    if value is None:
+        return
+    if isinstance(value, str):
+        text = value
+    else:
+        numbers = value if isinstance(value, tuple) else (value,)
+        finite = [math.copysign(_FARTHEST, n) if math.isinf(n) else float(n) for n in numbers]
+        text = _numbers(finite)
+    element.set(attribute.name, text)
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return " ".join(repr(value).removesuffix(".0") for value in values)
+
+
+def _add_origin(parent: ET.Element, pose: Pose) -> None:
+    if pose != IDENTITY:
+        rpy = rpy_from_quat_wxyz(pose.quat_wxyz)
+        _add(parent, g.ORIGIN, ((g.XYZ, pose.position), (g.RPY, rpy)))
+
+
+def _write_link(robot: ET.Element, link: Link, version: Version) -> None:
+    element = _add(robot, g.LINK, ((g.NAME, link.name),))
+    if link.inertial is not None:
+        inertial = _add(element, g.INERTIAL)
+        _add_origin(inertial, link.inertial.origin)
+        _add_all(inertial, g.MASS, link.inertial.mass)
+        _add_all(inertial, g.INERTIA, *link.inertial.inertia)
+    for visual in link.visuals:
+        shape = _add(element, g.VISUAL, ((g.OPTIONAL_NAME, visual.name),))
+        _add_origin(shape, visual.origin)
+        _add_geometry(shape, visual.geometry)
+        if material := visual.material:
+            # In the visual, because names need not be unique. ROS requires the
+            # attribute, even if there is no name.
+            look = _add(shape, g.MATERIAL, ((g.OPTIONAL_NAME, material.name or ""),))
+            if material.rgba is not None:
+                _add_all(look, g.COLOR, material.rgba)
+            if material.texture_uri is not None:
+                _add_all(look, g.TEXTURE, material.texture_uri)
+        _write_custom(shape, g.VISUAL, visual.custom, version)
+    for collision in link.collisions:
+        shape = _add(element, g.COLLISION, ((g.OPTIONAL_NAME, collision.name),))
+        _add_origin(shape, collision.origin)
+        _add_geometry(shape, collision.geometry)
+        _write_custom(shape, g.COLLISION, collision.custom, version)
+    _write_custom(element, g.LINK, _own(link.custom), version)
+
+
+def _add_geometry(shape: ET.Element, geometry: Geometry) -> None:
+    element = _add(shape, g.GEOMETRY)
+    match geometry:
+        case Box(size):
+            _add_all(element, g.BOX, size)
+        case Cylinder(radius, length):
+            _add_all(element, g.CYLINDER, radius, length)
+        case Capsule(radius, length):
+            _add_all(element, g.CAPSULE, radius, length)
+        case Sphere(radius):
+            _add_all(element, g.SPHERE, radius)
+        case MeshFile(uri=uri, scale=scale):
+            _add_all(element, g.MESH, uri, None if scale == g.SCALE.default else scale)
+        case _:
+            assert_never(geometry)
+
+
+def _write_joint(robot: ET.Element, joint: Joint, version: Version) -> None:
+    kind, type_name = joint.kind, _type_name(joint.kind)
+    kept = "true" if joint.dont_collapse else None
+    element = _add(robot, g.JOINT)
+    for attribute, text in zip(g.JOINT.attributes, (joint.name, type_name, kept), strict=True):
+        _set(element, attribute, text)
+    _add_origin(element, joint.origin)
+    _add_all(element, g.PARENT, joint.parent)
+    _add_all(element, g.CHILD, joint.child)
+    # Axis and limits without effect are custom data.
+    idle: set[tuple[str, str]] = set()
+    if isinstance(kind, Revolute | Continuous | Prismatic | Planar):
+        _add_all(element, g.AXIS, kind.axis)
+    else:
+        idle.add((g.AXIS.tag, g.AXIS_XYZ.name))
+    limits: list[tuple[AttributeType[Any], _Value]] = []
+    if not isinstance(kind, Revolute | Prismatic):
+        idle |= {(g.LIMIT.tag, g.LOWER.name), (g.LIMIT.tag, g.UPPER.name)}
+    elif type_name != "continuous":
+        limits += [(g.LOWER, kind.range.lower), (g.UPPER, kind.range.upper)]
+    limits += [(g.EFFORT, joint.effort), (g.VELOCITY, joint.velocity), *_dynamic_limits(joint)]
+    if any(value is not None for _, value in limits):
+        _add(element, g.LIMIT, limits)
+    parts = (
+        (g.DYNAMICS, joint.dynamics),
+        (g.MIMIC, joint.mimic),
+        (g.SAFETY_CONTROLLER, joint.safety),
+        (g.CALIBRATION, joint.calibration),
+    )
+    for part_type, part in parts:
+        if part:
+            # Their fields are in the order of the grammar.
+            _add_all(element, part_type, *structs.astuple(part))
+    _write_custom(element, g.JOINT, _own(joint.custom), version, idle)
+
+
+def _type_name(kind: JointKind) -> str:
+    if isinstance(kind, Revolute) and kind.range == UNLIMITED:
+        kind = Continuous(kind.axis)
+    return type(kind).__name__.lower()
+
+
+_UNTURNED = (1.0, 0.0, 0.0, 0.0)
+_ROUNDING = 2.0**-52
+# Most significant digits that a double needs.
+_MOST_DIGITS = 17
+
+
+def rpy_from_quat_wxyz(quat_wxyz: Vec4) -> Vec3:
+    """Return roll, pitch and yaw [rad] of a unit quaternion.
+
+    Rounded to the fewest digits that reproduce the quaternion within double rounding:
+    1.5708 stays 1.5708.
+    """
+    if quat_wxyz == _UNTURNED:
+        return 0.0, 0.0, 0.0
+    exact = rpy_from_rotation(rotation_from_quat_wxyz(quat_wxyz))
+    allowed = max(_ROUNDING, _distance(exact, quat_wxyz))
+    for digits in range(1, _MOST_DIGITS):
+        roll, pitch, yaw = (float(f"{angle:.{digits}g}") + 0.0 for angle in exact)
+        if _distance((roll, pitch, yaw), quat_wxyz) <= allowed:
+            return roll, pitch, yaw
+    return exact
+
+
+def _distance(rpy: Vec3, quat_wxyz: Vec4) -> float:
+    """Return the distance of two rotations as unit quaternions."""
+    found = quat_wxyz_from_rpy(rpy)
+    opposite = tuple(-component for component in found)
+    return min(math.dist(found, quat_wxyz), math.dist(opposite, quat_wxyz))
+
+
+# ---- Custom data
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_:][\w:.-]*", re.ASCII)
+_OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")
+# Elements that may be added without changing the robot.
+_NEUTRAL = frozenset({g.ORIGIN, g.AXIS, g.LIMIT, g.DYNAMICS, g.SAFETY_CONTROLLER, g.CALIBRATION})
+
+
+def _is_addressed(element: CustomElement) -> bool:
+    """Return whether an element of Gazebo refers to its owner: a child of the robot."""
+    content = element.content
+    return content.tag == GAZEBO and not element.within and REFERENCE in dict(content.attributes)
+
+
+def _own(custom: Custom) -> Custom:
+    kept = tuple(one for one in custom.elements if not _is_addressed(one))
+    return Custom(custom.attributes, kept)
+
+
+def _write_custom(
+    element: ET.Element,
+    element_type: ElementType,
+    custom: Custom,
+    version: Version,
+    idle: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Add custom data to the element of its owner, which is complete but for this.
+
+    Data is omitted if the enclosing element is not written, or if its name is invalid
+    in XML.
+
+    Args:
+        element: The owner's element.
+        element_type: Its type.
+        custom: The custom data.
+        version: URDF version of the file.
+        idle: Tag and name of attributes of the language that this owner ignores.
+    """
+    for attribute in custom.attributes:
+        found = _place(element, element_type, attribute.within)
+        if found is None or not _is_name(attribute.name):
+            continue
+        place, place_type = found
+        name = attribute.name
+        known = {one.name: one.since for one in place_type.attributes}
+        is_read = name in known and known[name] <= version and (place_type.tag, name) not in idle
+        is_version = place_type is g.ROBOT and name == g.VERSION.name
+        if (is_version or not is_read) and name not in place.attrib:
+            place.set(name, attribute.value)
+    for one in custom.elements:
+        found = _place(element, element_type, one.within)
+        if found is None:
+            continue
+        place, place_type = found
+        tag = one.content.tag
+        # Materials of the robot that nothing uses are custom data.
+        unused = place_type is g.ROBOT and tag == g.MATERIAL.tag
+        if _is_name(tag) and (unused or place_type.child(tag) is None):
+            _append(place, one.content)
+
+
+def _place(
+    element: ET.Element, element_type: ElementType, within: tuple[str, ...]
+) -> tuple[ET.Element, ElementType] | None:
+    """Return the element that encloses custom data; created if neutral."""
+    if element_type is g.ROBOT and within[:1] == (g.MATERIAL.tag,) and len(within) > 1:
+        # The robot's material with a name.
+        name = within[1]
+        same = [m for m in element.iterfind(g.MATERIAL.tag) if m.get("name") == name]
+        material = same[0] if same else _add(element, g.MATERIAL, ((g.OPTIONAL_NAME, name),))
+        return _place(material, g.MATERIAL, within[2:])
+    for tag in within:
+        child = element_type.child(tag)
+        if child is None or child.repeats:
+            return None
+        inner = element.find(tag)
+        if inner is None:
+            if child.type not in _NEUTRAL:
+                return None
+            inner = ET.SubElement(element, tag)
+        element, element_type = inner, child.type
+    return element, element_type
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a name is valid in XML; beyond ASCII, according to expat."""
+    if _PLAIN_NAME.fullmatch(text):
+        return True
+    if not _OTHER_NAME.fullmatch(text):
+        return False
+    try:
+        expat.ParserCreate().Parse(f"<{text}/>", True)
+    except (expat.ExpatError, UnicodeError):
+        return False
+    return True
+
+
+def _append(parent: ET.Element, content: XmlElement) -> None:
+    names = {name: text for name, text in content.attributes if _is_name(name)}
+    element = ET.SubElement(parent, content.tag, names)
+    element.text = content.text or None
+    for child in content.children:
+        if _is_name(child.tag):
+            _append(element, child)
+
+
+# ---- MuJoCo, and joints that close loops
+
+LOOP = "usd_loop"
+_MUJOCO = "mujoco"
+# MuJoCo refuses moving bodies without mass; these bounds are far below those of robots
+# [kg, kg m^2]. It merges links that do not move, which constraints could not name then.
+_COMPILER = {"boundmass": "1e-9", "boundinertia": "1e-12"}
+_LOOP_COMPILER = {"fusestatic": "false"}
+# Distance of the second anchor of a hinge, along its axis [m].
+_LEVER = 0.1
+
+
+def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint], notes: list[Diagnostic]) -> Robot:
+    """Add the settings with which MuJoCo reads the URDF, and joints that close loops.
+
+    Settings that the robot already has are kept.
+
+    Args:
+        robot: The robot, perhaps with links without mass between joints.
+        loops: Joints that close loops.
+        notes: Receives diagnostics.
+    """
+    names = {joint.name for joint in loops}
+    elements = [
+        one
+        for one in robot.custom.elements
+        if one.content.tag != LOOP or dict(one.content.attributes).get("name") not in names
+    ]
+    found = next((one for one in elements if one.content.tag == _MUJOCO), None)
+    former = found.content if found else XmlElement(_MUJOCO)
+    compiler = next((c for c in former.children if c.tag == "compiler"), None)
+    settings = _COMPILER | (_LOOP_COMPILER if loops else {})
+    settings |= dict(compiler.attributes) if compiler else {}
+    children = [XmlElement("compiler", tuple(settings.items()))]
+    children += [one for one in former.children if one is not compiler]
+    constraints: list[XmlElement] = []
+    for joint in loops:
+        own = equality(joint)
+        constraints += own
+        if not own:
+            message = f"MuJoCo has no constraint like joint {joint.name!r}, a {joint.schema}"
+            notes.append(Diagnostic("loop-without-constraint", message))
+    if constraints:
+        children = [one for one in children if one.tag != "equality"]
+        children.append(XmlElement("equality", children=tuple(constraints)))
+    extension = CustomElement(XmlElement(_MUJOCO, former.attributes, "", tuple(children)))
+    others = [one for one in elements if one is not found]
+    described = [CustomElement(_loop_element(joint)) for joint in loops]
+    custom = Custom(robot.custom.attributes, (extension, *others, *described))
+    return structs.replace(robot, custom=custom)
+
+
+def mjcf_text(urdf: str, robot: Robot, loops: Iterable[LoopJoint], mark: str) -> bytes:
+    """Return an MJCF model that attaches the URDF and closes its loops.
+
+    Args:
+        urdf: Name of the URDF, in the folder of the model.
+        robot: The robot.
+        loops: Joints that close loops.
+        mark: Text of a comment before the root element.
+    """
+    root = ET.Element(_MUJOCO, {"model": robot.name})
+    assets = ET.SubElement(root, "asset")
+    ET.SubElement(assets, "model", {"name": "robot", "file": urdf})
+    world = ET.SubElement(root, "worldbody")
+    ET.SubElement(world, "attach", {"model": "robot", "prefix": ""})
+    constraints = ET.SubElement(root, "equality")
+    for joint in loops:
+        for one in equality(joint):
+            ET.SubElement(constraints, one.tag, dict(one.attributes))
+    ET.indent(root)
+    return f"<!-- {mark} -->\n{ET.tostring(root, encoding='unicode')}\n".encode()
+
+
+def equality(joint: LoopJoint) -> tuple[XmlElement, ...]:
+    """Return MuJoCo's constraints for a joint; none if it has no equivalent.
+
+    ``connect`` holds a point of two bodies together: one for a spherical joint, two
+    along the axis for a hinge. Limits of the joint are not constrained.
+    """
+    bodies = tuple(zip(("body1", "body2"), joint.links, strict=True))
+    first, second = joint.frames
+    if joint.schema == "PhysicsFixedJoint":
+        relative = compose(first, invert_pose(second))
+        pose = _text((*relative.position, *relative.quat_wxyz))
+        named = (("name", joint.name), *bodies, ("anchor", "0 0 0"), ("relpose", pose))
+        return (XmlElement("weld", named),)
+    anchors: list[Vec3] = []
+    if joint.schema == "PhysicsSphericalJoint":
+        anchors = [(0.0, 0.0, 0.0)]
+    elif joint.schema == "PhysicsRevoluteJoint" and joint.axis is not None:
+        x, y, z = joint.axis
+        anchors = [(0.0, 0.0, 0.0), (_LEVER * x, _LEVER * y, _LEVER * z)]
+    names = (joint.name, f"{joint.name}_2")
+    points = [("anchor", _text(transform_point(first, anchor))) for anchor in anchors]
+    return tuple(
+        XmlElement("connect", (("name", name), *bodies, point))
+        for name, point in zip(names, points, strict=False)
+    )
+
+
+def _loop_element(joint: LoopJoint) -> XmlElement:
+    """Describe a joint: its prim type, links, and frame in both links."""
+    axis = () if joint.axis is None else (("axis", _text(joint.axis)),)
+    attributes = (("name", joint.name), ("type", joint.schema), *axis)
+    bodies = []
+    for side, (link, frame) in enumerate(zip(joint.links, joint.frames, strict=True)):
+        xyz, quat_wxyz = _text(frame.position), _text(frame.quat_wxyz)
+        pose = (("link", link), ("xyz", xyz), ("quat_wxyz", quat_wxyz))
+        bodies.append(XmlElement(f"body{side}", pose))
+    return XmlElement(LOOP, attributes, children=tuple(bodies))
+
+
+def _text(values: Iterable[float]) -> str:
+    # Adding zero turns -0.0 into 0.0.
+    return _numbers(value + 0.0 for value in values)

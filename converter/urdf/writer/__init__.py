@@ -1,1 +1,0 @@
-"""Writing of robots as URDF."""
