@@ -11,29 +11,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from xml.parsers import expat
 
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Location, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
-from urdf_usd.converter.lint.document_rules import (
+from urdf_usd.converter.lint.linting import (
     UrdfDocument,
     document_of,
     file_nodes,
+    has_unnormalised_axis,
+    has_unnormalised_quaternion,
+    origins,
     type_of,
-    unnormalised_axes,
-    unnormalised_quaternions,
     unused_materials,
 )
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.build import normalise
-from urdf_usd.converter.urdf.grammar import Number, Vector, walk
 from urdf_usd.converter.urdf.parse import read_markup
 
 # Line and column of an element's "<", counting from 1.
 Place: TypeAlias = tuple[int, int]
+# An element (None: the XML declaration), its attribute (None: the element is removed)
+# and the new value.
+Edit: TypeAlias = tuple[Place | None, str | None, str]
 # Problems of values that are unambiguous.
 _HARMLESS = frozenset({"number-punctuation", "vector-completed"})
 # Larger components are probably in [0, 255].
@@ -44,21 +47,6 @@ class FixError(Exception):
     """The file cannot be fixed; the message is the reason."""
 
 
-class Edit(Struct, frozen=True):
-    """A new value of an attribute, or the removal of an element.
-
-    Attributes:
-        place: The element; None for the XML declaration.
-        attribute: The attribute; None to remove the element, and its line if that
-            becomes empty.
-        value: Its value.
-    """
-
-    place: Place | None
-    attribute: str | None = None
-    value: str = ""
-
-
 class Fix(Struct, frozen=True):
     """An edit, and the rule that it satisfies with a description of the edit."""
 
@@ -66,9 +54,6 @@ class Fix(Struct, frozen=True):
     message: str
     location: Location
     edit: Edit
-
-
-Fixes: TypeAlias = Iterator[Fix]
 
 
 def fix_file(
@@ -94,95 +79,106 @@ def fix_file(
         raise FixError("it cannot be read; run lint without --fix for the reasons")
     if document.expanded:
         raise FixError("it contains xacro; --fix supports URDF only")
-    fixes = [fix for rule, find in FIXES.items() if rule in rules for fix in find(rule, document)]
+    fixes = [
+        Fix(rule, message, location, edit)
+        for rule, find in FIXES.items()
+        if rule in rules
+        for location, message, edit in find(rule, document)
+    ]
     content = apply_edits(path.read_bytes(), [fix.edit for fix in fixes])
     return content, tuple(sorted(fixes, key=lambda fix: (fix.location.line, fix.location.column)))
 
 
-def _plain_numbers(rule: str, document: UrdfDocument) -> Fixes:
+_Fixes: TypeAlias = Iterator[tuple[Location, str, Edit]]
+
+
+def _set(
+    location: Location,
+    attribute: g.AttributeType[Any],
+    value: str | tuple[float, ...],
+    former: str | None = None,
+) -> tuple[Location, str, Edit]:
+    if isinstance(value, tuple):
+        value = " ".join(repr(number).removesuffix(".0") for number in value)
+    was = f", was {truncate(repr(former))}" if former is not None else ""
+    edit = (location.line, location.column), attribute.name, value
+    return location, f"{attribute.name} set to {value!r}{was}", edit
+
+
+def _plain_numbers(rule: str, document: UrdfDocument) -> _Fixes:
     """Replace malformed but unambiguous numbers and vectors."""
-    for element, element_type in walk(document.root, g.ROBOT):
+    for element, element_type in g.walk(document.root, g.ROBOT):
         for attribute in element_type.attributes if element_type else ():
             text = element.get(attribute.name)
-            if text is None or not isinstance(attribute.kind, Number | Vector):
+            if text is None or not isinstance(attribute.kind, g.Number | g.Vector):
                 continue
             value = attribute.kind.read(text)
             flaws = {flaw for flaw, _ in value.flaws}
             if rule in flaws and flaws <= _HARMLESS and value.content is not None:
-                clean = _written(value.content)
-                yield _set(rule, element.location, attribute.name, clean, text)
+                content = value.content
+                numbers = content if isinstance(content, tuple) else (content,)
+                yield _set(element.location, attribute, numbers, text)
 
 
-def _unit_axes(rule: str, document: UrdfDocument) -> Fixes:
-    for axis, _ in unnormalised_axes(document):
-        axis_xyz = axis[g.AXIS_XYZ]
-        unit = normalise(axis_xyz) or ()
-        yield _set(rule, axis.location, g.AXIS_XYZ.name, _written(unit))
+def _unit_axes(_: str, document: UrdfDocument) -> _Fixes:
+    for joint in document.joints:
+        axis = joint.first(g.AXIS)
+        if axis and has_unnormalised_axis(joint):
+            axis_xyz = axis[g.AXIS_XYZ]
+            yield _set(axis.location, g.AXIS_XYZ, normalise(axis_xyz) or ())
 
 
-def _unit_quaternions(rule: str, document: UrdfDocument) -> Fixes:
-    for _, origin, _ in unnormalised_quaternions(document):
+def _unit_quaternions(_: str, document: UrdfDocument) -> _Fixes:
+    for _owner, origin in origins(document):
         quat_xyzw = origin[g.QUAT_XYZW]
-        unit = normalise(quat_xyzw) if quat_xyzw else None
-        yield _set(rule, origin.location, g.QUAT_XYZW.name, _written(unit or ()))
+        if quat_xyzw and has_unnormalised_quaternion(origin):
+            yield _set(origin.location, g.QUAT_XYZW, normalise(quat_xyzw) or ())
 
 
-def _clamped_colors(rule: str, document: UrdfDocument) -> Fixes:
+def _clamped_colors(_: str, document: UrdfDocument) -> _Fixes:
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         if rgba is None or max(rgba) > _LARGEST_COMPONENT:
             continue
         clamped = tuple(min(max(component, 0.0), 1.0) for component in rgba)
         if clamped != rgba:
-            yield _set(rule, color.location, g.RGBA.name, _written(clamped))
+            yield _set(color.location, g.RGBA, clamped)
 
 
-def _forward_slashes(rule: str, document: UrdfDocument) -> Fixes:
+def _forward_slashes(_: str, document: UrdfDocument) -> _Fixes:
     for node in file_nodes(document):
         uri = node[g.FILENAME]
         if "\\" in uri:
-            yield _set(rule, node.location, g.FILENAME.name, uri.replace("\\", "/"), uri)
+            yield _set(node.location, g.FILENAME, uri.replace("\\", "/"), uri)
 
 
-def _joint_types(rule: str, document: UrdfDocument) -> Fixes:
+def _joint_types(_: str, document: UrdfDocument) -> _Fixes:
     for joint in document.joints:
         written, plain = joint[g.TYPE], type_of(joint)
         if written != plain:
-            yield _set(rule, joint.location, g.TYPE.name, plain, written)
+            yield _set(joint.location, g.TYPE, plain, written)
 
 
-def _robot_name(rule: str, document: UrdfDocument) -> Fixes:
+def _robot_name(_: str, document: UrdfDocument) -> _Fixes:
     """Add the name that the parser assigns to a robot without one."""
     if document.robot[g.OPTIONAL_NAME] is None:
-        stem = Path(document.file).stem
-        yield _set(rule, document.root.location, g.OPTIONAL_NAME.name, stem)
+        yield _set(document.root.location, g.OPTIONAL_NAME, Path(document.file).stem)
 
 
-def _no_unused_materials(rule: str, document: UrdfDocument) -> Fixes:
+def _no_unused_materials(_: str, document: UrdfDocument) -> _Fixes:
     for material in unused_materials(document):
         place = material.location
         message = f"removed material {material[g.OPTIONAL_NAME]!r}"
-        yield Fix(rule, message, place, Edit((place.line, place.column)))
+        yield place, message, ((place.line, place.column), None, "")
 
 
-def _xml_version(rule: str, document: UrdfDocument) -> Fixes:
+def _xml_version(_: str, document: UrdfDocument) -> _Fixes:
     start = Location(document.file, 1, 1)
-    yield Fix(rule, "XML version set to '1.0'", start, Edit(None, "version", "1.0"))
-
-
-def _set(rule: str, location: Location, name: str, value: str, former: str | None = None) -> Fix:
-    was = f", was {truncate(repr(former))}" if former is not None else ""
-    edit = Edit((location.line, location.column), name, value)
-    return Fix(rule, f"{name} set to {value!r}{was}", location, edit)
-
-
-def _written(content: object) -> str:
-    numbers = content if isinstance(content, tuple) else (content,)
-    return " ".join(repr(number).removesuffix(".0") for number in numbers)
+    yield start, "XML version set to '1.0'", (None, "version", "1.0")
 
 
 # In this order: of two edits of one attribute, the later one is used.
-FIXES: Mapping[str, Callable[[str, UrdfDocument], Fixes]] = {
+FIXES: Mapping[str, Callable[[str, UrdfDocument], _Fixes]] = {
     "xml-version": _xml_version,
     "robot-unnamed": _robot_name,
     "number-punctuation": _plain_numbers,
@@ -194,6 +190,8 @@ FIXES: Mapping[str, Callable[[str, UrdfDocument], Fixes]] = {
     "material-unused": _no_unused_materials,
     "path-backslash": _forward_slashes,
 }
+
+# ---- Edits of bytes
 
 _DECLARATION = re.compile(
     rb"""(?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)"""
@@ -218,16 +216,16 @@ def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
     spans = _element_spans(data)
     replacements: dict[tuple[Place | None, str], _Replacement] = {}
     removals: dict[Place, _Replacement] = {}
-    for edit in edits:
-        if edit.place is None:
+    for place, attribute, value in edits:
+        if place is None:
             if declaration := _DECLARATION.match(data):
-                replacement = (*declaration.span("version"), edit.value.encode())
+                replacement = (*declaration.span("version"), value.encode())
                 replacements[None, "version"] = replacement
-        elif edit.attribute is None:
-            removals[edit.place] = _removal(data, *spans[edit.place])
+        elif attribute is None:
+            removals[place] = _removal(data, *spans[place])
         else:
-            replacement = _attribute(data, spans[edit.place][0], edit.attribute, edit.value)
-            replacements[edit.place, edit.attribute] = replacement
+            replacement = _attribute(data, spans[place][0], attribute, value)
+            replacements[place, attribute] = replacement
     kept = [
         replacement
         for replacement in replacements.values()

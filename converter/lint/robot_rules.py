@@ -6,8 +6,7 @@ The bounds of mass and inertia are not exceeded by real parts of any material.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,6 +31,7 @@ from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Continuous,
     Inertial,
+    Joint,
     JointKind,
     Link,
     MeshFile,
@@ -45,6 +45,10 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 
+# Rule, message and location.
+Issue: TypeAlias = tuple[str, str, Location | None]
+Issues: TypeAlias = Iterator[Issue]
+
 # SDFormat ignores links with less [kg].
 NEGLIGIBLE = 1e-6
 # Osmium, the densest material, has 22 590 kg/m^3. Four times that leaves room for
@@ -53,7 +57,7 @@ _DENSEST = 100_000.0
 # Air at sea level has 1.2 kg/m^3. A twelfth of that leaves room for hoops and frames,
 # whose convex hull is mostly empty.
 _LIGHTEST = 0.1
-# The radius of _gyration of a body inside its shapes is below their largest distance
+# The radius of gyration of a body inside its shapes is below their largest distance
 # from the centre of mass. Three times that allows for parts without shapes.
 _GYRATION_OVER_REACH = 3.0
 # A lead ball in the middle of a box of a hundred times its size.
@@ -62,6 +66,23 @@ _GYRATION_UNDER_REACH = 0.01
 _OUTSIDE = 1.0
 _TINY_LENGTH = 0.01
 _ZERO_MOMENT = 1e-9
+# Tolerance of A + B >= C for rounded moments.
+_TRIANGLE_SLACK = 1e-4
+# Largest travel of a prismatic joint, as a multiple of the robot's span.
+_TRAVEL = 100.0
+# Tolerance as a fraction of the mimic joint's range.
+_RANGE_SLACK = 0.01
+_THOUSAND = 1000.0
+# A mesh larger than this multiple of the span is probably in millimetres, if a
+# thousandth of it is not larger than the next multiple.
+_TOO_LARGE = 30.0
+_LARGEST_PART = 3.0
+# A mesh is invisible if it is smaller than this in metres, and relative to the span.
+_TOO_SMALL = 1e-3
+# Number of triangles from which collision meshes are slow.
+_HEAVY = 20_000
+# MuJoCo: "number of faces should be between 1 and 200000 in STL file".
+_MOST_STL_FACES = 200_000
 
 
 class MeasuredRobot(Struct, frozen=True):
@@ -69,8 +90,6 @@ class MeasuredRobot(Struct, frozen=True):
 
     robot: Robot
     tree: Tree
-    # Links that fixed joints connect, the group of the root first.
-    groups: tuple[tuple[str, ...], ...]
     # With boxes in place of hulls.
     meshes: MeshExtents
     # Of links whose inertial may be implausible; bounds of what decides nothing.
@@ -96,7 +115,6 @@ def measure_robot(robot: Robot) -> MeasuredRobot:
     return MeasuredRobot(
         robot=robot,
         tree=tree,
-        groups=rigid_groups(tree),
         meshes=outer,
         extents=_extents_in_doubt(robot, inner, outer),
         size=size_at_rest(tree, rest_poses(tree)),
@@ -121,10 +139,19 @@ def _extents_in_doubt(
         bounds = bound_link(link, inner, outer)
         if bounds is None:
             continue
-        if not _is_mass_plausible(link.inertial, *bounds):
+        least, most = bounds
+        mass, radius = link.mass, _gyration(link.inertial)
+        if (
+            least.hull_volume <= 0.0
+            or _is_too_dense(mass, least.hull_volume)
+            or _is_too_light(mass, most.hull_volume)
+            or _is_far_outside(link.inertial.origin.position, least.bounds)
+        ):
             by_volume.append(link)
-        elif not _is_inertia_plausible(link.inertial, *bounds):
-            by_reach.append((link, bounds[0]))
+        elif radius is not None and (
+            _is_inertia_too_large(radius, least.reach) or _is_inertia_too_small(radius, most.reach)
+        ):
+            by_reach.append((link, least))
     exact = measure_meshes(structs.replace(robot, links=tuple(by_volume))).by_path
     measured = {link.name: measure_link(link, exact) for link in by_volume}
     points = mesh_points(structs.replace(robot, links=tuple(link for link, _ in by_reach)))
@@ -135,40 +162,18 @@ def _extents_in_doubt(
     return {name: extent for name, extent in measured.items() if extent}
 
 
-def _is_mass_plausible(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> bool:
-    """Return whether density and centre of mass are plausible for all extents between."""
-    return least.hull_volume > 0.0 and not (
-        _is_too_dense(inertial.mass, least.hull_volume)
-        or _is_too_light(inertial.mass, most.hull_volume)
-        or _is_far_outside(inertial.origin.position, least.bounds)
-    )
-
-
-def _is_inertia_plausible(inertial: Inertial, least: LinkExtent, most: LinkExtent) -> bool:
-    """Return whether an inertia is plausible for all extents between two."""
-    radius = _gyration(inertial)
-    return radius is None or not (
-        _is_inertia_too_large(radius, least.reach) or _is_inertia_too_small(radius, most.reach)
-    )
-
-
-@lru_cache(maxsize=1024)
 def _principal_moments(inertial: Inertial) -> Vec3:
-    """Return the principal moments in ascending order [kg m^2]; several rules check them."""
+    """Return the principal moments in ascending order [kg m^2]."""
     moments, _ = principal_inertia(inertial.inertia)
     a, b, c = sorted(moments)
     return a, b, c
 
 
-def _is_positive(moments: Vec3) -> bool:
-    """Return whether ascending principal moments are positive."""
-    return moments[0] > _ZERO_MOMENT * moments[2]
-
-
 def _gyration(inertial: Inertial) -> float | None:
-    """Return the largest radius of _gyration [m]; None for invalid inertia."""
+    """Return the largest radius of gyration [m]; None for invalid inertia."""
     moments = _principal_moments(inertial)
-    return math.sqrt(moments[2] / inertial.mass) if _is_positive(moments) else None
+    is_positive = moments[0] > _ZERO_MOMENT * moments[2]
+    return math.sqrt(moments[2] / inertial.mass) if is_positive else None
 
 
 def _is_inertia_too_large(radius: float, reach: float) -> bool:
@@ -182,216 +187,133 @@ def _is_inertia_too_small(radius: float, reach: float) -> bool:
 
 
 def _is_too_dense(mass: float, volume: float) -> bool:
-    """Return whether the density is above that of all materials."""
     return volume > 0.0 and mass / volume > _DENSEST
 
 
 def _is_too_light(mass: float, volume: float) -> bool:
-    """Return whether the density is below that of air."""
     return mass < _LIGHTEST * volume
 
 
 def _is_far_outside(center: Vec3, bounds: Bounds) -> bool:
-    """Return whether a centre of mass is far outside the shapes."""
     return bounds.distance(center) > max(_OUTSIDE * bounds.diagonal, _TINY_LENGTH)
 
 
-# A rule yields a message and a location for each mistake.
-Breaches: TypeAlias = Iterator[tuple[str, Location | None]]
+def robot_issues(measured: MeasuredRobot) -> Issues:
+    """Yield what is probably wrong with a valid robot."""
+    yield from _massless_issues(measured)
+    for link in measured.robot.links:
+        if link.inertial and link.mass > 0.0:
+            yield from _inertial_issues(link, link.inertial, measured)
+    for joint in measured.robot.joints:
+        yield from _joint_issues(joint, measured)
+    for use in _uses(measured, colliding=False):
+        yield from use.issues(measured.span)
+    for use in _uses(measured, colliding=True):
+        if use.extent.triangles > _HEAVY:
+            what = f"has {use.extent.triangles} triangles for collision"
+            yield use.issue("collision-mesh-heavy", what)
 
-# Tolerance of A + B >= C for rounded moments.
-_TRIANGLE_SLACK = 1e-4
 
-
-def _moving_without_mass(measured: MeasuredRobot) -> Breaches:
-    for group in _massless_moving_groups(measured):
-        others = f" and links fixed to it ({len(group)} links)" if group[1:] else ""
-        message = f"link {group[0]!r}{others} moves and has no mass"
-        yield message, measured.tree.link[group[0]].location
-
-
-def _colliders_without_mass(measured: MeasuredRobot) -> Breaches:
-    reported = {name for group in _massless_moving_groups(measured) for name in group}
+def _massless_issues(measured: MeasuredRobot) -> Issues:
+    links = measured.tree.link
+    reported: set[str] = set()
+    # The group of the root does not move relative to the base.
+    for group in rigid_groups(measured.tree)[1:]:
+        if not any(links[name].mass for name in group):
+            reported.update(group)
+            others = f" and links fixed to it ({len(group)} links)" if group[1:] else ""
+            message = f"link {group[0]!r}{others} moves and has no mass"
+            yield "mass-none-moving", message, links[group[0]].location
     for link in measured.robot.links:
         if link.collisions and link.inertial is None and link.name not in reported:
             message = f"link {link.name!r} has a collision shape and no <inertial>"
-            yield message, link.location
+            yield "mass-none-collider", message, link.location
 
 
-def _negligible_mass(measured: MeasuredRobot) -> Breaches:
-    for link, inertial in _massive(measured):
-        if inertial.mass < NEGLIGIBLE:
-            message = f"link {link.name!r} has a mass of {inertial.mass:g} kg"
-            yield message, inertial.location
+def _inertial_issues(link: Link, inertial: Inertial, measured: MeasuredRobot) -> Issues:
+    subject, place, mass = f"link {link.name!r}", inertial.location, inertial.mass
+    if mass < NEGLIGIBLE:
+        yield "mass-negligible", f"{subject} has a mass of {mass:g} kg", place
+    a, b, c = moments = _principal_moments(inertial)
+    listed = ", ".join(f"{moment:.4g}" for moment in moments)
+    radius = _gyration(inertial)
+    # A conversion treats it as zero.
+    is_rounding = is_negligible(max(map(abs, moments)), mass, measured.size)
+    if is_rounding:
+        if any(inertial.inertia):
+            message = f"{subject} has {mass:g} kg and principal moments {listed}"
+            yield "inertia-zero", f"{message}, which are rounded zeros", place
+    elif radius is None:
+        yield "inertia-not-positive", f"{subject} has principal moments {listed}", place
+    elif a + b < c * (1.0 - _TRIANGLE_SLACK):
+        message = f"{subject} has principal moments {listed}: {a:.4g} + {b:.4g} < {c:.4g}"
+        yield "inertia-triangle", message, place
+    extent = measured.extents.get(link.name)
+    if extent is None or mass < NEGLIGIBLE:
+        return
+    if radius:
+        size = ""
+        if _is_inertia_too_large(radius, extent.reach):
+            size = "large"
+        elif _is_inertia_too_small(radius, extent.reach) and not is_rounding:
+            size = "small"
+        message = (
+            f"inertia of {subject} too {size} for {mass:g} kg: radius of gyration "
+            f"{_metres(radius)}, geometry extends {_metres(extent.reach)}"
+        )
+        if size:
+            yield f"inertia-too-{size}", message, place
+    volume = extent.hull_volume
+    density = ""
+    if _is_too_dense(mass, volume):
+        density = "high"
+    elif _is_too_light(mass, volume):
+        density = "low"
+    if density:
+        message = f"{subject} has {mass:g} kg in {volume:.3g} m^3: {mass / volume:.3g} kg/m^3"
+        yield f"density-{density}", message, place
+    center = inertial.origin.position
+    if _is_far_outside(center, extent.bounds):
+        message = (
+            f"the centre of mass of {subject} lies {_metres(extent.bounds.distance(center))} "
+            f"outside its shapes, which are {_metres(extent.bounds.diagonal)} large"
+        )
+        yield "com-outside", message, place
 
 
-def _inertia_of_rounding(measured: MeasuredRobot) -> Breaches:
-    """Tensors that a conversion treats as zero."""
-    for link, inertial in _massive(measured):
-        if any(inertial.inertia) and _is_rounding(inertial, measured):
-            moments = _listed(_principal_moments(inertial))
-            message = (
-                f"link {link.name!r} has {inertial.mass:g} kg and principal moments "
-                f"{moments}, which are rounded zeros"
-            )
-            yield message, inertial.location
-
-
-def _inertia_not_positive(measured: MeasuredRobot) -> Breaches:
-    for link, inertial in _massive(measured):
-        moments = _principal_moments(inertial)
-        if not (_is_positive(moments) or _is_rounding(inertial, measured)):
-            message = f"link {link.name!r} has principal moments {_listed(moments)}"
-            yield message, inertial.location
-
-
-def _inertia_breaks_triangle(measured: MeasuredRobot) -> Breaches:
-    for link, inertial in _massive(measured):
-        a, b, c = moments = _principal_moments(inertial)
-        breaks = _is_positive(moments) and a + b < c * (1.0 - _TRIANGLE_SLACK)
-        if breaks and not _is_rounding(inertial, measured):
-            message = (
-                f"link {link.name!r} has principal moments {_listed(moments)}: "
-                f"{a:.4g} + {b:.4g} < {c:.4g}"
-            )
-            yield message, inertial.location
-
-
-def _inertia_size(
-    measured: MeasuredRobot, is_wrong: Callable[[float, float], bool], size: str
-) -> Breaches:
-    for link, inertial, extent in _measured(measured):
-        radius = _gyration(inertial)
-        if (
-            radius
-            and is_wrong(radius, extent.reach)
-            and not (is_wrong is _is_inertia_too_small and _is_rounding(inertial, measured))
-        ):
-            message = (
-                f"inertia of link {link.name!r} {size} for {inertial.mass:g} kg: "
-                f"radius of _gyration {_metres(radius)}, "
-                f"geometry extends {_metres(extent.reach)}"
-            )
-            yield message, inertial.location
-
-
-def _density(measured: MeasuredRobot, is_wrong: Callable[[float, float], bool]) -> Breaches:
-    """Density of the convex hull of a link's shapes."""
-    for link, inertial, extent in _measured(measured):
-        if is_wrong(inertial.mass, extent.hull_volume):
-            message = (
-                f"link {link.name!r} has {inertial.mass:g} kg in {extent.hull_volume:.3g} m^3: "
-                f"{inertial.mass / extent.hull_volume:.3g} kg/m^3"
-            )
-            yield message, inertial.location
-
-
-def _center_outside(measured: MeasuredRobot) -> Breaches:
-    for link, inertial, extent in _measured(measured):
-        center = inertial.origin.position
-        if _is_far_outside(center, extent.bounds):
-            distance = extent.bounds.distance(center)
-            message = (
-                f"the centre of mass of link {link.name!r} lies {_metres(distance)} "
-                f"outside its shapes, which are {_metres(extent.bounds.diagonal)} large"
-            )
-            yield message, inertial.location
-
-
-def _massless_moving_groups(measured: MeasuredRobot) -> Iterator[tuple[str, ...]]:
-    # The group of the root does not move relative to the base.
-    for group in measured.groups[1:]:
-        if not any(measured.tree.link[name].mass for name in group):
-            yield group
-
-
-def _massive(measured: MeasuredRobot) -> Iterator[tuple[Link, Inertial]]:
-    for link in measured.robot.links:
-        if link.inertial and link.mass > 0.0:
-            yield link, link.inertial
-
-
-def _measured(measured: MeasuredRobot) -> Iterator[tuple[Link, Inertial, LinkExtent]]:
-    for link, inertial in _massive(measured):
-        extent = measured.extents.get(link.name)
-        if extent and inertial.mass >= NEGLIGIBLE:
-            yield link, inertial, extent
-
-
-def _is_rounding(inertial: Inertial, measured: MeasuredRobot) -> bool:
-    largest = max(map(abs, _principal_moments(inertial)))
-    return is_negligible(largest, inertial.mass, measured.size)
-
-
-def _listed(moments: Vec3) -> str:
-    return ", ".join(f"{moment:.4g}" for moment in moments)
-
-
-def _metres(length: float) -> str:
-    return f"{length:.3g} m"
-
-
-# Largest travel of a prismatic joint, as a multiple of the robot's span.
-_TRAVEL = 100.0
-
-
-def _long_travel(measured: MeasuredRobot) -> Breaches:
-    """Travel that is probably in millimetres."""
-    for joint in measured.robot.joints:
-        if not isinstance(joint.kind, Prismatic):
-            continue
-        bounds = (joint.kind.range.lower, joint.kind.range.upper)
+def _joint_issues(joint: Joint, measured: MeasuredRobot) -> Issues:
+    kind, mimic = joint.kind, joint.mimic
+    if isinstance(kind, Prismatic):
+        # Travel that is probably in millimetres.
+        bounds = (kind.range.lower, kind.range.upper)
         largest = max(map(abs, filter(math.isfinite, bounds)), default=0.0)
         if largest > _TRAVEL * measured.span > 0.0:
             message = (
                 f"joint {joint.name!r} travels up to {largest:g} m; "
                 f"the robot's joints span {measured.span:.3g} m"
             )
-            yield message, joint.location
-
-
-# Tolerance as a fraction of the mimic joint's range.
-_RANGE_SLACK = 0.01
-
-
-def _mimic_beyond_range(measured: MeasuredRobot) -> Breaches:
-    """Mimic joints that the range of their leader takes outside their own range."""
-    kinds = {joint.name: joint.kind for joint in measured.robot.joints}
-    for joint in measured.robot.joints:
-        own, mimic = _range(joint.kind), joint.mimic
-        if mimic is None or own is None or own.lower >= own.upper:
-            continue
-        leader = _range(kinds[mimic.joint])
-        if leader is None or leader.lower > leader.upper or not mimic.multiplier:
-            continue
-        ends = [mimic.multiplier * end + mimic.offset for end in (leader.lower, leader.upper)]
-        slack = _RANGE_SLACK * (own.upper - own.lower)
-        if min(ends) < own.lower - slack or max(ends) > own.upper + slack:
-            message = (
-                f"joint {joint.name!r} may move from {own.lower:.4g} to "
-                f"{own.upper:.4g}, and follows {mimic.joint!r} from {min(ends):.4g} "
-                f"to {max(ends):.4g}"
-            )
-            yield message, joint.location
+            yield "joint-travel-long", message, joint.location
+    own = _range(kind)
+    if mimic is None or own is None or own.lower >= own.upper or not mimic.multiplier:
+        return
+    leader = _range(next(j.kind for j in measured.robot.joints if j.name == mimic.joint))
+    if leader is None or leader.lower > leader.upper:
+        return
+    ends = [mimic.multiplier * end + mimic.offset for end in (leader.lower, leader.upper)]
+    slack = _RANGE_SLACK * (own.upper - own.lower)
+    if min(ends) < own.lower - slack or max(ends) > own.upper + slack:
+        message = (
+            f"joint {joint.name!r} may move from {own.lower:.4g} to "
+            f"{own.upper:.4g}, and follows {mimic.joint!r} from {min(ends):.4g} "
+            f"to {max(ends):.4g}"
+        )
+        yield "mimic-range", message, joint.location
 
 
 def _range(kind: JointKind) -> Range | None:
     if isinstance(kind, Revolute | Prismatic):
         return kind.range
     return UNLIMITED if isinstance(kind, Continuous) else None
-
-
-_THOUSAND = 1000.0
-# A mesh larger than this multiple of the span is probably in millimetres, if a
-# thousandth of it is not larger than the next multiple.
-_TOO_LARGE = 30.0
-_LARGEST_PART = 3.0
-# A mesh is invisible if it is smaller than this in metres, and relative to the span.
-_TOO_SMALL = 1e-3
-# Number of triangles from which collision meshes are slow.
-_HEAVY = 20_000
-# MuJoCo: "number of faces should be between 1 and 200000 in STL file".
-_MOST_STL_FACES = 200_000
 
 
 class _Use(Struct, frozen=True):
@@ -402,57 +324,37 @@ class _Use(Struct, frozen=True):
     extent: MeshExtent
     count: int
 
-    def size(self, scale: Vec3) -> float:
+    def issues(self, span: float) -> Issues:
+        scale = self.mesh.scale
+        size, unscaled = self._size(scale), self._size((1.0, 1.0, 1.0))
+        # Its size would be plausible if scaled by 0.001.
+        if size > _TOO_LARGE * span > 0.0 and size < _THOUSAND * _LARGEST_PART * span:
+            what = f"is {_metres(size)} large on a robot of {_metres(span)}"
+            yield self.issue("mesh-millimetres", what)
+        # In metres, and scaled by 0.001.
+        is_invisible = size < min(_TOO_SMALL, _TOO_SMALL * (span or 1.0))
+        if is_invisible and unscaled > size * _THOUSAND / 2.0:
+            what = f"is {_metres(size)} large, and {_metres(unscaled)} unscaled"
+            yield self.issue("mesh-shrunk", what)
+        if min(scale) < 0.0:
+            factors = " ".join(f"{factor:g}" for factor in scale)
+            yield self.issue("mesh-mirrored", f"is scaled by {factors}")
+        faces = self.extent.triangles
+        if self.mesh.uri.lower().endswith(".stl") and faces > _MOST_STL_FACES:
+            yield self.issue("mesh-too-many-faces", f"has {faces} faces")
+
+    def _size(self, scale: Vec3) -> float:
         """Return the diagonal of the bounding box at a scale [m]."""
         columns = zip(*self.extent.hull, strict=True)
         edges = (max(column) - min(column) for column in columns)
         return math.hypot(*(e * f for e, f in zip(edges, scale, strict=True)))
 
-    def breach(self, what: str) -> tuple[str, Location | None]:
-        """Return a message and a location."""
+    def issue(self, rule: str, what: str) -> Issue:
         often = f" (used {times(self.count)})" if self.count > 1 else ""
-        return f"mesh {Path(self.mesh.uri).name!r} {what}{often}", self.shape.location
+        return rule, f"mesh {Path(self.mesh.uri).name!r} {what}{often}", self.shape.location
 
 
-def _mesh_in_millimetres(measured: MeasuredRobot) -> Breaches:
-    """Meshes that would have a plausible size if scaled by 0.001."""
-    span = measured.span
-    for use in _uses(measured):
-        size = use.size(use.mesh.scale)
-        if size > _TOO_LARGE * span > 0.0 and size < _THOUSAND * _LARGEST_PART * span:
-            yield use.breach(f"is {_metres(size)} large on a robot of {_metres(span)}")
-
-
-def _mesh_shrunk(measured: MeasuredRobot) -> Breaches:
-    """Meshes in metres that are scaled by 0.001."""
-    for use in _uses(measured):
-        size, unscaled = use.size(use.mesh.scale), use.size((1.0, 1.0, 1.0))
-        is_invisible = size < min(_TOO_SMALL, _TOO_SMALL * (measured.span or 1.0))
-        if is_invisible and unscaled > size * _THOUSAND / 2.0:
-            yield use.breach(f"is {_metres(size)} large, and {_metres(unscaled)} unscaled")
-
-
-def _mesh_mirrored(measured: MeasuredRobot) -> Breaches:
-    for use in _uses(measured):
-        if min(use.mesh.scale) < 0.0:
-            factors = " ".join(f"{factor:g}" for factor in use.mesh.scale)
-            yield use.breach(f"is scaled by {factors}")
-
-
-def _too_many_faces(measured: MeasuredRobot) -> Breaches:
-    for use in _uses(measured):
-        is_stl = use.mesh.uri.lower().endswith(".stl")
-        if is_stl and use.extent.triangles > _MOST_STL_FACES:
-            yield use.breach(f"has {use.extent.triangles} faces")
-
-
-def _heavy_collision(measured: MeasuredRobot) -> Breaches:
-    for use in _uses(measured, colliding=True):
-        if use.extent.triangles > _HEAVY:
-            yield use.breach(f"has {use.extent.triangles} triangles for collision")
-
-
-def _uses(measured: MeasuredRobot, *, colliding: bool = False) -> Iterable[_Use]:
+def _uses(measured: MeasuredRobot, *, colliding: bool) -> tuple[_Use, ...]:
     """Return the readable mesh files, once per scale."""
     uses: dict[tuple[str, Vec3], _Use] = {}
     for link in measured.robot.links:
@@ -465,29 +367,9 @@ def _uses(measured: MeasuredRobot, *, colliding: bool = False) -> Iterable[_Use]
                 continue
             key = (mesh.path, mesh.scale)
             first = uses.get(key, _Use(shape, mesh, extent, 0))
-            uses[key] = _Use(first.shape, first.mesh, extent, first.count + 1)
-    return uses.values()
+            uses[key] = structs.replace(first, count=first.count + 1)
+    return tuple(uses.values())
 
 
-# Checks of the robot, which need its tree or its extents.
-ROBOT_CHECKS: Mapping[str, Callable[[MeasuredRobot], Breaches]] = {
-    "mass-none-moving": _moving_without_mass,
-    "mass-none-collider": _colliders_without_mass,
-    "mass-negligible": _negligible_mass,
-    # An inertia that is written as zero is checked above.
-    "inertia-zero": _inertia_of_rounding,
-    "inertia-not-positive": _inertia_not_positive,
-    "inertia-triangle": _inertia_breaks_triangle,
-    "inertia-too-large": partial(_inertia_size, is_wrong=_is_inertia_too_large, size="too large"),
-    "inertia-too-small": partial(_inertia_size, is_wrong=_is_inertia_too_small, size="too small"),
-    "density-high": partial(_density, is_wrong=_is_too_dense),
-    "density-low": partial(_density, is_wrong=_is_too_light),
-    "com-outside": _center_outside,
-    "joint-travel-long": _long_travel,
-    "mimic-range": _mimic_beyond_range,
-    "mesh-millimetres": _mesh_in_millimetres,
-    "mesh-shrunk": _mesh_shrunk,
-    "mesh-mirrored": _mesh_mirrored,
-    "mesh-too-many-faces": _too_many_faces,
-    "collision-mesh-heavy": _heavy_collision,
-}
+def _metres(length: float) -> str:
+    return f"{length:.3g} m"

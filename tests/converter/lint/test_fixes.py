@@ -9,7 +9,7 @@ import pytest
 
 from tests.converter.lint.cases import CASES, joint, link, material, mesh
 from urdf_usd.converter.diagnostics import SourceError
-from urdf_usd.converter.lint.fixes import FIXES, Edit, FixError, apply_edits, fix_file
+from urdf_usd.converter.lint.fixes import FIXES, FixError, apply_edits, fix_file
 from urdf_usd.converter.lint.linting import lint
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.parse import parse
@@ -138,7 +138,7 @@ def test_attribute_values_are_escaped() -> None:
     """In any encoding that extends ASCII."""
     data = '<?xml version="1.0" encoding="iso-8859-1"?><r x="é"/>'.encode("iso-8859-1")
 
-    edited = apply_edits(data, [Edit((1, 44), "name", "<\"&'>é")])
+    edited = apply_edits(data, [((1, 44), "name", "<\"&'>é")])
 
     attribute = b'name="&lt;&quot;&amp;&apos;>&#233;"'
     assert edited == data.replace(b"<r ", b"<r " + attribute + b" ")
@@ -148,10 +148,10 @@ def test_last_of_several_edits_is_applied() -> None:
     """Edits inside a removed element are dropped."""
     data = b'<r x="1"><s y="2"/></r>'
     edits = (
-        Edit((1, 1), "x", "3"),
-        Edit((1, 10), "y", "4"),
-        Edit((1, 10)),
-        Edit((1, 1), "x", "5"),
+        ((1, 1), "x", "3"),
+        ((1, 10), "y", "4"),
+        ((1, 10), None, ""),
+        ((1, 1), "x", "5"),
     )
 
     assert apply_edits(data, edits) == b'<r x="5"></r>'
@@ -161,15 +161,15 @@ def test_removing_an_element_removes_its_empty_line() -> None:
     """Other content of the line is kept."""
     data = b"<r>\n  <s>\n  </s>  \n  <s/> <!-- c -->\n</r>"
 
-    assert apply_edits(data, [Edit((2, 3))]) == (b"<r>\n  <s/> <!-- c -->\n</r>")
-    assert apply_edits(data, [Edit((4, 3))]) == (b"<r>\n  <s>\n  </s>  \n   <!-- c -->\n</r>")
+    assert apply_edits(data, [((2, 3), None, "")]) == (b"<r>\n  <s/> <!-- c -->\n</r>")
+    assert apply_edits(data, [((4, 3), None, "")]) == (b"<r>\n  <s>\n  </s>  \n   <!-- c -->\n</r>")
 
 
 def test_file_with_byte_order_mark_and_wrong_version_is_edited() -> None:
     """The mark is kept."""
     data = b'\xef\xbb\xbf<?xml version="0.0" ?>\n<r x="1"/>'
 
-    edited = apply_edits(data, [Edit(None, "version", "1.0"), Edit((2, 1), "x", "2")])
+    edited = apply_edits(data, [(None, "version", "1.0"), ((2, 1), "x", "2")])
 
     assert edited == b'\xef\xbb\xbf<?xml version="1.0" ?>\n<r x="2"/>'
 
