@@ -6,8 +6,8 @@ expansion, which also makes it usable without ROS:
 
 * ``parse``, to record the location of each element, to refuse entities, and not to depend on the
   locale's encoding; ``open`` likewise for YAML files;
-* ``safe_eval`` and ``eval_extension``, to refuse access to attributes of Python objects in format
-  strings, and all of Python in ``$(eval)``;
+* ``safe_eval`` and ``_eval``, to refuse access to attributes of Python objects in format strings,
+  and all of Python in ``$(eval)``;
 * ``env`` and ``optenv``, to read only variables of ROS and those that the user allows;
 * ``find``, to find the same packages as ``package://``.
 """
@@ -214,10 +214,10 @@ class _Expander:
             "parse": _parse,
             "open": _open,
             "safe_eval": _evaluate,
-            "eval_extension": self._eval_extension,
             "all_includes": files,
         }
         substitutions = {
+            "_eval": self._eval,
             "_eval_find": self._find,
             "_eval_env": self._env,
             "_eval_optenv": self._optenv,
@@ -293,26 +293,19 @@ class _Expander:
             self.withheld.setdefault(name, _caller_place())
         return self.values.get(name, default)
 
-    def _eval_extension(self, text: str) -> object:
-        """Evaluate ``$(...)``; in ``$(eval ...)`` arguments are variables."""
-        prefix, suffix = "$(eval ", ")"
-        if not (text.startswith(prefix) and text.endswith(suffix)):
-            return _EVAL_EXTENSION(text)
-        given = xacro.substitution_args_context.get("arg", {})
+    def _eval(self, text: str, context: Mapping[str, Any]) -> str:
+        """Evaluate ``$(eval ...)``, in which arguments are variables."""
+        given = context.get("arg", {})
         arguments = {
             name: substitution_args.convert_value(value, "auto") for name, value in given.items()
         }
         functions = {"env": self._env, "optenv": self._optenv, "find": self._find}
         names = {**_FUNCTIONS, **functions, **arguments, "arg": arguments.__getitem__}
-        try:
-            return str(_evaluate(text.removeprefix(prefix).removesuffix(suffix), names))
-        except Exception as error:
-            raise xacro.XacroException(f"{type(error)}: {error}", exc=error) from error
+        return str(_evaluate(text, names))
 
 
 # Prefix used instead of the folder of a package that is not found.
 _MISSING = "package://"
-_EVAL_EXTENSION = xacro.eval_extension
 # Names available in ``$(eval ...)``: as in ROS, and a few more builtins.
 _FUNCTIONS: Mapping[str, object] = {
     **{one.__name__: one for one in (abs, bool, dict, float, int, len, list, map)},

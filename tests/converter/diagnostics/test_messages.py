@@ -7,7 +7,6 @@ from urdf_usd.converter.diagnostics.messages import group_alike
 
 
 def test_hundred_diagnostics_of_a_rule_are_kept_and_the_others_counted() -> None:
-    """Independent of diagnostics of other rules in between."""
     found = [Diagnostic("element-unknown", str(index)) for index in range(12_445)]
     found.insert(50, Diagnostic("robot-unnamed", "one"))
 
@@ -22,7 +21,6 @@ def test_hundred_diagnostics_of_a_rule_are_kept_and_the_others_counted() -> None
 
 
 def test_few_diagnostics_are_kept() -> None:
-    """Without a count."""
     found = [Diagnostic("element-unknown", str(index)) for index in range(100)]
 
     grouped = group_alike(found)

@@ -55,7 +55,6 @@ def robot_of(file: Path) -> Robot:
 
 
 def test_every_repair_has_a_case() -> None:
-    """Otherwise a repair would be untested."""
     assert set(BROKEN) == set(FIXES)
 
 
@@ -74,7 +73,6 @@ def test_repaired_file_conforms_to_the_rule(rule: str, tmp_path: Path) -> None:
 
 
 def test_bytes_outside_of_repairs_are_kept(tmp_path: Path) -> None:
-    """Comments, quotes, line ends, order and layout."""
     file = tmp_path / "robot.urdf"
     file.write_bytes(CRLF.replace("\n", "\r\n").encode())
 
@@ -87,7 +85,6 @@ def test_bytes_outside_of_repairs_are_kept(tmp_path: Path) -> None:
 
 
 def test_repair_states_the_edit_and_its_location(tmp_path: Path) -> None:
-    """The old and the new value."""
     file = tmp_path / "robot.urdf"
     file.write_text(BROKEN["number-punctuation"], encoding="utf-8")
 
@@ -125,7 +122,6 @@ def test_colours_up_to_255_are_not_clamped(tmp_path: Path) -> None:
 
 
 def test_only_selected_rules_are_repaired(tmp_path: Path) -> None:
-    """As with --select and --ignore."""
     file = tmp_path / "robot.urdf"
     file.write_text(CRLF, encoding="utf-8")
 
@@ -158,7 +154,6 @@ def test_last_of_several_edits_is_applied() -> None:
 
 
 def test_removing_an_element_removes_its_empty_line() -> None:
-    """Other content of the line is kept."""
     data = b"<r>\n  <s>\n  </s>  \n  <s/> <!-- c -->\n</r>"
 
     assert apply_edits(data, [((2, 3), None, "")]) == (b"<r>\n  <s/> <!-- c -->\n</r>")
@@ -166,7 +161,6 @@ def test_removing_an_element_removes_its_empty_line() -> None:
 
 
 def test_file_with_byte_order_mark_and_wrong_version_is_edited() -> None:
-    """The mark is kept."""
     data = b'\xef\xbb\xbf<?xml version="0.0" ?>\n<r x="1"/>'
 
     edited = apply_edits(data, [(None, "version", "1.0"), ((2, 1), "x", "2")])
@@ -184,14 +178,12 @@ def test_file_with_byte_order_mark_and_wrong_version_is_edited() -> None:
     ],
 )
 def test_malformed_or_undecodable_xml_is_not_edited(data: bytes) -> None:
-    """Also if the parser can read it."""
     with pytest.raises(FixError):
         apply_edits(data, [])
 
 
 @pytest.mark.corpus
 def test_repairs_do_not_change_real_robots(tmp_path: Path) -> None:
-    """All robots of pybullet_data."""
     changed = 0
     for robot in resolve_corpora(["pybullet"]):
         assert isinstance(robot, RobotSource)
@@ -210,7 +202,6 @@ def test_repairs_do_not_change_real_robots(tmp_path: Path) -> None:
 
 
 def test_file_without_findings_is_unchanged(tmp_path: Path) -> None:
-    """A robot with one empty link."""
     file = tmp_path / "robot.urdf"
     file.write_text(link(""), encoding="utf-8")
 

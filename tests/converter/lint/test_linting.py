@@ -42,7 +42,6 @@ def write_meshes(folder: Path, text: str) -> None:
 
 @pytest.mark.parametrize("rule", LINT_RULES)
 def test_breach_of_a_rule_is_found(rule: str, lint_text: Lint, tmp_path: Path) -> None:
-    """The smallest robot that breaks each rule; one finding with a location."""
     text = CASES[rule].broken
     write_meshes(tmp_path, text)
 
@@ -56,7 +55,6 @@ def test_breach_of_a_rule_is_found(rule: str, lint_text: Lint, tmp_path: Path) -
 
 @pytest.mark.parametrize("rule", LINT_RULES)
 def test_near_miss_of_a_rule_is_not_reported(rule: str, lint_text: Lint, tmp_path: Path) -> None:
-    """A value just inside the bound, in a valid robot."""
     text = CASES[rule].near
     write_meshes(tmp_path, text)
 
@@ -67,7 +65,6 @@ def test_near_miss_of_a_rule_is_not_reported(rule: str, lint_text: Lint, tmp_pat
 
 
 def test_every_rule_has_a_case() -> None:
-    """The tables have the same identifiers."""
     assert set(CASES) == set(LINT_RULES)
     assert set(ALL_RULES) < set(RULES)
 
@@ -105,7 +102,6 @@ def test_mujoco_refuses_robots_with_lint_errors(rule: str) -> None:
     ],
 )
 def test_absolute_paths_are_reported(uri: str, lint_text: Lint) -> None:
-    """In every spelling, on any system."""
     assert "path-absolute" in {f.rule for f in lint_text(mesh(uri))}
 
 
@@ -113,7 +109,6 @@ def test_absolute_paths_are_reported(uri: str, lint_text: Lint) -> None:
     "uri", ["a/b.stl", "../a.stl", "package://p/a.stl", "model://m/a.stl", "file:a.stl"]
 )
 def test_other_paths_are_not_reported(uri: str, lint_text: Lint) -> None:
-    """Whether or not the file exists."""
     assert "path-absolute" not in {f.rule for f in lint_text(mesh(uri))}
 
 
@@ -125,7 +120,6 @@ def test_other_paths_are_not_reported(uri: str, lint_text: Lint) -> None:
     ],
 )
 def test_transmission_of_an_undefined_joint_is_reported(element: str, lint_text: Lint) -> None:
-    """And not that of a defined joint."""
     text = joint("", "continuous").replace("</robot>", f"{element}</robot>")
 
     assert "reference-undefined" in {f.rule for f in lint_text(text)}
@@ -134,7 +128,6 @@ def test_transmission_of_an_undefined_joint_is_reported(element: str, lint_text:
 
 
 def test_invalid_robot_is_linted(lint_text: Lint) -> None:
-    """Both diagnostics of the parser and findings of lint are reported."""
     text = limit(rated('lower="0.1" upper="170"'))
     text = text.replace("</robot>", '<link name="b"/></robot>')
 
@@ -155,7 +148,6 @@ def test_density_is_not_judged_if_a_mesh_is_missing(lint_text: Lint) -> None:
 
 
 def test_mesh_used_several_times_is_one_finding(lint_text: Lint, tmp_path: Path) -> None:
-    """With the number of uses."""
     text = mesh("small.stl", 'scale="1 -1 1"')
     shape = text[text.index("<visual>") : text.index("</visual>") + len("</visual>")]
     write_meshes(tmp_path, text)
@@ -170,7 +162,6 @@ def test_mesh_used_several_times_is_one_finding(lint_text: Lint, tmp_path: Path)
 
 
 def test_unreadable_meshes_are_findings(lint_text: Lint, tmp_path: Path) -> None:
-    """A conversion would leave them out."""
     (tmp_path / "small.stl").write_bytes(b"nonsense")
 
     found = {f.rule for f in lint_text(mesh("small.stl"))}
@@ -179,7 +170,6 @@ def test_unreadable_meshes_are_findings(lint_text: Lint, tmp_path: Path) -> None
 
 
 def test_findings_are_in_document_order(lint_text: Lint) -> None:
-    """Those of the parser and those of lint together."""
     text = limit('lower="-170" upper="170" effort="3,"', more="<unknown/>")
 
     places = [finding.location for finding in lint_text(text.replace("><", ">\n<"))]
@@ -190,7 +180,6 @@ def test_findings_are_in_document_order(lint_text: Lint) -> None:
 
 
 def test_valid_robot_has_no_findings(lint_text: Lint) -> None:
-    """Not even notes."""
     shape = '<collision><geometry><box size="0.3 0.2 0.1"/></geometry></collision>'
     text = limit(rated('lower="-1" upper="2"')).replace("</inertial>", f"</inertial>{shape}")
 
@@ -275,7 +264,6 @@ TEXTS = [text for case in CASES.values() for text in (case.broken, case.near)]
 
 
 def test_xacro_is_expanded_and_linted(tmp_path: Path) -> None:
-    """Locations are in the xacro file."""
     file = tmp_path / "robot.urdf.xacro"
     file.write_text(XACRO)
 
@@ -289,7 +277,6 @@ def test_xacro_is_expanded_and_linted(tmp_path: Path) -> None:
 def test_report_distinguishes_other_files_from_invalid_robots(
     tmp_path: Path,
 ) -> None:
-    """``is_urdf`` is true for an invalid robot."""
     file = tmp_path / "robot.urdf"
     for text, is_urdf in (
         ("<sdf/>", False),
@@ -312,7 +299,6 @@ def test_report_distinguishes_other_files_from_invalid_robots(
 def test_damaged_text_does_not_crash_lint(
     text: str, cut: float, length: int, inserted: str
 ) -> None:
-    """Random deletions and insertions."""
     start = int(cut * len(text))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "robot.urdf")
@@ -325,7 +311,6 @@ def test_damaged_text_does_not_crash_lint(
 
 @pytest.mark.corpus
 def test_findings_of_real_robots_have_locations() -> None:
-    """All robots of pybullet_data."""
     for source in resolve_corpora(["pybullet"]):
         assert isinstance(source, RobotSource)
         packages = {name: str(path) for name, path in source.packages}

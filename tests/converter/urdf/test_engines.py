@@ -38,7 +38,6 @@ def _rotation_from_engine(quat_wxyz: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def test_mujoco_reads_the_same_frames_axes_and_limits() -> None:
-    """In double precision."""
     spec = mujoco.MjSpec.from_file(str(_FILE))
     spec.compiler.fusestatic = False
     model = spec.compile()
@@ -123,7 +122,6 @@ def _bullet_differences(robot: Robot, file: Path) -> list[str]:
 
 
 def test_pybullet_reads_the_same_numbers() -> None:
-    """Masses, limits and dynamics, exactly."""
     assert _bullet_differences(parse(_FILE).robot, _FILE) == []
 
 
@@ -131,7 +129,6 @@ def test_pybullet_reads_the_same_numbers() -> None:
 def test_every_robot_of_pybullet_data_is_read_or_refused_with_a_reason(
     name: str,
 ) -> None:
-    """One has no links."""
     if name in _UNREADABLE:
         with pytest.raises(SourceError) as caught:
             parse(_BULLET / name)
@@ -151,7 +148,6 @@ def test_every_robot_of_pybullet_data_is_read_or_refused_with_a_reason(
     ],
 )
 def test_pybullet_agrees_on_its_own_robots(name: str) -> None:
-    """A sample; conformance runs compare all of them."""
     assert _bullet_differences(parse(_BULLET / name).robot, _BULLET / name) == []
 
 

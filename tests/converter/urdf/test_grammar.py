@@ -94,7 +94,6 @@ def test_absent_element_has_defaults() -> None:
 def test_invalid_value_is_reported_and_replaced_by_its_default(
     leaf: str, rule: str, message: str
 ) -> None:
-    """The usable part of the text equals the default here."""
     node, found = _read(f'<tree name="oak" mass="5">\n <leaf {leaf}/><stem name="s"/></tree>')
 
     assert [d.rule for d in found] == [rule]
@@ -211,7 +210,6 @@ def test_no_text_raises(text: str, count: int) -> None:
 
 @given(st.lists(st.floats(allow_nan=False), min_size=3, max_size=3))
 def test_shortest_notation_of_every_double_is_read_exactly(values: list[float]) -> None:
-    """Bit for bit, except the sign of zero: equal robots are written equally."""
     found, _ = read_decimals(" ".join(map(repr, values)), 3)
 
     assert found is not None

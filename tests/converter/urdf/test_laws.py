@@ -100,7 +100,6 @@ def test_any_damage_gives_a_robot_or_diagnostics(data: st.DataObject) -> None:
 
 
 def test_robots_compare_by_value() -> None:
-    """Equal files give equal hashes."""
     one, two = parse(_FILE), parse(_FILE)
 
     assert one == two

@@ -129,7 +129,6 @@ def test_written_robot_is_read_back(robot: Robot) -> None:
 
 @given(robots())
 def test_equal_robots_give_equal_text(robot: Robot) -> None:
-    """Also after reading the text back."""
     assert write(robot) == write(robot)
     assert _unplaced(_again(_again(robot))) == _unplaced(robot)
 
@@ -153,7 +152,6 @@ def test_rotations_at_gimbal_lock_keep_all_digits(
 
 @pytest.mark.parametrize("rpy", [(1.5708, 0.0, 0.0), (0.1, -0.2, 3.14159), (0.0, 1.57, 0.0)])
 def test_round_angles_are_read_back_exactly(rpy: Vec3) -> None:
-    """They are not written with sixteen digits."""
     assert rpy_from_quat_wxyz(quat_wxyz_from_rpy(rpy)) == rpy
 
 
@@ -181,7 +179,6 @@ def test_limit_on_one_side_uses_the_largest_float32() -> None:
 
 
 def test_absent_values_are_omitted_and_zeros_written() -> None:
-    """Of effort and velocity, damping and friction."""
     kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
 
     assert _limit(_pair(kind)) == {"lower": "-1", "upper": "2"}
@@ -196,7 +193,6 @@ def test_absent_values_are_omitted_and_zeros_written() -> None:
 
 
 def test_other_elements_of_a_joint_are_written() -> None:
-    """Mimics, soft limits, calibration edges and dont_collapse."""
     slide = Prismatic((0.0, 0.0, 1.0), Range(-0.1, 0.2))
     leader = Joint("leader", "b", "c", slide)
     robot = _pair(
@@ -323,7 +319,6 @@ def test_custom_data_cannot_add_urdf_elements() -> None:
 
 
 def test_comment_is_at_the_top() -> None:
-    """Above the robot, below the declaration."""
     lines = write(Robot("r", (Link("a"),), ()), comment="made by hand").splitlines()
 
     assert lines[1] == b"<!-- made by hand -->"

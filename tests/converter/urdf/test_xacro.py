@@ -616,7 +616,6 @@ def test_engines_get_the_expansion(write: Write) -> None:
 
 
 def test_standalone_file_has_absolute_paths_and_the_name_of_its_source(write: Write) -> None:
-    """Unresolved references are unchanged."""
     mesh = write("", "bot/meshes/a.stl")
     image = write("", "other/images/b.png")
     source = write(

@@ -51,7 +51,6 @@ def test_elements_have_line_and_column() -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_every_line_end_is_counted_once(newline: str) -> None:
-    """LF, CR LF and CR."""
     root, _ = _elements(newline.join(["<robot>", "", "<a/>", "</robot>"]).encode())
 
     assert root.children[0].location.line == 3
@@ -69,7 +68,6 @@ def test_unknown_xml_version_is_read_as_1_0_with_a_warning() -> None:
     "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "iso-8859-1"]
 )
 def test_encodings_are_detected(encoding: str) -> None:
-    """By byte order mark, pattern or declaration."""
     text = f'<?xml version="1.0" encoding="{encoding}"?><robot name="Bär"/>'
 
     root, found = _elements(text.encode(encoding))
@@ -79,7 +77,6 @@ def test_encodings_are_detected(encoding: str) -> None:
 
 
 def test_multibyte_encoding_unknown_to_expat_is_read() -> None:
-    """Files with comments in Chinese."""
     text = '<?xml version="1.0" encoding="gb2312"?><robot name="机器人"/>'
 
     root, _ = _elements(text.encode("gb2312"))
@@ -98,7 +95,6 @@ def test_multibyte_encoding_unknown_to_expat_is_read() -> None:
     ],
 )
 def test_malformed_text_is_refused_with_its_location(data: bytes, place: tuple[int, int]) -> None:
-    """Where parsing stopped."""
     found = _refusal(data)
 
     assert (found.rule, _place(found)) == ("xml-syntax", place)
@@ -138,7 +134,6 @@ def test_wrong_encoding_is_reported_and_replaced(
 def test_comment_in_another_encoding_does_not_change_names(
     head: bytes, bad: bytes, name: str
 ) -> None:
-    """Names are read correctly."""
     encoding = "gb2312" if b"gb2312" in head else "utf-8"
     written = f'<robot name="{name}"/>'.encode(encoding)
 
@@ -150,7 +145,6 @@ def test_comment_in_another_encoding_does_not_change_names(
 
 @pytest.mark.parametrize("data", [b"", b" \n\t", codecs.BOM_UTF8])
 def test_blank_files_are_reported_as_empty(data: bytes) -> None:
-    """Also a byte order mark alone."""
     found = _refusal(data)
 
     assert (found.rule, _place(found)) == ("file-empty", (1, 1))
@@ -181,14 +175,12 @@ def test_external_entities_are_not_read(doctype: str) -> None:
 
 
 def test_document_type_without_entities_is_accepted() -> None:
-    """Some editors write one."""
     root, found = _elements(b"<!DOCTYPE robot><robot/>")
 
     assert (root.tag, found) == ("robot", ())
 
 
 def test_too_deep_nesting_is_refused() -> None:
-    """With the location."""
     found = _refusal(b"<robot>" + b"<a>" * 5000 + b"</a>" * 5000 + b"</robot>")
 
     assert found.rule == "xml-syntax"
@@ -206,7 +198,6 @@ def test_undeclared_prefixes_are_accepted() -> None:
 
 
 def test_default_namespace_does_not_change_tags() -> None:
-    """The schema of URDF declares one."""
     root, _ = _elements(b'<robot xmlns="http://www.ros.org"><link/></robot>')
 
     assert [root.tag, root.children[0].tag] == ["robot", "link"]
@@ -223,7 +214,6 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_folder_is_reported(tmp_path: Path) -> None:
-    """A package folder instead of a URDF."""
     with pytest.raises(SourceError) as caught:
         load(str(tmp_path))
 
@@ -232,7 +222,6 @@ def test_folder_is_reported(tmp_path: Path) -> None:
 
 
 def test_device_is_not_read() -> None:
-    """Some are endless."""
     with pytest.raises(SourceError) as caught:
         load("/dev/null")
 
@@ -273,14 +262,12 @@ def test_too_many_elements_are_refused() -> None:
 
 
 def test_attributes_are_counted_as_elements() -> None:
-    """One element may have as many."""
     attributes = " ".join(f'a{index}=""' for index in range(MOST_PARTS))
 
     assert _refusal(f"<robot {attributes}/>".encode()).rule == "file-size"
 
 
 def test_value_over_the_length_limit_is_refused() -> None:
-    """A value of one megabyte is accepted."""
     longest = "n" * LONGEST_VALUE
 
     root, _ = _elements(f'<robot name="{longest}"/>'.encode())
@@ -290,7 +277,6 @@ def test_value_over_the_length_limit_is_refused() -> None:
 
 
 def test_binary_file_is_not_repaired() -> None:
-    """The number of repairs is limited."""
     assert _refusal(b"<robot>" + b"<" * 100_000 + b"</robot>").rule == "xml-syntax"
     assert _refusal(b"<robot>" + b"& " * MOST_REPAIRS + b"</robot>").rule == "xml-syntax"
 
@@ -390,7 +376,6 @@ _PIECES = ["<r>", "</r>", "<a b='1'>", "<a/>", "</a>", "&", "<", ">", '"', "<!--
 
 @given(st.lists(st.sampled_from([*_PIECES, "<?xml ?>", "\0", " x='", "\n", "<![CDATA["])))
 def test_any_text_is_read_or_refused(pieces: list[str]) -> None:
-    """A place is in the text."""
     text = "".join(pieces)
     try:
         _, found = _elements(text.encode())

@@ -1,0 +1,179 @@
+"""What is read from small files: the robot, and every diagnostic with its place.
+
+``UPDATE_SNAPSHOTS=1 pytest tests/converter/urdf/test_reading.py`` writes what is read into
+``reading.txt``; its changes are part of the change that is reviewed. A case is its name, the
+URDF, and below ``--`` what is read.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import Struct, structs
+
+from tests.converter.urdf.conftest import Read
+from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.robot.model import MeshFile
+from urdf_usd.converter.urdf.parse import parse
+
+_STORED = Path(__file__).with_name("reading.txt")
+
+
+def _cases() -> Iterator[tuple[str, str, str]]:
+    """Yield name, URDF and stored outcome."""
+    for case in _STORED.read_text(encoding="utf-8").split("\n== ")[1:]:
+        name, _, rest = case.partition("\n")
+        urdf, _, outcome = rest.partition("\n--\n")
+        yield name, urdf, outcome
+
+
+def _shown(value: object) -> str:
+    """Return a value without fields that have their defaults, and without locations."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
+    if not isinstance(value, Struct):
+        return repr(value)
+    fields = [
+        f"{field.name}={_shown(content)}"
+        for field in structs.fields(value)
+        if field.name != "location" and (content := getattr(value, field.name)) != field.default
+    ]
+    return f"{type(value).__name__}({', '.join(fields)})"
+
+
+def _outcome(urdf: str, folder: Path) -> str:
+    file = folder / "robot.urdf"
+    file.write_text(urdf, encoding="utf-8", newline="")
+    parts: tuple[object, ...] = ()
+    diagnostics: tuple[Diagnostic, ...]
+    try:
+        parsed = parse(file)
+    except SourceError as error:
+        diagnostics = error.diagnostics
+    else:
+        robot, diagnostics = parsed.robot, parsed.diagnostics
+        parts = (structs.replace(robot, links=(), joints=()), *robot.links, *robot.joints)
+    found = [str(one).replace(str(file), "") for one in diagnostics]
+    return "\n".join((*found, *map(_shown, parts)))
+
+
+@pytest.mark.parametrize(("urdf", "outcome"), [pytest.param(u, o, id=n) for n, u, o in _cases()])
+def test_small_file_is_read_as_stored(urdf: str, outcome: str, tmp_path: Path) -> None:
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        pytest.skip("written by the test below")
+    assert _outcome(urdf, tmp_path) == outcome.rstrip("\n")
+
+
+@pytest.mark.skipif(not os.environ.get("UPDATE_SNAPSHOTS"), reason="stored outcomes are compared")
+def test_outcomes_are_stored(tmp_path: Path) -> None:
+    cases = [f"== {n}\n{urdf}\n--\n{_outcome(urdf, tmp_path)}\n" for n, urdf, _ in _cases()]
+    _STORED.write_text("\n" + "\n".join(cases), encoding="utf-8")
+
+
+# ---- What depends on more than the text
+
+
+def test_rotations_are_about_fixed_axes(read_link: Read) -> None:
+    angle = "1.5707963267948966"
+    link = read_link(
+        f'<inertial><origin rpy="{angle} 0 {angle}"/><mass value="5"/></inertial>'
+    ).robot.links[0]
+
+    assert link.inertial
+    assert link.inertial.origin.quat_wxyz == pytest.approx((0.5, 0.5, 0.5, 0.5), abs=1e-15)
+
+
+def test_files_next_to_the_urdf_are_found(read_link: Read, tmp_path: Path) -> None:
+    for name in ("m.stl", "t.png"):
+        (tmp_path / name).touch()
+
+    parsed = read_link(
+        '<visual><geometry><mesh filename="m.stl"/></geometry><material name="m">'
+        '<texture filename="t.png"/></material></visual>'
+    )
+
+    (visual,) = parsed.robot.links[0].visuals
+    assert parsed.diagnostics == ()
+    assert visual.geometry == MeshFile("m.stl", str(tmp_path / "m.stl"))
+    assert visual.material
+    assert visual.material.texture_path == str(tmp_path / "t.png")
+
+
+def test_packages_are_used_to_find_meshes(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/m.stl").touch()
+    file = tmp_path / "r.urdf"
+    file.write_text(
+        '<robot name="r"><link name="a"><visual><geometry>'
+        '<mesh filename="package://p/m.stl"/></geometry></visual></link></robot>',
+        encoding="utf-8",
+    )
+
+    assert [d.rule for d in parse(file).diagnostics] == ["mesh-missing"]
+    assert not parse(file, packages={"p": str(tmp_path / "elsewhere")}).diagnostics
+
+
+@pytest.mark.parametrize("name", ["missing.urdf", ".", "empty.urdf", "text.urdf"])
+def test_file_that_is_not_urdf_is_one_diagnostic(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty.urdf").touch()
+    (tmp_path / "text.urdf").write_text("a robot", encoding="utf-8")
+
+    with pytest.raises(SourceError) as caught:
+        parse(tmp_path / name)
+
+    (found,) = caught.value.diagnostics
+    assert str(found.location) == f"{tmp_path / name}:1:1"
+
+
+def _joint(name: str, parent: str, child: str, inside: str = "") -> str:
+    return (
+        f'<joint name="{name}" type="continuous"><parent link="{parent}"/>'
+        f'<child link="{child}"/>{inside}</joint>'
+    )
+
+
+def test_tree_below_a_root_option_is_read_alone(tmp_path: Path) -> None:
+    file = tmp_path / "robot.urdf"
+    links = "".join(f'<link name="{name}"/>' for name in "abcde")
+    loop = _joint("i", "d", "e") + _joint("k", "e", "d")
+    follower = _joint("j", "b", "c", '<mimic joint="i"/>')
+    text = f'<robot name="r">{links}{loop}{_joint("h", "a", "b")}{follower}</robot>'
+    file.write_text(text, encoding="utf-8")
+
+    parsed = parse(file, root="b")
+
+    assert [link.name for link in parsed.robot.links] == ["b", "c"]
+    assert [joint.name for joint in parsed.robot.joints] == ["j"]
+    assert [d.rule for d in parsed.diagnostics] == ["mimic-target-missing"]
+    for root, rule in (("z", "root-unknown"), ("d", "tree-loop")):
+        with pytest.raises(SourceError, match=rf"\[{rule}\]"):
+            parse(file, root=root)
+
+
+def test_robots_that_differ_only_in_custom_data_are_equal(read: Read) -> None:
+    one = read('<robot name="r"><link name="a"/></robot>').robot
+    two = read('<robot name="r" x="1"><link name="a"><y/></link></robot>').robot
+
+    assert one == two
+    assert bool(two.custom)
+    assert not one.custom
+
+
+def test_locale_with_decimal_comma_has_no_effect(read_link: Read) -> None:
+    previous = locale.setlocale(locale.LC_NUMERIC)
+    for name in ("de_DE.UTF-8", "fr_FR.UTF-8"):
+        try:
+            locale.setlocale(locale.LC_NUMERIC, name)
+        except locale.Error:
+            continue
+        break
+    try:
+        link = read_link('<inertial><mass value="1.5"/></inertial>').robot.links[0]
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, previous)
+
+    assert link.mass == 1.5
