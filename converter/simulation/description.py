@@ -109,6 +109,15 @@ class JointTable(_MatchingTable, frozen=True):
     limit_stiffness: NotNegative | None = None
     limit_damping: NotNegative | None = None
 
+    @property
+    def mode(self) -> Control:
+        """The control mode, stated or implied by gains."""
+        if self.control is not None:
+            return self.control
+        if self.stiffness or self.natural_frequency:
+            return "position"
+        return "velocity" if self.damping else "effort"
+
 
 class LinkTable(_MatchingTable, frozen=True):
     """Contact material of the colliders of the links that a pattern matches.

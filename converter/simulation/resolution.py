@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
 from urdf_usd.converter.robot.dynamics import degrees_of_freedom, inertia_matrices
@@ -21,67 +21,25 @@ from urdf_usd.converter.robot.model import (
     Robot,
     Spherical,
 )
-from urdf_usd.converter.simulation.description import Control, Description, JointTable
+from urdf_usd.converter.simulation.description import Description, JointTable
 from urdf_usd.converter.simulation.sources import (
     Actuation,
     ContactMaterial,
     GroupState,
     JointDrive,
     Simulation,
-    Srdf,
     disabled_pairs,
     parse_srdf,
     read_frictions,
     read_ros2_control,
     read_self_collision,
     read_transmissions,
+    sorted_pair,
 )
 
 _ONE_AXIS = (Revolute, Continuous, Prismatic)
-_GAINS = frozenset({"stiffness", "damping"})
-_OSCILLATION = frozenset({"natural_frequency", "damping_ratio"})
+_ONE_AXIS_JOINT = "revolute, continuous or prismatic joint"
 _MOST_NAMES = 5
-
-
-class _Wanted(Struct, frozen=True):
-    """What tables and elements of the URDF state for one joint; None is not stated.
-
-    Attributes:
-        control: As in :class:`JointTable`; likewise the numbers.
-        location: Of the last table that matches the joint.
-    """
-
-    control: Control | None = None
-    stiffness: float | None = None
-    damping: float | None = None
-    natural_frequency: float | None = None
-    damping_ratio: float | None = None
-    armature: float | None = None
-    target: float | None = None
-    limit_stiffness: float | None = None
-    limit_damping: float | None = None
-    location: Location | None = None
-
-    def overridden(self, table: JointTable, location: Location) -> _Wanted:
-        """Return the settings after a further table."""
-        given = table.given
-        # Gains replace a natural frequency, and the other way around.
-        dropped: Iterable[str] = ()
-        if given.keys() & _GAINS:
-            dropped = _OSCILLATION
-        elif "natural_frequency" in given:
-            dropped = _GAINS
-        cleared = dict.fromkeys(dropped)
-        return structs.replace(self, location=location, **{**cleared, **given})
-
-    @property
-    def mode(self) -> Control:
-        """The control mode, stated or implied by gains."""
-        if self.control is not None:
-            return self.control
-        if self.stiffness or self.natural_frequency:
-            return "position"
-        return "velocity" if self.damping else "effort"
 
 
 def resolve(
@@ -102,19 +60,9 @@ def resolve(
     tables = description.tables
     joints = {joint.name: joint for joint in robot.joints if isinstance(joint.kind, _ONE_AXIS)}
     actuation = _actuation(description, urdf, notes)
-    of_urdf = actuation.positions if actuation else {}
-    positions = _initial_positions(description, joints, of_urdf, notes)
-    wanted = _actuated(actuation, joints)
-    for index, table in enumerate(tables.joints):
-        place = description.location("joints", index)
-        for pattern in table.patterns:
-            matched = _matching_joints(
-                pattern, joints, description.location("joints", index, "match"), notes
-            )
-            for name in matched:
-                before = wanted.get(name, _Wanted())
-                wanted[name] = before.overridden(table, place)
-    drives = _drives(wanted, joints, positions, urdf, notes)
+    positions = _initial_positions(description, joints, actuation, notes)
+    settings, locations = _joint_settings(description, joints, actuation, notes)
+    drives = _drives(settings, locations, joints, positions, urdf, notes)
     filtered = _filtered_pairs(description, robot, notes)
     frictions: tuple[ContactMaterial, ...] = ()
     self_collision = tables.self_collision
@@ -122,11 +70,12 @@ def resolve(
         frictions = read_frictions(robot, notes)
         if self_collision is None:
             self_collision = read_self_collision(robot)
-
-    contact_materials = _contact_materials(description, robot, frictions, notes)
+    has_pose = bool(
+        (actuation and actuation.positions) or tables.pose.joints or tables.pose.state is not None
+    )
 
     def stated(key: str) -> tuple[tuple[str, float], ...]:
-        values = {name: getattr(one, key) for name, one in wanted.items()}
+        values = {name: getattr(table, key) for name, table in settings.items()}
         return tuple((name, values[name]) for name in joints if values.get(name) is not None)
 
     return Simulation(
@@ -135,14 +84,12 @@ def resolve(
         limit_stiffnesses=stated("limit_stiffness"),
         limit_dampings=stated("limit_damping"),
         positions=tuple(
-            (name, positions[name])
-            for name in joints
-            if positions.get(name) and (of_urdf or _has_pose(description))
+            (name, positions[name]) for name in joints if has_pose and positions.get(name)
         ),
         filtered_pairs=filtered,
         filter_overlaps=tables.filters.overlap,
         self_collision=self_collision,
-        contact_materials=contact_materials,
+        contact_materials=_contact_materials(description, robot, frictions, notes),
     )
 
 
@@ -150,34 +97,48 @@ def _actuation(description: Description, urdf: Robot, notes: list[Diagnostic]) -
     """Return what the URDF states of actuators, if the description asks for it."""
     sources = description.tables.sources
     found = None
-    if sources.transmissions:
-        found = read_transmissions(urdf)
-        if found is None:
-            notes.append(_without_element(description, "transmissions", "<transmission>"))
-    if sources.ros2_control:
-        control = read_ros2_control(urdf, notes)
-        if control is None:
-            notes.append(_without_element(description, "ros2_control", "<ros2_control>"))
-        found = control or found
+    for key, tag in (("transmissions", "transmission"), ("ros2_control", "ros2_control")):
+        if not getattr(sources, key):
+            continue
+        read = read_transmissions(urdf) if tag == "transmission" else read_ros2_control(urdf, notes)
+        if read is None:
+            message = f"the URDF has no <{tag}>"
+            location = description.location("sources", key)
+            notes.append(Diagnostic("description-unmatched", message, location))
+        found = read or found
     return found
 
 
-def _without_element(description: Description, key: str, element: str) -> Diagnostic:
-    location = description.location("sources", key)
-    message = f"the URDF has no {element}"
-    return Diagnostic("description-unmatched", message, location)
+def _joint_settings(
+    description: Description,
+    joints: Mapping[str, Joint],
+    actuation: Actuation | None,
+    notes: list[Diagnostic],
+) -> tuple[dict[str, JointTable], dict[str, Location]]:
+    """Return the settings of each joint, and the last table that matches it.
 
-
-def _actuated(actuation: Actuation | None, joints: Mapping[str, Joint]) -> dict[str, _Wanted]:
-    """Return the control modes that a URDF states: passive without an actuator."""
-    if actuation is None:
-        return {}
-    return {
-        name: _Wanted(actuation.controls.get(name))
-        if name in actuation.actuated
-        else _Wanted("none")
-        for name in joints
-    }
+    Each key of a later table counts; gains replace a natural frequency, and the other
+    way around.
+    """
+    settings: dict[str, JointTable] = {}
+    for name in joints if actuation else ():
+        control = actuation.controls.get(name) if name in actuation.actuated else "none"
+        settings[name] = JointTable(name, control)
+    locations: dict[str, Location] = {}
+    for index, table in enumerate(description.tables.joints):
+        given = table.given
+        cleared: tuple[str, ...] = ()
+        if given.keys() & {"stiffness", "damping"}:
+            cleared = "natural_frequency", "damping_ratio"
+        elif "natural_frequency" in given:
+            cleared = "stiffness", "damping"
+        for pattern in table.patterns:
+            location = description.location("joints", index, "match")
+            for name in _matching(pattern, joints, _ONE_AXIS_JOINT, location, notes):
+                before = settings.get(name, JointTable(name))
+                settings[name] = structs.replace(before, **{**dict.fromkeys(cleared), **given})
+                locations[name] = description.location("joints", index)
+    return settings, locations
 
 
 def _filtered_pairs(
@@ -186,26 +147,22 @@ def _filtered_pairs(
     """Return the pairs of links that a description filters, sorted."""
     filters = description.tables.filters
     links = {link.name: link for link in robot.links}
-    pairs: set[tuple[str, ...]] = set()
+    pairs: set[tuple[str, str]] = set()
     if filters.srdf is not None:
-        srdf = _read_srdf(description, filters.srdf, notes)
-        pairs |= set(disabled_pairs(srdf, links, notes))
+        content = dict(description.attached)[filters.srdf]
+        srdf = parse_srdf(content, description.path_of(filters.srdf), notes)
+        pairs |= disabled_pairs(srdf, links, notes)
     if filters.parent_child:
-        pairs |= {tuple(sorted((one.parent, one.child))) for one in robot.joints}
+        pairs |= {sorted_pair(joint.parent, joint.child) for joint in robot.joints}
     location = description.location("filters", "pairs")
-    for pair in filters.pairs:
-        missing = [name for name in dict.fromkeys(pair) if name not in links]
+    for one, other in filters.pairs:
+        missing = [name for name in dict.fromkeys((one, other)) if name not in links]
         for name in missing:
             message = f"the robot has no link {name!r}"
             notes.append(Diagnostic("description-unmatched", message, location))
-        if not missing and pair[0] != pair[1]:
-            pairs.add(tuple(sorted(pair)))
-    return tuple((one, other) for one, other in sorted(pairs))
-
-
-def _read_srdf(description: Description, name: str, notes: list[Diagnostic]) -> Srdf:
-    content = dict(description.attached)[name]
-    return parse_srdf(content, description.path_of(name), notes)
+        if not missing and one != other:
+            pairs.add(sorted_pair(one, other))
+    return tuple(sorted(pairs))
 
 
 def _contact_materials(
@@ -216,42 +173,31 @@ def _contact_materials(
 ) -> tuple[ContactMaterial, ...]:
     """Return the contact materials of links, in the order of the robot.
 
-    Args:
-        description: The file.
-        robot: The robot.
-        frictions: Those of the URDF, which friction of the file replaces.
-        notes: Receives diagnostics.
+    Friction of the file replaces that of the URDF.
 
     Raises:
         ConversionError: A link has restitution without friction, or less static than
             dynamic friction.
     """
-    tables = description.tables.links
     shaped = [link.name for link in robot.links if link.collisions]
     wanted: dict[str, dict[str, float]] = {}
-    places: dict[str, Location] = {}
-    for index, table in enumerate(tables):
+    locations: dict[str, Location] = {}
+    for index, table in enumerate(description.tables.links):
         for pattern in table.patterns:
             location = description.location("links", index, "match")
-            matched = _matching(pattern, shaped, "link with a collider", location, notes)
-            for name in matched:
+            for name in _matching(pattern, shaped, "link with a collider", location, notes):
                 wanted.setdefault(name, {}).update(table.given)
-                places[name] = description.location("links", index)
-    of_urdf = {one.link: one for one in frictions}
-    return tuple(
-        _contact_material(name, wanted[name], of_urdf.get(name), places[name])
-        if wanted.get(name)
-        else of_urdf[name]
-        for name in shaped
-        if wanted.get(name) or name in of_urdf
-    )
+                locations[name] = description.location("links", index)
+    materials = {material.link: material for material in frictions}
+    for name in shaped:
+        if values := wanted.get(name):
+            own = materials.get(name)
+            materials[name] = _contact_material(name, values, own, locations[name])
+    return tuple(materials[name] for name in shaped if name in materials)
 
 
 def _contact_material(
-    link: str,
-    wanted: Mapping[str, float],
-    of_urdf: ContactMaterial | None,
-    location: Location,
+    link: str, wanted: Mapping[str, float], of_urdf: ContactMaterial | None, location: Location
 ) -> ContactMaterial:
     static = wanted.get("static_friction", wanted.get("dynamic_friction"))
     dynamic = wanted.get("dynamic_friction", static)
@@ -263,22 +209,19 @@ def _contact_material(
                 f"'restitution' of link {link!r} needs a friction: a contact material "
                 "without one has none"
             )
-            raise ConversionError((Diagnostic("description-value", message, location),))
+            raise _refused(message, location)
         static, dynamic = of_urdf.static, of_urdf.dynamic
     if static < dynamic:
         message = (
             f"static friction {static:g} of link {link!r} is less than its dynamic "
             f"friction {dynamic:g}"
         )
-        raise ConversionError((Diagnostic("description-value", message, location),))
+        raise _refused(message, location)
     return ContactMaterial(link, static, dynamic, wanted.get("restitution", 0.0))
 
 
-def _matching_joints(
-    pattern: str, names: Iterable[str], location: Location, notes: list[Diagnostic]
-) -> tuple[str, ...]:
-    kinds = "revolute, continuous or prismatic joint"
-    return _matching(pattern, names, kinds, location, notes)
+def _refused(message: str, location: Location | None) -> ConversionError:
+    return ConversionError((Diagnostic("description-value", message, location),))
 
 
 def _matching(
@@ -296,18 +239,14 @@ def _matching(
     return found
 
 
-def _has_pose(description: Description) -> bool:
-    pose = description.tables.pose
-    return pose.state is not None or bool(pose.joints)
-
-
 def _initial_positions(
     description: Description,
     joints: Mapping[str, Joint],
-    of_urdf: Mapping[str, float],
+    actuation: Actuation | None,
     notes: list[Diagnostic],
 ) -> dict[str, float]:
     """Return initial positions by joint; mimic joints follow their leaders."""
+    of_urdf = actuation.positions if actuation else {}
     positions = {name: value for name, value in of_urdf.items() if name in joints}
     stated: dict[str, Location] = {}
     pose = description.tables.pose
@@ -322,7 +261,7 @@ def _initial_positions(
             stated[name] = state.location
     for pattern, position in pose.joints.items():
         location = description.location("pose", "joints", pattern)
-        for name in _matching_joints(pattern, joints, location, notes):
+        for name in _matching(pattern, joints, _ONE_AXIS_JOINT, location, notes):
             positions[name] = position
             stated[name] = location
     for name, joint in joints.items():
@@ -351,18 +290,15 @@ def _group_state(description: Description, name: str, notes: list[Diagnostic]) -
             several groups have one.
     """
     location = description.location("pose", "state")
-    content = description.tables
-    file = content.pose.srdf or content.filters.srdf
+    file = description.tables.pose.srdf or description.tables.filters.srdf
     if file is None:
-        message = "'state' needs an SRDF in [pose] or [filters]"
-        raise ConversionError((Diagnostic("description-value", message, location),))
-    srdf = _read_srdf(description, file, notes)
-    found = [one for one in srdf.states if name in {one.name, f"{one.group}/{one.name}"}]
+        raise _refused("'state' needs an SRDF in [pose] or [filters]", location)
+    srdf = parse_srdf(dict(description.attached)[file], description.path_of(file), notes)
+    found = [state for state in srdf.states if name in {state.name, f"{state.group}/{state.name}"}]
     if len(found) != 1:
-        known = ", ".join(f"{one.group}/{one.name}" for one in srdf.states)
+        known = ", ".join(f"{state.group}/{state.name}" for state in srdf.states)
         count = "several poses" if found else "no pose"
-        message = f"{file} has {count} {name!r}; it has {known or 'none'}"
-        raise ConversionError((Diagnostic("description-value", message, location),))
+        raise _refused(f"{file} has {count} {name!r}; it has {known or 'none'}", location)
     return found[0]
 
 
@@ -384,7 +320,7 @@ def _within_limits(
     what: str, joint: Joint, position: float, location: Location | None, notes: list[Diagnostic]
 ) -> None:
     """Report a position outside the limits of a joint."""
-    if isinstance(joint.kind, Continuous) or not isinstance(joint.kind, _ONE_AXIS):
+    if not isinstance(joint.kind, (Revolute, Prismatic)):
         return
     limits = joint.kind.range
     if limits.lower <= limits.upper and not limits.lower <= position <= limits.upper:
@@ -396,7 +332,8 @@ def _within_limits(
 
 
 def _drives(
-    wanted: Mapping[str, _Wanted],
+    settings: Mapping[str, JointTable],
+    locations: Mapping[str, Location],
     joints: Mapping[str, Joint],
     positions: Mapping[str, float],
     robot: Robot,
@@ -404,38 +341,42 @@ def _drives(
 ) -> tuple[JointDrive, ...]:
     """Return the drives with gains, in the order of the robot's joints."""
     inertias: Mapping[str, float] = {}
-    if any(one.natural_frequency for one in wanted.values()):
+    if any(table.natural_frequency for table in settings.values()):
         inertias = _joint_inertias(robot, positions)
     drives = []
     for name, joint in joints.items():
-        one = wanted.get(name)
-        if one is None or one.mode in {"effort", "none"}:
+        table, location = settings.get(name), locations.get(name)
+        if table is None or table.mode in {"effort", "none"}:
             continue
         if joint.mimic is not None:
             message = f"joint {name!r} follows {joint.mimic.joint!r}; no drive is written"
-            notes.append(Diagnostic("description-coupled", message, one.location))
+            notes.append(Diagnostic("description-coupled", message, location))
             continue
-        stiffness, damping = _gains(one, joint, inertias)
-        needed = "stiffness" if one.mode == "position" else "damping"
-        if not (stiffness if one.mode == "position" else damping):
-            message = f"joint {name!r} has {one.mode} control without {needed}; no drive is written"
-            notes.append(Diagnostic("description-gains", message, one.location))
+        stiffness, damping = _gains(table, joint, inertias, location)
+        needed = "stiffness" if table.mode == "position" else "damping"
+        if not (stiffness if table.mode == "position" else damping):
+            message = (
+                f"joint {name!r} has {table.mode} control without {needed}; no drive is written"
+            )
+            notes.append(Diagnostic("description-gains", message, location))
             continue
         if joint.effort == 0:
             message = (
                 f"joint {name!r} has an effort limit of zero, so that its drive exerts no force"
             )
-            notes.append(Diagnostic("description-limit", message, one.location))
-        if one.mode == "velocity":
-            drives.append(JointDrive(name, 0.0, damping, target_velocity=one.target or 0.0))
+            notes.append(Diagnostic("description-limit", message, location))
+        if table.mode == "velocity":
+            drives.append(JointDrive(name, 0.0, damping, target_velocity=table.target or 0.0))
             continue
-        target = positions.get(name, 0.0) if one.target is None else one.target
-        _within_limits("the target", joint, target, one.location, notes)
+        target = positions.get(name, 0.0) if table.target is None else table.target
+        _within_limits("the target", joint, target, location, notes)
         drives.append(JointDrive(name, stiffness, damping, target_position=target))
     return tuple(drives)
 
 
-def _gains(one: _Wanted, joint: Joint, inertias: Mapping[str, float]) -> tuple[float, float]:
+def _gains(
+    table: JointTable, joint: Joint, inertias: Mapping[str, float], location: Location | None
+) -> tuple[float, float]:
     """Return stiffness and damping of a joint.
 
     A joint with inertia I oscillates with natural frequency w = 2 pi f and damping
@@ -444,30 +385,25 @@ def _gains(one: _Wanted, joint: Joint, inertias: Mapping[str, float]) -> tuple[f
     Raises:
         ConversionError: The joint moves no inertia.
     """
-    if one.natural_frequency is None:
-        return one.stiffness or 0.0, one.damping or 0.0
-    inertia = inertias[joint.name] + (one.armature or 0.0)
+    if table.natural_frequency is None:
+        return table.stiffness or 0.0, table.damping or 0.0
+    inertia = inertias[joint.name] + (table.armature or 0.0)
     if inertia <= 0:
         message = (
             f"joint {joint.name!r} moves no inertia, so that a natural frequency defines no gains"
         )
-        raise ConversionError((Diagnostic("description-value", message, one.location),))
-    ratio = 1.0 if one.damping_ratio is None else one.damping_ratio
-    rate = 2 * math.pi * one.natural_frequency
+        raise _refused(message, location)
+    ratio = 1.0 if table.damping_ratio is None else table.damping_ratio
+    rate = 2 * math.pi * table.natural_frequency
     return inertia * rate**2, 2 * ratio * inertia * rate
 
 
 def _joint_inertias(robot: Robot, positions: Mapping[str, float]) -> dict[str, float]:
-    """Return the inertia that each joint moves while all others are held.
+    """Return the inertia that each joint moves while all others are held [kg m^2 or kg].
 
-    It is the diagonal of the joint-space inertia matrix [kg m^2 or kg].
-
-    Args:
-        robot: The robot.
-        positions: Of joints with one axis [rad or m]; others are at zero.
+    It is the diagonal of the joint-space inertia matrix; joints with several axes are
+    at zero.
     """
-    # Loads numpy, which natural frequencies alone need.
-
     at_zero = {
         Planar: [0.0] * 4,
         Floating: [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
