@@ -1,14 +1,19 @@
-"""Attributes of joints in the schemas of simulators."""
+"""Attributes and couplings of joints in the schemas of simulators.
+
+A joint that mimics a mimic joint is coupled to the start of the chain, because Newton
+refuses mimic joints as leaders. The motion is the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import degrees, inf
 
 from msgspec import Struct
 from pxr import Sdf
 
-from urdf_usd.converter.robot.model import Joint
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot.model import Joint, Mimic
 from urdf_usd.converter.usd.writer.float32 import fits_float32
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import applied, apply, write_new
@@ -30,6 +35,9 @@ class JointAttribute(Struct, frozen=True):
     number: Callable[[Joint], float | None]
     angular: float = 1.0
     positive: bool = False
+
+
+_EFFORT = JointAttribute("maxForce", lambda joint: joint.effort)
 
 
 def damping(joint: Joint) -> float | None:
@@ -79,7 +87,7 @@ def write_drive(prim: Sdf.PrimSpec, joint: Joint) -> None:
     schema = f"PhysicsDriveAPI:{instance}"
     if schema in applied(prim):
         return
-    for force in schema_values(_EFFORT, joint, angular=angular).values():
+    for force in schema_values((_EFFORT,), joint, angular=angular).values():
         values = {"maxForce": force, "stiffness": 0.0, "damping": 0.0}
         begin = f"drive:{instance}:physics"
         write_schema(prim, schema, {f"{begin}:{n}": v for n, v in values.items()})
@@ -127,4 +135,85 @@ def position_limits(prim: Sdf.PrimSpec) -> tuple[float, float]:
     )
 
 
-_EFFORT = (JointAttribute("maxForce", lambda joint: joint.effort),)
+def author_couplings(
+    joints: Sequence[tuple[Sdf.PrimSpec, Joint]],
+    schema: str,
+    can_couple: Callable[[Sdf.PrimSpec, Sdf.PrimSpec, Mimic], bool],
+    author: Callable[[Sdf.PrimSpec, Sdf.PrimSpec, Mimic], None],
+) -> tuple[Diagnostic, ...]:
+    """Couple mimic joints to the starts of their chains.
+
+    Args:
+        joints: Joints that can be coupled, with their prims.
+        schema: Name of the schema of couplings, for diagnostics.
+        can_couple: Whether the schema can represent a coupling of a joint to a leader.
+        author: Writes a coupling.
+
+    Returns:
+        Diagnostics about joints whose coupling the schema cannot represent.
+    """
+    prim_of = {joint.name: prim for prim, joint in joints}
+    couplings = head_couplings(
+        (joint for _, joint in joints),
+        lambda name, mimic: can_couple(prim_of[name], prim_of[mimic.joint], mimic),
+    )
+    for name, mimic in couplings.items():
+        author(prim_of[name], prim_of[mimic.joint], mimic)
+    return tuple(
+        Diagnostic(
+            "mimic-unrepresentable",
+            f"{schema} cannot represent that joint {joint.name!r} follows {joint.mimic.joint!r}",
+            joint.location,
+        )
+        for _, joint in joints
+        if joint.mimic and joint.name not in couplings
+    )
+
+
+def head_couplings(
+    joints: Iterable[Joint], can_couple: Callable[[str, Mimic], bool]
+) -> dict[str, Mimic]:
+    """Couple mimic joints to the starts of their chains.
+
+    Args:
+        joints: Joints that can be coupled.
+        can_couple: Whether a schema can represent a coupling of a joint, by name. A
+            chain starts where it cannot; a joint that cannot be coupled to the start of
+            the rest of its chain is coupled to the start of the whole chain.
+
+    Returns:
+        Representable couplings, by mimic joint.
+    """
+    mimics = {joint.name: joint.mimic for joint in joints}
+    whole: dict[str, Mimic] = {}
+    decided: dict[str, Mimic | None] = {}
+    for follower in mimics:
+        chain = []
+        name = follower
+        while name not in decided and (mimic := mimics.get(name)):
+            decided[name] = None
+            chain.append((name, mimic))
+            name = mimic.joint
+        for name, mimic in reversed(chain):
+            whole[name] = _behind(mimic, whole.get(mimic.joint))
+            couplings = (_behind(mimic, decided.get(mimic.joint)), whole[name])
+            decided[name] = next(
+                (
+                    coupling
+                    for coupling in couplings
+                    if coupling.joint in mimics and can_couple(name, coupling)
+                ),
+                None,
+            )
+    return {name: mimic for name, mimic in decided.items() if mimic}
+
+
+def _behind(mimic: Mimic, leader: Mimic | None) -> Mimic:
+    """Return the coupling to the leader of the leader, if it has one."""
+    if leader is None:
+        return mimic
+    return Mimic(
+        leader.joint,
+        mimic.multiplier * leader.multiplier,
+        mimic.multiplier * leader.offset + mimic.offset,
+    )

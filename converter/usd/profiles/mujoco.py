@@ -16,9 +16,9 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
 from urdf_usd.converter.simulation.sources import JointDrive, Simulation
-from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     JointAttribute,
+    author_couplings,
     axis_instance,
     damping,
     friction,
@@ -75,20 +75,27 @@ def author_mujoco(
             force = f"drive:{axis_instance(angular=is_revolute(prim))}:physics:maxForce"
             write_new(spec, force, Sdf.ValueTypeNames.Float, _NO_EFFORT)
         _separate_limits(spec, prim)
-    prim_of = {joint.name: prim for prim, joint in joints}
-    couplings = head_couplings(
-        (joint for _, joint in joints),
-        lambda _, mimic: fits_float32(mimic.multiplier) and fits_float32(mimic.offset),
+
+    def author_mimic(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> None:
+        # position = coef0 + coef1 * leader, in radians or metres.
+        spec = over(layer, prim.path)
+        apply(spec, "MjcEqualityJointAPI")
+        relate(spec, "mjc:target", leader.path)
+        for name, value in (("coef0", mimic.offset), ("coef1", mimic.multiplier)):
+            _write(spec, f"mjc:{name}", Sdf.ValueTypeNames.Double, value)
+
+    lost = author_couplings(
+        joints,
+        "MjcEqualityJointAPI",
+        lambda _prim, _leader, mimic: fits_float32(mimic.multiplier) and fits_float32(mimic.offset),
+        author_mimic,
     )
-    for name, mimic in couplings.items():
-        follower, leader = (prim_of[one].path for one in (name, mimic.joint))
-        _author_mimic(over(layer, follower), leader, mimic)
     drives = {drive.joint: drive for drive in settings.drives}
+    prim_of = {joint.name: prim for prim, joint in joints}
     _author_actuators(layer, stage, prims, prim_of, drives)
     for prim in stage.Traverse():
         if prim.HasAPI(UsdPhysics.CollisionAPI):
             _author_collider(layer, prim)
-    lost = unrepresented((j for _, j in joints), couplings, "MjcEqualityJointAPI")
     if settings.self_collision is False:
         message = "self_collision is not written: MuJoCo has no such setting"
         lost = (*lost, Diagnostic("description-lost", message))
@@ -118,14 +125,6 @@ def _separate_limits(spec: Sdf.PrimSpec, prim: Sdf.PrimSpec) -> None:
         apart = max(abs(lower) * _RELATIVE_RANGE, LEAST_RANGE)
         kind = Sdf.ValueTypeNames.Float
         write_new(spec, "physics:upperLimit", kind, lower + apart)
-
-
-def _author_mimic(spec: Sdf.PrimSpec, leader: Sdf.Path, mimic: Mimic) -> None:
-    """Write ``position = coef0 + coef1 * leader``, in radians or metres."""
-    apply(spec, "MjcEqualityJointAPI")
-    relate(spec, "mjc:target", leader)
-    for name, value in (("coef0", mimic.offset), ("coef1", mimic.multiplier)):
-        _write(spec, f"mjc:{name}", Sdf.ValueTypeNames.Double, value)
 
 
 def _author_actuators(

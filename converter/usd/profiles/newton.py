@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pxr import Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Mimic
-from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
     JointAttribute,
+    author_couplings,
     damping,
     friction,
     is_revolute,
@@ -47,22 +45,15 @@ def author_newton_joints(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, 
         # Also without values, to state that they are absent.
         values = schema_values(_JOINT_ATTRIBUTES, joint, angular=is_revolute(prim))
         write_schema(prim, "NewtonJointAPI", values)
-    prim_of = {joint.name: prim for prim, joint in joints}
-    couplings = head_couplings(
-        (joint for _, joint in joints),
-        lambda name, mimic: _may_couple(prim_of[name], mimic, prim_of),
-    )
-    for name, mimic in couplings.items():
-        _author_mimic(prim_of[name], prim_of[mimic.joint], mimic)
-    return unrepresented((joint for _, joint in joints), couplings, "NewtonMimicAPI")
+    return author_couplings(joints, "NewtonMimicAPI", _can_couple, _author_mimic)
 
 
-def _may_couple(prim: Sdf.PrimSpec, mimic: Mimic, prim_of: Mapping[str, Sdf.PrimSpec]) -> bool:
+def _can_couple(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> bool:
     """Return whether the schema can represent a coupling.
 
     Its coefficients have no unit, so that both joints must be of the same type.
     """
-    alike = prim.typeName == prim_of[mimic.joint].typeName
+    alike = prim.typeName == leader.typeName
     return alike and fits_float32(mimic.multiplier) and fits_float32(_offset(prim, mimic))
 
 

@@ -7,17 +7,16 @@ of the joint's constraint force, unlike the friction of URDF.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import isfinite
 
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
-from urdf_usd.converter.usd.profiles.couplings import head_couplings, unrepresented
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
     JointAttribute,
+    author_couplings,
     axis_instance,
     damping,
     friction,
@@ -48,14 +47,7 @@ def author_physx(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
     for prim, joint in joints:
         write_drive(prim, joint)
         _author_joint(prim, joint)
-    prim_of = {joint.name: prim for prim, joint in joints}
-    couplings = head_couplings(
-        (joint for _, joint in joints),
-        lambda name, mimic: _may_couple(prim_of[name], mimic, prim_of),
-    )
-    for name, mimic in couplings.items():
-        _author_mimic(prim_of[name], prim_of[mimic.joint], mimic)
-    return unrepresented((j for _, j in joints), couplings, "PhysxMimicJointAPI")
+    return author_couplings(joints, "PhysxMimicJointAPI", _can_couple, _author_mimic)
 
 
 def _author_joint(prim: Sdf.PrimSpec, joint: Joint) -> None:
@@ -74,17 +66,14 @@ def _author_joint(prim: Sdf.PrimSpec, joint: Joint) -> None:
         write_schema(prim, f"PhysxJointAxisAPI:{axis}", values)
 
 
-def _may_couple(prim: Sdf.PrimSpec, mimic: Mimic, prim_of: Mapping[str, Sdf.PrimSpec]) -> bool:
+def _can_couple(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> bool:
     """Return whether PhysX accepts a coupling: revolute joints need limits."""
-    leader = prim_of[mimic.joint]
     numbers = _coefficients(prim, leader, mimic)
     return _is_bounded(prim) and _is_bounded(leader) and all(map(fits_float32, numbers))
 
 
 def _is_bounded(prim: Sdf.PrimSpec) -> bool:
-    if not is_revolute(prim):
-        return True
-    return all(map(isfinite, position_limits(prim)))
+    return not is_revolute(prim) or all(map(isfinite, position_limits(prim)))
 
 
 def _coefficients(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> tuple[float, float]:

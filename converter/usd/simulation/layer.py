@@ -6,19 +6,15 @@ alone, so that removing it leaves the asset of the URDF. Angles are in degrees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import degrees
 
 from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import BodyAssignment
-from urdf_usd.converter.robot.model import Continuous, Joint, Prismatic, Revolute
-from urdf_usd.converter.simulation.sources import (
-    ContactMaterial,
-    JointDrive,
-    Simulation,
-)
+from urdf_usd.converter.robot.model import Continuous, Prismatic, Revolute
+from urdf_usd.converter.simulation.sources import ContactMaterial, Simulation
 from urdf_usd.converter.usd.profiles.joint_attributes import axis_instance
 from urdf_usd.converter.usd.simulation.overlaps import bodies_in_contact
 from urdf_usd.converter.usd.writer.float32 import to_float32
@@ -33,9 +29,7 @@ from urdf_usd.converter.usd.writer.specs import (
     write_new,
 )
 
-_FLOAT = Sdf.ValueTypeNames.Float
 _ONE_AXIS = (Revolute, Continuous, Prismatic)
-_FILTERED_PAIRS = "PhysicsFilteredPairsAPI"
 
 
 def author_simulation(
@@ -66,240 +60,193 @@ def author_simulation(
     Raises:
         AuthoringError: A number is beyond float32.
     """
-    bodies = prims.bodies
-    joints = {joint.name: joint for joint in prims.tree.parent_joint.values()}
-    angular = {name: not isinstance(joints[name].kind, Prismatic) for name in prims.joint}
-    if not (newton or physx) and simulation.drives:
-        _author_efforts(layer, joints, prims.joint)
-    _author_joints(layer, simulation, prims, angular, newton=newton, physx=physx)
+    _author_joints(layer, simulation, prims, newton=newton, physx=physx)
     roots = articulation_roots(prims)
-    if simulation.self_collision is not None:
-        chosen = _self_collision_attributes(newton=newton, physx=physx)
-        _author_self_collision(layer, roots, chosen, enabled=simulation.self_collision)
-    body_of = {
-        str(path): body
-        for link, paths in prims.collision.items()
-        if (body := bodies.body_of[link]) is not None
-        for path in paths
-    }
-    pairs = _body_pairs(simulation.filtered_pairs, bodies)
-    found: tuple[Diagnostic, ...] = ()
-    if simulation.filter_overlaps:
-        overlapping, found = _overlaps(composed, pairs, prims, body_of)
-        pairs = (*pairs, *overlapping)
-    paths = {
-        body: _filter_prims(
-            composed,
-            prims.link[body],
-            roots,
-            (Sdf.Path(path) for path, name in body_of.items() if name == body),
-        )
-        for body in dict.fromkeys(name for pair in pairs for name in pair)
-    }
-    _author_filtered_pairs(layer, pairs, paths)
+    for path in roots if simulation.self_collision is not None else ():
+        prim = over(layer, path)
+        for written, schema, attribute in (
+            (newton, "NewtonArticulationRootAPI", "newton:selfCollisionEnabled"),
+            (physx, "PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
+        ):
+            if written:
+                apply_once(prim, schema)
+                kind = Sdf.ValueTypeNames.Bool
+                write_new(prim, attribute, kind, simulation.self_collision)
+    notes: list[Diagnostic] = []
+    _author_filtered_pairs(layer, composed, simulation, prims, roots, notes)
     _author_contact_materials(layer, composed, simulation.contact_materials, prims)
-    for what in _lost(simulation, newton=newton, physx=physx):
-        message = f"{what} is not written: the profile has no schema for it"
-        found += (Diagnostic("description-lost", message),)
-    for what in () if selected else _lost(simulation, newton=False, physx=False):
-        message = f"{what} is written in physics variants, none of which is selected"
-        found += (Diagnostic("description-variants", message),)
-    return found
-
-
-def _author_joints(
-    layer: Sdf.Layer,
-    simulation: Simulation,
-    prims: Prims,
-    angular: Mapping[str, bool],
-    *,
-    newton: bool,
-    physx: bool,
-) -> None:
-    """Write drives, armature, springs at limits and initial positions."""
-    for drive in simulation.drives:
-        prim = over(layer, prims.joint[drive.joint])
-        _author_drive(prim, drive, angular=angular[drive.joint])
-    for name, armature in simulation.armatures:
-        attributes = _armature_attributes(newton=newton, physx=physx, angular=angular[name])
-        for schema, attribute in attributes:
-            prim = over(layer, prims.joint[name])
-            apply_once(prim, schema)
-            _write(prim, attribute, armature, f"armature of joint {name!r}")
-    springs = {
-        "limitStiffness": simulation.limit_stiffnesses,
-        "limitDamping": simulation.limit_dampings,
-    }
-    for attribute, values in springs.items():
-        for name, value in values if newton else ():
-            prim = over(layer, prims.joint[name])
-            apply_once(prim, "NewtonJointAPI")
-            per_degree = value / (degrees(1.0) if angular[name] else 1.0)
-            what = f"{attribute} of joint {name!r}"
-            _write(prim, f"newton:{attribute}", per_degree, what)
-    for name, position in simulation.positions:
-        prim = over(layer, prims.joint[name])
-        _author_position(prim, name, position, newton=newton, angular=angular[name])
+    for key in _lost(simulation, newton=newton, physx=physx):
+        message = f"{key} is not written: the profile has no schema for it"
+        notes.append(Diagnostic("description-lost", message))
+    for key in () if selected else _lost(simulation, newton=False, physx=False):
+        message = f"{key} is written in physics variants, none of which is selected"
+        notes.append(Diagnostic("description-variants", message))
+    return tuple(notes)
 
 
 def _lost(simulation: Simulation, *, newton: bool, physx: bool) -> list[str]:
     """Return the keys of settings that no schema has."""
-    lost = []
-    if simulation.armatures and not (newton or physx):
-        lost.append("armature")
-    # A stiffness of PhysX would soften its limits, which are hard.
-    if simulation.limit_stiffnesses and not newton:
-        lost.append("limit_stiffness")
-    if simulation.limit_dampings and not newton:
-        lost.append("limit_damping")
-    if simulation.self_collision is not None and not (newton or physx):
-        lost.append("self_collision")
-    return lost
+    represented = {
+        "armature": (simulation.armatures, newton or physx),
+        # A stiffness of PhysX would soften its limits, which are hard.
+        "limit_stiffness": (simulation.limit_stiffnesses, newton),
+        "limit_damping": (simulation.limit_dampings, newton),
+        "self_collision": (simulation.self_collision is not None, newton or physx),
+    }
+    return [key for key, (wanted, known) in represented.items() if wanted and not known]
 
 
-def _self_collision_attributes(*, newton: bool, physx: bool) -> Iterator[tuple[str, str]]:
-    """Yield schemas and attributes of articulations."""
-    if newton:
-        yield "NewtonArticulationRootAPI", "newton:selfCollisionEnabled"
-    if physx:
-        yield "PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"
+def _author_joints(
+    layer: Sdf.Layer, simulation: Simulation, prims: Prims, *, newton: bool, physx: bool
+) -> None:
+    """Write drives, armature, springs at limits and initial positions."""
+    joints = {joint.name: joint for joint in prims.tree.parent_joint.values()}
+    # Angles are in degrees, and gains per degree.
+    units = {
+        name: 1.0 if isinstance(joints[name].kind, Prismatic) else degrees(1.0)
+        for name in prims.joint
+    }
+    axes = {name: axis_instance(angular=unit != 1.0) for name, unit in units.items()}
+
+    def author(joint: str, schema: str, attributes: Mapping[str, float], what: str = "") -> None:
+        prim = over(layer, prims.joint[joint])
+        apply_once(prim, schema)
+        for name, value in attributes.items():
+            subject = what or name.rpartition(":")[2]
+            _write(prim, name, value, f"{subject} of joint {joint!r}")
+
+    for name in prims.joint if simulation.drives and not (newton or physx) else ():
+        # In an asset with drives, consumers read effort limits from drives alone.
+        effort = joints[name].effort
+        if isinstance(joints[name].kind, _ONE_AXIS) and effort is not None and effort >= 0:
+            begin = f"drive:{axes[name]}:physics"
+            values = {"maxForce": effort, "stiffness": 0.0, "damping": 0.0}
+            schema = f"PhysicsDriveAPI:{axes[name]}"
+            author(name, schema, {f"{begin}:{key}": value for key, value in values.items()})
+    for drive in simulation.drives:
+        name, unit, axis = drive.joint, units[drive.joint], axes[drive.joint]
+        begin, schema = f"drive:{axis}:physics", f"PhysicsDriveAPI:{axis}"
+        author(name, schema, {})
+        uniform, token = Sdf.VariabilityUniform, Sdf.ValueTypeNames.Token
+        kind = UsdPhysics.Tokens.force
+        write_new(over(layer, prims.joint[name]), f"{begin}:type", token, kind, uniform)
+        values = {
+            "stiffness": drive.stiffness / unit,
+            "damping": drive.damping / unit,
+            "targetPosition": drive.target_position * unit,
+            "targetVelocity": drive.target_velocity * unit,
+        }
+        author(name, schema, {f"{begin}:{key}": value for key, value in values.items()})
+    for name, armature in simulation.armatures:
+        if newton:
+            # Newton and PhysX read it.
+            author(name, "NewtonJointAPI", {"newton:armature": armature})
+        if physx:
+            # Read by PhysX before ovphysx 0.7, and from then on.
+            author(name, "PhysxJointAPI", {"physxJoint:armature": armature})
+            begin = f"physxJointAxis:{axes[name]}"
+            author(name, f"PhysxJointAxisAPI:{axes[name]}", {f"{begin}:armature": armature})
+    for key, springs in (
+        ("newton:limitStiffness", simulation.limit_stiffnesses),
+        ("newton:limitDamping", simulation.limit_dampings),
+    ):
+        for name, value in springs if newton else ():
+            author(name, "NewtonJointAPI", {key: value / units[name]})
+    for name, position in simulation.positions:
+        values = {f"state:{axes[name]}:physics:position": position * units[name]}
+        if newton:
+            # Newton does not read PhysicsJointStateAPI, but this attribute without schema.
+            values[f"newton:{axes[name]}:position"] = position * units[name]
+        author(name, f"PhysicsJointStateAPI:{axes[name]}", values, "the initial position")
 
 
 def _write(prim: Sdf.PrimSpec, name: str, value: float, what: str) -> None:
-    write_new(prim, name, _FLOAT, to_float32(value, what))
+    stored = to_float32(value, what)
+    if name in prim.attributes:
+        prim.attributes[name].default = stored
+    else:
+        write_new(prim, name, Sdf.ValueTypeNames.Float, stored)
 
 
-def _author_efforts(
-    layer: Sdf.Layer, joints: Mapping[str, Joint], paths: Mapping[str, Sdf.Path]
-) -> None:
-    """Write effort limits of all joints as drives without gains.
-
-    In an asset with drives, consumers read effort limits from drives alone.
-    """
-    for name, path in paths.items():
-        joint = joints[name]
-        if joint.effort is None or joint.effort < 0:
-            continue
-        if isinstance(joint.kind, _ONE_AXIS):
-            prim = over(layer, path)
-            instance = axis_instance(angular=not isinstance(joint.kind, Prismatic))
-            apply_once(prim, f"PhysicsDriveAPI:{instance}")
-            values = {"maxForce": joint.effort, "stiffness": 0.0, "damping": 0.0}
-            for part, value in values.items():
-                what = f"{part} of joint {name!r}"
-                _write(prim, f"drive:{instance}:physics:{part}", value, what)
-
-
-def _author_drive(prim: Sdf.PrimSpec, drive: JointDrive, *, angular: bool) -> None:
-    instance = axis_instance(angular=angular)
-    # Gains are per degree, targets in degrees.
-    unit = degrees(1.0) if angular else 1.0
-    values = {
-        "stiffness": drive.stiffness / unit,
-        "damping": drive.damping / unit,
-        "targetPosition": drive.target_position * unit,
-        "targetVelocity": drive.target_velocity * unit,
-    }
-    apply_once(prim, f"PhysicsDriveAPI:{instance}")
-    begin = f"drive:{instance}:physics"
-    uniform, token = Sdf.VariabilityUniform, Sdf.ValueTypeNames.Token
-    if f"{begin}:type" not in prim.properties:
-        kind = UsdPhysics.Tokens.force
-        write_new(prim, f"{begin}:type", token, kind, uniform)
-    for name, value in values.items():
-        what = f"{name} of joint {drive.joint!r}"
-        attribute = prim.attributes.get(f"{begin}:{name}")
-        if attribute is None:
-            _write(prim, f"{begin}:{name}", value, what)
-        else:
-            attribute.default = to_float32(value, what)
-
-
-def _armature_attributes(*, newton: bool, physx: bool, angular: bool) -> Iterator[tuple[str, str]]:
-    """Yield schemas and attributes of armature."""
-    if newton:
-        # Newton and PhysX read it.
-        yield "NewtonJointAPI", "newton:armature"
-    if physx:
-        # Read by PhysX before ovphysx 0.7, and from then on.
-        instance = axis_instance(angular=angular)
-        yield "PhysxJointAPI", "physxJoint:armature"
-        yield f"PhysxJointAxisAPI:{instance}", f"physxJointAxis:{instance}:armature"
-
-
-def _author_position(
-    prim: Sdf.PrimSpec, joint: str, position: float, *, newton: bool, angular: bool
-) -> None:
-    instance = axis_instance(angular=angular)
-    value = degrees(position) if angular else position
-    what = f"the initial position of joint {joint!r}"
-    apply_once(prim, f"PhysicsJointStateAPI:{instance}")
-    _write(prim, f"state:{instance}:physics:position", value, what)
-    if newton:
-        # Newton does not read PhysicsJointStateAPI, but this attribute without schema.
-        _write(prim, f"newton:{instance}:position", value, what)
-
-
-def _author_self_collision(
+def _author_filtered_pairs(
     layer: Sdf.Layer,
-    roots: Iterable[Sdf.Path],
-    attributes: Iterable[tuple[str, str]],
-    *,
-    enabled: bool,
+    composed: Usd.Stage,
+    simulation: Simulation,
+    prims: Prims,
+    roots: Collection[Sdf.Path],
+    notes: list[Diagnostic],
 ) -> None:
-    chosen = tuple(attributes)
-    for path in roots:
-        prim = over(layer, path)
-        for schema, attribute in chosen:
-            apply_once(prim, schema)
-            write_new(prim, attribute, Sdf.ValueTypeNames.Bool, enabled)
+    """Write pairs of bodies that do not collide.
+
+    A filter of a body that is the root of an articulation would concern all of it;
+    there, the colliders are named.
+    """
+    pairs = _body_pairs(simulation.filtered_pairs, prims.bodies)
+    shapes: dict[str, list[Sdf.Path]] = {}
+    for link, paths in prims.collision.items():
+        if (body := prims.bodies.body_of[link]) is not None:
+            shapes.setdefault(body, []).extend(paths)
+    if simulation.filter_overlaps:
+        pairs += _overlaps(composed, pairs, prims, shapes, notes)
+
+    def prims_of(body: str) -> tuple[Sdf.Path, ...]:
+        if prims.link[body] not in roots:
+            return (prims.link[body],)
+        return tuple(_colliders(composed, shapes.get(body, ())))
+
+    targets: dict[Sdf.Path, dict[Sdf.Path, None]] = {}
+    for first, second in pairs:
+        for path in prims_of(first):
+            targets.setdefault(path, {}).update(dict.fromkeys(prims_of(second)))
+    for path, others in targets.items():
+        if others:
+            prim = over(layer, path)
+            apply_once(prim, "PhysicsFilteredPairsAPI")
+            relation = Sdf.RelationshipSpec(prim, "physics:filteredPairs", custom=False)
+            relation.targetPathList.explicitItems = list(others)
 
 
 def _body_pairs(
     pairs: Iterable[tuple[str, str]], bodies: BodyAssignment
 ) -> tuple[tuple[str, str], ...]:
-    """Return pairs of different bodies of links."""
-    found: dict[tuple[str, str], None] = {}
-    for one, other in pairs:
-        first, second = (bodies.body_of[name] for name in (one, other))
-        # Colliders of one body, or of the world, do not collide with each other.
-        if first is None or second is None or first == second:
-            continue
-        found[min(first, second), max(first, second)] = None
-    return tuple(found)
+    """Return pairs of different bodies of links; colliders of one body do not collide."""
+    found = (tuple(bodies.body_of[name] for name in pair) for pair in pairs)
+    return tuple(
+        dict.fromkeys(
+            (min(one, other), max(one, other))
+            for one, other in found
+            if one is not None and other is not None and one != other
+        )
+    )
 
 
 def _overlaps(
     composed: Usd.Stage,
     filtered: Iterable[tuple[str, str]],
     prims: Prims,
-    body_of: Mapping[str, str],
-) -> tuple[tuple[tuple[str, str], ...], tuple[Diagnostic, ...]]:
-    """Find bodies that overlap at rest, and report them and those that touch.
+    shapes: Mapping[str, Iterable[Sdf.Path]],
+    notes: list[Diagnostic],
+) -> tuple[tuple[str, str], ...]:
+    """Return bodies that overlap at rest, and report them and those that touch.
 
     Bodies of one joint are not tested: simulators let them not collide.
     """
-    ignored = set(map(frozenset, filtered))
     joined = ((joint.parent, joint.child) for joint in prims.tree.parent_joint.values())
-    ignored |= set(map(frozenset, _body_pairs(joined, prims.bodies)))
+    ignored = set(map(frozenset, (*filtered, *_body_pairs(joined, prims.bodies))))
+    body_of = {str(path): body for body, paths in shapes.items() for path in paths}
     overlapping, touching = bodies_in_contact(composed, body_of, ignored)
-    found = [
-        Diagnostic(rule, f"links {what}: {_listed(pairs)}")
-        for rule, pairs, what in (
-            (
-                "collision-overlap",
-                overlapping,
-                "overlap at rest, and filters.overlap stops their collisions",
-            ),
-            ("collision-touch", touching, "touch at rest"),
-        )
-        if pairs
-    ]
-    return overlapping, tuple(found)
-
-
-def _listed(pairs: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{one} and {other}" for one, other in pairs)
+    for rule, pairs, what in (
+        (
+            "collision-overlap",
+            overlapping,
+            "overlap at rest, and filters.overlap stops their collisions",
+        ),
+        ("collision-touch", touching, "touch at rest"),
+    ):
+        if pairs:
+            listed = ", ".join(f"{one} and {other}" for one, other in pairs)
+            notes.append(Diagnostic(rule, f"links {what}: {listed}"))
+    return overlapping
 
 
 def _author_contact_materials(
@@ -314,8 +261,8 @@ def _author_contact_materials(
     """
     materials: dict[tuple[float, float, float], Sdf.Path] = {}
     names = {path.name for path in prims.joint.values()}
-    for one in contact_materials:
-        values = one.static, one.dynamic, one.restitution
+    for contact in contact_materials:
+        values = contact.static, contact.dynamic, contact.restitution
         if values not in materials:
             name = f"contact_{len(materials)}"
             while name in names:
@@ -323,17 +270,15 @@ def _author_contact_materials(
             materials[values] = prims.physics.AppendChild(name)
             prim = define(layer, materials[values], "Material")
             apply(prim, "PhysicsMaterialAPI")
-            attributes = {
-                "staticFriction": one.static,
-                "dynamicFriction": one.dynamic,
-            }
-            if one.restitution:
-                # Zero is that of the schema.
-                attributes["restitution"] = one.restitution
+            attributes = dict(
+                zip(("staticFriction", "dynamicFriction", "restitution"), values, strict=True)
+            )
             for attribute, value in attributes.items():
-                what = f"{attribute} of link {one.link!r}"
-                _write(prim, f"physics:{attribute}", value, what)
-        for path in _colliders(composed, prims.collision[one.link]):
+                # A restitution of zero is that of the schema.
+                if value or attribute != "restitution":
+                    what = f"{attribute} of link {contact.link!r}"
+                    _write(prim, f"physics:{attribute}", value, what)
+        for path in _colliders(composed, prims.collision[contact.link]):
             prim = over(layer, path)
             apply_once(prim, "MaterialBindingAPI")
             relate(prim, "material:binding:physics", materials[values])
@@ -346,43 +291,3 @@ def _colliders(composed: Usd.Stage, paths: Iterable[Sdf.Path]) -> Iterator[Sdf.P
         for part in Usd.PrimRange(prim) if prim else ():
             if part.HasAPI(UsdPhysics.CollisionAPI):
                 yield part.GetPath()
-
-
-def _filter_prims(
-    composed: Usd.Stage,
-    body: Sdf.Path,
-    roots: Iterable[Sdf.Path],
-    shapes: Iterable[Sdf.Path],
-) -> tuple[Sdf.Path, ...]:
-    """Return the prims that a filter of a body names: the body, or its colliders.
-
-    A filter of a body that is the root of an articulation would concern all of it.
-    """
-    if body not in roots:
-        return (body,)
-    return tuple(_colliders(composed, shapes))
-
-
-def _author_filtered_pairs(
-    layer: Sdf.Layer,
-    pairs: Iterable[tuple[str, str]],
-    paths: Mapping[str, tuple[Sdf.Path, ...]],
-) -> None:
-    """Write pairs of bodies.
-
-    Args:
-        layer: The layer.
-        pairs: Names of bodies.
-        paths: The prims that filters of each body name; none without colliders.
-    """
-    targets: dict[Sdf.Path, dict[Sdf.Path, None]] = {}
-    for first, second in pairs:
-        for path in paths[first]:
-            targets.setdefault(path, {}).update(dict.fromkeys(paths[second]))
-    for path, others in targets.items():
-        if not others:
-            continue
-        prim = over(layer, path)
-        apply_once(prim, _FILTERED_PAIRS)
-        relation = Sdf.RelationshipSpec(prim, "physics:filteredPairs", custom=False)
-        relation.targetPathList.explicitItems = list(others)

@@ -9,7 +9,7 @@ import pytest
 from tests.converter.usd.profiles.joint_samples import TURN, chain
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.robot.model import Joint, Mimic
-from urdf_usd.converter.usd.profiles.couplings import head_couplings
+from urdf_usd.converter.usd.profiles.joint_attributes import head_couplings
 
 
 def _always(*_: object) -> bool:
