@@ -121,9 +121,10 @@ def _joint_settings(
     way around.
     """
     settings: dict[str, JointTable] = {}
-    for name in joints if actuation else ():
-        control = actuation.controls.get(name) if name in actuation.actuated else "none"
-        settings[name] = JointTable(name, control)
+    if actuation is not None:
+        for name in joints:
+            control = actuation.controls.get(name) if name in actuation.actuated else "none"
+            settings[name] = JointTable(name, control)
     locations: dict[str, Location] = {}
     for index, table in enumerate(description.tables.joints):
         given = table.given

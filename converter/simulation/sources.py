@@ -131,7 +131,8 @@ def read_self_collision(robot: Robot) -> bool | None:
 
     One link that does is enough: simulators have one flag for a robot.
     """
-    elements = [element for part in (robot, *robot.links) for element in _elements(part, "gazebo")]
+    owners: tuple[Robot | Link, ...] = (robot, *robot.links)
+    elements = [element for owner in owners for element in _elements(owner, "gazebo")]
     stated = [
         child.text.strip().lower() in {"true", "1"}
         for name in ("selfCollide", "self_collide")
@@ -238,10 +239,12 @@ def disabled_pairs(
     Names of links that the robot does not have are reported once each.
     """
     missing: dict[str, Location] = {}
-    for *names, location in (*srdf.disabled, *srdf.enabled, *srdf.muted):
-        for name in names:
-            if name not in links:
-                missing.setdefault(name, location)
+    for name, location in (
+        *((name, pair[2]) for pair in (*srdf.disabled, *srdf.enabled) for name in pair[:2]),
+        *srdf.muted,
+    ):
+        if name not in links:
+            missing.setdefault(name, location)
     for name, location in missing.items():
         message = f"the robot has no link {name!r}; its collision pairs are left out"
         notes.append(Diagnostic("description-unmatched", message, location))

@@ -15,6 +15,7 @@ from urdf_usd.converter.robot.body_options import Base
 from urdf_usd.converter.robot.model import (
     Continuous,
     Joint,
+    Link,
     Prismatic,
     Revolute,
     Robot,
@@ -141,6 +142,7 @@ def description_template(
         joint for joint in robot.joints if isinstance(joint.kind, (Revolute, Continuous, Prismatic))
     ]
     driven = [joint for joint in joints if joint.mimic is None]
+    owners: tuple[Robot | Link | Joint, ...] = (robot, *robot.links, *robot.joints)
     environment = jinja2.Environment(
         autoescape=False,  # noqa: S701  TOML
         keep_trailing_newline=True,
@@ -166,11 +168,7 @@ def description_template(
         links=[link.name for link in robot.links],
         shaped=[link.name for link in robot.links if link.collisions],
         srdf=_find_srdf(robot),
-        tags=[
-            element.content.tag
-            for owner in (robot, *robot.links, *robot.joints)
-            for element in owner.custom.elements
-        ],
+        tags=[element.content.tag for owner in owners for element in owner.custom.elements],
     )
 
 

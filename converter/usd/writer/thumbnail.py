@@ -82,14 +82,9 @@ def _triangles(prim: Usd.Prim) -> Array:
 
     match prim.GetTypeName():
         case "Mesh":
-            points, counts, indices = (
-                np.array(prim.GetAttribute(name).Get() or (), kind)
-                for name, kind in (
-                    ("points", np.float64),
-                    ("faceVertexCounts", np.int64),
-                    ("faceVertexIndices", np.int64),
-                )
-            )
+            points = np.array(prim.GetAttribute("points").Get() or (), np.float64)
+            counts = np.array(prim.GetAttribute("faceVertexCounts").Get() or (), np.int64)
+            indices = np.array(prim.GetAttribute("faceVertexIndices").Get() or (), np.int64)
             # Faces are fans around their first corners.
             corners = np.arange(len(indices))
             starts = np.repeat(np.cumsum(counts) - counts, counts)
@@ -102,8 +97,8 @@ def _triangles(prim: Usd.Prim) -> Array:
             # A prism with four sides.
             return _revolved(half * np.array([[0, -1], [2**0.5, -1], [2**0.5, 1], [0, 1]]), 4)
         case "Cylinder":
-            half = (number("radius"), number("height") / 2)
-            return _revolved(np.array([[0, -1], [1, -1], [1, 1], [0, 1]]) * half)
+            size = (number("radius"), number("height") / 2)
+            return _revolved(np.array([[0, -1], [1, -1], [1, 1], [0, 1]]) * size)
         case "Sphere" | "Capsule" as kind:
             angles = np.linspace(-np.pi / 2, np.pi / 2, _SEGMENTS // 2)
             half = number("height") / 2 if kind == "Capsule" else 0.0
