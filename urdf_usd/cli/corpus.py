@@ -19,7 +19,6 @@ from urdf_usd.cli.options import existing_robot
 from urdf_usd.cli.terminal import print_lines, say, stdout
 from urdf_usd.converter import (
     ConversionError,
-    Diagnostic,
     Parsed,
     Robot,
     Severity,
@@ -31,7 +30,6 @@ from urdf_usd.corpus import (
     WHOLE_CORPORA,
     Candidate,
     Download,
-    Origin,
     RobotSource,
     UnavailableSource,
     candidate,
@@ -57,7 +55,7 @@ def list_robots(options: CorpusList) -> None:
         mirror=options.selected.mirror,
     )
     with ThreadPoolExecutor(_THREADS) as threads:
-        rows = tuple(threads.map(robot_row, robots))
+        rows = tuple(threads.map(_row, robots))
     for robot in robots:
         # A source that is not installed has no robots to list.
         if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
@@ -65,20 +63,21 @@ def list_robots(options: CorpusList) -> None:
     default = "table" if stdout().is_terminal else "tsv"
     match options.output_format or default:
         case "json":
-            click.echo(json.dumps([row.as_plain() for row in rows], indent=1))
+            plain = [{**structs.asdict(row), "license": row.license or UNKNOWN} for row in rows]
+            click.echo(json.dumps(plain, indent=1))
         case "tsv":
-            click.echo("\t".join(COLUMNS))
-            for row in rows:
-                click.echo("\t".join(row_cells(row)))
+            for cells in (COLUMNS, *map(_cells, rows)):
+                click.echo("\t".join(cells))
         case "table":
             _print_table(rows)
 
 
 def _print_table(rows: Sequence[Row]) -> None:
     console = stdout()
-    cells = [dict(zip(COLUMNS, row_cells(row, short=True), strict=True)) for row in rows]
+    cells = [dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows]
+    for row in cells:
+        row["commit"] = row["commit"][:_SHORT_COMMIT]
     shown = [name for name in COLUMNS if any(row[name] for row in cells)]
-
     # Of a column with its gap; only references and notes take several lines.
     widths = {
         name: 3 + max(cell_len(text) for text in (name, *(row[name] for row in cells)))
@@ -106,16 +105,16 @@ def _print_table(rows: Sequence[Row]) -> None:
 
 
 def show_robot(options: CorpusShow) -> None:
-    found = candidate(options.reference, mirror=options.mirror)
-    if isinstance(found, Download):
-        facts = download_description(found)
+    robot = candidate(options.reference, mirror=options.mirror)
+    if isinstance(robot, Download):
+        facts = _facts(robot)
         say(f"{options.reference} is not downloaded; commands that read it download it")
     else:
-        facts = description(existing_robot(options.reference, mirror=options.mirror))
+        facts = _facts(existing_robot(options.reference, mirror=options.mirror))
     if options.output_format == "json":
         click.echo(json.dumps(facts, indent=1))
     else:
-        print_lines(description_lines(facts))
+        print_lines(_fact_lines(facts))
 
 
 class Row(Struct, frozen=True):
@@ -131,22 +130,19 @@ class Row(Struct, frozen=True):
     source: str  # distribution, or scheme of the reference
     note: str | None = None  # why it is not available, or not readable
 
-    def as_plain(self) -> dict[str, object]:
-        """Return the row for JSON."""
-        return {**structs.asdict(self), "license": self.license or UNKNOWN}
-
 
 COLUMNS = ("reference", "maker", "dof", "license", "commit", "cached", "tags", "source", "note")
 
 
-def robot_row(robot: Candidate) -> Row:
+def _row(robot: Candidate) -> Row:
     """Return the row of a robot; its URDF is read if it is available locally."""
     freedoms, note = None, None
     if isinstance(robot, RobotSource):
         try:
             freedoms = _freedoms(_parse(robot).robot)
         except ConversionError as error:
-            note = _first_error(error.diagnostics)
+            errors = [one for one in error.diagnostics if one.severity is Severity.ERROR]
+            note = (errors or list(error.diagnostics))[0].message
     elif not isinstance(robot, Download):
         note = robot.reason
     origin = robot.origin
@@ -163,25 +159,14 @@ def robot_row(robot: Candidate) -> Row:
     )
 
 
-def _first_error(diagnostics: Sequence[Diagnostic]) -> str:
-    errors = [one for one in diagnostics if one.severity is Severity.ERROR]
-    return (errors or list(diagnostics))[0].message
-
-
-def row_cells(row: Row, *, short: bool = False) -> tuple[str, ...]:
-    """Return a row as text, in the order of the columns.
-
-    Args:
-        row: The row.
-        short: Whether to abbreviate the commit.
-    """
-    commit = row.commit or ""
+def _cells(row: Row) -> tuple[str, ...]:
+    """Return a row as text, in the order of the columns."""
     texts = (
         row.reference,
         row.maker or "",
         "" if row.degrees_of_freedom is None else str(row.degrees_of_freedom),
         row.license or UNKNOWN,
-        commit[:_SHORT_COMMIT] if short else commit,
+        row.commit or "",
         "yes" if row.cached else "no",
         ", ".join(row.tags),
         row.source,
@@ -190,48 +175,10 @@ def row_cells(row: Row, *, short: bool = False) -> tuple[str, ...]:
     return tuple(" ".join(plain(text).split()) for text in texts)
 
 
-def description(robot: RobotSource) -> dict[str, object]:
-    """Return the details of a robot for JSON.
-
-    Raises:
-        ConversionError: The robot cannot be read.
-    """
-    parsed = _parse(robot)
-    read = parsed.robot
-    names = [str(robot.path)]
-    if parsed.markup.expansion:
-        names += parsed.markup.expansion.files
-    return {
-        "reference": robot.reference,
-        "id": robot.id,
-        "name": read.name,
-        "path": str(robot.path.absolute()),
-        **_origin_facts(robot.origin),
-        "arguments": _arguments(robot),
-        "packages": {name: str(Path(path)) for name, path in robot.packages},
-        "links": len(read.links),
-        "joints": len(read.joints),
-        "degrees_of_freedom": _freedoms(read),
-        "downloaded": True,
-        "files": [
-            {"sha256": file.sha256, "size": file.size, "path": file.path}
-            for file in input_files(names, read)
-        ],
-    }
-
-
-def download_description(robot: Download) -> dict[str, object]:
-    """Return what the catalogue of a robot states that is not downloaded, for JSON."""
-    return {
-        "reference": robot.reference,
-        "id": robot.id,
-        **_origin_facts(robot.origin),
-        "downloaded": False,
-    }
-
-
-def _origin_facts(origin: Origin) -> dict[str, object]:
-    return {
+def _facts(robot: RobotSource | Download) -> dict[str, object]:
+    """Return the details of a robot for JSON; those of its catalogue if it is not downloaded."""
+    origin = robot.origin
+    known: dict[str, object] = {
         "robot": origin.robot,
         "maker": origin.maker,
         "tags": list(origin.tags),
@@ -240,9 +187,31 @@ def _origin_facts(origin: Origin) -> dict[str, object]:
         "commit": origin.commit,
         "distribution": origin.distribution,
     }
+    named = {"reference": robot.reference, "id": robot.id}
+    if isinstance(robot, Download):
+        return {**named, **known, "downloaded": False}
+    parsed = _parse(robot)
+    expansion = parsed.markup.expansion
+    names = (str(robot.path), *(expansion.files if expansion else ()))
+    return {
+        **named,
+        "name": parsed.robot.name,
+        "path": str(robot.path.absolute()),
+        **known,
+        "arguments": dict(robot.arguments),
+        "packages": {name: str(Path(path)) for name, path in robot.packages},
+        "links": len(parsed.robot.links),
+        "joints": len(parsed.robot.joints),
+        "degrees_of_freedom": _freedoms(parsed.robot),
+        "downloaded": True,
+        "files": [
+            {"sha256": file.sha256, "size": file.size, "path": file.path}
+            for file in input_files(list(names), parsed.robot)
+        ],
+    }
 
 
-def description_lines(facts: Mapping[str, object]) -> Iterator[str]:
+def _fact_lines(facts: Mapping[str, object]) -> Iterator[str]:
     """Yield lines of ``name: value``; unknown values are left out."""
     width = max(map(len, facts)) + 1
     for name, value in facts.items():
@@ -250,12 +219,14 @@ def description_lines(facts: Mapping[str, object]) -> Iterator[str]:
         match value:
             case None | []:
                 continue
+            case dict() if not value:
+                continue
             case [dict(), *_]:
                 yield label
-                yield from map(_file_line, value)
+                yield from (
+                    "  " + "  ".join(plain(str(item)) for item in file.values()) for file in value
+                )
             case dict():
-                if not value:
-                    continue
                 yield label
                 yield from (f"  {key}: {plain(str(item))}" for key, item in value.items())
             case list():
@@ -264,22 +235,9 @@ def description_lines(facts: Mapping[str, object]) -> Iterator[str]:
                 yield f"{label:{width}} {plain(str(value))}"
 
 
-def _file_line(file: object) -> str:
-    items = file.values() if isinstance(file, dict) else ()
-    return "  " + "  ".join(plain(str(item)) for item in items)
-
-
 def _parse(robot: RobotSource) -> Parsed:
-    packages, arguments = _packages(robot), _arguments(robot)
-    return read_urdf(robot.path, packages=packages, arguments=arguments)
-
-
-def _packages(robot: RobotSource) -> dict[str, str]:
-    return {name: str(folder) for name, folder in robot.packages}
-
-
-def _arguments(robot: RobotSource) -> dict[str, str]:
-    return dict(robot.arguments)
+    packages = {name: str(folder) for name, folder in robot.packages}
+    return read_urdf(robot.path, packages=packages, arguments=dict(robot.arguments))
 
 
 def _freedoms(robot: Robot) -> int:

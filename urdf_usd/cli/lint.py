@@ -152,38 +152,30 @@ def _shown_path(file: str) -> str:
 def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
     """Yield a line per finding, the remedy of each rule once, and the counts."""
     explained: set[str] = set()
-    for file in files:
-        for alike in _grouped(file):
-            finding = alike.one
-            yield _line(file, alike)
-            if finding.rule not in explained:
-                yield Text(f"    {finding.remedy}", style="dim")
-            explained.add(finding.rule)
-    found = [
+    for file, alike in _grouped(files):
+        finding, location = alike.one, alike.one.location
+        path = _shown_path(location.file if location else str(file.path))
+        position = f":{location.line}:{location.column}" if location else ""
+        yield Text.assemble(
+            (f"{one_line(path + position, _LONGEST)}: ", "bold"),
+            (f"{finding.severity}:", SEVERITY_STYLES[finding.severity]),
+            f" {one_line(alike.described(finding.message), _LONGEST)} ",
+            (f"[{finding.rule}]", "dim"),
+        )
+        if finding.rule not in explained:
+            yield Text(f"    {finding.remedy}", style="dim")
+        explained.add(finding.rule)
+    counts = [
         f"{count} {severity}{'' if count == 1 else 's'}"
         for severity, count in _counts(files).items()
         if count
     ]
     noun = "file" if len(files) == 1 else "files"
-    yield Text(f"{', '.join(found) or 'no findings'} in {len(files)} {noun}")
+    yield Text(f"{', '.join(counts) or 'no findings'} in {len(files)} {noun}")
 
 
-def _grouped(file: LintedFile) -> tuple[Alike, ...]:
-    return group_alike(file.findings)
-
-
-def _line(file: LintedFile, alike: Alike) -> Text:
-    finding = alike.one
-    location = finding.location
-    place = _shown_path(location.file if location else str(file.path))
-    if location:
-        place += f":{location.line}:{location.column}"
-    return Text.assemble(
-        (f"{one_line(place, _LONGEST)}: ", "bold"),
-        (f"{finding.severity}:", SEVERITY_STYLES[finding.severity]),
-        f" {one_line(alike.described(finding.message), _LONGEST)} ",
-        (f"[{finding.rule}]", "dim"),
-    )
+def _grouped(files: Iterable[LintedFile]) -> Iterator[tuple[LintedFile, Alike]]:
+    return ((file, alike) for file in files for alike in group_alike(file.findings))
 
 
 def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
@@ -209,7 +201,7 @@ def _findings_json(files: Sequence[LintedFile]) -> str:
                 "reference": file.reference,
                 "file": _shown_path(str(file.path)),
                 "is_urdf": file.is_urdf,
-                "findings": [_json_finding(file, alike) for alike in _grouped(file)],
+                "findings": [_json_finding(file, alike) for _, alike in _grouped([file])],
             }
             for file in files
         ],
@@ -262,9 +254,7 @@ def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
         "columnKind": "unicodeCodePoints",
         "artifacts": [{"location": {"uri": _uri(str(file.path))}} for file in files],
         "results": [
-            _sarif_result(file, alike, index[alike.one.rule])
-            for file in files
-            for alike in _grouped(file)
+            _sarif_result(file, alike, index[alike.one.rule]) for file, alike in _grouped(files)
         ],
     }
     document = {"$schema": _SARIF_SCHEMA, "version": _SARIF_VERSION, "runs": [run]}

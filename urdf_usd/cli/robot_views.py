@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias, assert_never
 
@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from urdf_usd.converter.extents import Bounds, MeshExtent
+from urdf_usd.converter.extents import MeshExtent
 from urdf_usd.converter.inspection import Inspection, Totals, kind_name
 from urdf_usd.converter.robot.model import (
     IDENTITY,
@@ -66,27 +66,20 @@ def tree_lines(inspection: Inspection, console: Console, width: int) -> Iterator
     """
     yield Text.assemble("robot ", (_shown(inspection.robot.name), "bold"))
     tree = inspection.tree
-    # Prefix of the first line of a link, and of its further lines.
-    guides = {tree.root: ("", "")}
-    depths = {tree.root: 0}
+    # Prefix of the first line of a link and of its further lines, and its depth.
+    guides = {tree.root: ("", "", 0)}
     for name in tree.links:
-        first, rest = guides[name]
+        first, rest, depth = guides[name]
         joints = tree.child_joints[name]
-        own = "│ " if joints else "  "
-        lines = list(_link_lines(inspection, tree.link[name], depths[name]))
-        for number_, line in enumerate(lines):
-            lead = first if number_ == 0 else rest + own
-            available = max(_NARROWEST, width - len(lead))
-            for part, wrapped in enumerate(line.wrap(console, available)):
-                yield Text.assemble((rest + own if part else lead, "dim"), wrapped)
+        lead, further = first, rest + ("│ " if joints else "  ")
+        for line in _link_lines(inspection, tree.link[name], depth):
+            for wrapped in line.wrap(console, max(_NARROWEST, width - len(lead))):
+                yield Text.assemble((lead, "dim"), wrapped)
+                lead = further
         for joint in joints:
-            is_last = joint is joints[-1]
-            depths[joint.child] = depths[name] + 1
-            guides[joint.child] = (
-                (rest + ("└─" if is_last else "├─"), rest + ("  " if is_last else "│ "))
-                if depths[joint.child] <= _DEEPEST
-                else guides[name]
-            )
+            corner, bar = ("└─", "  ") if joint is joints[-1] else ("├─", "│ ")
+            deeper = (rest + corner, rest + bar) if depth < _DEEPEST else (first, rest)
+            guides[joint.child] = (*deeper, depth + 1)
     yield Text()
     yield from _total_lines(inspection.totals)
 
@@ -101,9 +94,8 @@ def _link_lines(inspection: Inspection, link: Link, depth: int) -> Iterator[Text
         yield Text.assemble((_shown(joint.name), "cyan"), f": {_shown(summary)}")
     for shape in link.shapes:
         role = "visual" if isinstance(shape, Visual) else "collision"
-        what = shape_summary(shape.geometry, inspection.meshes.by_path)
-        place = "".join(f", {one}" for one in placement(shape.origin))
-        line = Text.assemble((role, "green"), f" {_shown(what + place)}")
+        parts = (shape_summary(shape.geometry, inspection.meshes.by_path), *placement(shape.origin))
+        line = Text.assemble((role, "green"), f" {_shown(', '.join(parts))}")
         if isinstance(shape, Visual) and shape.material:
             line.append_text(_material(shape.material))
         yield line
@@ -124,31 +116,30 @@ def _material(material: Material) -> Text:
 
 
 def _total_lines(totals: Totals) -> Iterator[Text]:
-    kinds = ", ".join(f"{count} {kind}" for kind, count in totals.joints.items())
+    types = ", ".join(f"{count} {kind}" for kind, count in totals.joints.items())
     freedom = str(totals.degrees_of_freedom)
     if totals.independent != totals.degrees_of_freedom:
         freedom += f", {totals.independent} of them independent"
-    meshes = f"{totals.meshes} files, {totals.triangles} triangles"
-    rows = (
-        ("links", str(totals.links)),
-        ("joints", f"{sum(totals.joints.values())}{f' ({kinds})' if kinds else ''}"),
-        ("degrees of freedom", freedom),
-        ("mass", f"{number(totals.mass)} kg"),
-        ("shapes", f"{totals.visuals} visual, {totals.collisions} collision"),
-        ("meshes", meshes if totals.meshes else "none"),
-        ("bounds (zero pose)", _bounds(totals.bounds)),
-    )
-    width = max(len(title) for title, _ in rows)
-    for title, value in rows:
+    meshes = f"{totals.meshes} files, {totals.triangles} triangles" if totals.meshes else "none"
+    bounds = "no shapes"
+    if totals.bounds:
+        lower, upper = (
+            ", ".join(map(number, end)) for end in (totals.bounds.lower, totals.bounds.upper)
+        )
+        edges = " x ".join(map(number, totals.bounds.size))
+        bounds = f"{edges} m, from ({lower}) to ({upper})"
+    rows = {
+        "links": str(totals.links),
+        "joints": f"{sum(totals.joints.values())}{f' ({types})' if types else ''}",
+        "degrees of freedom": freedom,
+        "mass": f"{number(totals.mass)} kg",
+        "shapes": f"{totals.visuals} visual, {totals.collisions} collision",
+        "meshes": meshes,
+        "bounds (zero pose)": bounds,
+    }
+    width = max(map(len, rows))
+    for title, value in rows.items():
         yield Text.assemble((f"{title:{width}}", "bold"), f"  {value}")
-
-
-def _bounds(bounds: Bounds | None) -> str:
-    if bounds is None:
-        return "no shapes"
-    edges = " x ".join(map(number, bounds.size))
-    corners = (", ".join(map(number, end)) for end in (bounds.lower, bounds.upper))
-    return f"{edges} m, from ({') to ('.join(corners)})"
 
 
 def _shown(text: str) -> str:
@@ -182,12 +173,9 @@ def joint_details(joint: Joint) -> tuple[str, ...]:
     if joint.velocity is not None:
         details.append(f"{number(joint.velocity)} {speed}")
     if joint.dynamics:
-        for name in ("damping", "friction"):
-            value = getattr(joint.dynamics, name)
-            if value:
-                details.append(f"{name} {number(value)}")
-    if joint.mimic:
-        mimic = joint.mimic
+        values = {"damping": joint.dynamics.damping, "friction": joint.dynamics.friction}
+        details += [f"{name} {number(value)}" for name, value in values.items() if value]
+    if mimic := joint.mimic:
         factor = f" x {number(mimic.multiplier)}" if mimic.multiplier != 1.0 else ""
         offset = f" + {number(mimic.offset)}" if mimic.offset else ""
         details.append(f"follows {mimic.joint}{factor}{offset}")
@@ -219,9 +207,13 @@ def shape_summary(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> str:
         case Capsule(radius, length):
             return f"capsule r {number(radius)} m, l {number(length)} m"
         case MeshFile(uri, path, scale):
-            scaled = "" if scale == (1.0, 1.0, 1.0) else f" x {_scale(scale)}"
+            scaled = number(scale[0]) if len(set(scale)) == 1 else vector(scale)
+            scaled = "" if scale == (1.0, 1.0, 1.0) else f" x {scaled}"
             name = PurePosixPath(uri.replace("\\", "/")).name
-            return f"mesh {name}{scaled} ({_content(path, meshes)})"
+            content = "not found" if path is None else "not readable"
+            if path in meshes:
+                content = f"{meshes[path].triangles} triangles"
+            return f"mesh {name}{scaled} ({content})"
         case _:
             assert_never(geometry)
 
@@ -248,18 +240,6 @@ def _range(allowed: Range, unit: str) -> str:
     if (allowed.lower, allowed.upper) == (-_INFINITY, _INFINITY):
         return "unlimited"
     return f"{number(allowed.lower)} to {number(allowed.upper)} {unit}"
-
-
-def _scale(scale: Vec3) -> str:
-    return number(scale[0]) if len(set(scale)) == 1 else vector(scale)
-
-
-def _content(path: str | None, meshes: Mapping[str, MeshExtent]) -> str:
-    if path is None:
-        return "not found"
-    if path not in meshes:
-        return "not readable"
-    return f"{meshes[path].triangles} triangles"
 
 
 def robot_values(inspection: Inspection) -> dict[str, str]:
@@ -388,57 +368,49 @@ def _plain(value: object) -> object:
 
 def robot_dot(inspection: Inspection) -> str:
     """Return a directed graph in DOT: links as boxes, joints as edges."""
-    lines = [
-        f"digraph {_dot(inspection.robot.name)} {{",
+
+    def label(lines: Iterable[str]) -> str:
+        return "\\n".join(map(_dot_text, lines))
+
+    links = [f'  {key} [label="{label(lines)}"];' for key, lines in _links(inspection)]
+    edges = [
+        f'  {parent} -> {child} [label="{label(lines)}"];'
+        for parent, child, lines in _edges(inspection)
+    ]
+    head = (
+        f'digraph "{_dot_text(inspection.robot.name)}" {{',
         '  node [shape=box, fontname="sans-serif"];',
         '  edge [fontname="sans-serif", fontsize=10];',
-    ]
-    for identifier, link in _links(inspection):
-        label = "\\n".join(map(_dot_text, _link_label(link)))
-        lines.append(f'  {identifier} [label="{label}"];')
-    for parent, child, joint in _edges(inspection):
-        label = "\\n".join(map(_dot_text, _joint_label(joint)))
-        lines.append(f'  {parent} -> {child} [label="{label}"];')
-    return "\n".join([*lines, "}"])
+    )
+    return "\n".join([*head, *links, *edges, "}"])
 
 
 def robot_mermaid(inspection: Inspection) -> str:
     """Return a Mermaid flowchart, which Markdown viewers render."""
-    lines = ["flowchart TD"]
-    for identifier, link in _links(inspection):
-        label = "<br/>".join(map(_mermaid_text, _link_label(link)))
-        lines.append(f'  {identifier}["{label}"]')
-    for parent, child, joint in _edges(inspection):
-        label = "<br/>".join(map(_mermaid_text, _joint_label(joint)))
-        lines.append(f'  {parent} -->|"{label}"| {child}')
-    return "\n".join(lines)
+
+    def label(lines: Iterable[str]) -> str:
+        return "<br/>".join(map(_mermaid_text, lines))
+
+    links = [f'  {key}["{label(lines)}"]' for key, lines in _links(inspection)]
+    edges = [
+        f'  {parent} -->|"{label(lines)}"| {child}' for parent, child, lines in _edges(inspection)
+    ]
+    return "\n".join(["flowchart TD", *links, *edges])
 
 
-def _links(inspection: Inspection) -> Iterator[tuple[str, Link]]:
-    """Yield the links in tree order, each with an identifier valid in both."""
+def _links(inspection: Inspection) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield an identifier and the lines of the label of each link, in tree order."""
     for index, name in enumerate(inspection.tree.links):
-        yield f"link{index}", inspection.tree.link[name]
+        link = inspection.tree.link[name]
+        yield f"link{index}", (name, *([f"{number(link.mass)} kg"] if link.inertial else ()))
 
 
-def _edges(inspection: Inspection) -> Iterator[tuple[str, str, Joint]]:
+def _edges(inspection: Inspection) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     tree = inspection.tree
-    identifiers = {link.name: identifier for identifier, link in _links(inspection)}
+    keys = {name: f"link{index}" for index, name in enumerate(tree.links)}
     for name in tree.links:
         for joint in tree.child_joints[name]:
-            yield identifiers[name], identifiers[joint.child], joint
-
-
-def _link_label(link: Link) -> tuple[str, ...]:
-    mass = (f"{number(link.mass)} kg",) if link.inertial else ()
-    return (link.name, *mass)
-
-
-def _joint_label(joint: Joint) -> tuple[str, ...]:
-    return (joint.name, joint_summary(joint))
-
-
-def _dot(text: str) -> str:
-    return f'"{_dot_text(text)}"'
+            yield keys[name], keys[joint.child], (joint.name, joint_summary(joint))
 
 
 def _dot_text(text: str) -> str:
@@ -446,4 +418,4 @@ def _dot_text(text: str) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    return _MERMAID.sub(lambda found: f"#{ord(found[0])};", one_line(text, _LONGEST_LABEL))
+    return _MERMAID.sub(lambda match: f"#{ord(match[0])};", one_line(text, _LONGEST_LABEL))
