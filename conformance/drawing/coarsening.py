@@ -49,8 +49,7 @@ def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
         budget: Number that may be drawn in all.
 
     Returns:
-        Number that may be drawn of each; a little more than the budget in all if most
-        meshes are small.
+        Number of each; a little more than the budget in all if most meshes are small.
     """
     if sum(triangles) <= budget:
         return tuple(triangles)
@@ -63,35 +62,18 @@ def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
 
 
 class MergedMesh(Struct, frozen=True, eq=False):
-    """A mesh with merged points.
+    """A mesh with merged points."""
 
-    Attributes:
-        corners: (N, 3) points relative to the bounding box, in [0, 1].
-        faces: (M, 3) indices of points, without degenerate faces.
-        lower: Lower corner of the bounding box [m].
-        span: Its edges [m]; one where it has no extent.
-        triangles: Number of triangles before merging.
-        digest: Hash that is equal for equal meshes.
-    """
-
-    corners: NDArray[np.float64]
-    faces: NDArray[np.integer]
-    lower: NDArray[np.float64]
-    span: NDArray[np.float64]
-    triangles: int
-    digest: bytes
+    corners: NDArray[np.float64]  # (N, 3) points relative to the bounding box, in [0, 1]
+    faces: NDArray[np.integer]  # (M, 3) indices of points, without degenerate faces
+    lower: NDArray[np.float64]  # lower corner of the bounding box [m]
+    span: NDArray[np.float64]  # its edges [m]; one where it has no extent
+    triangles: int  # before merging
+    digest: bytes  # equal for equal meshes
 
 
 def merge_points(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> MergedMesh | None:
-    """Merge equal points of a mesh.
-
-    Args:
-        points: (N, 3) [m].
-        triangles: (M, 3) indices of points.
-
-    Returns:
-        The mesh; None if it has no visible face.
-    """
+    """Merge equal points (N, 3) [m] of triangles (M, 3); None if no face is visible."""
     # In float32, so that a mesh is equal before and after conversion; transposed, which
     # is several times faster in numpy.
     stored = np.asarray(points, np.float32).T.copy()
@@ -108,12 +90,7 @@ def merge_points(points: NDArray[np.floating], triangles: NDArray[np.integer]) -
 
 
 def surface_digest(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> bytes:
-    """Hash triangles by the coordinates of their corners in order.
-
-    Args:
-        points: (N, 3) [m], rounded to float32.
-        triangles: (M, 3) indices of points.
-    """
+    """Hash triangles (M, 3) by the coordinates of their corners, in order, in float32."""
     corners = np.take(np.asarray(points, np.float32), triangles, axis=0)
     # Adding zero turns -0 into 0.
     return _digest(corners + np.float32(0))
@@ -169,8 +146,6 @@ def _collapsed(
     target: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
     """Collapse edges, which keeps the shape better than merging points on a grid."""
-    # Only robots with large meshes need it.
-
     # With the true aspect ratio, which affects the choice of edges, and in a unit in
     # which the first passes collapse only edges of flat parts.
     unit = np.linalg.norm(mesh.span) / _UNITS
@@ -216,15 +191,9 @@ def _clustered(mesh: MergedMesh, target: int) -> tuple[NDArray[np.float64], NDAr
 def _merged(
     points: NDArray[np.float64], faces: NDArray[np.integer], steps: int
 ) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Snap points to a grid, merge equal ones, and remove degenerate faces.
-
-    Args:
-        points: (N, 3) in [0, 1].
-        faces: (M, 3) indices of points.
-        steps: Number of steps of the grid along each axis, below 2^21.
-    """
-    places, faces = _joined(points, faces, steps)
-    return _at(places, steps), faces
+    """Snap points in [0, 1] to a grid, merge equal ones, and remove degenerate faces."""
+    cells, faces = _joined(points, faces, steps)
+    return _at(cells, steps), faces
 
 
 def _joined(
@@ -233,8 +202,8 @@ def _joined(
     """Do so, and return each point's grid coordinates as one integer."""
     # One integer sorts many times faster than three columns.
     x, y, z = np.rint(points.T * steps).astype(np.int64)
-    keys, place = np.unique((x << 42) | (y << 21) | z, return_inverse=True)
-    joined = np.take(place, faces)
+    keys, indices = np.unique((x << 42) | (y << 21) | z, return_inverse=True)
+    joined = np.take(indices, faces)
     a, b, c = joined.T
     # For rows, three times as fast as a mask.
     return keys, np.compress((a != b) & (b != c) & (c != a), joined, axis=0)

@@ -21,18 +21,13 @@ _SHOWN_ALIKE = 0.98
 
 
 def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErrors | None:
-    """Compute the pose differences of shared links in every configuration.
-
-    Args:
-        first: Link frames of one observation.
-        second: Those of the other, at the same configurations.
-        labels: Names of the configurations.
+    """Compute the pose differences of shared links in every configuration, by label.
 
     Returns:
         The differences; None without a shared link or configuration.
     """
     links, ours, theirs = _common(first, second)
-    if not links or len(first.positions) != len(second.positions):
+    if not links:
         return None
     positions = _distances(first, ours, second, theirs)
     rotations = angles(first.rotations[:, ours], second.rotations[:, theirs])
@@ -45,19 +40,14 @@ def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErr
 
 
 def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
-    """Compute the largest distance of link frames for each pair of engines.
-
-    Args:
-        frames: Link frames by engine, all at the same configurations.
-    """
+    """Compute the largest distance of link frames for each pair of engines."""
     pairs = []
-    for (one, first), (other, second) in combinations(frames.items(), 2):
+    for (name, first), (other, second) in combinations(frames.items(), 2):
         links, ours, theirs = _common(first, second)
-        if not links or len(first.positions) != len(second.positions):
-            continue
-        worst, index = _worst(_distances(first, ours, second, theirs).reshape(-1))
-        link = None if index is None else links[index % len(links)]
-        pairs.append(Agreement(engines=(one, other), position=worst, link=link))
+        if links:
+            worst, index = _worst(_distances(first, ours, second, theirs).reshape(-1))
+            link = None if index is None else links[index % len(links)]
+            pairs.append(Agreement(engines=(name, other), position=worst, link=link))
     return tuple(pairs)
 
 
@@ -91,12 +81,12 @@ def angles(first: Array, second: Array) -> Array:
 
 
 def _common(first: Frames, second: Frames) -> tuple[tuple[str, ...], list[int], list[int]]:
-    places = {name: index for index, name in enumerate(second.links)}
-    pairs = [
-        (name, index, places[name]) for index, name in enumerate(first.links) if name in places
-    ]
-    names = tuple(name for name, _, _ in pairs)
-    return names, [one for _, one, _ in pairs], [other for _, _, other in pairs]
+    """Return the shared links and their indices; none if the configurations differ."""
+    names = [name for name in first.links if name in set(second.links)]
+    if len(first.positions) != len(second.positions):
+        names = []
+    mine, other = ([frames.links.index(name) for name in names] for frames in (first, second))
+    return tuple(names), mine, other
 
 
 def _rounded(values: Array) -> tuple[tuple[float | None, ...], ...]:

@@ -44,12 +44,12 @@ def build_model(
     shapes: Mapping[str, Sequence[SceneShape]],
     normals: Mapping[str, Vec3],
 ) -> SceneModel:
-    """Build one model.
+    """Build the model of a side, ``urdf`` or ``usd``.
 
     Args:
-        side: ``urdf`` or ``usd``.
-        observation: The observation, with frames at the zero configuration.
-        shapes: Shapes by link.
+        side: The side.
+        observation: Has frames at the zero configuration.
+        shapes: By link.
         normals: Axes of planar joints in the child's frame, by joint: they define the
             two directions in the plane, equal in both models.
     """

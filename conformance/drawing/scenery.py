@@ -63,9 +63,9 @@ def draw_scene(
         configurations: The compared configurations.
     """
     drawings = {side: _drawings(side, robot, usd, reading) for side, reading in readings.items()}
-    meshes, places = _meshes(drawings)
+    meshes, indices = _meshes(drawings)
     shapes = {
-        side: _by_link(drawn, readings[side].shapes, places) for side, drawn in drawings.items()
+        side: _by_link(drawn, readings[side].shapes, indices) for side, drawn in drawings.items()
     }
     normals = {
         joint.name: joint.axis
@@ -73,6 +73,7 @@ def draw_scene(
         for joint in reading.joints
         if joint.type is JointType.PLANAR and joint.axis
     }
+    missing = sorted({"urdf", "usd"} - readings.keys())
     return Scene(
         mark=_MARK * _size(readings.values()),
         models=tuple(
@@ -80,7 +81,10 @@ def draw_scene(
         ),
         meshes=meshes,
         configurations=scene_configurations(configurations),
-        notes=(*_notes(meshes), *_unread(readings)),
+        notes=(
+            *_notes(meshes),
+            *(f"The {side.upper()} could not be read." for side in missing),
+        ),
         errors=_errors(readings, configurations),
         agreements=agreements(frames),
     )
@@ -89,8 +93,7 @@ def draw_scene(
 def _errors(
     readings: Mapping[str, Observation], configurations: Configurations
 ) -> LinkErrors | None:
-    frames = [readings[side].frames for side in ("urdf", "usd") if side in readings]
-    match frames:
+    match [readings[side].frames for side in ("urdf", "usd") if side in readings]:
         case [Frames() as urdf, Frames() as usd]:
             return link_errors(urdf, usd, configurations.labels)
         case _:
@@ -100,8 +103,6 @@ def _errors(
 def _drawings(side: str, robot: Robot, usd: str, reading: Observation) -> tuple[Drawing, ...]:
     if side == "urdf":
         return draw_urdf(robot)
-    # Imports OpenUSD.
-
     try:
         return draw_shapes(usd, frozenset(link.name for link in reading.links))
     except AbstentionError:
@@ -183,11 +184,6 @@ def _by_link(
             )
         )
     return shapes
-
-
-def _unread(readings: Mapping[str, Observation]) -> list[str]:
-    missing = {"urdf", "usd"} - readings.keys()
-    return [f"The {side.upper()} could not be read." for side in sorted(missing)]
 
 
 def _color(shape: ShapeObservation) -> _Color | None:

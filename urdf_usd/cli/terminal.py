@@ -35,22 +35,17 @@ _PIPE_WIDTH = 120
 _PERIOD = 10.0
 # Number of latest robots from which the rate is computed.
 _WINDOW = 200
-_MINUTE = 60
-_HOUR = 60 * _MINUTE
 
 
 class _Console(Console):
-    def __init__(
-        self, *, stderr: bool = False, soft_wrap: bool = False, width: int | None = None
-    ) -> None:
-        # Rich would still write bold text with NO_COLOR.
-        colors = None if os.environ.get("NO_COLOR") else "auto"
+    def __init__(self, *, stderr: bool = False, soft_wrap: bool = False, width: int = 0) -> None:
         super().__init__(
             stderr=stderr,
             soft_wrap=soft_wrap,
-            width=width,
+            width=width or None,
             highlight=False,
-            color_system=colors,  # type: ignore[arg-type]  # one of the accepted names
+            # Rich would still write bold text with NO_COLOR.
+            color_system=None if os.environ.get("NO_COLOR") else "auto",
         )
 
     def on_broken_pipe(self) -> None:
@@ -202,20 +197,19 @@ def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[Rob
             yield advance
         return
 
-    count, due = 0, 0.0
+    due = 0.0
 
     def show(record: RobotRecord) -> None:
-        nonlocal count, due
-        count, now = count + 1, time.monotonic()
+        nonlocal due
+        now = time.monotonic()
         pace.finish(now)
-        if now < due and record.verdict.conforms and count < total:
+        if now < due and record.verdict.conforms and pace.finished < total:
             return
         due = now + _PERIOD
         result = "part of a robot" if record.part else record.verdict
         rate = f" ({pace})" if f"{pace}" else ""
-        sign = VERDICTS[record.verdict].sign
-        start = Text(f"[{count:{len(str(total))}}/{total}] {sign} {result}: ")
-        console.print(start + Text(f"{_name(record, named=named)}{rate}"))
+        start = f"[{pace.finished:{len(str(total))}}/{total}] {VERDICTS[record.verdict].sign}"
+        console.print(Text(f"{start} {result}: {_name(record, named=named)}{rate}"))
 
     yield show
 
@@ -245,36 +239,30 @@ def _bar() -> Progress:
 
 
 class Pace:
-    """Rate at which robots are finished, and the time left: ``2.5/s, 40 s left``.
-
-    Args:
-        total: Number of robots.
-        start: Start time [s].
-    """
+    """Rate at which ``total`` robots are finished, and time left [s]: ``2.5/s, 40 s left``."""
 
     def __init__(self, total: int, start: float) -> None:
-        self._left = total
+        self.finished = 0
+        self._total = total
         self._times = deque([start], maxlen=_WINDOW)
 
     def finish(self, now: float) -> None:
         """Count one robot that finished at a time [s]."""
-        self._left -= 1
+        self.finished += 1
         self._times.append(now)
 
     def __str__(self) -> str:
         seconds = self._times[-1] - self._times[0]
-        finished = len(self._times) - 1
-        if not finished or seconds <= 0:
+        if len(self._times) == 1 or seconds <= 0:
             return ""
-        each = seconds / finished
+        each = seconds / (len(self._times) - 1)
         rate = f"{1 / each:.1f}/s" if each < 1 else f"{each:.1f} s each"
-        return f"{rate}, {duration(self._left * each)} left" if self._left else rate
+        left = self._total - self.finished
+        return f"{rate}, {duration(left * each)} left" if left else rate
 
 
 def duration(seconds: float) -> str:
     """Format a duration as seconds, minutes or hours."""
-    if seconds < 2 * _MINUTE:
+    if seconds < 120:
         return f"{seconds:.0f} s"
-    if seconds < 2 * _HOUR:
-        return f"{seconds / _MINUTE:.0f} min"
-    return f"{seconds / _HOUR:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
