@@ -20,29 +20,6 @@ from urdf_usd.corpus import (
 
 pytest.importorskip("robot_descriptions")
 
-MIRROR = os.environ.get("URDF_USD_DESCRIPTIONS")
-WITH_URDF = (
-    "a1_description",
-    "aliengo_description",
-    "anymal_c_description",
-    "barrett_hand_description",
-    "berkeley_humanoid_description",
-    "cassie_description",
-    "cf2_description",
-    "fanuc_m710ic_description",
-    "go2_description",
-    "jvrc_description",
-    "leap_hand_v1_description",
-    "robotiq_2f85_description",
-    "sigmaban_description",
-    "simple_humanoid_description",
-    "skydio_x2_description",
-    "so_arm100_description",
-    "so_arm101_description",
-    "trifinger_edu_description",
-    "upkie_description",
-)
-
 
 def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the function that clones repositories by a lookup in a folder."""
@@ -166,19 +143,6 @@ def test_module_with_xacro_has_packages_of_other_repositories(
     assert robot.arguments == (("robot_type", "MICO-Core"),)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("panda_mj_description", "has no URDF, only MJCF"),
-        ("panda", "close to it: panda_description"),
-        ("os", "has no module 'os'"),
-    ],
-)
-def test_module_without_urdf_is_refused_without_import(name: str, reason: str) -> None:
-    with pytest.raises(UnavailableError, match=reason):
-        resolve_robot(f"rd:{name}", lambda _: None)
-
-
 @pytest.mark.usefixtures("repository")
 def test_whole_corpus_lists_unavailable_robots() -> None:
     """Each with its reason, in addition to the available ones."""
@@ -218,19 +182,6 @@ def test_output_of_git_goes_to_stderr(tmp_path: Path) -> None:
 
     assert run.stdout == "refused\n"
     assert "Cloning ..." in run.stderr
-
-
-@pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
-@pytest.mark.parametrize("name", WITH_URDF)
-def test_mirrored_description_resolves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through the real module, from a folder instead of the network."""
-    assert MIRROR is not None
-    _clone_from(Path(MIRROR), monkeypatch)
-
-    robot = resolve_robot(f"rd:{name}", lambda _: None)
-
-    assert robot.path.is_file()
-    assert robot.packages
 
 
 def test_repository_that_cannot_be_cloned_is_tried_once(

@@ -6,13 +6,13 @@ translations; inertia is moved by the parallel axis theorem.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 from xml.etree import ElementTree as ET
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.suite_case import Case, read_case
@@ -22,15 +22,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SuiteRobot:
-    """A case with its URDF.
-
-    Attributes:
-        name: Chapter and name.
-        source: The robot.
-        case: What is expected.
-    """
-
-    name: str
+    name: str  # chapter and name
     source: RobotSource
     case: Case
 
@@ -61,43 +53,16 @@ def rotation_of(origin: ET.Element | None, version: float) -> Array:
     if quaternion is not None and version > 1:
         x, y, z, w = numbers(quaternion, 4)
         return matrix_of(np.array([w, x, y, z]))
-    roll, pitch, yaw = numbers(origin.get("rpy"))
-    turns = (about(axis, a) for axis, a in zip("xyz", (roll, pitch, yaw), strict=True))
-    about_x, about_y, about_z = turns
-    return about_z @ about_y @ about_x
-
-
-def about(axis: str, angle: float) -> Array:
-    c, s = math.cos(angle), math.sin(angle)
-    match axis:
-        case "x":
-            rows = [[1, 0, 0], [0, c, -s], [0, s, c]]
-        case "y":
-            rows = [[c, 0, s], [0, 1, 0], [-s, 0, c]]
-        case _:
-            rows = [[c, -s, 0], [s, c, 0], [0, 0, 1]]
-    return np.array(rows, dtype=np.float64)
+    return Rotation.from_euler("xyz", numbers(origin.get("rpy"))).as_matrix()
 
 
 def matrix_of(quaternion: Array) -> Array:
     """Return the rotation of a quaternion wxyz of any length."""
-    w, x, y, z = quaternion / np.linalg.norm(quaternion)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
 
 
 def turn(axis: Array, angle: float) -> Array:
-    """Return the rotation about any axis, by Rodrigues' formula."""
-    x, y, z = axis / np.linalg.norm(axis)
-    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    sine, cosine = math.sin(angle), math.cos(angle)
-    rotation: Array = np.eye(3) + sine * cross + (1 - cosine) * cross @ cross
-    return rotation
+    return Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
 
 
 def pose(rotation: Array, position: Array) -> Array:
@@ -108,17 +73,9 @@ def pose(rotation: Array, position: Array) -> Array:
 
 @dataclass(frozen=True)
 class Tree:
-    """A URDF.
-
-    Attributes:
-        root: The element.
-        version: Version of URDF.
-        joints: Joints by child.
-    """
-
     root: ET.Element
-    version: float
-    joints: dict[str, ET.Element] = field(default_factory=dict)
+    version: float  # of URDF
+    joints: dict[str, ET.Element] = field(default_factory=dict)  # by child
 
     @classmethod
     def of(cls, robot: SuiteRobot) -> Tree:
@@ -193,11 +150,6 @@ class Tree:
         middle = sum((mass * at for mass, at, _ in parts), np.zeros(3)) / total
         inertia = np.zeros((3, 3))
         for mass, at, tensor in parts:
-            x, y, z = at - middle
-            steiner = [
-                [y * y + z * z, -x * y, -x * z],
-                [-x * y, x * x + z * z, -y * z],
-                [-x * z, -y * z, x * x + y * y],
-            ]
-            inertia += tensor + mass * np.array(steiner)
+            arm = at - middle
+            inertia += tensor + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
         return total, middle, inertia

@@ -83,16 +83,6 @@ def test_page_of_a_check_has_the_options_that_change_results(tmp_path: Path) -> 
     assert pairs == sorted(zip(options[::2], options[1::2], strict=True))
 
 
-def test_init_does_not_overwrite(tmp_path: Path) -> None:
-    file = write_description(tmp_path, "# mine\n")
-
-    refused = _urdf_usd("init", write_urdf(tmp_path), file)
-
-    assert refused.exit_code == 2
-    assert "exists and is not overwritten" in refused.stderr
-    assert file.read_text(encoding="utf-8") == "# mine\n"
-
-
 @pytest.mark.parametrize("command", ["convert", "check"])
 def test_invalid_description_is_reported_with_its_place(tmp_path: Path, command: str) -> None:
     urdf = write_urdf(tmp_path)

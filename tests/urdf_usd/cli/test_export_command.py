@@ -25,13 +25,6 @@ def asset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return convert("pair.urdf", "asset").root_layer
 
 
-def test_export_prints_only_the_path_of_the_urdf(asset: Path) -> None:
-    result = CliRunner().invoke(main, ["export", str(asset), "out/pair.urdf"])
-
-    assert result.exit_code == 0
-    assert result.stdout == "out/pair.urdf\n"
-
-
 def test_exported_urdf_conforms_to_the_asset(asset: Path) -> None:
     runner = CliRunner()
     runner.invoke(main, ["export", str(asset), "again.urdf"])
@@ -39,18 +32,6 @@ def test_exported_urdf_conforms_to_the_asset(asset: Path) -> None:
     result = runner.invoke(main, ["check", "again.urdf", str(asset)])
 
     assert result.exit_code == 0, result.output
-
-
-def test_export_replaces_foreign_files_only_with_force(asset: Path) -> None:
-    runner = CliRunner()
-
-    refused = runner.invoke(main, ["export", str(asset), "pair.urdf"])
-    forced = runner.invoke(main, ["export", str(asset), "pair.urdf", "--force"])
-
-    assert refused.exit_code == 2
-    assert "--force replaces it" in " ".join(refused.stderr.split())
-    assert refused.stdout == ""
-    assert forced.exit_code == 0
 
 
 def test_export_of_an_invalid_usd_is_an_error(asset: Path) -> None:

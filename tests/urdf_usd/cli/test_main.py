@@ -140,16 +140,6 @@ def test_check_of_a_good_asset_exits_0(asset: Path) -> None:
     assert "shoulder" in (asset / "arm.html").read_text()
 
 
-def test_check_against_another_robot_exits_1_and_names_the_fault(asset: Path) -> None:
-    (asset / "heavy.urdf").write_text(ARM.replace('value="1.5"', 'value="3"'))
-
-    result = _invoke("check", str(asset / "heavy.urdf"), str(asset / "usd" / "arm.usda"))
-
-    assert result.exit_code == 1
-    assert "fails" in result.stdout
-    assert "upper" in result.stdout
-
-
 def _chain(prefix: str, mass: float, length: float) -> str:
     links = "".join(
         f'<link name="{prefix}{at}"><inertial><mass value="{mass}"/><inertia ixx="1" '
@@ -252,16 +242,6 @@ def test_run_replaces_only_a_previous_report(folder: Path) -> None:
     assert _entries(folder) == before
 
 
-def test_run_keeps_a_user_folder_named_assets(folder: Path) -> None:
-    (folder / "project" / "assets").mkdir(parents=True)
-    (folder / "project" / "assets" / "logo.svg").write_text("<svg/>")
-
-    result = _invoke("run", "arm.urdf", "--out", "project")
-
-    assert result.exit_code == 2
-    assert _entries(folder / "project") == ["assets", "assets/logo.svg"]
-
-
 def test_run_lists_unreadable_files_and_strict_counts_them(folder: Path) -> None:
     (folder / "bad.urdf").write_text(
         "<robot name='r'>\n<link name='a'/>\n<link name='b'/>\n</robot>\n"
@@ -342,23 +322,6 @@ def test_bug_asks_for_a_report_without_traceback(
     assert "Traceback" not in plain.stderr
     assert "Traceback" in debug.stderr
     assert _entries(folder) == ["arm.urdf"]
-
-
-def test_write_error_is_not_reported_as_a_bug(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device", "out/arm.usda")
-
-    monkeypatch.setattr("urdf_usd.cli.convert.convert_robot", fail)
-    result = _invoke("convert", "arm.urdf", "out")
-
-    assert result.exit_code == 2
-    assert result.stderr.startswith(
-        "error: out/arm.usda cannot be written: No space left on device; "
-    )
-    assert result.stderr.endswith("; free space, or write to another file system\n")
-    assert folder.exists()
 
 
 # The command as a separate process.
