@@ -223,9 +223,8 @@ def _fact_lines(facts: Mapping[str, object]) -> Iterator[str]:
                 continue
             case [dict(), *_]:
                 yield label
-                yield from (
-                    "  " + "  ".join(plain(str(item)) for item in file.values()) for file in value
-                )
+                files: list[dict[str, object]] = value
+                yield from ("  " + "  ".join(map(plain, map(str, f.values()))) for f in files)
             case dict():
                 yield label
                 yield from (f"  {key}: {plain(str(item))}" for key, item in value.items())

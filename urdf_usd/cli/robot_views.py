@@ -211,7 +211,7 @@ def shape_summary(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> str:
             scaled = "" if scale == (1.0, 1.0, 1.0) else f" x {scaled}"
             name = PurePosixPath(uri.replace("\\", "/")).name
             content = "not found" if path is None else "not readable"
-            if path in meshes:
+            if path is not None and path in meshes:
                 content = f"{meshes[path].triangles} triangles"
             return f"mesh {name}{scaled} ({content})"
         case _:

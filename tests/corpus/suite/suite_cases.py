@@ -53,16 +53,19 @@ def rotation_of(origin: ET.Element | None, version: float) -> Array:
     if quaternion is not None and version > 1:
         x, y, z, w = numbers(quaternion, 4)
         return matrix_of(np.array([w, x, y, z]))
-    return Rotation.from_euler("xyz", numbers(origin.get("rpy"))).as_matrix()
+    turns: Array = Rotation.from_euler("xyz", numbers(origin.get("rpy"))).as_matrix()
+    return turns
 
 
 def matrix_of(quaternion: Array) -> Array:
     """Return the rotation of a quaternion wxyz of any length."""
-    return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
+    rotation: Array = Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
+    return rotation
 
 
 def turn(axis: Array, angle: float) -> Array:
-    return Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
+    rotation: Array = Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
+    return rotation
 
 
 def pose(rotation: Array, position: Array) -> Array:

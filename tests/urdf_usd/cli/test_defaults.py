@@ -61,15 +61,6 @@ def test_paths_are_relative_to_the_file(monkeypatch: pytest.MonkeyPatch) -> None
     assert "mesh-missing" in _invoke("--isolated", "convert", "../arm.urdf", "out").stderr
 
 
-def test_file_can_be_named() -> None:
-    Path("urdf-usd.toml").write_text('[convert]\nlayout = "single"\n')
-    Path("other.toml").write_text('[convert]\nlayout = "usdz"\n')
-
-    result = _invoke("--config", "other.toml", "convert", "arm.urdf", "out")
-
-    assert result.stdout == "out/arm.usdz\n"
-
-
 def test_files_above_the_repository_are_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -78,23 +69,3 @@ def test_files_above_the_repository_are_not_read(
     monkeypatch.chdir("below")
 
     assert _invoke("convert", "../arm.urdf", "out").stdout == "out/arm.usda\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[convert]\nlayouts = 1\n", "has no option --layouts; did you mean 'layout'?"),
-        ("[covert]\n", "there is no command 'covert'; did you mean 'convert'?"),
-        ('layout = "single"\n', "'layout' is not a table"),
-        ("[convert\n", "urdf-usd.toml: Expected ']'"),
-        ('[convert]\nlayout = "flat"\n', "Invalid value for '--layout'"),
-    ],
-)
-def test_mistakes_are_reported(text: str, message: str) -> None:
-    Path("urdf-usd.toml").write_text(text)
-
-    result = _invoke("convert", "arm.urdf", "out")
-
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert not Path("out").exists()
