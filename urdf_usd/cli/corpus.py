@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec import Struct, structs
@@ -223,7 +224,7 @@ def _fact_lines(facts: Mapping[str, object]) -> Iterator[str]:
                 continue
             case [dict(), *_]:
                 yield label
-                files: list[dict[str, object]] = value
+                files: Any = value
                 yield from ("  " + "  ".join(map(plain, map(str, f.values()))) for f in files)
             case dict():
                 yield label
