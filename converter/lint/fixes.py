@@ -9,7 +9,7 @@ indentation, the order of attributes and line ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 from xml.parsers import expat
@@ -56,6 +56,21 @@ class Fix(Struct, frozen=True):
     edit: Edit
 
 
+FIXES = (
+    "xml-version",
+    "robot-unnamed",
+    "number-punctuation",
+    "vector-completed",
+    "joint-type-spelling",
+    "joint-axis-unnormalised",
+    "quaternion-unnormalised",
+    "color-range",
+    "material-unused",
+    "path-backslash",
+)
+"""Rules that are fixed."""
+
+
 def fix_file(
     path: Path, packages: Mapping[str, str], rules: frozenset[str]
 ) -> tuple[bytes, tuple[Fix, ...]]:
@@ -79,33 +94,51 @@ def fix_file(
         raise FixError("it cannot be read; run lint without --fix for the reasons")
     if document.expanded:
         raise FixError("it contains xacro; --fix supports URDF only")
-    fixes = [
-        Fix(rule, message, location, edit)
-        for rule, find in FIXES.items()
-        if rule in rules
-        for location, message, edit in find(rule, document)
-    ]
+    fixes = [fix for fix in _fixes(document) if fix.rule in rules]
     content = apply_edits(path.read_bytes(), [fix.edit for fix in fixes])
     return content, tuple(sorted(fixes, key=lambda fix: (fix.location.line, fix.location.column)))
 
 
-_Fixes: TypeAlias = Iterator[tuple[Location, str, Edit]]
+def _fixes(document: UrdfDocument) -> Iterator[Fix]:
+    """Yield the fixes of a document; of two of one attribute, the later one is used."""
+    start = Location(document.file, 1, 1)
+    yield Fix("xml-version", "XML version set to '1.0'", start, (None, "version", "1.0"))
+    if document.robot[g.OPTIONAL_NAME] is None:
+        # The name that the parser assigns.
+        stem = Path(document.file).stem
+        yield _set("robot-unnamed", document.root.location, g.OPTIONAL_NAME, stem)
+    yield from _plain_numbers(document)
+    for joint in document.joints:
+        written, plain = joint[g.TYPE], type_of(joint)
+        if written != plain:
+            yield _set("joint-type-spelling", joint.location, g.TYPE, plain, written)
+        axis = joint.first(g.AXIS)
+        if axis and has_unnormalised_axis(joint):
+            axis_xyz = axis[g.AXIS_XYZ]
+            unit = normalise(axis_xyz) or ()
+            yield _set("joint-axis-unnormalised", axis.location, g.AXIS_XYZ, unit)
+    for _, origin in origins(document):
+        quat_xyzw = origin[g.QUAT_XYZW]
+        if quat_xyzw and has_unnormalised_quaternion(origin):
+            unit = normalise(quat_xyzw) or ()
+            yield _set("quaternion-unnormalised", origin.location, g.QUAT_XYZW, unit)
+    for color in document.robot.descendants(g.COLOR):
+        rgba = color[g.RGBA]
+        clamped = tuple(min(max(component, 0.0), 1.0) for component in rgba or ())
+        if rgba and max(rgba) <= _LARGEST_COMPONENT and clamped != rgba:
+            yield _set("color-range", color.location, g.RGBA, clamped)
+    for material in unused_materials(document):
+        place = material.location
+        message = f"removed material {material[g.OPTIONAL_NAME]!r}"
+        yield Fix("material-unused", message, place, ((place.line, place.column), None, ""))
+    for node in file_nodes(document):
+        uri = node[g.FILENAME]
+        if "\\" in uri:
+            plain = uri.replace("\\", "/")
+            yield _set("path-backslash", node.location, g.FILENAME, plain, uri)
 
 
-def _set(
-    location: Location,
-    attribute: g.AttributeType[Any],
-    value: str | tuple[float, ...],
-    former: str | None = None,
-) -> tuple[Location, str, Edit]:
-    if isinstance(value, tuple):
-        value = " ".join(repr(number).removesuffix(".0") for number in value)
-    was = f", was {truncate(repr(former))}" if former is not None else ""
-    edit = (location.line, location.column), attribute.name, value
-    return location, f"{attribute.name} set to {value!r}{was}", edit
-
-
-def _plain_numbers(rule: str, document: UrdfDocument) -> _Fixes:
+def _plain_numbers(document: UrdfDocument) -> Iterator[Fix]:
     """Replace malformed but unambiguous numbers and vectors."""
     for element, element_type in g.walk(document.root, g.ROBOT):
         for attribute in element_type.attributes if element_type else ():
@@ -114,82 +147,26 @@ def _plain_numbers(rule: str, document: UrdfDocument) -> _Fixes:
                 continue
             value = attribute.kind.read(text)
             flaws = {flaw for flaw, _ in value.flaws}
-            if rule in flaws and flaws <= _HARMLESS and value.content is not None:
+            if flaws <= _HARMLESS and value.content is not None:
                 content = value.content
                 numbers = content if isinstance(content, tuple) else (content,)
-                yield _set(element.location, attribute, numbers, text)
+                for rule in sorted(flaws):
+                    yield _set(rule, element.location, attribute, numbers, text)
 
 
-def _unit_axes(_: str, document: UrdfDocument) -> _Fixes:
-    for joint in document.joints:
-        axis = joint.first(g.AXIS)
-        if axis and has_unnormalised_axis(joint):
-            axis_xyz = axis[g.AXIS_XYZ]
-            yield _set(axis.location, g.AXIS_XYZ, normalise(axis_xyz) or ())
+def _set(
+    rule: str,
+    location: Location,
+    attribute: g.AttributeType[Any],
+    value: str | tuple[float, ...],
+    former: str | None = None,
+) -> Fix:
+    if isinstance(value, tuple):
+        value = " ".join(repr(number).removesuffix(".0") for number in value)
+    was = f", was {truncate(repr(former))}" if former is not None else ""
+    edit = (location.line, location.column), attribute.name, value
+    return Fix(rule, f"{attribute.name} set to {value!r}{was}", location, edit)
 
-
-def _unit_quaternions(_: str, document: UrdfDocument) -> _Fixes:
-    for _owner, origin in origins(document):
-        quat_xyzw = origin[g.QUAT_XYZW]
-        if quat_xyzw and has_unnormalised_quaternion(origin):
-            yield _set(origin.location, g.QUAT_XYZW, normalise(quat_xyzw) or ())
-
-
-def _clamped_colors(_: str, document: UrdfDocument) -> _Fixes:
-    for color in document.robot.descendants(g.COLOR):
-        rgba = color[g.RGBA]
-        if rgba is None or max(rgba) > _LARGEST_COMPONENT:
-            continue
-        clamped = tuple(min(max(component, 0.0), 1.0) for component in rgba)
-        if clamped != rgba:
-            yield _set(color.location, g.RGBA, clamped)
-
-
-def _forward_slashes(_: str, document: UrdfDocument) -> _Fixes:
-    for node in file_nodes(document):
-        uri = node[g.FILENAME]
-        if "\\" in uri:
-            yield _set(node.location, g.FILENAME, uri.replace("\\", "/"), uri)
-
-
-def _joint_types(_: str, document: UrdfDocument) -> _Fixes:
-    for joint in document.joints:
-        written, plain = joint[g.TYPE], type_of(joint)
-        if written != plain:
-            yield _set(joint.location, g.TYPE, plain, written)
-
-
-def _robot_name(_: str, document: UrdfDocument) -> _Fixes:
-    """Add the name that the parser assigns to a robot without one."""
-    if document.robot[g.OPTIONAL_NAME] is None:
-        yield _set(document.root.location, g.OPTIONAL_NAME, Path(document.file).stem)
-
-
-def _no_unused_materials(_: str, document: UrdfDocument) -> _Fixes:
-    for material in unused_materials(document):
-        place = material.location
-        message = f"removed material {material[g.OPTIONAL_NAME]!r}"
-        yield place, message, ((place.line, place.column), None, "")
-
-
-def _xml_version(_: str, document: UrdfDocument) -> _Fixes:
-    start = Location(document.file, 1, 1)
-    yield start, "XML version set to '1.0'", (None, "version", "1.0")
-
-
-# In this order: of two edits of one attribute, the later one is used.
-FIXES: Mapping[str, Callable[[str, UrdfDocument], _Fixes]] = {
-    "xml-version": _xml_version,
-    "robot-unnamed": _robot_name,
-    "number-punctuation": _plain_numbers,
-    "vector-completed": _plain_numbers,
-    "joint-type-spelling": _joint_types,
-    "joint-axis-unnormalised": _unit_axes,
-    "quaternion-unnormalised": _unit_quaternions,
-    "color-range": _clamped_colors,
-    "material-unused": _no_unused_materials,
-    "path-backslash": _forward_slashes,
-}
 
 # ---- Edits of bytes
 

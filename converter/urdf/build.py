@@ -75,15 +75,7 @@ def build_link(
     materials: Mapping[Location, Material],
     notes: Notes,
 ) -> Link:
-    """Build a link.
-
-    Args:
-        node: Its node.
-        version: URDF version of the file.
-        files: Paths of referenced files by URI.
-        materials: Materials by location of the ``<material>`` element.
-        notes: Receives diagnostics.
-    """
+    """Build a link, with paths of files by URI and materials by location of their elements."""
     name = node[g.NAME]
     inertial = node.first(g.INERTIAL)
     built = _build_inertial(inertial, name, notes) if inertial else None
@@ -177,13 +169,7 @@ def _build_primitive(node: Node) -> tuple[Geometry, tuple[float, ...]]:
 def build_materials(
     robot: Node, files: Mapping[str, str | None], notes: Notes
 ) -> Mapping[Location, Material]:
-    """Build all materials of a robot, by location of the ``<material>`` element.
-
-    Args:
-        robot: The robot's node.
-        files: Paths of referenced files by URI.
-        notes: Receives diagnostics.
-    """
+    """Build all materials of a robot, by location of the ``<material>`` element."""
     # Definitions in the robot first: they take precedence for references.
     local = [node for link in robot.all(g.LINK) for node in link.descendants(g.MATERIAL)]
     nodes = (*robot.all(g.MATERIAL), *local)
@@ -299,13 +285,7 @@ _BOUNDS_REQUIRED = (1, 2)
 
 
 def build_joint(node: Node, version: Version, notes: Notes) -> Joint:
-    """Build a joint; a fixed joint in case of an error, to keep the tree.
-
-    Args:
-        node: Its node.
-        version: URDF version of the file.
-        notes: Receives diagnostics.
-    """
+    """Build a joint; a fixed joint in case of an error, to keep the tree."""
     parent, child = node.first(g.PARENT), node.first(g.CHILD)
     origin = _build_origin(node, notes)
     kind = _build_kind(node, version, notes)

@@ -455,14 +455,7 @@ class Node(Struct, frozen=True):
 def read(
     element: Element, element_type: ElementType, version: Version, notes: list[Diagnostic]
 ) -> Node:
-    """Parse an element and its children.
-
-    Args:
-        element: The element.
-        element_type: Its type in the grammar.
-        version: URDF version of the file.
-        notes: Receives diagnostics.
-    """
+    """Parse an element and its children."""
     texts = dict(element.attributes)
     values: dict[str, object] = {}
     for attribute in element_type.attributes:

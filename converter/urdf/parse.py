@@ -112,18 +112,7 @@ def robot_of(
     root: str | None = None,
     notes: Collection[Diagnostic] = (),
 ) -> Parsed:
-    """Read a robot from the elements of its file; see :func:`parse`.
-
-    Args:
-        markup: As :func:`read_markup` returns it.
-        path: The file, for file references.
-        packages: Folders of ROS packages, by name.
-        root: Link whose subtree is read.
-        notes: Diagnostics of the elements.
-
-    Raises:
-        SourceError: As :func:`parse`.
-    """
+    """Read a robot from the elements of its file, with their diagnostics; see :func:`parse`."""
     resolver = FileResolver(Path(path), packages, os.environ)
     found = list(notes)
     with with_notes(found):
@@ -303,14 +292,6 @@ def read_markup(
 
     Locations of expanded elements are those in the xacro files.
 
-    Args:
-        file: Its path; what ends in ``.xacro`` is xacro.
-        packages: Folders of ROS packages, by name.
-        arguments: Values of xacro's arguments, by name.
-        environment: Names of environment variables that xacro may read, besides those
-            of ROS.
-        notes: Receives diagnostics.
-
     Raises:
         SourceError: It cannot be read, expanded or parsed as XML.
     """
@@ -390,13 +371,7 @@ def _refuse_part(root: Element) -> None:
 def _find_xacro(
     root: Element, *, elements: bool = True, files: bool = True
 ) -> tuple[str, Location] | None:
-    """Find the first element or attribute that xacro would change.
-
-    Args:
-        root: The root element.
-        elements: Whether elements of xacro count.
-        files: Whether substitutions in file references count.
-    """
+    """Find the first element, number or name, and perhaps file, that xacro would change."""
     has_links = _has_links(root)
     for element, element_type in walk(root, g.ROBOT):
         if element_type is None:
@@ -437,13 +412,6 @@ def standalone_urdf(
 ) -> bytes:
     """Expand a xacro file to a URDF that does not depend on its folder.
 
-    Args:
-        file: Its path.
-        packages: Folders of ROS packages, by name.
-        arguments: Values of xacro's arguments, by name.
-        environment: Names of environment variables that it may read, besides those of
-            ROS.
-
     Raises:
         SourceError: It cannot be expanded.
     """
@@ -458,11 +426,6 @@ def relocatable_urdf(expansion: Expansion, file: str, packages: Mapping[str, str
 
     Resolved file references become absolute paths, and a robot without name is named
     after the xacro file.
-
-    Args:
-        expansion: Well-formed.
-        file: Path of the xacro file.
-        packages: Folders of ROS packages, by name.
     """
     root = etree.fromstring(expansion.text)
     resolver = FileResolver(Path(file), packages, os.environ)

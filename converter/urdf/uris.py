@@ -103,9 +103,7 @@ class FileResolver:
     def owns(self, path: Path, named: Iterable[str] = ()) -> bool:
         """Return whether a file, after following links, is in the robot's own folders.
 
-        Args:
-            path: The file.
-            named: Packages in its reference.
+        Those of packages that its reference names may be among them.
         """
         real = self._real(path)
         folders = chain.from_iterable(map(self._around, named))

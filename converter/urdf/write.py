@@ -317,14 +317,7 @@ def _write_custom(
     """Add custom data to the element of its owner, which is complete but for this.
 
     Data is omitted if the enclosing element is not written, or if its name is invalid
-    in XML.
-
-    Args:
-        element: The owner's element.
-        element_type: Its type.
-        custom: The custom data.
-        version: URDF version of the file.
-        idle: Tag and name of attributes of the language that this owner ignores.
+    in XML. ``idle`` are tag and name of attributes that this owner ignores.
     """
     for attribute in custom.attributes:
         found = _place(element, element_type, attribute.within)
@@ -410,11 +403,6 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint], notes: list[Diag
     """Add the settings with which MuJoCo reads the URDF, and joints that close loops.
 
     Settings that the robot already has are kept.
-
-    Args:
-        robot: The robot, perhaps with links without mass between joints.
-        loops: Joints that close loops.
-        notes: Receives diagnostics.
     """
     names = {joint.name for joint in loops}
     elements = [
@@ -447,14 +435,7 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint], notes: list[Diag
 
 
 def mjcf_text(urdf: str, robot: Robot, loops: Iterable[LoopJoint], mark: str) -> bytes:
-    """Return an MJCF model that attaches the URDF and closes its loops.
-
-    Args:
-        urdf: Name of the URDF, in the folder of the model.
-        robot: The robot.
-        loops: Joints that close loops.
-        mark: Text of a comment before the root element.
-    """
+    """Return an MJCF model that attaches the URDF, a file beside it, and closes its loops."""
     root = ET.Element(_MUJOCO, {"model": robot.name})
     assets = ET.SubElement(root, "asset")
     ET.SubElement(assets, "model", {"name": "robot", "file": urdf})

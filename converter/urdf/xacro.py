@@ -80,11 +80,7 @@ def allowed_environment(
 ) -> dict[str, str]:
     """Return the environment variables that a xacro file may read, sorted by name.
 
-    An expansion depends on no others.
-
-    Args:
-        names: Variables allowed by the user, besides those of ROS.
-        environment: All variables, of which unset ones are left out.
+    An expansion depends on no others than those of ROS and those that the user names.
     """
     allowed = sorted({*ROS_VARIABLES, *names})
     return {name: environment[name] for name in allowed if name in environment}
@@ -98,10 +94,8 @@ def is_xacro(file: str) -> bool:
 def is_part(refusals: Iterable[str], *, included: bool) -> bool:
     """Return whether a xacro file that is not a robot is only a part of one.
 
-    Args:
-        refusals: Rules of the errors of the file. A part has no links, or does not
-            expand without the definitions of the files that include it.
-        included: Whether another file includes it.
+    A part has no links, or does not expand without the definitions of the files that
+    include it. ``refusals`` are the rules of its errors.
     """
     refused = frozenset(refusals)
     return bool(refused & _WITHOUT_LINKS) or (included and bool(refused & _NOT_EXPANDED))

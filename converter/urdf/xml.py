@@ -48,23 +48,18 @@ _REPLACEMENT = "\ufffd"
 
 
 class Element(Struct, frozen=True):
-    """An XML element.
+    """An XML element."""
 
-    Attributes:
-        tag: As written, prefix included.
-        namespace: Namespace of the prefix, or the default namespace.
-        attributes: Name and value, as written.
-        children: Elements inside, in document order.
-        location: Position of its ``<``.
-        text: Character data directly inside; pieces between children are stripped and
-            on separate lines.
-    """
-
+    # As written, prefix included.
     tag: str
+    # Of the prefix, or the default namespace.
     namespace: str | None
+    # Name and value, as written.
     attributes: tuple[tuple[str, str], ...]
     children: tuple[Element, ...]
+    # Of its "<".
     location: Location
+    # Directly inside; pieces between children are stripped and on separate lines.
     text: str = ""
 
     def get(self, name: str) -> str | None:
@@ -77,17 +72,12 @@ class Element(Struct, frozen=True):
 
     def same_text(self, other: Element) -> bool:
         """Return whether both are equal except for their locations."""
-        pairs = [(self, other)]
-        while pairs:
-            one, two = pairs.pop()
-            if (one.tag, one.text) != (two.tag, two.text):
-                return False
-            if sorted(one.attributes) != sorted(two.attributes):
-                return False
-            if len(one.children) != len(two.children):
-                return False
-            pairs.extend(zip(one.children, two.children, strict=True))
-        return True
+        return (
+            (self.tag, self.text) == (other.tag, other.text)
+            and sorted(self.attributes) == sorted(other.attributes)
+            and len(self.children) == len(other.children)
+            and all(map(Element.same_text, self.children, other.children))
+        )
 
 
 def describe(element: Element) -> str:
