@@ -6,7 +6,7 @@ bound to parts without one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from urdf_usd.converter.meshes.mesh_materials import (
     Slot,
 )
 from urdf_usd.converter.options import MaterialNetworks
-from urdf_usd.converter.robot.model import Geometry, Link, Material, MeshFile, Robot
+from urdf_usd.converter.robot.model import Geometry, Link, MeshFile, Robot
 from urdf_usd.converter.usd.writer.meshes import MeshLibrary, SurfaceParts
 from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
 from urdf_usd.converter.usd.writer.shading import Appearance, Texture, write_networks
@@ -42,53 +42,23 @@ TEXTURES = "Textures"
 _UNNAMED = "material"
 
 
-class ImageUse(Struct, frozen=True):
-    """An image in a slot of a material.
-
-    Attributes:
-        slot: Its slot.
-        image: The image.
-        sampling: Texture coordinates, wrapping and components.
-    """
-
-    slot: Slot
-    image: Image
-    sampling: Sampling = PLAIN_SAMPLING
-
-
-class Assignment(Struct, frozen=True):
-    """The appearance of a part of a visual.
-
-    Attributes:
-        link: Name of the visual's link.
-        visual: Index of the visual in its link.
-        subset: Name of the subset of its mesh; None for the visual itself.
-        appearance: Colour, opacity and other attributes, without textures.
-        images: The textures.
-        mesh_file: The file that brought the material; None if the URDF did.
-        location: Where to point at.
-    """
+class MaterialBinding(Struct, frozen=True):
+    """The appearance of a part of a visual."""
 
     link: str
-    visual: int
-    subset: str | None
-    appearance: Appearance
-    images: tuple[ImageUse, ...]
-    mesh_file: str | None
+    visual: int  # Index in its link.
+    subset: str | None  # Of its mesh; None for the visual itself.
+    appearance: Appearance  # Without textures.
+    images: tuple[tuple[Slot, Image, Sampling], ...]
+    mesh_file: str | None  # The file that has the material; None if the URDF does.
     location: Location | None
 
 
 class MaterialLibrary(Struct, frozen=True):
-    """Materials of an asset.
-
-    Attributes:
-        prims: Library prim by appearance.
-        bindings: Parts of visuals, and their appearance.
-        diagnostics: Diagnostics about omissions.
-    """
+    """Materials of an asset: prims of the library, and the parts of visuals that have them."""
 
     prims: dict[Appearance, Sdf.Path]
-    bindings: tuple[tuple[Assignment, Appearance], ...]
+    bindings: tuple[tuple[MaterialBinding, Appearance], ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -110,19 +80,22 @@ def author_material_library(
     """
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
-    assignments = [assignment for link in robot.links for assignment in _assignments(link, meshes)]
-    images: dict[Image, Location | None] = {}
-    for assignment in assignments:
-        for use in assignment.images:
-            images.setdefault(use.image, assignment.location)
-    textures = copy_textures(images, folder / TEXTURES)
+    parts = [binding for link in robot.links for binding in _bindings(link, meshes)]
+    locations: dict[Image, Location | None] = {}
+    for part in parts:
+        for _, image, _ in part.images:
+            locations.setdefault(image, part.location)
+    textures = copy_textures(locations, folder / TEXTURES)
     bindings = []
-    for assignment in assignments:
-        appearance = structs.replace(
-            assignment.appearance, textures=_textures(assignment, textures.files)
+    for part in parts:
+        shown = tuple(
+            (slot, Texture(f"./{TEXTURES}/{textures.files[image]}", sampling))
+            for slot, image, sampling in part.images
+            if image in textures.files
         )
-        if assignment.mesh_file or appearance.textures or appearance.color:
-            bindings.append((assignment, appearance))
+        appearance = structs.replace(part.appearance, textures=shown)
+        if part.mesh_file or appearance.textures or appearance.color:
+            bindings.append((part, appearance))
     appearances = list(dict.fromkeys(appearance for _, appearance in bindings))
     names = sibling_names(appearance.name or _UNNAMED for appearance in appearances)
     prims = {}
@@ -134,7 +107,7 @@ def author_material_library(
         write_networks(material, appearance, networks)
     diagnostics = (
         *_texture_diagnostics(robot, meshes),
-        *_from_outside(assignments),
+        *_from_outside(parts),
         *textures.diagnostics,
     )
     return MaterialLibrary(prims, tuple(bindings), _once(diagnostics))
@@ -164,60 +137,46 @@ def author_materials(
     for path in library.prims.values():
         local = define(layer, prims.materials.AppendChild(path.name), "Material")
         local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
-    for assignment, appearance in library.bindings:
-        path = prims.visual[assignment.link][assignment.visual]
+    for binding, appearance in library.bindings:
+        path = prims.visual[binding.link][binding.visual]
         if not geometry.GetPrimAtPath(path):
             continue
-        if assignment.subset is not None:
-            path = path.AppendChild(assignment.subset)
+        if binding.subset is not None:
+            path = path.AppendChild(binding.subset)
         part = over(layer, path)
         apply(part, "MaterialBindingAPI")
         name = library.prims[appearance].name
         relate(part, "material:binding", prims.materials.AppendChild(name))
 
 
-def _assignments(link: Link, meshes: MeshLibrary) -> Iterator[Assignment]:
+def _bindings(link: Link, meshes: MeshLibrary) -> Iterator[MaterialBinding]:
     for index, visual in enumerate(link.visuals):
         file, parts = _surface(visual.geometry, meshes)
-        if visual.material is not None and not (parts and parts.covered):
-            yield _urdf_assignment(link, index, visual.material, parts)
-        for subset, material in parts.materials if parts else ():
+        can_show = _can_show(parts)
+        if (material := visual.material) is not None and not (parts and parts.covered):
+            color, opacity = None, 1.0
+            if material.rgba is not None:
+                red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
+                color = red, green, blue
+            images: tuple[tuple[Slot, Image, Sampling], ...] = ()
+            if material.texture_path and can_show:
+                image = Image(material.texture_uri or "", material.texture_path)
+                images = ((Slot.COLOR, image, PLAIN_SAMPLING),)
+            appearance = Appearance(material.name, color, opacity)
+            yield MaterialBinding(link.name, index, None, appearance, images, None, link.location)
+        for subset, own in parts.materials if parts else ():
             images = tuple(
-                ImageUse(slot, image_of(texture, file), _within(texture, parts))
-                for slot, texture in material.textures
-                if _can_show(parts)
+                (slot, image_of(texture, file), _within(texture, parts))
+                for slot, texture in own.textures
+                if can_show
             )
-            appearance = _appearance_of(material)
-            yield Assignment(link.name, index, subset, appearance, images, file, link.location)
-
-
-def _urdf_assignment(
-    link: Link, index: int, material: Material, parts: SurfaceParts | None
-) -> Assignment:
-    color, opacity = None, 1.0
-    if material.rgba is not None:
-        red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
-        color = red, green, blue
-    images: tuple[ImageUse, ...] = ()
-    if material.texture_path and _can_show(parts):
-        image = Image(material.texture_uri or "", material.texture_path)
-        images = (ImageUse(Slot.COLOR, image),)
-    appearance = Appearance(material.name, color, opacity)
-    return Assignment(link.name, index, None, appearance, images, None, link.location)
+            appearance = _appearance_of(own)
+            yield MaterialBinding(link.name, index, subset, appearance, images, file, link.location)
 
 
 def _appearance_of(material: MeshMaterial) -> Appearance:
-    return Appearance(
-        name=material.name or None,
-        color=material.color,
-        opacity=material.opacity,
-        emissive=material.emissive,
-        metallic=material.metallic,
-        roughness=material.roughness,
-        ior=material.ior,
-        cutoff=material.cutoff,
-        shows_corners=material.shows_corners,
-    )
+    names = set(Appearance.__struct_fields__) - {"name", "textures"}
+    return Appearance(material.name or None, **{name: getattr(material, name) for name in names})
 
 
 def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
@@ -225,16 +184,6 @@ def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
     number = texture.sampling.coordinates
     known = parts is not None and number in parts.coordinate_sets
     return texture.sampling if known else structs.replace(texture.sampling, coordinates=0)
-
-
-def _textures(
-    assignment: Assignment, files: Mapping[Image, str]
-) -> tuple[tuple[Slot, Texture], ...]:
-    return tuple(
-        (use.slot, Texture(f"./{TEXTURES}/{files[use.image]}", use.sampling))
-        for use in assignment.images
-        if use.image in files
-    )
 
 
 def _surface(geometry: Geometry, meshes: MeshLibrary) -> tuple[str, SurfaceParts | None]:
@@ -276,13 +225,12 @@ def _dropped_texture(
     return Diagnostic("texture-dropped", message, location)
 
 
-def _from_outside(assignments: Iterable[Assignment]) -> Iterator[Diagnostic]:
+def _from_outside(bindings: Iterable[MaterialBinding]) -> Iterator[Diagnostic]:
     uses: dict[tuple[str, str], Location | None] = {}
-    for assignment in assignments:
-        for use in assignment.images if assignment.mesh_file else ():
-            if use.image.path:
-                pair = use.image.path, assignment.mesh_file or ""
-                uses.setdefault(pair, assignment.location)
+    for binding in bindings:
+        for _, image, _ in binding.images if binding.mesh_file else ():
+            if image.path:
+                uses.setdefault((image.path, binding.mesh_file or ""), binding.location)
     folders_of = cache(own_folders)
     for (path, mesh_file), location in uses.items():
         if is_outside(path, folders_of(Path(mesh_file).parent)):
