@@ -27,29 +27,22 @@ _OTHER = re.compile(r"[^0-9A-Za-z]+")
 
 
 class Labels(Struct, frozen=True):
-    """URDF names of prims that have another name.
+    """URDF names of prims that have another name."""
 
-    Attributes:
-        spelled: By path, where names differ in spelling alone.
-        inferred: By path, where they were matched by the chain of parents.
-    """
-
+    # by path, where names differ in spelling alone
     spelled: Mapping[str, str] = field(default_factory=dict)
+    # by path, where they were matched by the chain of parents
     inferred: Mapping[str, str] = field(default_factory=dict)
 
 
 class Labelled(Struct, frozen=True):
-    """A layer over a USD.
+    """A layer over a USD."""
 
-    Attributes:
-        text: The layer.
-        spelled: Links and joints, such as ``link arm``, whose names differ in spelling
-            alone, and their names in the USD.
-        inferred: Those that were matched by the chain of parents, likewise.
-    """
-
-    text: str
+    text: str  # the layer
+    # links and joints, such as ``link arm``, whose names differ in spelling alone, and their names
+    # in the USD
     spelled: tuple[tuple[str, str], ...]
+    # those that were matched by the chain of parents, likewise
     inferred: tuple[tuple[str, str], ...]
 
 

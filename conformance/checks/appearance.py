@@ -7,8 +7,9 @@ a surface is cut.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TypeAlias
 
 from msgspec import Struct, structs
 
@@ -62,39 +63,44 @@ _NORMALS = 1e-4
 # of normals that a converter computed.
 _SMOOTHED = 0.5
 _INWARDS = 0.05
-_NO_MESH = "no link has a visual mesh whose normals both sides state"
-_NO_IMAGE = "no texture coordinates are stated on both sides"
-_NONE = "no appearance of a visual is stated on both sides"
 
 
 class _Pair(Struct, frozen=True):
-    """Appearances of the same part of a surface on both sides.
+    """Appearances of the same part of a surface on both sides."""
 
-    Attributes:
-        share: Part of the compared surface, in [0, 1].
-    """
-
-    ours: Appearance
-    theirs: Appearance
-    share: float
+    expected: Appearance
+    actual: Appearance
+    share: float  # part of the compared surface, in [0, 1]
 
 
-def compare_visuals(
-    measure: Callable[[LinkShapes, _Pair, ToleranceModel], Difference | None],
+_Measure: TypeAlias = Callable[[LinkShapes, _Pair, ToleranceModel], Difference | None]
+
+
+def _visuals(
+    measure: _Measure,
     expected: Observation,
     actual: Observation,
     model: ToleranceModel,
-    note: str = _NONE,
+    note: str = "no appearance of a visual is stated on both sides",
 ) -> Comparison:
-    """Compare visuals by one measure; one difference per link, its worst one."""
+    """Compare the appearances of visuals by one measure."""
+    return _worst_by_link(
+        lambda part: [measure(part, pair, model) for pair in _pairs(part)],
+        (expected, actual, model),
+        note,
+    )
+
+
+def _worst_by_link(
+    compare: Callable[[LinkShapes], Sequence[Difference | None]],
+    sides: tuple[Observation, Observation, ToleranceModel],
+    note: str,
+) -> Comparison:
+    """Compare the visuals of each link; one difference per link, its worst one."""
     differences = []
-    for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
-        of_link = [
-            difference
-            for part in matched_shapes(shapes)
-            for pair in _pairs(part)
-            if (difference := measure(part, pair, model))
-        ]
+    for shapes in shapes_by_link(sides[0], sides[1], Role.VISUAL, sides[2]):
+        found = [one for part in matched_shapes(shapes) for one in compare(part)]
+        of_link = [difference for difference in found if difference is not None]
         if of_link:
             differences.append(worst_of(of_link))
     return Compared(tuple(differences), note=None if differences else note)
@@ -102,295 +108,282 @@ def compare_visuals(
 
 def _pairs(part: LinkShapes) -> Iterator[_Pair]:
     """Pair the appearances of both sides by area, the most similar first."""
-    ours, theirs = (
-        [each for shape in side for each in shape.appearances] for side in (part.ours, part.theirs)
-    )
-    if not all(shape.appearances for shape in (*part.ours, *part.theirs)):
+    if not all(shape.appearances for shape in (*part.expected, *part.actual)):
         return
-    total = math.fsum(each.area for each in ours) or 1.0
-    free = [each.area for each in ours], [each.area for each in theirs]
+    sides = [
+        [one for shape in side for one in shape.appearances]
+        for side in (part.expected, part.actual)
+    ]
+    total = math.fsum(one.area for one in sides[0]) or 1.0
+    free = [[one.area for one in side] for side in sides]
     order = sorted(
-        (_unlike(here, there), i, j)
-        for i, here in enumerate(ours)
-        for j, there in enumerate(theirs)
+        (_unlike(one, two), i, j)
+        for i, one in enumerate(sides[0])
+        for j, two in enumerate(sides[1])
     )
     for _, i, j in order:
         shared = min(free[0][i], free[1][j])
         if shared > _SLIVER * total:
-            yield _Pair(ours[i], theirs[j], shared / total)
+            yield _Pair(sides[0][i], sides[1][j], shared / total)
         free[0][i] -= shared
         free[1][j] -= shared
 
 
-def _unlike(ours: Appearance, theirs: Appearance) -> float:
+def _unlike(expected: Appearance, actual: Appearance) -> float:
     return (
-        2.0 * (ours.texture != theirs.texture)
-        + (ours.mask != theirs.mask)
-        + min(_apart(ours.color, theirs.color), 1.0)
+        2.0 * (expected.texture != actual.texture)
+        + (expected.mask != actual.mask)
+        + min(_color_difference(expected.color, actual.color), 1.0)
         # Absent colours are paired with each other first.
-        + 0.5 * (ours.color is None and theirs.color is not None)
-        + abs((ours.opacity or 1.0) - (theirs.opacity or 1.0))
+        + 0.5 * (expected.color is None and actual.color is not None)
+        + abs((expected.opacity or 1.0) - (actual.opacity or 1.0))
     )
 
 
-def _apart(ours: Vec3 | None, theirs: Vec3 | None) -> float:
-    """Return the largest difference of a component.
-
-    It is zero if the first side states no colour, and inf if only the second does not.
-    """
-    if ours is None:
-        return 0.0
-    if theirs is None:
-        return math.inf
-    return largest(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+def _color_difference(expected: Vec3 | None, actual: Vec3 | None) -> float:
+    """Return the largest difference of a component; zero if no colour is expected."""
+    if expected is None or actual is None:
+        return 0.0 if expected is None else math.inf
+    return largest(abs(a - b) for a, b in zip(expected, actual, strict=True))
 
 
-def color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
-    """Compare colours, or the factors of textures."""
-    ours, theirs = pair.ours, pair.theirs
-    if (ours.texture is None) != (theirs.texture is None):
+def _color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    expected, actual = pair.expected, pair.actual
+    if (expected.texture is None) != (actual.texture is None):
         return None
-    if ours.color is None and (
-        theirs.color is None
-        or ours.problem
-        or ours.unread
+    if expected.color is None and (
+        actual.color is None
+        or expected.problem
+        or expected.unread
         # Viewers show a surface without material in grey.
-        or max(theirs.color) - min(theirs.color) <= model.tolerance.color
+        or max(actual.color) - min(actual.color) <= model.tolerance.color
     ):
         return None
-    return _difference(
-        part,
-        pair,
-        math.inf if ours.color is None else _apart(ours.color, theirs.color),
-        (_BOUND, model.tolerance.color),
-        lambda appearance: _rgb(appearance.color),
-        "factor of the texture" if ours.texture else "colour",
-    )
+    known = expected.color is not None
+    amount = _color_difference(expected.color, actual.color) if known else math.inf
+    texts = [
+        "not stated" if color is None else f"{_tuple(color)} linear"
+        for color in (expected.color, actual.color)
+    ]
+    what = "factor of the texture" if expected.texture else "colour"
+    return _difference(part, pair, what, amount, _BOUND, model.tolerance.color, texts)
 
 
-def opacity(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
-    """Compare opacities."""
-    ours, theirs = pair.ours, pair.theirs
-    if ours.opacity is None or theirs.opacity is None:
+def _opacity(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    expected, actual = pair.expected, pair.actual
+    if expected.opacity is None or actual.opacity is None:
         return None
-    amount = abs(ours.opacity - theirs.opacity)
-    if ours.mask != theirs.mask and not ours.problem:
+    amount = abs(expected.opacity - actual.opacity)
+    if expected.mask != actual.mask and not expected.problem:
         amount = math.inf
-    return _difference(
-        part,
-        pair,
-        amount,
-        (_BOUND, model.tolerance.color),
-        _opaque,
-        "opacity",
-    )
+    texts = [
+        f"{side.opacity:.4g}"
+        + ("" if side.mask is None else f" times that of an image ({side.mask[:8]})")
+        for side in (expected, actual)
+    ]
+    return _difference(part, pair, "opacity", amount, _BOUND, model.tolerance.color, texts)
 
 
-def texture(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
-    """Compare the content of textures."""
-    del model
-    ours, theirs = pair.ours, pair.theirs
-    if ours.problem:
+def _texture(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
+    expected, actual = pair.expected, pair.actual
+    texts = [
+        "none" if side.texture is None else f"{side.image} ({side.texture[:8]})"
+        for side in (expected, actual)
+    ]
+    if expected.problem:
         # The USD cannot have this texture, so it does not fail.
         return Difference(
             item=part.link,
             subject=f"link {part.link}",
             amount=math.nan,
-            message=f"link {part.link}: {ours.problem}; not compared",
-            expected=ours.problem,
-            actual=_image(theirs),
+            message=f"link {part.link}: {expected.problem}; not compared",
+            expected=expected.problem,
+            actual=texts[1],
             unknown=True,
         )
-    return _difference(
-        part,
-        pair,
-        0.0 if ours.texture == theirs.texture else math.inf,
-        (0.0, 0.0),
-        _image,
-        "texture",
+    amount = 0.0 if expected.texture == actual.texture else math.inf
+    return _difference(part, pair, "texture", amount, 0.0, 0.0, texts)
+
+
+def _difference(
+    part: LinkShapes,
+    pair: _Pair,
+    what: str,
+    amount: float,
+    bound: float,
+    tolerance: float,
+    texts: Sequence[str],
+) -> Difference:
+    where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
+    whose = f"link {part.link}: {what} of {named(part.expected)}"
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        bound=bound,
+        tolerance=tolerance,
+        message=f"{whose} is {texts[1]}, not {texts[0]}{where}",
+        expected=texts[0],
+        actual=texts[1],
     )
 
 
-def properties(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
+def _properties(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
     """Compare the other inputs of surfaces and of their textures, and their places."""
-    del model
-    if "*" in pair.ours.unread:
+    if "*" in pair.expected.unread:
         return None
-    wrong = next(_differing_properties(pair), None) or _misplaced(part, pair)
+    wrong = _differing_property(pair) or _misplaced(part, pair)
+    subject = f"link {part.link}"
     if not wrong:
-        return equality(f"link {part.link}", True, f"link {part.link}: no other input differs")
-    name, expected, actual = wrong
-    message = f"link {part.link}: {name} of {named(part.ours)} is {actual}, not {expected}"
-    return equality(f"link {part.link}", False, message, expected, actual)
+        return equality(subject, True, f"{subject}: no other input differs")
+    name, *texts = wrong
+    message = f"{subject}: {name} of {named(part.expected)} is {texts[1]}, not {texts[0]}"
+    return equality(subject, False, message, *texts)
 
 
-def _differing_properties(pair: _Pair) -> Iterator[tuple[str, str, str]]:
-    """Yield names of inputs whose values differ, and both values."""
-    ours, theirs = (dict(side.properties) for side in (pair.ours, pair.theirs))
-    for name in sorted({*ours, *theirs} - pair.ours.unread):
-        if f"{name.partition('.')[0]}." in pair.ours.unread:
-            continue
-        if name == DOUBLE_SIDED and name not in ours:
-            # A file without it leaves it to the renderer.
+def _differing_property(pair: _Pair) -> tuple[str, str, str] | None:
+    """Return the name of the first input whose values differ, and both values."""
+    expected, actual = (dict(side.properties) for side in (pair.expected, pair.actual))
+    unread = pair.expected.unread
+    for name in sorted({*expected, *actual} - unread):
+        # A file without double sides leaves it to the renderer.
+        left_open = name == DOUBLE_SIDED and name not in expected
+        if left_open or f"{name.partition('.')[0]}." in unread:
             continue
         fallback = _FALLBACKS.get(name)
-        expected, found = ours.get(name, fallback), theirs.get(name, fallback)
-        if not _same_value(expected, found):
-            yield name, _property(expected), _property(found)
+        value, found = expected.get(name, fallback), actual.get(name, fallback)
+        same = value == found
+        if isinstance(value, tuple) and isinstance(found, tuple):
+            near = (abs(a - b) <= _INPUT for a, b in zip(value, found, strict=False))
+            same = len(value) == len(found) and all(near)
+        if not same:
+            return name, _property_text(value), _property_text(found)
+    return None
 
 
-def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
-    """Compare the places of parts of one area on two surfaces."""
-    ours, theirs = pair.ours, pair.theirs
-    single = len(part.ours) == 1 == len(part.theirs)
-    if (
-        not single
-        or not ours.center
-        or not theirs.center
-        or not math.isclose(ours.area, theirs.area, rel_tol=_MOVED)
-        or not math.isclose(pair.share * _whole(part), ours.area, rel_tol=_MOVED)
-    ):
-        return None
-    if math.dist(ours.center, theirs.center) <= _SHIFTED * math.sqrt(_whole(part)):
-        return None
-    expected, actual = map(_place, (ours.center, theirs.center))
-    return "the centre of a part with its material", expected, actual
-
-
-def _whole(part: LinkShapes) -> float:
-    return math.fsum(each.area for shape in part.ours for each in shape.appearances)
-
-
-def _place(center: Vec3) -> str:
-    return "(" + ", ".join(f"{value:.4g}" for value in center) + ") m"
-
-
-def _same_value(
-    expected: tuple[float, ...] | str | None, found: tuple[float, ...] | str | None
-) -> bool:
-    if isinstance(expected, tuple) and isinstance(found, tuple):
-        pairs = zip(expected, found, strict=False)
-        return len(expected) == len(found) and all(
-            abs(one - other) <= _INPUT for one, other in pairs
-        )
-    return expected == found
-
-
-def _property(value: tuple[float, ...] | str | None) -> str:
+def _property_text(value: tuple[float, ...] | str | None) -> str:
     if isinstance(value, tuple):
         return ", ".join(f"{number:.4g}" for number in value)
     return "the fallback" if value is None else value
 
 
-def mapping(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
-    """Compare texture coordinates, by their means and products with positions."""
-    del model
-    ours, theirs = pair.ours, pair.theirs
+def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
+    """Compare the places of parts of one area on two surfaces."""
+    expected, actual = pair.expected, pair.actual
+    whole = math.fsum(one.area for shape in part.expected for one in shape.appearances)
     if (
-        ours.mapping is None
-        or "mapping" in ours.unread
-        or ours.texture is None
-        or ours.texture != theirs.texture
-        or not math.isclose(ours.area, theirs.area, rel_tol=_MOVED)
+        len(part.expected) != 1
+        or len(part.actual) != 1
+        or not expected.center
+        or not actual.center
+        or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
+        or not math.isclose(pair.share * whole, expected.area, rel_tol=_MOVED)
+        or math.dist(expected.center, actual.center) <= _SHIFTED * math.sqrt(whole)
     ):
         return None
-    there = theirs.mapping
-    amount = math.inf if there is None else _unlike_mappings(ours, ours.mapping, there)
-    how = "are missing" if there is None else f"differ: {_mapped(theirs, there)}"
+    texts = (f"{_tuple(center)} m" for center in (expected.center, actual.center))
+    return ("the centre of a part with its material", *texts)
+
+
+def _tuple(values: Sequence[float]) -> str:
+    return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
+
+
+def _mapping(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
+    """Compare texture coordinates, by their means and products with positions."""
+    expected, actual = pair.expected, pair.actual
+    if (
+        expected.mapping is None
+        or "mapping" in expected.unread
+        or expected.texture is None
+        or expected.texture != actual.texture
+        or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
+    ):
+        return None
+    amount, how = math.inf, "are missing"
+    if actual.mapping is not None:
+        amount = _mapping_difference(expected.area, expected.mapping, actual.mapping)
+        how = f"differ: {_mapping_text(actual)}"
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
         amount=amount,
         bound=_COORDINATE,
         tolerance=_MOVED,
-        message=f"link {part.link}: texture coordinates of {named(part.ours)} {how}",
-        expected=_mapped(ours, ours.mapping),
-        actual=_mapped(theirs, there),
+        message=f"link {part.link}: texture coordinates of {named(part.expected)} {how}",
+        expected=_mapping_text(expected),
+        actual=_mapping_text(actual),
     )
 
 
-def _unlike_mappings(part: Appearance, ours: Mapping, theirs: Mapping) -> float:
+def _mapping_difference(area: float, expected: Mapping, actual: Mapping) -> float:
     """Return the largest difference of the measures of two mappings.
 
-    Means, second moments, products with positions from the centre relative to the size
-    of the part, and orientation; relative to the largest coordinates above one.
+    Means, second moments, products with positions from the centre relative to the size of the
+    part, and orientation; relative to the largest coordinates above one.
     """
-    one, other = (_measures(part.area, side, ours) for side in (ours, theirs))
-    scale = max(1.0, math.sqrt(abs(ours.moments[2]) / part.area or 1.0))
-    scale = max(scale, math.sqrt(abs(ours.moments[3]) / part.area or 1.0))
-    return largest(abs(a - b) / scale for a, b in zip(one, other, strict=True))
+
+    def measures(side: Mapping) -> list[float]:
+        means = [value / area for value in side.moments]
+        center = [value / area for value in side.center]
+        products = [
+            (means[4 + 3 * axis + place] - means[axis] * center[place]) / math.sqrt(area)
+            for axis in range(2)
+            for place in range(3)
+        ]
+        spread = [math.sqrt(max(value, 0.0)) for value in means[2:4]]
+        turned = side.oriented / expected.unsigned if expected.unsigned else 0.0
+        return [*means[:2], *spread, *products, turned]
+
+    roots = (math.sqrt(abs(moment) / area or 1.0) for moment in expected.moments[2:4])
+    scale = max(1.0, *roots)
+    pairs = zip(measures(expected), measures(actual), strict=True)
+    return largest(abs(a - b) / scale for a, b in pairs)
 
 
-def _measures(area: float, side: Mapping, reference: Mapping) -> list[float]:
-    means = [value / area for value in side.moments]
-    centre = [value / area for value in side.center]
-    size = math.sqrt(area)
-    products = [
-        (means[4 + 3 * axis + place] - means[axis] * centre[place]) / size
-        for axis in range(2)
-        for place in range(3)
-    ]
-    spread = [math.sqrt(max(value, 0.0)) for value in means[2:4]]
-    turned = side.oriented / reference.unsigned if reference.unsigned else 0.0
-    return [*means[:2], *spread, *products, turned]
-
-
-def _mapped(part: Appearance, side: Mapping | None) -> str:
-    if side is None:
+def _mapping_text(part: Appearance) -> str:
+    if part.mapping is None:
         return "none"
-    u, v = (value / part.area for value in side.moments[:2])
-    spread = [math.sqrt(max(value / part.area, 0.0)) for value in side.moments[2:4]]
-    way = "" if side.oriented >= 0 else ", mirrored"
+    u, v, uu, vv = (value / part.area for value in part.mapping.moments[:4])
+    spread = [math.sqrt(max(value, 0.0)) for value in (uu, vv)]
+    way = "" if part.mapping.oriented >= 0 else ", mirrored"
     return f"mean ({u:.4g}, {v:.4g}), size ({spread[0]:.4g}, {spread[1]:.4g}){way}"
 
 
-def normals(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+def _normals(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Compare the normals of visual meshes with those of the mesh files.
 
-    If the file has none, faces may be flat or smooth, with normals that point outwards.
-    If those of the file point against its faces, which SimReady (VG.029) and the
-    validator of OpenUSD refuse, faces may be flat; that is not exact.
+    If the file has none, faces may be flat or smooth, with normals that point outwards. If those
+    of the file point against its faces, which SimReady (VG.029) and the validator of OpenUSD
+    refuse, faces may be flat; that is not exact.
     """
-    differences = []
-    for shapes in shapes_by_link(expected, actual, Role.VISUAL, model):
-        of_link = [difference for part in matched_shapes(shapes) if (difference := _shaded(part))]
-        if of_link:
-            differences.append(worst_of(of_link))
-    return Compared(tuple(differences), note=None if differences else _NO_MESH)
+    note = "no link has a visual mesh whose normals both sides state"
+    return _worst_by_link(lambda part: [_shading(part)], (expected, actual, model), note)
 
 
-def _shaded(part: LinkShapes) -> Difference | None:
-    theirs = _combined(part.theirs)
-    if theirs is None:
+def _shading(part: LinkShapes) -> Difference | None:
+    expected, actual = _combined(part.expected), _combined(part.actual)
+    if actual is None:
         return None
-    if theirs.problem:
-        return _misshaded(part, math.inf, theirs.problem, "usable normals")
-    ours = _combined(part.ours)
-    text = f"mean cosine {theirs.facing:.7g} to the faces"
-    if ours is None or not ours.stated:
-        inwards = not theirs.facing >= _SMOOTHED or not theirs.against <= _INWARDS
-        wrong = theirs.stated and inwards
-        expected = "flat, or smooth and outwards"
-        return _misshaded(part, math.inf if wrong else 0.0, text, expected)
-    if ours.facing < 0 and theirs.stated and theirs.facing > 1 - _NORMALS:
-        flat = _misshaded(part, 0.0, f"{text}, flat", f"{ours.facing:.4g}, inwards")
+    if actual.problem:
+        return _shading_difference(part, math.inf, actual.problem, "usable normals")
+    text = f"mean cosine {actual.facing:.7g} to the faces"
+    if expected is None or not expected.stated:
+        inwards = not actual.facing >= _SMOOTHED or not actual.against <= _INWARDS
+        amount = math.inf if actual.stated and inwards else 0.0
+        return _shading_difference(part, amount, text, "flat, or smooth and outwards")
+    if expected.facing < 0 and actual.stated and actual.facing > 1 - _NORMALS:
+        flat = _shading_difference(part, 0.0, f"{text}, flat", f"{expected.facing:.4g}, inwards")
         return structs.replace(flat, estimated=True)
-    if not theirs.stated:
-        text = "missing, so that faces are flat"
-    pairs = (
-        (ours.facing, theirs.facing),
-        *zip(ours.mean, theirs.mean, strict=True),
-    )
-    amount, *others = (abs(one - other) for one, other in pairs)
-    turned = largest(others)
-    expected = f"mean cosine {ours.facing:.7g}"
-    if theirs.stated and turned > amount:
-        text, expected = (f"mean {_vector(side.mean)}" for side in (theirs, ours))
-    return _misshaded(part, largest((amount, turned)), text, expected)
-
-
-def _vector(vector: Vec3) -> str:
-    return "(" + ", ".join(f"{value:.6f}" for value in vector) + ")"
+    amount = abs(expected.facing - actual.facing)
+    turned = largest(abs(a - b) for a, b in zip(expected.mean, actual.mean, strict=True))
+    texts = [f"mean cosine {expected.facing:.7g}", text]
+    if not actual.stated:
+        texts[1] = "missing, so that faces are flat"
+    elif turned > amount:
+        means = (side.mean for side in (expected, actual))
+        texts = ["mean (" + ", ".join(f"{value:.6f}" for value in mean) + ")" for mean in means]
+    return _shading_difference(part, largest((amount, turned)), texts[1], texts[0])
 
 
 def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
@@ -416,57 +409,17 @@ def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
     )
 
 
-def _misshaded(part: LinkShapes, amount: float, text: str, expected: str) -> Difference:
+def _shading_difference(part: LinkShapes, amount: float, text: str, expected: str) -> Difference:
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
         amount=amount,
         bound=_COORDINATE,
         tolerance=_NORMALS,
-        message=f"link {part.link}: normals of {named(part.ours)}: {text}, not {expected}",
+        message=f"link {part.link}: normals of {named(part.expected)}: {text}, not {expected}",
         expected=expected,
         actual=text,
     )
-
-
-def _difference(
-    part: LinkShapes,
-    pair: _Pair,
-    amount: float,
-    allowed: tuple[float, float],
-    text: Callable[[Appearance], str],
-    what: str,
-) -> Difference:
-    ours, theirs = text(pair.ours), text(pair.theirs)
-    where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
-        amount=amount,
-        bound=allowed[0],
-        tolerance=allowed[1],
-        message=f"link {part.link}: {what} of {named(part.ours)} is {theirs}, not {ours}{where}",
-        expected=ours,
-        actual=theirs,
-    )
-
-
-def _rgb(color: Vec3 | None) -> str:
-    if color is None:
-        return "not stated"
-    return "(" + ", ".join(f"{value:.4g}" for value in color) + ") linear"
-
-
-def _opaque(appearance: Appearance) -> str:
-    if appearance.mask is None:
-        return f"{appearance.opacity:.4g}"
-    return f"{appearance.opacity:.4g} times that of an image ({appearance.mask[:8]})"
-
-
-def _image(appearance: Appearance) -> str:
-    if appearance.texture is None:
-        return "none"
-    return f"{appearance.image} ({appearance.texture[:8]})"
 
 
 VISUAL_CHECKS = (
@@ -476,7 +429,7 @@ VISUAL_CHECKS = (
         "colour of visuals",
         "1",
         Quantity.VISUAL,
-        partial(compare_visuals, color),
+        partial(_visuals, _color),
         "Largest difference of a component of linear colours, or of the factor of a texture. "
         "Materials of mesh files override the URDF's; parts of a surface are paired by area.",
     ),
@@ -485,7 +438,7 @@ VISUAL_CHECKS = (
         "opacity of visuals",
         "1",
         Quantity.VISUAL,
-        partial(compare_visuals, opacity),
+        partial(_visuals, _opacity),
         "Opacity of every part of a surface, or its opacity texture.",
     ),
     Check(
@@ -493,7 +446,7 @@ VISUAL_CHECKS = (
         "textures of visuals",
         "",
         Quantity.VISUAL,
-        partial(compare_visuals, texture),
+        partial(_visuals, _texture),
         "The colour texture has the same pixels; a JPEG the same bytes. One that is missing or "
         "damaged is reported, but does not fail the USD.",
     ),
@@ -502,7 +455,7 @@ VISUAL_CHECKS = (
         "normals of visuals",
         "1",
         Quantity.VISUAL,
-        normals,
+        _normals,
         "Normals of meshes are those of the mesh file, by their mean and their mean cosine to the"
         " faces over the surface. If the file has none, faces are flat, or smooth with normals "
         "that point outwards. If those of the file point against its faces, flat faces are close.",
@@ -513,7 +466,7 @@ VISUAL_CHECKS = (
         "texture coordinates of visuals",
         "1",
         Quantity.VISUAL,
-        partial(compare_visuals, mapping, note=_NO_IMAGE),
+        partial(_visuals, _mapping, note="no texture coordinates are stated on both sides"),
         "Texture coordinates, as the image receives them, are those of the mesh file: means, "
         "second moments, products with positions, and orientation, by area.",
         usd_alone=True,
@@ -523,7 +476,7 @@ VISUAL_CHECKS = (
         "other properties of materials",
         "",
         Quantity.VISUAL,
-        partial(compare_visuals, properties),
+        partial(_visuals, _properties),
         "Emission, metalness, roughness and every other input of a surface are those of the mesh "
         "file, or the fallback for a material of the URDF, which defines colour and texture "
         "alone. Images are read in their colour space, without bias, and repeat. Bindings for "

@@ -9,7 +9,7 @@ without gaps are compared as solids: the faces between them are inside.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -53,46 +53,28 @@ _MOST_SURFACES = 4096
 
 
 class LinkShapes(Struct, frozen=True):
-    """Shapes of one link in one role, on both sides: all of them, or a match.
-
-    Attributes:
-        link: Name of the link.
-        ours: Of the first side.
-        theirs: Of the second side.
-        is_solid: Whether both sides are the same solid, cut into convex pieces
-            differently.
-    """
+    """Shapes of one link in one role, on both sides: all of them, or a match."""
 
     link: str
-    ours: Shapes
-    theirs: Shapes
-    is_solid: bool = False
+    expected: Shapes
+    actual: Shapes
+    is_solid: bool = False  # both sides are the same solid, cut into convex pieces differently
 
 
 class CombinedSurface(Struct, frozen=True, eq=False):
-    """The combined surface of shapes, with the fields of ``Surface``.
+    """The combined surface of shapes, with the fields of ``Surface``."""
 
-    Attributes:
-        reach: (D) support function [m].
-        center: (3) of the surface [m].
-        oriented: (3) oriented area [m^2].
-        size: Diagonal of the bounds [m]; one for a point.
-        middle: (3) of the bounds [m].
-        point_bound: Rounding of a point of the surface [m].
-        support_alone: Whether the other measures are unknown.
-    """
-
-    reach: Array
+    reach: Array  # (D) support function [m]
     area: float
     edges: float
-    oriented: Array
+    oriented: Array  # (3) oriented area [m^2]
     volume: float
-    center: Array
+    center: Array  # (3) of the surface [m]
     triangles: int
-    size: float
-    middle: Array
-    point_bound: float
-    support_alone: bool
+    size: float  # diagonal of the bounds [m]; one for a point
+    middle: Array  # (3) of the bounds [m]
+    point_bound: float  # rounding of a point of the surface [m]
+    support_alone: bool  # whether the other measures are unknown
 
     def volume_about(self, point: Array) -> float:
         """Signed volume of the cones from a point over all faces [m^3]."""
@@ -101,97 +83,73 @@ class CombinedSurface(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def shapes_by_link(
-    expected: Observation,
-    actual: Observation,
-    role: Role,
-    model: ToleranceModel,
+    expected: Observation, actual: Observation, role: Role, model: ToleranceModel
 ) -> tuple[LinkShapes, ...]:
     """Return the links of the robot that have shapes on either side.
 
     Links with a shape that an engine cannot state are left out.
     """
     names = tuple(link for group in model.groups for link in group)
-    ours = _of_links(expected, role, frozenset(names))
-    theirs = _of_links(actual, role, frozenset(names))
-    pairs = (LinkShapes(n, tuple(ours[n]), tuple(theirs[n])) for n in names)
+    sides = []
+    for side in (expected, actual):
+        shapes: dict[str, dict[str, ShapeObservation]] = {name: {} for name in names}
+        seen: set[str] = set()
+        for shape in side.shapes:
+            # A shape of several frames belongs to the first of these links that the robot has.
+            if shape.role is role and shape.link in shapes and shape.source not in seen:
+                seen.add(shape.source)
+                shapes[shape.link][shape.source] = shape
+        sides.append(shapes)
+    pairs = (LinkShapes(name, *(tuple(side[name].values()) for side in sides)) for name in names)
     return tuple(
         pair
         for pair in pairs
-        if (pair.ours or pair.theirs) and all(shape.stated for shape in (*pair.ours, *pair.theirs))
+        if (both := (*pair.expected, *pair.actual)) and all(shape.stated for shape in both)
     )
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def matches_by_link(
-    expected: Observation,
-    actual: Observation,
-    role: Role,
-    model: ToleranceModel,
+    expected: Observation, actual: Observation, role: Role, model: ToleranceModel
 ) -> tuple[tuple[tuple[LinkShapes, CombinedSurface, CombinedSurface], ...], ...]:
-    """Return the matched shapes of each of those links, and their surfaces.
+    """Return the matched shapes of each of those links, and their surfaces."""
 
-    Cached, as several checks measure them.
-    """
-    return tuple(
-        tuple(
-            (part, combined_surface(part.ours), combined_surface(part.theirs))
-            for part in _matched_solids(shapes, model)
-        )
-        for shapes in shapes_by_link(expected, actual, role, model)
-    )
+    def measured(part: LinkShapes) -> tuple[LinkShapes, CombinedSurface, CombinedSurface]:
+        if kinds(part.expected) != kinds(part.actual):
+            part = structs.replace(part, is_solid=same_solid(part, model))
+        return part, combined_surface(part.expected), combined_surface(part.actual)
 
-
-def _of_links(
-    reading: Observation, role: Role, links: frozenset[str]
-) -> defaultdict[str, list[ShapeObservation]]:
-    shapes_of: defaultdict[str, list[ShapeObservation]] = defaultdict(list)
-    seen: set[str] = set()
-    for shape in reading.shapes:
-        if shape.role is role and shape.link in links and shape.source not in seen:
-            seen.add(shape.source)
-            shapes_of[shape.link].append(shape)
-    return shapes_of
+    links = shapes_by_link(expected, actual, role, model)
+    return tuple(tuple(map(measured, matched_shapes(shapes))) for shapes in links)
 
 
 def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
     """Match the shapes of a link; empty if a side has no surface.
 
-    Shapes that the first side cannot state are left out, unless the second side has
-    more shapes than remain.
+    Shapes that the expected side cannot state are left out, unless the actual side has more
+    shapes than remain.
     """
-    ours = tuple(shape for shape in shapes.ours if shape.surface)
-    theirs = shapes.theirs
-    missing = len(ours) < len(shapes.ours) and len(theirs) > len(ours)
-    if missing or not ours or not theirs or not all(s.surface for s in theirs):
+    expected = tuple(shape for shape in shapes.expected if shape.surface)
+    actual = shapes.actual
+    missing = len(expected) < len(shapes.expected) and len(actual) > len(expected)
+    if missing or not expected or not actual or not all(shape.surface for shape in actual):
         return ()
-    if kinds(ours) != kinds(theirs):
-        return (LinkShapes(shapes.link, ours, theirs),)
-    return tuple(
-        LinkShapes(shapes.link, (here,), (there,)) for here, there in nearest(ours, theirs)
-    )
-
-
-def _matched_solids(shapes: LinkShapes, model: ToleranceModel) -> tuple[LinkShapes, ...]:
-    """Match the shapes of a link, and find the matches that are the same solid."""
-    return tuple(
-        part
-        if kinds(part.ours) == kinds(part.theirs)
-        else structs.replace(part, is_solid=same_solid(part, model))
-        for part in matched_shapes(shapes)
-    )
+    if kinds(expected) != kinds(actual):
+        return (LinkShapes(shapes.link, expected, actual),)
+    return tuple(LinkShapes(shapes.link, (a,), (b,)) for a, b in nearest(expected, actual))
 
 
 def same_solid(shapes: LinkShapes, model: ToleranceModel) -> bool:
     """Whether convex colliders of one side fill those of the other without gaps.
 
-    Each piece of the side with more of them has to lie in one of the other side, and
-    the pieces in it have to have its support function and, together, its volume.
-    Shapes that both sides have may be of any kind.
+    Each piece of the side with more of them has to lie in one of the other side, and the pieces
+    in it have to have its support function and, together, its volume. Shapes that both sides
+    have may be of any kind.
     """
-    if any(s.role is not Role.COLLISION for s in (*shapes.ours, *shapes.theirs)):
+    if any(shape.role is not Role.COLLISION for shape in (*shapes.expected, *shapes.actual)):
         return False
-    ours, theirs = _without_equal(shapes, model)
-    whole, pieces = (theirs, ours) if len(theirs) <= len(ours) else (ours, theirs)
+    expected, actual = _without_equal(shapes, model)
+    whole, pieces = (actual, expected) if len(actual) <= len(expected) else (expected, actual)
     volumes = [convex_volume(shape, model) for shape in whole]
     filling: list[list[ShapeObservation]] = [[] for _ in whole]
     for piece in pieces:
@@ -219,12 +177,11 @@ def _fills(
     outer, inner = combined_surface((whole,)), combined_surface(tuple(pieces))
     volumes = [convex_volume(piece, model) for piece in pieces]
     filled = math.fsum(one for one in volumes if one is not None)
-    allowed = model.tolerance.shape
     # The volume of a flat shape does not show a gap.
     return (
         None not in volumes
         and volume > _FLAT * outer.size**3
-        and abs(filled - volume) <= allowed * volume
+        and abs(filled - volume) <= model.tolerance.shape * volume
         and _is_near(inner.reach, outer.reach, outer, model)
     )
 
@@ -233,24 +190,24 @@ def _without_equal(
     shapes: LinkShapes, model: ToleranceModel
 ) -> tuple[list[ShapeObservation], list[ShapeObservation]]:
     """Return the shapes of both sides without those that the other side has as well."""
-    ours, theirs = [], list(shapes.theirs)
-    for here in shapes.ours:
-        same = next((there for there in theirs if _is_equal(here, there, model)), None)
+    rest, others = [], list(shapes.actual)
+    for shape in shapes.expected:
+        same = next((other for other in others if _is_equal(shape, other, model)), None)
         if same is None:
-            ours.append(here)
+            rest.append(shape)
         else:
-            theirs.remove(same)
-    return ours, theirs
+            others.remove(same)
+    return rest, others
 
 
-def _is_equal(here: ShapeObservation, there: ShapeObservation, model: ToleranceModel) -> bool:
-    if here.kind is not there.kind or here.surface is None or there.surface is None:
+def _is_equal(one: ShapeObservation, other: ShapeObservation, model: ToleranceModel) -> bool:
+    if one.kind is not other.kind or one.surface is None or other.surface is None:
         return False
-    one, other = combined_surface((here,)), combined_surface((there,))
+    first, second = combined_surface((one,)), combined_surface((other,))
     return (
-        _is_near(one.reach, other.reach, one, model)
-        and _is_near(one.center, other.center, one, model)
-        and math.isclose(one.area, other.area, rel_tol=model.tolerance.shape)
+        _is_near(first.reach, second.reach, first, model)
+        and _is_near(first.center, second.center, first, model)
+        and math.isclose(first.area, second.area, rel_tol=model.tolerance.shape)
     )
 
 
@@ -291,100 +248,62 @@ def kinds(shapes: Shapes) -> list[ShapeKind]:
     return sorted(shape.kind for shape in shapes)
 
 
-def nearest(ours: Shapes, theirs: Shapes) -> tuple[tuple[ShapeObservation, ShapeObservation], ...]:
+def nearest(
+    expected: Shapes, actual: Shapes
+) -> tuple[tuple[ShapeObservation, ShapeObservation], ...]:
     """Pair shapes with surfaces: equal kinds first, then the most similar."""
-    if len(ours) == len(theirs) == 1:
-        return ((ours[0], theirs[0]),)
-    alone = any(s.surface and s.surface.support_alone for s in (*ours, *theirs))
-    left, right = (_traits(side, support_alone=alone) for side in (ours, theirs))
-    apart = np.abs(left[:, np.newaxis] - right).max(axis=2)
-    unlike = np.array([[a.kind is not b.kind for b in theirs] for a in ours])
-    order = np.lexsort((apart.reshape(-1), unlike.reshape(-1)))
-    pairs: list[tuple[ShapeObservation, ShapeObservation]] = []
-    free = set(range(len(ours))), set(range(len(theirs)))
-    for place in order.tolist():
-        here, there = divmod(place, len(theirs))
-        if here in free[0] and there in free[1]:
-            free[0].discard(here)
-            free[1].discard(there)
-            pairs.append((ours[here], theirs[there]))
-    return tuple(pairs)
+    if len(expected) == len(actual) == 1:
+        return ((expected[0], actual[0]),)
+    alone = any(shape.surface and shape.surface.support_alone for shape in (*expected, *actual))
+    traits = [
+        np.array([_traits(shape.surface, alone) for shape in side if shape.surface])
+        for side in (expected, actual)
+    ]
+    apart = np.abs(traits[0][:, np.newaxis] - traits[1]).max(axis=2)
+    unlike = np.array([[one.kind is not other.kind for other in actual] for one in expected])
+    pairs: dict[int, int] = {}
+    for index in np.lexsort((apart.reshape(-1), unlike.reshape(-1))).tolist():
+        one, other = divmod(index, len(actual))
+        if one not in pairs and other not in pairs.values():
+            pairs[one] = other
+    return tuple((expected[one], actual[other]) for one, other in pairs.items())
 
 
-def _traits(shapes: Shapes, *, support_alone: bool) -> Array:
-    surfaces = [shape.surface for shape in shapes if shape.surface]
+def _traits(surface: Surface, support_alone: bool) -> tuple[float, ...]:
     if support_alone:
-        return np.array([surface.support for surface in surfaces])
-    return np.array(
-        [
-            (
-                *s.support,
-                *s.center,
-                math.sqrt(s.area),
-                math.copysign(abs(s.volume) ** (1.0 / 3.0), s.volume),
-            )
-            for s in surfaces
-        ]
-    )
+        return surface.support
+    width = math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume)
+    return *surface.support, *surface.center, math.sqrt(surface.area), width
 
 
+# A shape of one observation is compared with those of several.
 @lru_cache(maxsize=_MOST_SURFACES)
 def combined_surface(shapes: Shapes) -> CombinedSurface:
-    """Combine shapes, all of which have surfaces.
-
-    Cached, as a shape of one observation is compared with those of several.
-    """
+    """Combine shapes, all of which have surfaces."""
     surfaces = [shape.surface for shape in shapes if shape.surface]
-    joined = surfaces[0] if len(surfaces) == 1 else _joined(surfaces)
-    reach = np.array(joined.support)
+    areas = np.array([surface.area for surface in surfaces])
+    area = math.fsum(areas)
+    weights = areas / area if area else np.full(len(areas), 1.0 / len(areas))
+    reach = np.array([surface.support for surface in surfaces]).max(axis=0)
     high, low = reach[:_AXES], reach[_AXES : 2 * _AXES]
-    distance = max(math.hypot(*shape.position) for shape in shapes)
+    # The point, the scale and the rotation of its prim are stored, each relative to the distance
+    # from the prim's origin, and so is that origin.
+    origin = max(math.hypot(*shape.position) for shape in shapes)
+    corner = length(np.maximum(high, low))
+    single = surfaces[0].center if len(surfaces) == 1 else None
     return CombinedSurface(
         reach=reach,
-        area=joined.area,
-        edges=joined.edges,
-        oriented=np.array(joined.oriented_area),
-        volume=joined.volume,
-        center=np.array(joined.center),
-        triangles=joined.triangles,
-        size=length(high + low) or 1.0,
-        middle=(high - low) / 2.0,
-        point_bound=_point_bound(length(np.maximum(high, low)), distance),
-        support_alone=joined.support_alone,
-    )
-
-
-def _joined(surfaces: Sequence[Surface]) -> Surface:
-    area = math.fsum(surface.area for surface in surfaces)
-    weights = np.array([surface.area for surface in surfaces])
-    weights = weights / area if area else np.full(len(surfaces), 1.0 / len(surfaces))
-    supports = np.array([surface.support for surface in surfaces])
-    oriented = np.array([surface.oriented_area for surface in surfaces])
-    ox, oy, oz = oriented.sum(axis=0).tolist()
-    x, y, z = (weights @ np.array([surface.center for surface in surfaces])).tolist()
-    return Surface(
-        support=tuple(supports.max(axis=0).tolist()),
         area=area,
         edges=math.fsum(surface.edges for surface in surfaces),
-        oriented_area=(ox, oy, oz),
+        oriented=np.array([surface.oriented_area for surface in surfaces]).sum(axis=0),
         volume=math.fsum(surface.volume for surface in surfaces),
-        center=(x, y, z),
+        center=np.array(single or weights @ np.array([one.center for one in surfaces])),
         triangles=sum(surface.triangles for surface in surfaces),
+        size=length(high + low) or 1.0,
+        middle=(high - low) / 2.0,
+        point_bound=_PER_POINT * (corner + origin) + RELATIVE * origin + ARITHMETIC,
         support_alone=any(surface.support_alone for surface in surfaces),
     )
-
-
-def _point_bound(corner: float, origin: float) -> float:
-    """Return the rounding of a point of a surface [m].
-
-    The point, the scale and the rotation of its prim are stored, each relative to the
-    distance from the prim's origin, and so is that origin.
-
-    Args:
-        corner: Distance of the farthest corner of the bounds [m].
-        origin: Largest distance of an origin of a shape [m].
-    """
-    return _PER_POINT * (corner + origin) + RELATIVE * origin + ARITHMETIC
 
 
 def worst_of(differences: Sequence[Difference]) -> Difference:
@@ -392,8 +311,6 @@ def worst_of(differences: Sequence[Difference]) -> Difference:
 
     A part that cannot be compared comes before equal ones.
     """
-    if len(differences) == 1:
-        return differences[0]
     return max(differences, key=lambda one: (one.grade.severity, one.severity))
 
 

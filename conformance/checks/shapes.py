@@ -1,9 +1,8 @@
 """Shapes of links: number and kind, extents, surface area, volume, triangles.
 
-Differences are relative to the shape's own size, area or volume. Bounds follow from the
-rounding of stored points: if the corners of a triangle move by d, its area changes by
-at most d/2 times the sum of its sides, and the volume of a closed surface by d times
-its area.
+Differences are relative to the shape's own size, area or volume. Bounds follow from the rounding
+of stored points: if the corners of a triangle move by d, its area changes by at most d/2 times
+the sum of its sides, and the volume of a closed surface by d times its area.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.shape_pairs import (
     CombinedSurface,
     LinkShapes,
-    Shapes,
     combined_surface,
     contains,
     convex_volume,
@@ -47,12 +45,11 @@ from urdf_usd.conformance.tolerance.comparison import (
 from urdf_usd.reports.records.record import Difference, Grade
 
 Measure: TypeAlias = Callable[
-    [LinkShapes, CombinedSurface, CombinedSurface, ToleranceModel],
-    Iterator[Difference],
+    [LinkShapes, CombinedSurface, CombinedSurface, ToleranceModel], Iterator[Difference]
 ]
 
-# A primitive's area has two factors and its volume three, each of which may be stored
-# as a size and a scale.
+# A primitive's area has two factors and its volume three, each of which may be stored as a size
+# and a scale.
 _AREA = 4 * RELATIVE
 _VOLUME = 6 * RELATIVE
 # A surface is open if the sum of its area vectors exceeds this part of its area.
@@ -60,28 +57,82 @@ _CLOSED = 1e-3
 # A wrong size beyond this factor is reported as a factor.
 _FACTOR = 1.5
 _NONE = "no link has such shapes, or none that both sides can state"
-_UNPAIRED = "no shape is stated by both sides"
 
 
-def present(
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
+def _present(
+    role: Role, expected: Observation, actual: Observation, model: ToleranceModel
 ) -> Comparison:
-    """Check that links have shapes of the same kinds.
-
-    Shapes that are split, merged or written as meshes are close if their surface is
-    the same.
-    """
     links = shapes_by_link(expected, actual, role, model)
-    return Compared(
-        tuple(_presence(role, shapes, model) for shapes in links),
-        note=None if links else _NONE,
+    differences = []
+    for shapes in links:
+        # Equality has no unit: 1 is close, and nan if a mesh of the URDF cannot be read.
+        amount, message = _presence(shapes, model)
+        differences.append(
+            Difference(
+                item=shapes.link,
+                subject=f"link {shapes.link}",
+                message=f"link {shapes.link}: {role} {message}",
+                expected=named(shapes.expected),
+                actual=named(shapes.actual),
+                amount=amount,
+                tolerance=1.0 if amount == 1.0 else 0.0,
+                unknown=math.isnan(amount),
+            )
+        )
+    return Compared(tuple(differences), note=None if links else _NONE)
+
+
+def _presence(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, str]:
+    """Compare number and kind of the shapes of a link: 0 equal, 1 close, inf, nan unreadable."""
+    expected, actual = shapes.expected, shapes.actual
+    missing = [shape for shape in expected if shape.surface is None]
+    replaced = [shape.problem for shape in actual if shape.surface and shape.problem]
+    unread = [shape for shape in actual if shape.surface is None]
+    if replaced:
+        return math.inf, f"{named(actual)}: {replaced[0]}"
+    if unread and not missing:
+        return math.inf, f"{unread[0].name}: {unread[0].problem}"
+    if missing and len(actual) >= len(expected) - len(missing):
+        more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
+        return math.nan, f"{missing[0].name}: {missing[0].problem}; not compared{more}"
+    if kinds(expected) == kinds(actual):
+        return 0.0, "shapes are equal in number and kind"
+    message = f"has {named(actual)}, not {named(expected)}"
+    if same_solid(shapes, model):
+        return 1.0, f"{message}: the same solid"
+    if not _same_surface(shapes, model):
+        return math.inf, message
+    # Convex hulls that lie in no single shape of the URDF fill the space between shapes.
+    spanning = tuple(
+        shape
+        for shape in actual
+        if shape.hull and not any(contains(one, shape, model) for one in expected)
+    )
+    if spanning:
+        return math.inf, f"{message}: {named(spanning)} is one convex hull over several"
+    return 1.0, f"{message}: the same surface"
+
+
+def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
+    """Whether shapes of different kinds or number have the same surface."""
+    expected, actual = shapes.expected, shapes.actual
+    if not expected or not actual or any(s.surface is None for s in (*expected, *actual)):
+        return False
+    if len(expected) == len(actual):
+        pairs = nearest(expected, actual)
+        if not all(two.kind in {one.kind, ShapeKind.MESH} for one, two in pairs):
+            return False
+    return all(
+        difference.grade is not Grade.FAILS
+        for part in matched_shapes(shapes)
+        for measure in (support, area)
+        for difference in measure(
+            part, combined_surface(part.expected), combined_surface(part.actual), model
+        )
     )
 
 
-def measured(
+def _measured(
     measure: Measure,
     role: Role,
     expected: Observation,
@@ -91,100 +142,12 @@ def measured(
     """Compare shapes by one measure; one difference per link, its worst one."""
     links = matches_by_link(expected, actual, role, model)
     by_link = (
-        [
-            difference
-            for part, ours, theirs in matches
-            for difference in measure(part, ours, theirs, model)
-        ]
+        [difference for match in matches for difference in measure(*match, model)]
         for matches in links
     )
     differences = tuple(worst_of(of_link) for of_link in by_link if of_link)
-    note = None if differences else _UNPAIRED if links else _NONE
+    note = None if differences else "no shape is stated by both sides" if links else _NONE
     return Compared(differences, note=note)
-
-
-def _presence(role: Role, shapes: LinkShapes, model: ToleranceModel) -> Difference:
-    amount, allowed, message = _verdict(shapes, model)
-    unknown = math.isnan(amount)
-    return Difference(
-        item=shapes.link,
-        subject=f"link {shapes.link}",
-        amount=amount,
-        tolerance=allowed,
-        message=f"link {shapes.link}: {role} {message}",
-        expected=named(shapes.ours),
-        actual=named(shapes.theirs),
-        unknown=unknown,
-    )
-
-
-def _verdict(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, str]:
-    """Return amount and tolerance of a difference without unit, and its description.
-
-    The amount is nan if a mesh of the URDF cannot be read.
-    """
-    fails = math.inf, 0.0
-    missing = [shape for shape in shapes.ours if shape.surface is None]
-    stand_ins = [s.problem for s in shapes.theirs if s.surface and s.problem]
-    unstated = [s for s in shapes.theirs if s.surface is None]
-    if stand_ins:
-        return *fails, f"{named(shapes.theirs)}: {stand_ins[0]}"
-    if unstated and not missing:
-        return *fails, f"{unstated[0].name}: {unstated[0].problem}"
-    if missing and len(shapes.theirs) >= len(shapes.ours) - len(missing):
-        message = f"{missing[0].name}: {missing[0].problem}; not compared"
-        more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
-        return math.nan, 0.0, message + more
-    if kinds(shapes.ours) == kinds(shapes.theirs):
-        return 0.0, 0.0, "shapes are equal in number and kind"
-    return _differently_divided(shapes, model)
-
-
-def _differently_divided(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, float, str]:
-    """Judge shapes of different kinds or number, all of which can be read."""
-    fails, close = (math.inf, 0.0), (1.0, 1.0)
-    message = f"has {named(shapes.theirs)}, not {named(shapes.ours)}"
-    if same_solid(shapes, model):
-        return *close, f"{message}: the same solid"
-    if not _same_surface(shapes, model):
-        return *fails, message
-    if joint := _joint_hulls(shapes, model):
-        hulls = f"{named(joint)} is one convex hull over several"
-        return *fails, f"{message}: {hulls}"
-    return *close, f"{message}: the same surface"
-
-
-def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
-    """Whether shapes of different kinds or number have the same surface."""
-    ours, theirs = shapes.ours, shapes.theirs
-    if not ours or not theirs or any(s.surface is None for s in (*ours, *theirs)):
-        return False
-    cut = matched_shapes(shapes)
-    if len(ours) == len(theirs):
-        pairs = nearest(ours, theirs)
-        only_meshes = all(there.kind in {here.kind, ShapeKind.MESH} for here, there in pairs)
-        if not only_meshes:
-            return False
-    return all(
-        difference.grade is not Grade.FAILS
-        for part in cut
-        for measure in (support, area)
-        for difference in measure(
-            part, combined_surface(part.ours), combined_surface(part.theirs), model
-        )
-    )
-
-
-def _joint_hulls(shapes: LinkShapes, model: ToleranceModel) -> Shapes:
-    """Return the convex hulls of one side that lie in no single shape of the URDF.
-
-    They fill the space between shapes. Smaller pieces of a shape are no such hulls.
-    """
-    return tuple(
-        shape
-        for shape in shapes.theirs
-        if shape.hull and not any(contains(one, shape, model) for one in shapes.ours)
-    )
 
 
 def _difference(
@@ -192,68 +155,57 @@ def _difference(
     amount: float,
     bound: float,
     model: ToleranceModel,
-    words: tuple[str, str, str],
+    text: str,
+    expected: str,
+    actual: str,
 ) -> Difference:
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
+        message=f"link {part.link}: {named(part.expected)} {text}",
+        expected=expected,
+        actual=actual,
         amount=amount,
         bound=bound,
         tolerance=model.tolerance.shape,
-        message=f"link {part.link}: {named(part.ours)} {words[0]}",
-        expected=words[1],
-        actual=words[2],
     )
 
 
 def support(
-    part: LinkShapes,
-    ours: CombinedSurface,
-    theirs: CombinedSurface,
-    model: ToleranceModel,
+    part: LinkShapes, expected: CombinedSurface, actual: CombinedSurface, model: ToleranceModel
 ) -> Iterator[Difference]:
     """Compare support functions and centroids of surfaces, relative to the size."""
-    off = float(np.abs(theirs.reach - ours.reach).max())
-    bound = ours.point_bound / ours.size
-    yield _difference(
-        part,
-        off / ours.size,
-        bound,
-        model,
-        (_misplaced(ours, theirs), _bounds(ours), _bounds(theirs)),
+    off = float(np.abs(actual.reach - expected.reach).max()) / expected.size
+    bound = expected.point_bound / expected.size
+    texts = (
+        f"from {_triple(-side.reach[3:6])} to {_triple(side.reach[:3])} m"
+        for side in (expected, actual)
     )
-    if part.is_solid or ours.support_alone or theirs.support_alone:
+    yield _difference(part, off, bound, model, _misplaced(expected, actual), *texts)
+    if part.is_solid or expected.support_alone or actual.support_alone:
         return
     # A shape inside others has no effect on the support function, but on the centroid.
-    shift = length(theirs.center - ours.center)
-    yield _difference(
-        part,
-        shift / ours.size,
-        bound + 2 * _area_bound(ours),
-        model,
-        (_off_center(ours, theirs), _point(ours), _point(theirs)),
-    )
-
-
-def _off_center(ours: CombinedSurface, theirs: CombinedSurface) -> str:
-    moved = theirs.center - ours.center
+    moved = actual.center - expected.center
     shift = length(moved)
-    whole_moves = length(theirs.middle - ours.middle - moved) < 0.1 * shift
+    whole_moves = length(actual.middle - expected.middle - moved) < 0.1 * shift
     how = "is shifted by" if whole_moves else "has a surface whose centroid differs by"
-    return f"{how} {number(shift, 'm')}"
+    bound += 2 * _area_bound(expected)
+    texts = (f"{_triple(side.center)} m" for side in (expected, actual))
+    how = f"{how} {number(shift, 'm')}"
+    yield _difference(part, shift / expected.size, bound, model, how, *texts)
 
 
-def _misplaced(ours: CombinedSurface, theirs: CombinedSurface) -> str:
+def _misplaced(expected: CombinedSurface, actual: CombinedSurface) -> str:
     """Describe a wrong position or a wrong size."""
-    apart = theirs.reach - ours.reach
-    shift = theirs.middle - ours.middle
+    apart = actual.reach - expected.reach
+    shift = length(actual.middle - expected.middle)
     farthest = int(np.abs(apart).argmax())
     off = float(abs(apart[farthest]))
-    factor = theirs.size / ours.size
+    factor = actual.size / expected.size
     if not 1 / _FACTOR < factor < _FACTOR:
         return f"is {factor:.4g} times as large as in the URDF"
-    if length(shift) > 0.9 * off and abs(theirs.size - ours.size) <= 0.1 * off:
-        return f"is shifted by {number(length(shift), 'm')}"
+    if shift > 0.9 * off and abs(actual.size - expected.size) <= 0.1 * off:
+        return f"is shifted by {number(shift, 'm')}"
     way = "further" if apart[farthest] > 0 else "less"
     return f"extends {number(off, 'm')} {way} than in the URDF along {direction_text(farthest)}"
 
@@ -265,108 +217,57 @@ def _area_bound(shape: CombinedSurface) -> float:
 
 
 def area(
-    part: LinkShapes,
-    ours: CombinedSurface,
-    theirs: CombinedSurface,
-    model: ToleranceModel,
+    part: LinkShapes, expected: CombinedSurface, actual: CombinedSurface, model: ToleranceModel
 ) -> Iterator[Difference]:
     """Compare surface areas, relative."""
-    if part.is_solid or ours.support_alone or theirs.support_alone:
+    if part.is_solid or expected.support_alone or actual.support_alone:
         return
-    expected, actual = number(ours.area, "m^2"), number(theirs.area, "m^2")
-    yield _difference(
-        part,
-        relative_difference(ours.area, theirs.area),
-        _area_bound(ours),
-        model,
-        (f"has {actual} of surface, not {expected}", expected, actual),
-    )
+    amount = relative_difference(expected.area, actual.area)
+    texts = number(expected.area, "m^2"), number(actual.area, "m^2")
+    text = f"has {texts[1]} of surface, not {texts[0]}"
+    yield _difference(part, amount, _area_bound(expected), model, text, *texts)
 
 
 def volume(
-    part: LinkShapes,
-    ours: CombinedSurface,
-    theirs: CombinedSurface,
-    model: ToleranceModel,
+    part: LinkShapes, expected: CombinedSurface, actual: CombinedSurface, model: ToleranceModel
 ) -> Iterator[Difference]:
     """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
-    if ours.support_alone or theirs.support_alone:
+    if expected.support_alone or actual.support_alone:
+        return
+    if not part.is_solid and length(expected.oriented) > _CLOSED * expected.area:
+        off = length(actual.oriented - expected.oriented) / expected.area
+        turned = float(actual.oriented @ expected.oriented) < 0
+        text = "is inside out" if turned else "has differently oriented faces"
+        normals = (f"sum of area vectors {_triple(s.oriented)} m^2" for s in (expected, actual))
+        yield _difference(part, off, _area_bound(expected), model, text, *normals)
         return
     if part.is_solid:
-        here, there = (
+        volumes = [
             math.fsum(convex_volume(shape, model) or 0.0 for shape in side)
-            for side in (part.ours, part.theirs)
-        )
-        yield _difference(
-            part,
-            relative_difference(here, there),
-            _VOLUME,
-            model,
-            _volume_words(here, there),
-        )
-        return
-    if length(ours.oriented) > _CLOSED * ours.area:
-        off = length(theirs.oriented - ours.oriented) / ours.area
-        turned = float(theirs.oriented @ ours.oriented) < 0
-        text = "is inside out" if turned else "has differently oriented faces"
-        yield _difference(
-            part,
-            off,
-            _area_bound(ours),
-            model,
-            (text, _normals(ours), _normals(theirs)),
-        )
-        return
-    here, there = (side.volume_about(ours.middle) for side in (ours, theirs))
-    bound = ours.point_bound * ours.area / abs(here) if here else math.inf
-    yield _difference(
-        part,
-        relative_difference(here, there),
-        bound + _VOLUME,
-        model,
-        _volume_words(here, there),
-    )
-
-
-def _volume_words(ours: float, theirs: float) -> tuple[str, str, str]:
-    expected, actual = number(ours, "m^3"), number(theirs, "m^3")
-    inside_out = "is inside out: it " if ours * theirs < 0 else ""
-    return f"{inside_out}encloses {actual}, not {expected}", expected, actual
+            for side in (part.expected, part.actual)
+        ]
+        bound = _VOLUME
+    else:
+        volumes = [side.volume_about(expected.middle) for side in (expected, actual)]
+        rounding = expected.point_bound * expected.area
+        bound = _VOLUME + (rounding / abs(volumes[0]) if volumes[0] else math.inf)
+    texts = [number(value, "m^3") for value in volumes]
+    inside_out = "is inside out: it " if volumes[0] * volumes[1] < 0 else ""
+    text = f"{inside_out}encloses {texts[1]}, not {texts[0]}"
+    amount = relative_difference(volumes[0], volumes[1])
+    yield _difference(part, amount, bound, model, text, texts[0], texts[1])
 
 
 def triangles(
-    part: LinkShapes,
-    ours: CombinedSurface,
-    theirs: CombinedSurface,
-    model: ToleranceModel,
+    part: LinkShapes, expected: CombinedSurface, actual: CombinedSurface, model: ToleranceModel
 ) -> Iterator[Difference]:
     """Compare numbers of triangles, polygons counted as fans, relative."""
-    if part.is_solid or not ours.triangles or not theirs.triangles:
+    if part.is_solid or not expected.triangles or not actual.triangles:
         return
-    yield _difference(
-        part,
-        relative_difference(ours.triangles, theirs.triangles),
-        0.0,
-        model,
-        (
-            f"has {theirs.triangles} triangles, not {ours.triangles}",
-            str(ours.triangles),
-            str(theirs.triangles),
-        ),
-    )
-
-
-def _bounds(shape: CombinedSurface) -> str:
-    low, high = -shape.reach[3:6], shape.reach[:3]
-    return f"from {_triple(low)} to {_triple(high)} m"
-
-
-def _point(shape: CombinedSurface) -> str:
-    return f"{_triple(shape.center)} m"
-
-
-def _normals(shape: CombinedSurface) -> str:
-    return f"sum of area vectors {_triple(shape.oriented)} m^2"
+    amount = relative_difference(expected.triangles, actual.triangles)
+    texts = str(expected.triangles), str(actual.triangles)
+    text = f"has {texts[1]} triangles, not {texts[0]}"
+    yield _difference(part, amount, 0.0, model, text, *texts)
 
 
 def _triple(values: Iterable[float]) -> str:
@@ -384,7 +285,7 @@ def shape_checks(role: Role) -> tuple[Check, ...]:
                 "shapes",
                 "{} of links",
                 "",
-                partial(present, role),
+                partial(_present, role),
                 "Every link has the same number of shapes of each kind; each group of a "
                 "collider's OBJ file is one. Shapes that are split, merged or written as meshes "
                 "are close if their surface is the same and no convex hull is over several of "
@@ -395,7 +296,7 @@ def shape_checks(role: Role) -> tuple[Check, ...]:
                 "support",
                 "extents of {}",
                 "1",
-                partial(measured, support, role),
+                partial(_measured, support, role),
                 "Support function along 134 directions of the link frame, and centroid of the "
                 "surface, relative to the size of the shape: pose, scale and dimensions. The "
                 "convex hull of a mesh has the same extents.",
@@ -404,14 +305,14 @@ def shape_checks(role: Role) -> tuple[Check, ...]:
                 "area",
                 "surface area of {}",
                 "1",
-                partial(measured, area, role),
+                partial(_measured, area, role),
                 "Surface area, relative; it also detects parts that others enclose.",
             ),
             (
                 "volume",
                 "volume of {}",
                 "1",
-                partial(measured, volume, role),
+                partial(_measured, volume, role),
                 "Signed volume of closed surfaces, relative; of open ones the sum of area "
                 "vectors. Both change sign if a surface is inside out.",
             ),
@@ -419,7 +320,7 @@ def shape_checks(role: Role) -> tuple[Check, ...]:
                 "triangles",
                 "triangle count of {}",
                 "1",
-                partial(measured, triangles, role),
+                partial(_measured, triangles, role),
                 "Number of triangles of meshes, polygons counted as fans, relative: detects "
                 "decimated meshes.",
             ),

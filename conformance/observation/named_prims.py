@@ -8,43 +8,26 @@ from urdf_usd.conformance.observation.robot import JointType
 
 
 class NamedPrim(Struct, frozen=True):
-    """A prim that is a candidate for a link.
+    """A prim that is a candidate for a link."""
 
-    Attributes:
-        path: Prim path.
-        name: Display name, else prim name.
-        is_body: Whether it is a rigid body, rather than a frame or a plain Xform.
-    """
-
-    path: str
-    name: str
-    is_body: bool
+    path: str  # prim path
+    name: str  # display name, else prim name
+    is_body: bool  # whether it is a rigid body, rather than a frame or a plain Xform
 
 
 class NamedJoint(Struct, frozen=True):
-    """A joint prim.
+    """A joint prim."""
 
-    Attributes:
-        path: Prim path.
-        name: Display name, else prim name.
-        ends: Paths of the bodies that it connects; empty for the world. The one nearer
-            to the base comes first.
-        type: Kind of motion; None if URDF has no such type.
-    """
-
-    path: str
-    name: str
+    path: str  # prim path
+    name: str  # display name, else prim name
+    # paths of the bodies that it connects; empty for the world. The one nearer to the base comes
+    # first.
     ends: tuple[str, str]
-    type: JointType | None
+    type: JointType | None  # kind of motion; None if URDF has no such type
 
 
 class NamedPrims(Struct, frozen=True):
-    """Candidates for links and joints in a USD.
+    """Candidates for links and joints in a USD."""
 
-    Attributes:
-        links: Bodies, and frames that may be links.
-        joints: Joints between them.
-    """
-
-    links: tuple[NamedPrim, ...]
-    joints: tuple[NamedJoint, ...]
+    links: tuple[NamedPrim, ...]  # bodies, and frames that may be links
+    joints: tuple[NamedJoint, ...]  # joints between them

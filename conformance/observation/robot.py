@@ -106,33 +106,24 @@ class Base(StrEnum):
 
 
 class MassProperties(Struct, frozen=True):
-    """Mass of one body, or of bodies connected by fixed joints.
+    """Mass of one body, or of bodies connected by fixed joints."""
 
-    Attributes:
-        mass: [kg].
-        center: Centre of mass in the link frame [m].
-        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, along the
-            axes of the link frame [kg m^2]; None if the engine cannot state it.
-    """
-
-    mass: float
-    center: Vec3
+    mass: float  # [kg]
+    center: Vec3  # centre of mass in the link frame [m]
+    # (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, along the axes of the link frame [kg
+    # m^2]; None if the engine cannot state it
     inertia: Vec6 | None
 
 
 class LinkObservation(Struct, frozen=True):
-    """One link.
+    """One link."""
 
-    Attributes:
-        name: URDF name.
-        mass: Its own mass properties; None if it has none (it is
-            massless, or this engine counts its mass with another link's).
-        body: Link whose rigid body carries this link, if the engine reports it; equal
-            to ``name`` for a separate body.
-    """
-
-    name: str
+    name: str  # URDF name
+    # its own mass properties; None if it has none (it is massless, or this engine counts its mass
+    # with another link's)
     mass: MassProperties | None = None
+    # link whose rigid body carries this link, if the engine reports it; equal to ``name`` for a
+    # separate body
     body: str | None = None
 
 
@@ -145,52 +136,34 @@ class MimicObservation(Struct, frozen=True):
 
 
 class JointObservation(Struct, frozen=True):
-    """One joint.
-
-    Attributes:
-        lower: Lower position limit [rad or m], -inf if unlimited; None if the type
-            has no limits.
-        upper: Upper position limit [rad or m], inf if unlimited; None likewise.
-        effort: Largest force [N or N m]; None is absent.
-        velocity: Largest speed [rad/s or m/s]; None is absent.
-        damping: [N m s/rad or N s/m]; None is absent.
-        friction: [N m or N]; None is absent.
-        axis: Unit vector in the child frame, where the engine can state it.
-        anchor: A point of the axis in the child frame [m]; always the child's origin in
-            URDF.
-        note: Why a value is absent or unusual, for the report.
-    """
+    """One joint."""
 
     name: str
     type: JointType
     parent: str
     child: str
+    # lower position limit [rad or m], -inf if unlimited; None if the type has no limits
     lower: float | None = None
-    upper: float | None = None
-    effort: float | None = None
-    velocity: float | None = None
-    damping: float | None = None
-    friction: float | None = None
+    upper: float | None = None  # upper position limit [rad or m], inf if unlimited; None likewise
+    effort: float | None = None  # largest force [N or N m]; None is absent
+    velocity: float | None = None  # largest speed [rad/s or m/s]; None is absent
+    damping: float | None = None  # [N m s/rad or N s/m]; None is absent
+    friction: float | None = None  # [N m or N]; None is absent
     mimic: MimicObservation | None = None
-    axis: Vec3 | None = None
+    axis: Vec3 | None = None  # unit vector in the child frame, where the engine can state it
+    # a point of the axis in the child frame [m]; always the child's origin in URDF
     anchor: Vec3 = (0.0, 0.0, 0.0)
-    note: str | None = None
+    note: str | None = None  # why a value is absent or unusual, for the report
 
 
 class Frames(Struct, frozen=True, eq=False):
-    """Poses of link frames over configurations; read-only views.
+    """Poses of link frames over configurations; read-only views."""
 
-    Attributes:
-        links: Names of the L links, in the order of the second array axis.
-        positions: (K, L, 3) origins in the root link's frame [m].
-        rotations: (K, L, 3, 3) matrices that rotate link vectors into the root frame.
-        labels: (K) names of the configurations; may be empty.
-    """
-
-    links: tuple[str, ...]
-    positions: NDArray[np.float64]
+    links: tuple[str, ...]  # names of the L links, in the order of the second array axis
+    positions: NDArray[np.float64]  # (K, L, 3) origins in the root link's frame [m]
+    # (K, L, 3, 3) matrices that rotate link vectors into the root frame
     rotations: NDArray[np.float64]
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # (K) names of the configurations; may be empty
 
 
 class Dynamics(Struct, frozen=True, eq=False):
@@ -198,20 +171,14 @@ class Dynamics(Struct, frozen=True, eq=False):
 
     The root link is free to move but at rest, and gravity of 9.81 m/s^2 pulls along
     its -Z. Velocities u are those of :data:`VELOCITIES`. Arrays are read-only.
-
-    Attributes:
-        joints: (n) joint of each degree of freedom, grouped by joint; ``ROOT_MOTION``
-            for the six of the root. An engine leaves out those that depend on values
-            that it does not read.
-        inertia: (K, n, n) joint-space inertia M [kg, kg m or kg m^2].
-        bias: (K, n) gravity, Coriolis and centrifugal forces b [N or N m].
-        velocities: (K, n) velocities u for which the forces are stated.
     """
 
+    # (n) joint of each degree of freedom, grouped by joint; ``ROOT_MOTION`` for the six of the
+    # root. An engine leaves out those that depend on values that it does not read.
     joints: tuple[str, ...]
-    inertia: NDArray[np.float64]
-    bias: NDArray[np.float64]
-    velocities: NDArray[np.float64]
+    inertia: NDArray[np.float64]  # (K, n, n) joint-space inertia M [kg, kg m or kg m^2]
+    bias: NDArray[np.float64]  # (K, n) gravity, Coriolis and centrifugal forces b [N or N m]
+    velocities: NDArray[np.float64]  # (K, n) velocities u for which the forces are stated
 
 
 def velocity_indices(joints: Sequence[str]) -> dict[tuple[str, int], int]:
@@ -233,26 +200,19 @@ class Configurations(Struct, frozen=True, eq=False):
 
     Mimic joints already follow their leader: an engine sets every joint as given.
     The first configuration is zero, wherever the limits are.
-
-    Attributes:
-        joints: Names of the moving joints.
-        positions: Per joint a (K, d) array, with d and the order of coordinates from
-            :data:`COORDINATES`.
-        labels: (K) names: zero, lower, upper, sample 0 ...
-        velocities: Per joint a (K, d) array in the form of :data:`VELOCITIES`, for the
-            equations of motion; empty if all are at rest.
-        rollout: Plan of the passive rollout, if there is to be one.
-        root: URDF name of the root link, which all frames are relative to.
-        motion_count: Number of configurations, from the first on, at which equations of
-            motion are stated; all of them if None.
     """
 
-    joints: tuple[str, ...]
+    joints: tuple[str, ...]  # names of the moving joints
+    # per joint a (K, d) array, with d and the order of coordinates from :data:`COORDINATES`
     positions: tuple[NDArray[np.float64], ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # (K) names: zero, lower, upper, sample 0
+    # per joint a (K, d) array in the form of :data:`VELOCITIES`, for the equations of motion; empty
+    # if all are at rest
     velocities: tuple[NDArray[np.float64], ...] = ()
-    rollout: RolloutPlan | None = None
-    root: str | None = None
+    rollout: RolloutPlan | None = None  # plan of the passive rollout, if there is to be one
+    root: str | None = None  # URDF name of the root link, which all frames are relative to
+    # number of configurations, from the first on, at which equations of motion are stated; all of
+    # them if None
     motion_count: int | None = None
 
     @property
@@ -274,51 +234,33 @@ class Configurations(Struct, frozen=True, eq=False):
 
 
 class Departure(Struct, frozen=True):
-    """An inertia that the engine computes although the file states another.
+    """An inertia that the engine computes although the file states another."""
 
-    Attributes:
-        link: URDF name.
-        stated: Tensor in the file, as in :class:`MassProperties`.
-        computed: Tensor that the engine uses, likewise.
-        cause: Why, in one sentence.
-    """
-
-    link: str
-    stated: Vec6
-    computed: Vec6
-    cause: str
+    link: str  # URDF name
+    stated: Vec6  # tensor in the file, as in :class:`MassProperties`
+    computed: Vec6  # tensor that the engine uses, likewise
+    cause: str  # why, in one sentence
 
 
 class Restatement(Struct, frozen=True):
-    """The inertia of one link, where the file states it twice.
+    """The inertia of one link, where the file states it twice."""
 
-    Attributes:
-        link: URDF name.
-        attribute: Where the second statement is.
-        first: What the mass schema states, as in :class:`MassProperties`.
-        second: What the attribute states, likewise.
-    """
-
-    link: str
-    attribute: str
-    first: Vec6
-    second: Vec6
+    link: str  # URDF name
+    attribute: str  # where the second statement is
+    first: Vec6  # what the mass schema states, as in :class:`MassProperties`
+    second: Vec6  # what the attribute states, likewise
 
 
 class Word(Struct, frozen=True):
-    """A number or text of a URDF that no schema of USD has.
+    """A number or text of a URDF that no schema of USD has."""
 
-    Attributes:
-        owners: What it belongs to: ``robot``, ``joint elbow``, or ``link arm`` and the
-            candidates for links above it. The first is empty if it belongs to a shape.
-        name: Names of the elements around it and its own, such as
-            ``safety_controller:k_velocity``; of an element ``<transmission>``.
-        value: The number, the text, or the content of the element.
-    """
-
+    # what it belongs to: ``robot``, ``joint elbow``, or ``link arm`` and the candidates for links
+    # above it. The first is empty if it belongs to a shape.
     owners: tuple[str, ...]
+    # names of the elements around it and its own, such as ``safety_controller:k_velocity``; of an
+    # element ``<transmission>``
     name: str
-    value: float | str
+    value: float | str  # the number, the text, or the content of the element
 
 
 class XmlContent(Struct, frozen=True):
@@ -355,140 +297,92 @@ class SettingKind(StrEnum):
 
 
 class UnimpliedSetting(Struct, frozen=True):
-    """A setting that changes what is simulated or shown, and that no URDF implies.
+    """A setting that changes what is simulated or shown, and that no URDF implies."""
 
-    Attributes:
-        kind: What it concerns.
-        subject: The part that it changes: ``joint elbow``, ``link arm`` or ``robot``.
-        message: What it does, and where it is authored.
-        expected: The value that a URDF implies.
-        actual: The value in the file.
-        attribute: Name of the property, with ``*`` for the instance of a schema; empty
-            if it is not a single one.
-        partner: The other part, of a pair that does not collide.
-    """
-
-    kind: SettingKind
-    subject: str
-    message: str
-    expected: str
-    actual: str
+    kind: SettingKind  # what it concerns
+    subject: str  # the part that it changes: ``joint elbow``, ``link arm`` or ``robot``
+    message: str  # what it does, and where it is authored
+    expected: str  # the value that a URDF implies
+    actual: str  # the value in the file
+    # name of the property, with ``*`` for the instance of a schema; empty if it is not a single one
     attribute: str = ""
-    partner: str = ""
+    partner: str = ""  # the other part, of a pair that does not collide
 
 
 class AssemblyGap(Struct, frozen=True):
-    """Distance of the two frames of a joint at the authored poses of the links.
+    """Distance of the two frames of a joint at the authored poses of the links."""
 
-    Attributes:
-        joint: URDF name.
-        position: Distance of the two origins [m].
-        rotation: Angle between the two frames [rad].
-    """
-
-    joint: str
-    position: float
-    rotation: float
+    joint: str  # URDF name
+    position: float  # distance of the two origins [m]
+    rotation: float  # angle between the two frames [rad]
 
 
 class Observation(Struct, frozen=True, eq=False):
-    """Everything that one engine states about one file.
+    """Everything that one engine states about one file."""
 
-    Attributes:
-        engine: Name of the engine.
-        robot: Name of the robot as the engine reports it, or None.
-        root: URDF name of the root link.
-        states: Quantities this engine can state; all others are not comparable.
-        base: Relation of the root to the world, if stated.
-        articulation_roots: Number of articulation roots, if the format has them.
-        joint_order: Joints with degrees of freedom, as the engine numbers them; in
-            the order of the file for one without numbers, empty if unknown.
-        missing: Parts of the file that could not be loaded, such as layers.
-        renamed: Links and joints, as ``link arm``, that were matched by structure
-            alone, and their names in the file.
-        prims: Links and joints, as ``link arm``, and the paths of their prims, if the
-            file has them.
-        notes: Changes to the file that let the engine read it, and its warnings.
-        departures: Inertias that the engine replaces by others.
-        assembly: One entry per joint, if the format places links and joints apart.
-        invented: Links without a mass in the file, for which the engine makes one up.
-        restated: Inertias that the file states twice, whether or not they agree.
-        nondynamic: Links whose rigid body is kinematic or disabled.
-        unarticulated: Joints that belong to no articulation.
-        at_world: Moving joints of an articulation with the world on one side.
-        articulation_starts: Links whose body is declared to be the root of an
-            articulation.
-        unimplied: Settings that no URDF implies; None if the engine reads none.
-        up: Up axis in the root link's frame, a unit vector, if the file states it.
-        repaired: Links and joints whose text is ambiguous, so that engines may differ.
-        malformed: Rules by which malformed XML was repaired, if the repair is the
-            converter's own: then this observation does not confirm it.
-        quaternions: Links and joints whose origin is turned by a quaternion, which
-            came with URDF 1.1.
-        unread_masses: Links whose mass the engine does not read from the file, if that
-            states one.
-        precision: Unit roundoff of the engine's arithmetic.
-        dynamics: Equations of motion; None if unstated, and a note says why.
-        rollout: States of the planned rollout, if any; None likewise.
-        shapes: Shapes of links. A shape that is stated in several frames belongs to the
-            first of these links that the robot has.
-        simulation: Settings that no URDF states: of a USD, those in the file; of a
-            URDF, those of the robot description file, if there is one.
-        words: Numbers and texts of a URDF that no schema has.
-    """
-
-    engine: str
-    robot: str | None
-    root: str
-    states: frozenset[Quantity]
+    engine: str  # name of the engine
+    robot: str | None  # name of the robot as the engine reports it, or None
+    root: str  # URDF name of the root link
+    states: frozenset[Quantity]  # quantities this engine can state; all others are not comparable
     links: tuple[LinkObservation, ...]
     joints: tuple[JointObservation, ...]
     frames: Frames | None = None
-    base: Base | None = None
-    articulation_roots: int | None = None
-    notes: tuple[str, ...] = ()
-    departures: tuple[Departure, ...] = ()
+    base: Base | None = None  # relation of the root to the world, if stated
+    articulation_roots: int | None = None  # number of articulation roots, if the format has them
+    notes: tuple[str, ...] = ()  # changes to the file that let the engine read it, and its warnings
+    departures: tuple[Departure, ...] = ()  # inertias that the engine replaces by others
+    # one entry per joint, if the format places links and joints apart
     assembly: tuple[AssemblyGap, ...] = ()
+    # links without a mass in the file, for which the engine makes one up
     invented: tuple[str, ...] = ()
+    # inertias that the file states twice, whether or not they agree
     restated: tuple[Restatement, ...] = ()
-    nondynamic: tuple[str, ...] = ()
-    unarticulated: tuple[str, ...] = ()
-    at_world: tuple[str, ...] = ()
+    nondynamic: tuple[str, ...] = ()  # links whose rigid body is kinematic or disabled
+    unarticulated: tuple[str, ...] = ()  # joints that belong to no articulation
+    at_world: tuple[str, ...] = ()  # moving joints of an articulation with the world on one side
+    # links whose body is declared to be the root of an articulation
     articulation_starts: tuple[str, ...] = ()
+    # settings that no URDF implies; None if the engine reads none
     unimplied: tuple[UnimpliedSetting, ...] | None = None
-    up: Vec3 | None = None
+    up: Vec3 | None = None  # up axis in the root link's frame, a unit vector, if the file states it
+    # links and joints whose text is ambiguous, so that engines may differ
     repaired: tuple[str, ...] = ()
+    # rules by which malformed XML was repaired, if the repair is the converter's own: then this
+    # observation does not confirm it
     malformed: tuple[str, ...] = ()
+    # links and joints whose origin is turned by a quaternion, which came with URDF 1.1
     quaternions: tuple[str, ...] = ()
+    # links whose mass the engine does not read from the file, if that states one
     unread_masses: tuple[str, ...] = ()
-    precision: float = DOUBLE_PRECISION
-    dynamics: Dynamics | None = None
-    rollout: Rollout | None = None
+    precision: float = DOUBLE_PRECISION  # unit roundoff of the engine's arithmetic
+    dynamics: Dynamics | None = None  # equations of motion; None if unstated, and a note says why
+    rollout: Rollout | None = None  # states of the planned rollout, if any; None likewise
+    # shapes of links. A shape that is stated in several frames belongs to the first of these links
+    # that the robot has.
     shapes: tuple[ShapeObservation, ...] = ()
+    # links and joints, as ``link arm``, that were matched by structure alone, and their names in
+    # the file
     renamed: tuple[tuple[str, str], ...] = ()
+    # links and joints, as ``link arm``, and the paths of their prims, if the file has them
     prims: tuple[tuple[str, str], ...] = ()
+    # joints with degrees of freedom, as the engine numbers them; in the order of the file for one
+    # without numbers, empty if unknown
     joint_order: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # parts of the file that could not be loaded, such as layers
+    # settings that no URDF states: of a USD, those in the file; of a URDF, those of the robot
+    # description file, if there is one
     simulation: SimulationObservation | None = None
-    words: tuple[Word, ...] = ()
+    words: tuple[Word, ...] = ()  # numbers and texts of a URDF that no schema has
 
 
 class HeadCoupling(Struct, frozen=True):
-    """Coupling of a joint to the head of its chain of mimic joints.
+    """Coupling of a joint to the head of its chain of mimic joints."""
 
-    Attributes:
-        leader: Name of the joint at the head, which follows no other.
-        multiplier: Factor of the head's position.
-        offset: Added to that [rad or m].
-        steps: Number of couplings in the chain.
-        terms: Sum of the magnitudes of the terms of the offset.
-    """
-
-    leader: str
-    multiplier: float
-    offset: float
-    steps: int
-    terms: float
+    leader: str  # name of the joint at the head, which follows no other
+    multiplier: float  # factor of the head's position
+    offset: float  # added to that [rad or m]
+    steps: int  # number of couplings in the chain
+    terms: float  # sum of the magnitudes of the terms of the offset
 
 
 def head_coupling(
@@ -519,65 +413,48 @@ class RolloutPlan(Struct, frozen=True):
     """Passive rollout: gravity, damping, friction and mimic couplings, no drives.
 
     The root link is fixed, joints start at rest, contacts and joint limits are off.
-
-    Attributes:
-        configuration: Index of the initial configuration.
-        held: Joints that are fixed as well, because what they carry has no inertia.
-        step: Time step [s].
-        steps: Numbers of time steps after which the state is stated.
-        limit: Whether engines with MuJoCo's rollout state its limit as well, for
-            comparison with simulators that integrate differently.
     """
 
-    configuration: int
+    configuration: int  # index of the initial configuration
+    # joints that are fixed as well, because what they carry has no inertia
     held: tuple[str, ...] = ()
-    step: float = 1e-3
+    step: float = 1e-3  # time step [s]
+    # numbers of time steps after which the state is stated
     steps: tuple[int, ...] = (50, 100, 200, 500, 1000)
+    # whether engines with MuJoCo's rollout state its limit as well, for comparison with simulators
+    # that integrate differently
     limit: bool = False
 
 
 class RolloutState(Struct, frozen=True):
-    """State at one rollout step.
+    """State at one rollout step."""
 
-    Attributes:
-        time: Since the start [s].
-        positions: Per joint, in the form of :data:`COORDINATES`.
-        velocities: Per joint, in the form of :data:`VELOCITIES`.
-    """
-
-    time: float
-    positions: tuple[tuple[float, ...], ...]
-    velocities: tuple[tuple[float, ...], ...]
+    time: float  # since the start [s]
+    positions: tuple[tuple[float, ...], ...]  # per joint, in the form of :data:`COORDINATES`
+    velocities: tuple[tuple[float, ...], ...]  # per joint, in the form of :data:`VELOCITIES`
 
 
 class RolloutLimit(Struct, frozen=True):
     """Passive rollout in the limit of small time steps, without Coulomb friction.
 
     It does not depend on an integrator; mimic couplings are rigid.
-
-    Attributes:
-        states: One per step count of the plan, until the simulation diverges.
-        errors: Estimated integration error per state and joint, of positions [rad or m]
-            and velocities; empty if it is negligible.
     """
 
+    # one per step count of the plan, until the simulation diverges
     states: tuple[RolloutState, ...]
+    # estimated integration error per state and joint, of positions [rad or m] and velocities; empty
+    # if it is negligible
     errors: tuple[tuple[float, ...], ...]
 
 
 class Rollout(Struct, frozen=True):
-    """Outcome of a passive rollout.
+    """Outcome of a passive rollout."""
 
-    Attributes:
-        joints: Moving joints.
-        states: One per step count of the plan, until the simulation diverges; empty for
-            an engine that integrates differently from MuJoCo.
-        perturbed: States of copies of the robot, all numbers of which are changed by
-            parts in a million at random; empty if there are none.
-        limit: The rollout in the limit of small time steps, if stated.
-    """
-
-    joints: tuple[str, ...]
+    joints: tuple[str, ...]  # moving joints
+    # one per step count of the plan, until the simulation diverges; empty for an engine that
+    # integrates differently from MuJoCo
     states: tuple[RolloutState, ...]
+    # states of copies of the robot, all numbers of which are changed by parts in a million at
+    # random; empty if there are none
     perturbed: tuple[tuple[RolloutState, ...], ...] = ()
-    limit: RolloutLimit | None = None
+    limit: RolloutLimit | None = None  # the rollout in the limit of small time steps, if stated

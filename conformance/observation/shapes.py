@@ -64,30 +64,23 @@ DIRECTIONS = _directions(128)
 
 
 class Surface(Struct, frozen=True):
-    """The surface of a shape, in the link frame.
+    """The surface of a shape, in the link frame."""
 
-    Attributes:
-        support: Support function per direction of ``DIRECTIONS`` [m].
-        area: [m^2].
-        edges: Sum of the lengths of all sides of all triangles [m]; zero if there are
-            none. It bounds the effect of rounding of points on the area.
-        oriented_area: Sum of areas along outward normals [m^2]; zero if it is closed.
-        volume: Signed volume of the cones from the link's origin over all faces, which
-            is the volume that a closed surface encloses [m^3].
-        center: Centroid of the surface [m].
-        triangles: Number of triangles with three distinct corners, polygons counted as
-            fans; zero for primitives, and if it is not known.
-        support_alone: Whether only the support function is known, as of the points of a
-            convex hull; the other measures are zero.
-    """
-
-    support: tuple[float, ...]
-    area: float
+    support: tuple[float, ...]  # support function per direction of ``DIRECTIONS`` [m]
+    area: float  # [m^2]
+    # sum of the lengths of all sides of all triangles [m]; zero if there are none. It bounds the
+    # effect of rounding of points on the area.
     edges: float
-    oriented_area: Vec3
+    oriented_area: Vec3  # sum of areas along outward normals [m^2]; zero if it is closed
+    # signed volume of the cones from the link's origin over all faces, which is the volume that a
+    # closed surface encloses [m^3]
     volume: float
-    center: Vec3
+    center: Vec3  # centroid of the surface [m]
+    # number of triangles with three distinct corners, polygons counted as fans; zero for
+    # primitives, and if it is not known
     triangles: int
+    # whether only the support function is known, as of the points of a convex hull; the other
+    # measures are zero
     support_alone: bool = False
 
     @property
@@ -108,19 +101,14 @@ class Mapping(Struct, frozen=True):
 
     They do not depend on how the surface is cut into faces; u and v are linear on each
     triangle. Positions are in the link frame.
-
-    Attributes:
-        moments: Integrals of u, v, u^2, v^2, u x, u y, u z, v x, v y and v z.
-        center: Integrals of x, y and z [m^3].
-        oriented: Sum of the signed areas of triangles in texture coordinates, positive
-            if they are counter-clockwise seen from outside.
-        unsigned: Sum of the same areas without sign.
     """
 
-    moments: tuple[float, ...]
-    center: Vec3
+    moments: tuple[float, ...]  # integrals of u, v, u^2, v^2, u x, u y, u z, v x, v y and v z
+    center: Vec3  # integrals of x, y and z [m^3]
+    # sum of the signed areas of triangles in texture coordinates, positive if they are counter-
+    # clockwise seen from outside
     oriented: float
-    unsigned: float
+    unsigned: float  # sum of the same areas without sign
 
     def plus(self, other: Mapping) -> Mapping:
         """Return the integrals over this part and another one."""
@@ -135,58 +123,38 @@ class Mapping(Struct, frozen=True):
 
 
 class Shading(Struct, frozen=True):
-    """Normals of a mesh, in the link frame, as means over its area.
+    """Normals of a mesh, in the link frame, as means over its area."""
 
-    Attributes:
-        stated: Whether the file has normals; without, they are those of the faces.
-        facing: Mean cosine of the angle to the outward normal of the face, [-1, 1].
-        against: Part of the area on whose faces the cosine is negative, in [0, 1].
-        mean: Mean normal.
-        problem: Why the normals cannot be used.
-    """
-
-    stated: bool
-    facing: float
-    against: float
-    mean: Vec3
-    problem: str | None = None
+    stated: bool  # whether the file has normals; without, they are those of the faces
+    facing: float  # mean cosine of the angle to the outward normal of the face, [-1, 1]
+    against: float  # part of the area on whose faces the cosine is negative, in [0, 1]
+    mean: Vec3  # mean normal
+    problem: str | None = None  # why the normals cannot be used
 
 
 class Appearance(Struct, frozen=True):
-    """Colour, opacity, textures and other properties of a part of a surface.
+    """Colour, opacity, textures and other properties of a part of a surface."""
 
-    Attributes:
-        area: Of that part [m^2].
-        color: Linear RGB in [0, 1]; of a textured part, what the image is multiplied
-            with. None if absent or ambiguous.
-        opacity: In [0, 1]; None if ambiguous.
-        texture: SHA-256 of the image that gives the colour of every point: of its
-            pixels, or of the bytes of a JPEG.
-        image: Name of that file.
-        image_sha256: Of the bytes of that file; only where a USD is read.
-        mask: Likewise, of the image that gives the opacity of every point.
-        problem: Why a referenced image cannot be used.
-        properties: Names of other inputs of the surface's shader and of its textures
-            whose values differ from the fallback, with these values, sorted. Numbers
-            are compared with a tolerance, texts as they are.
-        unread: Names of inputs that the file may define and that the engine does not
-            read; ``*`` stands for all of them.
-        mapping: Texture coordinates of the colour texture; None if unknown.
-        center: Centroid of the part in the link frame [m]; None if it is all of the
-            surface.
-    """
-
-    area: float
+    area: float  # of that part [m^2]
+    # Linear RGB in [0, 1]; of a textured part, what the image is multiplied with. None if absent or
+    # ambiguous.
     color: Vec3 | None
-    opacity: float | None = 1.0
+    opacity: float | None = 1.0  # in [0, 1]; None if ambiguous
+    # SHA-256 of the image that gives the colour of every point: of its pixels, or of the bytes of a
+    # JPEG
     texture: str | None = None
-    image: str | None = None
-    image_sha256: str | None = None
-    mask: str | None = None
-    problem: str | None = None
+    image: str | None = None  # name of that file
+    image_sha256: str | None = None  # of the bytes of that file; only where a USD is read
+    mask: str | None = None  # likewise, of the image that gives the opacity of every point
+    problem: str | None = None  # why a referenced image cannot be used
+    # names of other inputs of the surface's shader and of its textures whose values differ from the
+    # fallback, with these values, sorted. Numbers are compared with a tolerance, texts as they are.
     properties: tuple[tuple[str, tuple[float, ...] | str], ...] = ()
+    # names of inputs that the file may define and that the engine does not read; ``*`` stands for
+    # all of them
     unread: frozenset[str] = frozenset()
-    mapping: Mapping | None = None
+    mapping: Mapping | None = None  # texture coordinates of the colour texture; None if unknown
+    # centroid of the part in the link frame [m]; None if it is all of the surface
     center: Vec3 | None = None
 
 
@@ -232,67 +200,44 @@ def merge_mappings(mappings: Iterable[Mapping | None]) -> Mapping | None:
 
 
 class ShapeObservation(Struct, frozen=True):
-    """One shape of a link.
+    """One shape of a link."""
 
-    Attributes:
-        link: URDF name of the link, in whose frame the shape is stated.
-        role: What it is for.
-        source: Identifier in the file, such as a prim path; unique.
-        name: Name in the file: a mesh file's reference, a prim's name.
-        kind: Kind of shape.
-        size: Edge lengths of a box; radius and length along Z, without caps, of a
-            cylinder or capsule; radius of a sphere [m]. Empty for others.
-        position: Origin of the shape's own frame [m].
-        surface: None if it cannot be stated.
-        appearances: Of visuals, if known: one per part of equal appearance, whose areas
-            add up to the surface's.
-        problem: Why something cannot be stated, or is replaced by a bounding shape.
-        pieces: Number of groups that its mesh file consists of. Each is a shape of its
-            own if it collides.
-        corners: Of the largest face in its mesh file.
-        stated: Whether the engine can state this shape. If not, the shapes of the link
-            in this role are not compared with this engine.
-        shading: Normals of a visual mesh; None if the engine does not read them.
-        hull: Whether it collides as the convex hull of its surface.
-        hull_volume: Of the convex hull of a mesh that collides [m^3]; None if the
-            engine does not compute it.
-    """
-
-    link: str
-    role: Role
-    source: str
-    name: str
-    kind: ShapeKind
+    link: str  # URDF name of the link, in whose frame the shape is stated
+    role: Role  # what it is for
+    source: str  # identifier in the file, such as a prim path; unique
+    name: str  # name in the file: a mesh file's reference, a prim's name
+    kind: ShapeKind  # kind of shape
+    # edge lengths of a box; radius and length along Z, without caps, of a cylinder or capsule;
+    # radius of a sphere [m]. Empty for others.
     size: tuple[float, ...] = ()
-    position: Vec3 = (0.0, 0.0, 0.0)
-    surface: Surface | None = None
+    position: Vec3 = (0.0, 0.0, 0.0)  # origin of the shape's own frame [m]
+    surface: Surface | None = None  # None if it cannot be stated
+    # of visuals, if known: one per part of equal appearance, whose areas add up to the surface's
     appearances: tuple[Appearance, ...] = ()
-    problem: str | None = None
+    problem: str | None = None  # why something cannot be stated, or is replaced by a bounding shape
+    # number of groups that its mesh file consists of. Each is a shape of its own if it collides.
     pieces: int = 1
-    corners: int = 3
+    corners: int = 3  # of the largest face in its mesh file
+    # whether the engine can state this shape. If not, the shapes of the link in this role are not
+    # compared with this engine.
     stated: bool = True
+    # normals of a visual mesh; None if the engine does not read them
     shading: Shading | None = None
-    hull: bool = False
+    hull: bool = False  # whether it collides as the convex hull of its surface
+    # of the convex hull of a mesh that collides [m^3]; None if the engine does not compute it
     hull_volume: float | None = None
 
 
 class Drawing(Struct, frozen=True, eq=False):
-    """One shape in one role with all its points, for drawing only.
+    """One shape in one role with all its points, for drawing only."""
 
-    Attributes:
-        source: As in
-            :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`; likewise
-            the link, the role, the kind and the size.
-        matrix: (4, 4) from the shape's own frame to the link's [m]; it may scale.
-        points: (N, 3) of a mesh in its own frame.
-        triangles: (M, 3) indices of points.
-    """
-
+    # as in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`; likewise the link,
+    # the role, the kind and the size
     source: str
     link: str
     role: Role
     kind: ShapeKind
     size: tuple[float, ...]
-    matrix: NDArray[np.float64]
-    points: NDArray[np.float64]
-    triangles: NDArray[np.integer]
+    matrix: NDArray[np.float64]  # (4, 4) from the shape's own frame to the link's [m]; it may scale
+    points: NDArray[np.float64]  # (N, 3) of a mesh in its own frame
+    triangles: NDArray[np.integer]  # (M, 3) indices of points

@@ -118,12 +118,12 @@ def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) 
     others may have made of it.
     """
     fault = _fault(shapes, choice, model)
-    unread = [shape for shape in shapes.ours if shape.surface is None]
+    unread = [shape for shape in shapes.expected if shape.surface is None]
     unknown = False
     if unread and choice.kind != "none":
-        unknown = not fault or len(shapes.theirs) > len(_readable(shapes))
+        unknown = not fault or len(shapes.actual) > len(_readable(shapes))
     subject = f"link {shapes.link}"
-    text = fault or f"{named(shapes.theirs)}: {choice.kind}, as requested"
+    text = fault or f"{named(shapes.actual)}: {choice.kind}, as requested"
     if unknown:
         text = f"{unread[0].name}: {unread[0].problem}; not compared"
     wrong = math.inf if fault else 0.0
@@ -132,8 +132,8 @@ def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) 
         subject=subject,
         amount=math.nan if unknown else wrong,
         message=f"{subject}: collision {text}",
-        expected=f"{choice.kind} for {named(shapes.ours)}",
-        actual=named(shapes.theirs),
+        expected=f"{choice.kind} for {named(shapes.expected)}",
+        actual=named(shapes.actual),
         unknown=unknown,
         estimated=True,
     )
@@ -141,22 +141,22 @@ def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) 
 
 def _fault(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) -> str | None:
     """Return what is wrong with the colliders of a link, or None."""
-    theirs = shapes.theirs
+    actual = shapes.actual
     if choice.kind == "none":
-        return f"has {named(theirs)}; none was requested" if theirs else None
-    if broken := [shape for shape in theirs if shape.surface is None or shape.problem]:
+        return f"has {named(actual)}; none was requested" if actual else None
+    if broken := [shape for shape in actual if shape.surface is None or shape.problem]:
         return f"{broken[0].name}: {broken[0].problem}"
     pairs = _pairs(shapes, choice)
     if pairs is None:
         wholes = len(_readable(shapes))
-        return f"has {len(theirs)} colliders for {wholes} of the URDF"
+        return f"has {len(actual)} colliders for {wholes} of the URDF"
     for whole, found in pairs:
         kept = whole[0].kind is not ShapeKind.MESH
         if kept and [one.kind for one in found] != [whole[0].kind]:
             return f"has {named(found)} for {named(whole)}"
         if not (kept or all(_is_of_kind(one, choice.kind) for one in found)):
             return f"has {named(found)}, not {choice.kind} of {named(whole)}"
-    return _doubled(theirs, model) if choice.kind == "decomposition" else None
+    return _doubled(actual, model) if choice.kind == "decomposition" else None
 
 
 def _is_of_kind(shape: ShapeObservation, kind: str) -> bool:
@@ -192,7 +192,7 @@ def _wholes(shapes: Shapes) -> list[Shapes]:
 
 def _readable(shapes: LinkShapes) -> list[Shapes]:
     """Return those shapes of the URDF whose groups can all be read."""
-    return [whole for whole in _wholes(shapes.ours) if all(shape.surface for shape in whole)]
+    return [whole for whole in _wholes(shapes.expected) if all(shape.surface for shape in whole)]
 
 
 def _pairs(shapes: LinkShapes, choice: ColliderChoice) -> list[tuple[Shapes, Shapes]] | None:
@@ -202,31 +202,31 @@ def _pairs(shapes: LinkShapes, choice: ColliderChoice) -> list[tuple[Shapes, Sha
     None if there are too few or too many.
     """
     wholes = _readable(shapes)
-    theirs = list(shapes.theirs)
-    if not wholes and not theirs:
+    actual = list(shapes.actual)
+    if not wholes and not actual:
         return []
-    if not wholes or not all(shape.surface for shape in theirs):
+    if not wholes or not all(shape.surface for shape in actual):
         return None
-    if choice.kind != "decomposition" and len(theirs) != len(wholes):
+    if choice.kind != "decomposition" and len(actual) != len(wholes):
         return None
     outer = np.array([combined_surface(whole).reach for whole in wholes])
-    inner = np.array([combined_surface((shape,)).reach for shape in theirs])
+    inner = np.array([combined_surface((shape,)).reach for shape in actual])
     found: list[list[ShapeObservation]] = [[] for _ in wholes]
     if choice.kind == "decomposition":
         # How far a piece lies outside a shape; of several around it, the smallest.
         outside = np.maximum(inner[:, np.newaxis] - outer, 0.0).max(axis=2)
         sizes = np.array([combined_surface(whole).size for whole in wholes])
         outside = np.where(outside <= _DECOMPOSED * sizes, 0.0, outside)
-        for piece, row in zip(theirs, outside.tolist(), strict=True):
+        for piece, row in zip(actual, outside.tolist(), strict=True):
             order = [(distance, size) for distance, size in zip(row, sizes, strict=True)]
             found[order.index(min(order))].append(piece)
         return list(zip(wholes, map(tuple, found), strict=True)) if all(found) else None
     apart = np.abs(outer[:, np.newaxis] - inner).max(axis=2)
     for place in np.argsort(apart, axis=None, kind="stable").tolist():
-        here, there = divmod(place, len(theirs))
-        taken = any(theirs[there] in each for each in found)
+        here, there = divmod(place, len(actual))
+        taken = any(actual[there] in each for each in found)
         if not found[here] and not taken:
-            found[here].append(theirs[there])
+            found[here].append(actual[there])
     return list(zip(wholes, map(tuple, found), strict=True))
 
 
@@ -237,28 +237,28 @@ def _measured(
     pairs = None if choice.kind == "none" else _pairs(shapes, choice)
     for whole, found in pairs or ():
         part = LinkShapes(shapes.link, whole, found)
-        ours, theirs = combined_surface(whole), combined_surface(found)
+        expected, actual = combined_surface(whole), combined_surface(found)
         is_whole = found[0].kind is whole[0].kind and choice.kind != "decomposition"
         if is_whole:
-            yield from _MEASURES[check](part, ours, theirs, model)
+            yield from _MEASURES[check](part, expected, actual, model)
         elif check == "collision.support":
-            allowed = choice.distance(ours.size)
+            allowed = choice.distance(expected.size)
             if choice.kind == "decomposition":
-                allowed = _DECOMPOSED * ours.size
-            off = float(np.abs(theirs.reach - ours.reach).max())
+                allowed = _DECOMPOSED * expected.size
+            off = float(np.abs(actual.reach - expected.reach).max())
             yield _difference(
                 part,
-                off / ours.size,
-                allowed * _SLACK / ours.size,
-                f"{named(part.theirs)} is {number(off, 'm')} from {named(part.ours)}, "
+                off / expected.size,
+                allowed * _SLACK / expected.size,
+                f"{named(part.actual)} is {number(off, 'm')} from {named(part.expected)}, "
                 f"not at most {number(allowed, 'm')}",
                 expected=f"at most {number(allowed, 'm')}",
                 actual=number(off, "m"),
             )
         elif check == "collision.volume" and choice.kind == "decomposition":
-            yield from _volume_of_pieces(part, ours)
+            yield from _volume_of_pieces(part, expected)
         elif check == "collision.volume":
-            yield from _volume_of_primitive(part, ours, choice)
+            yield from _volume_of_primitive(part, expected, choice)
 
 
 def _difference(
@@ -280,21 +280,21 @@ def _difference(
     )
 
 
-def _volume_of_pieces(part: LinkShapes, ours: CombinedSurface) -> Iterator[Difference]:
+def _volume_of_pieces(part: LinkShapes, expected: CombinedSurface) -> Iterator[Difference]:
     """Compare the volume of convex pieces with that of a closed mesh.
 
     It is at most that of the convex hull, apart from the same tolerance. Of several
     groups together that is not known, but that of a box around them.
     """
-    if float(np.linalg.norm(ours.oriented)) > _CLOSED * ours.area:
+    if float(np.linalg.norm(expected.oriented)) > _CLOSED * expected.area:
         return
-    solid = abs(ours.volume_about(ours.middle))
-    hulls = [shape.hull_volume for shape in part.theirs]
+    solid = abs(expected.volume_about(expected.middle))
+    hulls = [shape.hull_volume for shape in part.actual]
     total = math.fsum(one for one in hulls if one is not None)
-    around = [shape.hull_volume for shape in part.ours]
+    around = [shape.hull_volume for shape in part.expected]
     most = math.fsum(one for one in around if one is not None)
     if len(around) > 1:
-        most = float(np.prod(ours.reach[:3] + ours.reach[3:6]))
+        most = float(np.prod(expected.reach[:3] + expected.reach[3:6]))
     if not most or None in hulls or None in around or solid > most:
         return
     excess = max(solid - total, total - most, 0.0) / most
@@ -310,19 +310,19 @@ def _volume_of_pieces(part: LinkShapes, ours: CombinedSurface) -> Iterator[Diffe
 
 
 def _volume_of_primitive(
-    part: LinkShapes, ours: CombinedSurface, choice: ColliderChoice
+    part: LinkShapes, expected: CombinedSurface, choice: ColliderChoice
 ) -> Iterator[Difference]:
     """Compare the volume of a primitive with that of a convex hull.
 
     Volumes of convex bodies at a distance d differ by at most d times the area of the
     larger one grown by d, which is less than that of a box around it.
     """
-    hull = part.ours[0].hull_volume if len(part.ours) == 1 else None
-    surface = part.theirs[0].surface
+    hull = part.expected[0].hull_volume if len(part.expected) == 1 else None
+    surface = part.actual[0].surface
     if not hull or surface is None:
         return
-    distance = choice.distance(ours.size)
-    high, low = ours.reach[:3], ours.reach[3:6]
+    distance = choice.distance(expected.size)
+    high, low = expected.reach[:3], expected.reach[3:6]
     a, b, c = (high + low + 2 * distance).tolist()
     allowed = 2 * (a * b + b * c + c * a) * distance / hull
     found = surface.volume
@@ -330,7 +330,7 @@ def _volume_of_primitive(
         part,
         abs(found - hull) / hull,
         allowed,
-        f"{named(part.theirs)} has {number(found, 'm^3')}, the convex hull {number(hull, 'm^3')}",
+        f"{named(part.actual)} has {number(found, 'm^3')}, the convex hull {number(hull, 'm^3')}",
         expected=number(hull, "m^3"),
         actual=number(found, "m^3"),
     )
