@@ -281,8 +281,8 @@ def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
         or math.dist(expected.center, actual.center) <= _SHIFTED * math.sqrt(whole)
     ):
         return None
-    texts = (f"{_tuple(center)} m" for center in (expected.center, actual.center))
-    return ("the centre of a part with its material", *texts)
+    texts = f"{_tuple(expected.center)} m", f"{_tuple(actual.center)} m"
+    return "the centre of a part with its material", *texts
 
 
 def _tuple(values: Sequence[float]) -> str:

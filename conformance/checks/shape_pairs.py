@@ -100,7 +100,10 @@ def shapes_by_link(
                 seen.add(shape.source)
                 shapes[shape.link][shape.source] = shape
         sides.append(shapes)
-    pairs = (LinkShapes(name, *(tuple(side[name].values()) for side in sides)) for name in names)
+    pairs = (
+        LinkShapes(name, tuple(sides[0][name].values()), tuple(sides[1][name].values()))
+        for name in names
+    )
     return tuple(
         pair
         for pair in pairs
