@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.checks.check import Check, equality
+from urdf_usd.conformance.checks.check import CheckGroup, equality
 from urdf_usd.conformance.checks.shape_pairs import (
     LinkShapes,
     matched_shapes,
@@ -34,7 +34,7 @@ from urdf_usd.conformance.observation.shapes import (
     Vec3,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE, largest
-from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
+from urdf_usd.conformance.tolerance.comparison import Compared, Comparer, Comparison, ToleranceModel
 from urdf_usd.reports.records.record import Difference
 
 # Parts of the surface below this share are not compared.
@@ -76,19 +76,20 @@ class _Pair(Struct, frozen=True):
 _Measure: TypeAlias = Callable[[LinkShapes, _Pair, ToleranceModel], Difference | None]
 
 
-def _visuals(
-    measure: _Measure,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-    note: str = "no appearance of a visual is stated on both sides",
-) -> Comparison:
+def _per_pair(
+    measure: _Measure, note: str = "no appearance of a visual is stated on both sides"
+) -> Comparer:
     """Compare the appearances of visuals by one measure."""
-    return _worst_by_link(
-        lambda part: [measure(part, pair, model) for pair in _pairs(part)],
-        (expected, actual, model),
-        note,
-    )
+
+    @wraps(measure)
+    def compare(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+        return _worst_by_link(
+            lambda part: [measure(part, pair, model) for pair in _pairs(part)],
+            (expected, actual, model),
+            note,
+        )
+
+    return compare
 
 
 def _worst_by_link(
@@ -147,7 +148,16 @@ def _color_difference(expected: Vec3 | None, actual: Vec3 | None) -> float:
     return largest(abs(a - b) for a, b in zip(expected, actual, strict=True))
 
 
+VISUAL = CheckGroup()
+VISUAL.checks += shape_checks(Role.VISUAL)
+
+
+@VISUAL.check("visual.colour", "colour of visuals", Quantity.VISUAL, "1")
+@_per_pair
 def _color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    """Largest difference of a component of linear colours, or of the factor of a texture. Materials
+    of mesh files override the URDF's; parts of a surface are paired by area.
+    """
     expected, actual = pair.expected, pair.actual
     if (expected.texture is None) != (actual.texture is None):
         return None
@@ -169,7 +179,10 @@ def _color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference |
     return _difference(part, pair, what, amount, _BOUND, model.tolerance.color, texts)
 
 
+@VISUAL.check("visual.opacity", "opacity of visuals", Quantity.VISUAL, "1")
+@_per_pair
 def _opacity(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
+    """Opacity of every part of a surface, or its opacity texture."""
     expected, actual = pair.expected, pair.actual
     if expected.opacity is None or actual.opacity is None:
         return None
@@ -184,7 +197,12 @@ def _opacity(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference
     return _difference(part, pair, "opacity", amount, _BOUND, model.tolerance.color, texts)
 
 
+@VISUAL.check("visual.texture", "textures of visuals", Quantity.VISUAL)
+@_per_pair
 def _texture(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
+    """The colour texture has the same pixels; a JPEG the same bytes. One that is missing or damaged
+    is reported, but does not fail the USD.
+    """
     expected, actual = pair.expected, pair.actual
     texts = [
         "none" if side.texture is None else f"{side.image} ({side.texture[:8]})"
@@ -228,135 +246,13 @@ def _difference(
     )
 
 
-def _properties(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
-    """Compare the other inputs of surfaces and of their textures, and their places."""
-    if "*" in pair.expected.unread:
-        return None
-    wrong = _differing_property(pair) or _misplaced(part, pair)
-    subject = f"link {part.link}"
-    if not wrong:
-        return equality(subject, True, f"{subject}: no other input differs")
-    name, *texts = wrong
-    message = f"{subject}: {name} of {named(part.expected)} is {texts[1]}, not {texts[0]}"
-    return equality(subject, False, message, *texts)
-
-
-def _differing_property(pair: _Pair) -> tuple[str, str, str] | None:
-    """Return the name of the first input whose values differ, and both values."""
-    expected, actual = (dict(side.properties) for side in (pair.expected, pair.actual))
-    unread = pair.expected.unread
-    for name in sorted({*expected, *actual} - unread):
-        # A file without double sides leaves it to the renderer.
-        left_open = name == DOUBLE_SIDED and name not in expected
-        if left_open or f"{name.partition('.')[0]}." in unread:
-            continue
-        fallback = _FALLBACKS.get(name)
-        value, found = expected.get(name, fallback), actual.get(name, fallback)
-        same = value == found
-        if isinstance(value, tuple) and isinstance(found, tuple):
-            near = (abs(a - b) <= _INPUT for a, b in zip(value, found, strict=False))
-            same = len(value) == len(found) and all(near)
-        if not same:
-            return name, _property_text(value), _property_text(found)
-    return None
-
-
-def _property_text(value: tuple[float, ...] | str | None) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(f"{number:.4g}" for number in value)
-    return "the fallback" if value is None else value
-
-
-def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
-    """Compare the places of parts of one area on two surfaces."""
-    expected, actual = pair.expected, pair.actual
-    whole = math.fsum(one.area for shape in part.expected for one in shape.appearances)
-    if (
-        len(part.expected) != 1
-        or len(part.actual) != 1
-        or not expected.center
-        or not actual.center
-        or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
-        or not math.isclose(pair.share * whole, expected.area, rel_tol=_MOVED)
-        or math.dist(expected.center, actual.center) <= _SHIFTED * math.sqrt(whole)
-    ):
-        return None
-    texts = f"{_tuple(expected.center)} m", f"{_tuple(actual.center)} m"
-    return "the centre of a part with its material", *texts
-
-
-def _tuple(values: Sequence[float]) -> str:
-    return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
-
-
-def _mapping(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
-    """Compare texture coordinates, by their means and products with positions."""
-    expected, actual = pair.expected, pair.actual
-    if (
-        expected.mapping is None
-        or "mapping" in expected.unread
-        or expected.texture is None
-        or expected.texture != actual.texture
-        or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
-    ):
-        return None
-    amount, how = math.inf, "are missing"
-    if actual.mapping is not None:
-        amount = _mapping_difference(expected.area, expected.mapping, actual.mapping)
-        how = f"differ: {_mapping_text(actual)}"
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
-        amount=amount,
-        bound=_COORDINATE,
-        tolerance=_MOVED,
-        message=f"link {part.link}: texture coordinates of {named(part.expected)} {how}",
-        expected=_mapping_text(expected),
-        actual=_mapping_text(actual),
-    )
-
-
-def _mapping_difference(area: float, expected: Mapping, actual: Mapping) -> float:
-    """Return the largest difference of the measures of two mappings.
-
-    Means, second moments, products with positions from the centre relative to the size of the
-    part, and orientation; relative to the largest coordinates above one.
-    """
-
-    def measures(side: Mapping) -> list[float]:
-        means = [value / area for value in side.moments]
-        center = [value / area for value in side.center]
-        products = [
-            (means[4 + 3 * axis + place] - means[axis] * center[place]) / math.sqrt(area)
-            for axis in range(2)
-            for place in range(3)
-        ]
-        spread = [math.sqrt(max(value, 0.0)) for value in means[2:4]]
-        turned = side.oriented / expected.unsigned if expected.unsigned else 0.0
-        return [*means[:2], *spread, *products, turned]
-
-    roots = (math.sqrt(abs(moment) / area or 1.0) for moment in expected.moments[2:4])
-    scale = max(1.0, *roots)
-    pairs = zip(measures(expected), measures(actual), strict=True)
-    return largest(abs(a - b) / scale for a, b in pairs)
-
-
-def _mapping_text(part: Appearance) -> str:
-    if part.mapping is None:
-        return "none"
-    u, v, uu, vv = (value / part.area for value in part.mapping.moments[:4])
-    spread = [math.sqrt(max(value, 0.0)) for value in (uu, vv)]
-    way = "" if part.mapping.oriented >= 0 else ", mirrored"
-    return f"mean ({u:.4g}, {v:.4g}), size ({spread[0]:.4g}, {spread[1]:.4g}){way}"
-
-
+@VISUAL.check("visual.normals", "normals of visuals", Quantity.VISUAL, "1", usd_alone=True)
 def _normals(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Compare the normals of visual meshes with those of the mesh files.
-
-    If the file has none, faces may be flat or smooth, with normals that point outwards. If those
-    of the file point against its faces, which SimReady (VG.029) and the validator of OpenUSD
-    refuse, faces may be flat; that is not exact.
+    """Normals of meshes are those of the mesh file, by their mean and their mean cosine to the
+    faces over the surface. If the file has none, faces are flat, or smooth with normals that point
+    outwards. If those of the file point against its faces, flat faces are close.
     """
+    # SimReady (VG.029) and the validator of OpenUSD refuse normals against the faces.
     note = "no link has a visual mesh whose normals both sides state"
     return _worst_by_link(lambda part: [_shading(part)], (expected, actual, model), note)
 
@@ -422,67 +318,141 @@ def _shading_difference(part: LinkShapes, amount: float, text: str, expected: st
     )
 
 
-VISUAL_CHECKS = (
-    *shape_checks(Role.VISUAL),
-    Check(
-        "visual.colour",
-        "colour of visuals",
-        "1",
-        Quantity.VISUAL,
-        partial(_visuals, _color),
-        "Largest difference of a component of linear colours, or of the factor of a texture. "
-        "Materials of mesh files override the URDF's; parts of a surface are paired by area.",
-    ),
-    Check(
-        "visual.opacity",
-        "opacity of visuals",
-        "1",
-        Quantity.VISUAL,
-        partial(_visuals, _opacity),
-        "Opacity of every part of a surface, or its opacity texture.",
-    ),
-    Check(
-        "visual.texture",
-        "textures of visuals",
-        "",
-        Quantity.VISUAL,
-        partial(_visuals, _texture),
-        "The colour texture has the same pixels; a JPEG the same bytes. One that is missing or "
-        "damaged is reported, but does not fail the USD.",
-    ),
-    Check(
-        "visual.normals",
-        "normals of visuals",
-        "1",
-        Quantity.VISUAL,
-        _normals,
-        "Normals of meshes are those of the mesh file, by their mean and their mean cosine to the"
-        " faces over the surface. If the file has none, faces are flat, or smooth with normals "
-        "that point outwards. If those of the file point against its faces, flat faces are close.",
-        usd_alone=True,
-    ),
-    Check(
-        "visual.mapping",
-        "texture coordinates of visuals",
-        "1",
-        Quantity.VISUAL,
-        partial(_visuals, _mapping, note="no texture coordinates are stated on both sides"),
-        "Texture coordinates, as the image receives them, are those of the mesh file: means, "
-        "second moments, products with positions, and orientation, by area.",
-        usd_alone=True,
-    ),
-    Check(
-        "visual.material",
-        "other properties of materials",
-        "",
-        Quantity.VISUAL,
-        partial(_visuals, _properties),
-        "Emission, metalness, roughness and every other input of a surface are those of the mesh "
-        "file, or the fallback for a material of the URDF, which defines colour and texture "
-        "alone. Images are read in their colour space, without bias, and repeat. Bindings for "
-        "other purposes, displayed colours and outputs for other renderers show the same.",
-        usd_alone=True,
-    ),
+@VISUAL.check(
+    "visual.mapping", "texture coordinates of visuals", Quantity.VISUAL, "1", usd_alone=True
+)
+@partial(_per_pair, note="no texture coordinates are stated on both sides")
+def _mapping(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
+    """Texture coordinates, as the image receives them, are those of the mesh file: means, second
+    moments, products with positions, and orientation, by area.
+    """
+    expected, actual = pair.expected, pair.actual
+    if (
+        expected.mapping is None
+        or "mapping" in expected.unread
+        or expected.texture is None
+        or expected.texture != actual.texture
+        or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
+    ):
+        return None
+    amount, how = math.inf, "are missing"
+    if actual.mapping is not None:
+        amount = _mapping_difference(expected.area, expected.mapping, actual.mapping)
+        how = f"differ: {_mapping_text(actual)}"
+    return Difference(
+        item=part.link,
+        subject=f"link {part.link}",
+        amount=amount,
+        bound=_COORDINATE,
+        tolerance=_MOVED,
+        message=f"link {part.link}: texture coordinates of {named(part.expected)} {how}",
+        expected=_mapping_text(expected),
+        actual=_mapping_text(actual),
+    )
+
+
+def _mapping_difference(area: float, expected: Mapping, actual: Mapping) -> float:
+    """Return the largest difference of the measures of two mappings.
+
+    Means, second moments, products with positions from the centre relative to the size of the
+    part, and orientation; relative to the largest coordinates above one.
+    """
+
+    def measures(side: Mapping) -> list[float]:
+        means = [value / area for value in side.moments]
+        center = [value / area for value in side.center]
+        products = [
+            (means[4 + 3 * axis + place] - means[axis] * center[place]) / math.sqrt(area)
+            for axis in range(2)
+            for place in range(3)
+        ]
+        spread = [math.sqrt(max(value, 0.0)) for value in means[2:4]]
+        turned = side.oriented / expected.unsigned if expected.unsigned else 0.0
+        return [*means[:2], *spread, *products, turned]
+
+    roots = (math.sqrt(abs(moment) / area or 1.0) for moment in expected.moments[2:4])
+    scale = max(1.0, *roots)
+    pairs = zip(measures(expected), measures(actual), strict=True)
+    return largest(abs(a - b) / scale for a, b in pairs)
+
+
+def _mapping_text(part: Appearance) -> str:
+    if part.mapping is None:
+        return "none"
+    u, v, uu, vv = (value / part.area for value in part.mapping.moments[:4])
+    spread = [math.sqrt(max(value, 0.0)) for value in (uu, vv)]
+    way = "" if part.mapping.oriented >= 0 else ", mirrored"
+    return f"mean ({u:.4g}, {v:.4g}), size ({spread[0]:.4g}, {spread[1]:.4g}){way}"
+
+
+@VISUAL.check("visual.material", "other properties of materials", Quantity.VISUAL, usd_alone=True)
+@_per_pair
+def _properties(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
+    """Emission, metalness, roughness and every other input of a surface are those of the mesh file,
+    or the fallback for a material of the URDF, which defines colour and texture alone. Images are
+    read in their colour space, without bias, and repeat. Bindings for other purposes, displayed
+    colours and outputs for other renderers show the same.
+    """
+    if "*" in pair.expected.unread:
+        return None
+    wrong = _differing_property(pair) or _misplaced(part, pair)
+    subject = f"link {part.link}"
+    if not wrong:
+        return equality(subject, True, f"{subject}: no other input differs")
+    name, *texts = wrong
+    message = f"{subject}: {name} of {named(part.expected)} is {texts[1]}, not {texts[0]}"
+    return equality(subject, False, message, *texts)
+
+
+def _differing_property(pair: _Pair) -> tuple[str, str, str] | None:
+    """Return the name of the first input whose values differ, and both values."""
+    expected, actual = (dict(side.properties) for side in (pair.expected, pair.actual))
+    unread = pair.expected.unread
+    for name in sorted({*expected, *actual} - unread):
+        # A file without double sides leaves it to the renderer.
+        left_open = name == DOUBLE_SIDED and name not in expected
+        if left_open or f"{name.partition('.')[0]}." in unread:
+            continue
+        fallback = _FALLBACKS.get(name)
+        value, found = expected.get(name, fallback), actual.get(name, fallback)
+        same = value == found
+        if isinstance(value, tuple) and isinstance(found, tuple):
+            near = (abs(a - b) <= _INPUT for a, b in zip(value, found, strict=False))
+            same = len(value) == len(found) and all(near)
+        if not same:
+            return name, _property_text(value), _property_text(found)
+    return None
+
+
+def _property_text(value: tuple[float, ...] | str | None) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(f"{number:.4g}" for number in value)
+    return "the fallback" if value is None else value
+
+
+def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
+    """Compare the places of parts of one area on two surfaces."""
+    expected, actual = pair.expected, pair.actual
+    whole = math.fsum(one.area for shape in part.expected for one in shape.appearances)
+    if (
+        len(part.expected) != 1
+        or len(part.actual) != 1
+        or not expected.center
+        or not actual.center
+        or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
+        or not math.isclose(pair.share * whole, expected.area, rel_tol=_MOVED)
+        or math.dist(expected.center, actual.center) <= _SHIFTED * math.sqrt(whole)
+    ):
+        return None
+    texts = f"{_tuple(expected.center)} m", f"{_tuple(actual.center)} m"
+    return "the centre of a part with its material", *texts
+
+
+def _tuple(values: Sequence[float]) -> str:
+    return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
+
+
+VISUAL.checks += [
     unexpected_check(
         "visual.geometry",
         "other properties of visuals",
@@ -499,4 +469,4 @@ VISUAL_CHECKS = (
         "No mesh is subdivided, which would round off its edges; without an authored scheme, USD "
         "assumes Catmull-Clark.",
     ),
-)
+]

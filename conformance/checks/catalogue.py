@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from urdf_usd.conformance.checks.appearance import VISUAL_CHECKS
+from urdf_usd.conformance.checks.appearance import VISUAL
 from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.dynamics import DYNAMICS
 from urdf_usd.conformance.checks.kinematics import KINEMATICS
@@ -22,7 +22,7 @@ CHECKS = (
     *LIMITS_CHECKS,
     *DYNAMICS.checks,
     *COLLISION_CHECKS,
-    *VISUAL_CHECKS,
+    *VISUAL.checks,
 )
 
 # Made only if there is a simulation settings file.

@@ -112,7 +112,6 @@ _INPUT = ("/q/", "/root", "/diagnostics/", "/links/0", "/links/1", "/links/2")
 
 @pytest.mark.parametrize("name", VARIED)
 def test_each_changed_value_fails(name: str, tmp_path: Path) -> None:
-    """The case itself passes."""
     expected = CASES[name].case.expected
     observation = _observe(name, expected, tmp_path)
     plain = msgspec.to_builtins(expected)
@@ -128,7 +127,6 @@ def test_each_changed_value_fails(name: str, tmp_path: Path) -> None:
 
 
 def test_harmless_mass_has_to_be_small(tmp_path: Path) -> None:
-    """And a link without a body has no such mass."""
     name = "inertial/no-inertial-moving"
     expected = CASES[name].case.expected
     observation = _observe(name, expected, tmp_path)
@@ -142,7 +140,6 @@ def test_harmless_mass_has_to_be_small(tmp_path: Path) -> None:
 
 
 def test_parts_that_are_missing_are_named(tmp_path: Path) -> None:
-    """Links, joints, and shapes."""
     name = "limits/revolute"
     observation = _observe(name, CASES[name].case.expected, tmp_path)
     content = {
@@ -167,7 +164,6 @@ def test_parts_that_are_missing_are_named(tmp_path: Path) -> None:
 
 
 def test_visual_may_be_split(tmp_path: Path) -> None:
-    """Its parts have the bounds and the area of both, unless it is a primitive."""
     name = "geometry/several-shapes"
     observation = _observe(name, CASES[name].case.expected, tmp_path)
     # Boxes of 0.1 x 0.2 x 0.3 and 0.1 x 0.2 x 0.4, at heights of 0.2 and 0.6.
@@ -236,7 +232,6 @@ def test_outcome(
     outcome: CaseOutcome,
     reason: str,
 ) -> None:
-    """By OpenUSD's observation alone, and for our converter by its rules."""
     found = judge_case(
         expected,
         readings,
@@ -250,7 +245,6 @@ def test_outcome(
 
 
 def test_engines_without_an_observation_have_a_reason() -> None:
-    """They abstained, or crashed."""
     outcomes: dict[str, Outcome] = {
         "newton-usd": Abstained("a cycle"),
         "physx": Crashed("signal 11"),

@@ -8,11 +8,9 @@ _ALL = (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)
 
 
 def test_checks_have_distinct_identifiers_and_titles() -> None:
-    """Records and reports name a check by either."""
     assert len({check.id for check in _ALL}) == len(_ALL)
     assert len({check.title for check in _ALL}) == len(_ALL)
 
 
 def test_every_check_has_a_description() -> None:
-    """A sentence that ends with a full stop."""
     assert all(check.clause.endswith(".") for check in _ALL)

@@ -40,7 +40,6 @@ def _dynamics(reading: Observation) -> Dynamics:
 
 @pytest.mark.parametrize("compare", [inertia_matrices, bias_forces])
 def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -> None:
-    """And from no other joint."""
     found = _by_item(compare, usd_reading(with_inertial(ROBOT, "forearm", mass=0.8)))
     failing = {item for item, each in found.items() if each.grade is Grade.FAILS}
 
@@ -52,7 +51,6 @@ def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -
 
 
 def test_wrong_frame_is_traced_to_its_joint() -> None:
-    """All masses are right."""
     moved = with_joint(ROBOT, "elbow", origin=Pose((0.1, 0.2, 0.3)))
     found = _by_item(inertia_matrices, usd_reading(moved))
 
@@ -61,7 +59,6 @@ def test_wrong_frame_is_traced_to_its_joint() -> None:
 
 
 def test_order_of_joints_does_not_matter() -> None:
-    """Velocities of one joint stay together."""
     shuffled = structs.replace(ROBOT, joints=tuple(reversed(ROBOT.joints)))
     reading = usd_reading(shuffled)
 
@@ -72,7 +69,6 @@ def test_order_of_joints_does_not_matter() -> None:
 
 
 def test_unstated_joint_is_not_comparable() -> None:
-    """Others are compared; a fixed root has no coordinates."""
     whole = _dynamics(usd_reading())
     kept = [i for i, name in enumerate(whole.joints) if name not in {"elbow", ""}]
     part = structs.replace(
@@ -91,7 +87,6 @@ def test_unstated_joint_is_not_comparable() -> None:
 
 
 def test_force_that_is_not_finite_fails() -> None:
-    """Including infinity on both sides."""
     whole = _dynamics(usd_reading())
     bias = whole.bias.copy()
     bias[2, whole.joints.index("wheel")] = np.nan
@@ -101,7 +96,6 @@ def test_force_that_is_not_finite_fails() -> None:
 
 
 def test_side_without_rollout_is_not_comparable() -> None:
-    """The URDF's or the USD's."""
     spec, unstated = urdf_reading(), structs.replace(usd_reading(), dynamics=None)
     measure = derive_tolerance_model(spec, Tolerance())
 
@@ -111,7 +105,6 @@ def test_side_without_rollout_is_not_comparable() -> None:
 
 
 def test_massless_robot_is_compared_with_the_allowed_mass() -> None:
-    """Zero is exact; a kilogram fails."""
     bare = Robot("bare", tuple(structs.replace(link, inertial=None) for link in ROBOT.links), ())
     bare = structs.replace(bare, joints=ROBOT.joints)
     spec = urdf_reading(bare)

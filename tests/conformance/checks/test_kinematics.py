@@ -25,7 +25,6 @@ def _findings(factor: float) -> tuple[Difference, ...]:
 
 @pytest.mark.parametrize("factor", [0.01, 1000.0, 0.0254])
 def test_lengths_in_another_unit_are_one_finding(factor: float) -> None:
-    """It names the unit of the stage, and no joint."""
     (finding,) = _findings(factor)
 
     assert finding.subject == "robot"
@@ -34,5 +33,4 @@ def test_lengths_in_another_unit_are_one_finding(factor: float) -> None:
 
 
 def test_other_factors_are_findings_of_joints() -> None:
-    """No unit has this ratio to another."""
     assert {one.subject.split()[0] for one in _findings(1.5)} == {"joint"}

@@ -27,24 +27,20 @@ def _grade(what: str, expected: float, actual: float) -> Grade:
 @pytest.mark.parametrize("what", ["effort", "velocity", "damping", "friction"])
 @pytest.mark.parametrize("expected", [0.0, STAND_IN, 1.0, math.inf])
 def test_number_that_differs_by_simulator_fails(what: str, expected: float) -> None:
-    """It is NaN, which equals no number of a URDF, zero included."""
     assert _grade(what, expected, math.nan) is Grade.FAILS
 
 
 @pytest.mark.parametrize("actual", [0.0, STAND_IN])
 @pytest.mark.parametrize("expected", [0.0, STAND_IN])
 def test_stand_in_for_an_effort_of_zero_is_zero(expected: float, actual: float) -> None:
-    """No motor exerts an effort so small."""
     assert _grade("effort", expected, actual) is Grade.EXACT
 
 
 def test_effort_above_the_stand_in_is_not_zero() -> None:
-    """Only the smallest number stands for zero."""
     assert _grade("effort", 0.0, 4 * STAND_IN) is Grade.FAILS
 
 
 def test_absent_number_is_explained_by_its_note() -> None:
-    """It says which attribute the engine expected; other notes are left out."""
     note = "it closes a loop; urdf:limit:effort is 9, but mjc:range is absent"
     reading = restating_joint(usd_reading(), "shoulder", effort=None, note=note)
     judgement = judge({"reference": Observed(urdf_reading())}, Observed(reading))

@@ -74,7 +74,6 @@ def _model() -> ToleranceModel:
 def test_contact_materials_and_self_collision_are_compared(
     found: SimulationObservation, failing: int
 ) -> None:
-    """Each coefficient, and the flag."""
     compared = _CONTACTS(
         structs.replace(_BARE, simulation=_REQUESTED),
         structs.replace(_BARE, simulation=found),
@@ -88,7 +87,6 @@ def test_contact_materials_and_self_collision_are_compared(
 
 
 def test_differences_of_contact_materials_name_the_link() -> None:
-    """Here of the friction that differs, and of the link that has no request."""
     found = structs.replace(_found(structs.replace(_MATERIAL, static=0.7)), self_collision=False)
     other = structs.replace(_MATERIAL, link="b", source="b")
     found = structs.replace(found, contact_materials=(*(found.contact_materials or ()), other))
@@ -109,7 +107,6 @@ def test_differences_of_contact_materials_name_the_link() -> None:
 
 
 def test_links_without_colliders_need_no_contact_material() -> None:
-    """That a collider is lost, or removed on request, is the matter of others."""
     compared = _CONTACTS(
         structs.replace(_BARE, simulation=_REQUESTED),
         structs.replace(_BARE, simulation=_found()),
@@ -121,7 +118,6 @@ def test_links_without_colliders_need_no_contact_material() -> None:
 
 
 def test_only_requested_settings_are_left_out() -> None:
-    """The same setting of another part, and other settings of a part, remain."""
     stiff = UnimpliedSetting(
         SettingKind.DRIVE,
         "joint i",
@@ -160,7 +156,6 @@ def test_only_requested_settings_are_left_out() -> None:
 def test_contact_material_of_another_link_of_the_body_is_found(
     found: ContactMaterialObservation, failing: int
 ) -> None:
-    """Apart from one that simulators use where there is none."""
     welded = (LinkObservation("a", body="a"), LinkObservation("b", body="a"))
     side = structs.replace(_BARE, links=welded)
     colliders = (

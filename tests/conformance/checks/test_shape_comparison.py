@@ -52,12 +52,12 @@ def _with(reading: Observation, shapes: Sequence[ShapeObservation]) -> Observati
 
 
 def _judged(
-    ours: Sequence[ShapeObservation], theirs: Sequence[ShapeObservation]
+    expected: Sequence[ShapeObservation], actual: Sequence[ShapeObservation]
 ) -> dict[str, CheckRecord]:
     """Judge the base's colliders; everything else is the same."""
     judgement = judge(
-        {"reference": Observed(_with(urdf_reading(), ours))},
-        Observed(_with(usd_reading(), theirs)),
+        {"reference": Observed(_with(urdf_reading(), expected))},
+        Observed(_with(usd_reading(), actual)),
     )
     return {c.id: c for c in judgement.checks if c.id.startswith("collision.")}
 
@@ -67,7 +67,6 @@ def _grades(checks: dict[str, CheckRecord]) -> dict[str, Grade]:
 
 
 def test_order_of_shapes_does_not_matter() -> None:
-    """Shapes of a link are a set; each finds its own."""
     far = PLACE @ pose((1.0, 0, 0))
     here = [_box("a"), _box("b", far), _mesh("c", trimesh.creation.icosphere(2))]
     there = [here[2], here[1], here[0]]
@@ -76,7 +75,6 @@ def test_order_of_shapes_does_not_matter() -> None:
 
 
 def test_mesh_split_into_two_prims_is_close() -> None:
-    """Divided by faces; and two meshes joined into one."""
     ball = trimesh.creation.icosphere(3, 0.3)
     halves = [
         trimesh.Trimesh(ball.vertices, faces, process=False)
@@ -85,8 +83,8 @@ def test_mesh_split_into_two_prims_is_close() -> None:
     one = [_mesh("ball", ball)]
     two = [_mesh(f"half {index}", half) for index, half in enumerate(halves)]
 
-    for ours, theirs in ((one, two), (two, one)):
-        checks = _judged(ours, theirs)
+    for expected, actual in ((one, two), (two, one)):
+        checks = _judged(expected, actual)
         grades = _grades(checks)
         assert grades.pop("shapes") is Grade.CLOSE
         assert set(grades.values()) == {Grade.EXACT}
@@ -131,21 +129,19 @@ def _joined(shapes: Sequence[ShapeObservation]) -> ShapeObservation:
 
 
 def test_convex_pieces_are_compared_as_a_set() -> None:
-    """In any order, under any name; hulls and exact surfaces alike."""
-    ours = _pieces(-0.5, 0.0, 0.6)
-    hulls = [structs.replace(shape, name="x", hull=True) for shape in reversed(ours)]
+    expected = _pieces(-0.5, 0.0, 0.6)
+    hulls = [structs.replace(shape, name="x", hull=True) for shape in reversed(expected)]
 
-    for theirs in (hulls, [*ours[1:], ours[0]]):
-        assert set(_grades(_judged(ours, theirs)).values()) == {Grade.EXACT}
+    for actual in (hulls, [*expected[1:], expected[0]]):
+        assert set(_grades(_judged(expected, actual)).values()) == {Grade.EXACT}
 
 
 def test_one_hull_over_several_pieces_fails() -> None:
-    """Over all of them, or over two of three; their surface is the same."""
-    ours = _pieces(-0.5, 0.0, 0.6)
-    first, *rest = (structs.replace(shape, hull=True) for shape in ours)
+    expected = _pieces(-0.5, 0.0, 0.6)
+    first, *rest = (structs.replace(shape, hull=True) for shape in expected)
 
-    for theirs in ([_hull(ours)], [first, _hull(rest)]):
-        checks = _judged(ours, theirs)
+    for actual in ([_hull(expected)], [first, _hull(rest)]):
+        checks = _judged(expected, actual)
         grades = _grades(checks)
         assert grades.pop("shapes") is Grade.FAILS
         assert set(grades.values()) == {Grade.EXACT}
@@ -155,31 +151,27 @@ def test_one_hull_over_several_pieces_fails() -> None:
 
 
 def test_hull_over_two_collisions_fails() -> None:
-    """Two boxes of the URDF, whose hull fills the gap."""
-    ours = [_box("a"), _box("b", PLACE @ pose((1.0, 0.0, 0.0)))]
+    expected = [_box("a"), _box("b", PLACE @ pose((1.0, 0.0, 0.0)))]
 
-    assert _grades(_judged(ours, [_hull(ours)]))["shapes"] is Grade.FAILS
+    assert _grades(_judged(expected, [_hull(expected)]))["shapes"] is Grade.FAILS
 
 
 def test_surface_of_all_pieces_is_close() -> None:
-    """A consumer collides with it, or decomposes it by itself."""
-    ours = _pieces(-0.5, 0.0, 0.6)
+    expected = _pieces(-0.5, 0.0, 0.6)
 
-    assert _grades(_judged(ours, [_joined(ours)]))["shapes"] is Grade.CLOSE
+    assert _grades(_judged(expected, [_joined(expected)]))["shapes"] is Grade.CLOSE
 
 
 def test_hulls_of_parts_of_one_mesh_are_close() -> None:
-    """Of a COLLADA file with several geometries, for example."""
     parts = [structs.replace(shape, hull=True) for shape in _pieces(-0.5, 0.0, 0.6)]
 
     assert _grades(_judged([_joined(parts)], parts))["shapes"] is Grade.CLOSE
 
 
 def test_hull_of_a_piece_inside_another_piece_may_be_joined_with_it() -> None:
-    """Their hull is that of the outer piece."""
-    ours = _pieces(0.0, 0.0)
+    expected = _pieces(0.0, 0.0)
 
-    assert _grades(_judged(ours, [_hull(ours)]))["shapes"] is Grade.CLOSE
+    assert _grades(_judged(expected, [_hull(expected)]))["shapes"] is Grade.CLOSE
 
 
 _BLOCK = (0.6, 0.5, 0.3)
@@ -209,7 +201,7 @@ _WHOLE_VOLUME = 0.6 * 0.5 * 0.3
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("expected", "actual"),
     [
         pytest.param(_SLABS, [_of_usd(_slab(-0.3, 0.3))], id="merged"),
         pytest.param(
@@ -235,10 +227,9 @@ _WHOLE_VOLUME = 0.6 * 0.5 * 0.3
     ],
 )
 def test_same_solid_in_other_convex_pieces_is_close(
-    ours: list[ShapeObservation], theirs: list[ShapeObservation]
+    expected: list[ShapeObservation], actual: list[ShapeObservation]
 ) -> None:
-    """A box that is cut without a gap; faces along the cut are inside."""
-    grades = _grades(_judged(ours, theirs))
+    grades = _grades(_judged(expected, actual))
 
     assert grades.pop("shapes") is Grade.CLOSE
     assert set(grades.values()) <= {Grade.EXACT, Grade.NOT_APPLICABLE}
@@ -246,7 +237,7 @@ def test_same_solid_in_other_convex_pieces_is_close(
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("expected", "actual"),
     [
         pytest.param([_SLABS[0], _slab(-0.099, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="gap"),
         pytest.param([_SLABS[0], _slab(-0.101, 0.3)], [_of_usd(_slab(-0.3, 0.3))], id="overlap"),
@@ -263,42 +254,39 @@ def test_same_solid_in_other_convex_pieces_is_close(
     ],
 )
 def test_convex_pieces_of_another_solid_fail(
-    ours: list[ShapeObservation], theirs: list[ShapeObservation]
+    expected: list[ShapeObservation], actual: list[ShapeObservation]
 ) -> None:
-    """Their extents are the same."""
-    assert _grades(_judged(ours, theirs))["shapes"] is Grade.FAILS
+    assert _grades(_judged(expected, actual))["shapes"] is Grade.FAILS
 
 
 @pytest.mark.parametrize("change", ["dropped", "added", "moved"])
 def test_piece_that_is_missing_added_or_moved_fails(change: str) -> None:
-    """The outline of the link is the same: the piece is inside others."""
-    ours = _pieces(0.0, 0.0, 0.0)
-    inner, *outer = (structs.replace(shape, hull=True) for shape in ours)
+    expected = _pieces(0.0, 0.0, 0.0)
+    inner, *outer = (structs.replace(shape, hull=True) for shape in expected)
     (moved, *_) = _pieces(0.001)
-    theirs = {
+    actual = {
         "dropped": outer,
         "added": [structs.replace(inner, source="again"), inner, *outer],
         "moved": [structs.replace(moved, hull=True), *outer],
     }[change]
 
-    assert Grade.FAILS in _grades(_judged(ours, theirs)).values()
+    assert Grade.FAILS in _grades(_judged(expected, actual)).values()
 
 
 def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
-    """Its support functions are compared, not area and volume, which are unknown."""
-    ours = _pieces(-0.5, 0.0, 0.6)
+    expected = _pieces(-0.5, 0.0, 0.6)
     hulls = [
         structs.replace(shape, surface=structs.replace(shape.surface, area=0.0, support_alone=True))
-        for shape in reversed(ours)
+        for shape in reversed(expected)
         if shape.surface
     ]
-    spec, engine = (_with(urdf_reading(), shapes) for shapes in (ours, hulls))
+    spec, engine = (_with(urdf_reading(), shapes) for shapes in (expected, hulls))
     judgement = judge(
         {
             "reference": Observed(spec),
             "engine": Observed(structs.replace(engine, engine="engine")),
         },
-        Observed(_with(usd_reading(), ours)),
+        Observed(_with(usd_reading(), expected)),
     )
     compared = {
         check.id: difference.compared
@@ -314,7 +302,6 @@ def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
 
 
 def test_box_written_as_a_mesh_is_close() -> None:
-    """With the same faces only."""
     box, bigger = (trimesh.creation.box(np.array(SIZE) * s) for s in (1.0, 1.01))
     same = _grades(_judged([_box("a")], [_mesh("a", box)]))
     other = _grades(_judged([_box("a")], [_mesh("a", bigger)]))
@@ -325,14 +312,12 @@ def test_box_written_as_a_mesh_is_close() -> None:
 
 
 def test_mesh_replaced_by_a_primitive_fails() -> None:
-    """Although its surface is equal."""
     box = trimesh.creation.box(SIZE)
 
     assert _grades(_judged([_mesh("a", box)], [_box("a")]))["shapes"] is Grade.FAILS
 
 
 def test_missing_enclosed_shape_fails() -> None:
-    """The extent is unchanged, but the surface is smaller."""
     inner = trimesh.creation.icosphere(2, 0.05)
     checks = _judged([_box("a"), _mesh("b", inner)], [_box("a")])
 
@@ -341,7 +326,6 @@ def test_missing_enclosed_shape_fails() -> None:
 
 
 def test_link_without_any_shape_is_reported_once() -> None:
-    """Nothing can be measured."""
     checks = _judged([_box("a")], [])
 
     assert _grades(checks)["shapes"] is Grade.FAILS
@@ -351,7 +335,6 @@ def test_link_without_any_shape_is_reported_once() -> None:
 
 
 def test_missing_mesh_is_not_comparable_and_named() -> None:
-    """It is missing in the URDF's package; other shapes of the link are compared."""
     lost = _shape("gone.stl", ShapeKind.MESH, problem="it is not found")
     checks = _judged([lost, _box("a")], [_box("a")])
     shifted = _judged([lost, _box("a")], [_box("a", PLACE @ pose((0.1, 0, 0)))])
@@ -366,21 +349,18 @@ def test_missing_mesh_is_not_comparable_and_named() -> None:
 
 
 def test_unmeasurable_shape_of_the_usd_fails() -> None:
-    """For example a cone, which URDF does not have."""
     cone = _shape("p", ShapeKind.OTHER, problem="a Cone cannot be measured")
 
     assert _grades(_judged([_box("a")], [cone]))["shapes"] is Grade.FAILS
 
 
 def test_bounding_volume_fails() -> None:
-    """For every mesh below it."""
     stands_in = structs.replace(_box("a"), problem="collides as its bounding cube")
 
     assert _grades(_judged([_box("a")], [stands_in]))["shapes"] is Grade.FAILS
 
 
 def test_engine_without_meshes_is_ignored_for_meshes() -> None:
-    """Its missing values are neither equal nor different."""
     unstated = _shape("m", ShapeKind.MESH, stated=False)
     spec = _with(urdf_reading(), [_box("a")])
     engine = structs.replace(_with(urdf_reading(), [unstated]), engine="engine")
@@ -402,7 +382,6 @@ def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     scale=st.floats(1e-3, 10.0),
 )
 def test_float32_rounding_of_shapes_is_exact(seed: int, far: float, scale: float) -> None:
-    """Of points, scale, rotation and position, at any distance and size."""
     mesh = trimesh.creation.annulus(0.2, 0.5, 0.3)
     points = mesh.vertices + np.array((0.0, far / scale / 10, 0.0))
     random = np.random.default_rng(seed)
@@ -414,20 +393,19 @@ def test_float32_rounding_of_shapes_is_exact(seed: int, far: float, scale: float
     stored = pose(position.astype(np.float32), quat.astype(np.float32).tolist()) @ np.diag(
         [*stretch.astype(np.float32), 1.0]
     )
-    ours = mesh_surface(points, mesh.faces, true)
-    theirs = mesh_surface(points.astype(np.float32).astype(np.float64), mesh.faces, stored)
+    expected = mesh_surface(points, mesh.faces, true)
+    actual = mesh_surface(points.astype(np.float32).astype(np.float64), mesh.faces, stored)
     place = tuple(position.tolist())
     kind = ShapeKind.MESH
     checks = _judged(
-        [_shape("a", kind, surface=ours, position=place)],
-        [_shape("a", kind, surface=theirs, position=place)],
+        [_shape("a", kind, surface=expected, position=place)],
+        [_shape("a", kind, surface=actual, position=place)],
     )
 
     assert set(_grades(checks).values()) == {Grade.EXACT}
 
 
 def test_difference_above_the_bound_is_not_exact() -> None:
-    """The bound of a ball of 1 m is some parts in ten million."""
     ball = [_mesh("a", trimesh.creation.icosphere(3), np.eye(4))]
     bound = _judged(ball, ball)["collision.support"].bound
 
@@ -440,11 +418,11 @@ def _visual(*looks: Appearance) -> ShapeObservation:
 
 
 def _visual_checks(
-    ours: Sequence[ShapeObservation], theirs: Sequence[ShapeObservation]
+    expected: Sequence[ShapeObservation], actual: Sequence[ShapeObservation]
 ) -> dict[str, CheckRecord]:
     spec, usd = (
         restating_shapes(reading, "base", Role.VISUAL, lambda _, side=side: list(side))  # type: ignore[misc]  # a default binds it
-        for reading, side in ((urdf_reading(), ours), (usd_reading(), theirs))
+        for reading, side in ((urdf_reading(), expected), (usd_reading(), actual))
     )
     judgement = judge({"reference": Observed(spec)}, Observed(usd))
     return {c.id: c for c in judgement.checks}
@@ -454,19 +432,17 @@ RED, BLUE = (0.5, 0.1, 0.05), (0.1, 0.1, 0.9)
 
 
 def test_appearances_are_paired_by_area_and_similarity() -> None:
-    """Two red subsets equal one red part, in any order."""
-    ours = _visual(Appearance(0.3, RED), Appearance(0.1, BLUE))
-    theirs = _visual(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
-    checks = _visual_checks([ours], [theirs])
+    expected = _visual(Appearance(0.3, RED), Appearance(0.1, BLUE))
+    actual = _visual(Appearance(0.1, BLUE), Appearance(0.2, RED), Appearance(0.1, RED))
+    checks = _visual_checks([expected], [actual])
 
     assert checks["visual.colour"].grade is Grade.EXACT
 
 
 def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
-    """A quarter of the surface is blue instead of red."""
-    ours = _visual(Appearance(0.4, RED))
-    theirs = _visual(Appearance(0.3, RED), Appearance(0.1, BLUE))
-    finding = _visual_checks([ours], [theirs])["visual.colour"].findings[0]
+    expected = _visual(Appearance(0.4, RED))
+    actual = _visual(Appearance(0.3, RED), Appearance(0.1, BLUE))
+    finding = _visual_checks([expected], [actual])["visual.colour"].findings[0]
 
     assert finding.grade is Grade.FAILS
     assert "on 25% of it" in finding.message
@@ -487,8 +463,8 @@ def test_wrong_colour_of_a_part_is_reported_with_its_share() -> None:
 def test_colour_that_the_urdf_does_not_have_fails_unless_it_is_grey(
     color: Vec3 | None, unread: frozenset[str], grade: Grade
 ) -> None:
-    ours = _visual(Appearance(0.4, None, unread=unread))
-    checks = _visual_checks([ours], [_visual(Appearance(0.4, color))])
+    expected = _visual(Appearance(0.4, None, unread=unread))
+    checks = _visual_checks([expected], [_visual(Appearance(0.4, color))])
 
     assert checks["visual.colour"].grade is grade
 
@@ -500,7 +476,6 @@ def test_colour_that_one_engine_reports_alone_is_not_compared() -> None:
 
 
 def test_exchanged_parts_of_one_area_are_reported() -> None:
-    """Their colours are those of the URDF, at other places."""
 
     def parts(red: Vec3, blue: Vec3) -> ShapeObservation:
         return _visual(Appearance(0.2, RED, center=red), Appearance(0.2, BLUE, center=blue))
@@ -515,19 +490,17 @@ def test_exchanged_parts_of_one_area_are_reported() -> None:
 
 
 def test_inputs_that_the_reader_of_a_file_leaves_out_are_not_compared() -> None:
-    """Others have their fallback if only one side states them."""
     metal = (("metallic", (1.0,)), ("roughness", (0.5,)))
     unread = Appearance(0.4, RED, unread=frozenset({"metallic"}))
-    theirs = _visual(Appearance(0.4, RED, properties=metal))
-    compared = _visual_checks([_visual(Appearance(0.4, RED))], [theirs])
-    ignored = _visual_checks([_visual(unread)], [theirs])
+    actual = _visual(Appearance(0.4, RED, properties=metal))
+    compared = _visual_checks([_visual(Appearance(0.4, RED))], [actual])
+    ignored = _visual_checks([_visual(unread)], [actual])
 
     assert compared["visual.material"].grade is Grade.FAILS
     assert ignored["visual.material"].grade is Grade.EXACT
 
 
 def test_both_sides_of_faces_are_needed_only_if_the_file_shows_them() -> None:
-    """A converter may add the second side."""
     one, both = (
         _visual(Appearance(0.4, RED, properties=shown))
         for shown in ((), (("doubleSided", (1.0,)),))
@@ -538,40 +511,36 @@ def test_both_sides_of_faces_are_needed_only_if_the_file_shows_them() -> None:
 
 
 def test_textures_are_compared_by_content_not_name() -> None:
-    """Not by name."""
-    ours = _visual(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
+    expected = _visual(Appearance(0.4, None, texture="ab" * 32, image="a.png"))
     renamed = _visual(Appearance(0.4, None, texture="ab" * 32, image="b.png"))
     other = _visual(Appearance(0.4, RED))
 
-    assert _visual_checks([ours], [renamed])["visual.texture"].grade is Grade.EXACT
-    assert _visual_checks([ours], [other])["visual.texture"].grade is Grade.FAILS
+    assert _visual_checks([expected], [renamed])["visual.texture"].grade is Grade.EXACT
+    assert _visual_checks([expected], [other])["visual.texture"].grade is Grade.FAILS
 
 
 def test_absent_colours_are_paired_with_each_other() -> None:
-    """Although an absent colour could be paired with any other."""
-    ours = _visual(Appearance(0.1, None), Appearance(0.3, RED))
-    theirs = _visual(Appearance(0.3, RED), Appearance(0.1, None))
+    expected = _visual(Appearance(0.1, None), Appearance(0.3, RED))
+    actual = _visual(Appearance(0.3, RED), Appearance(0.1, None))
 
-    assert _visual_checks([ours], [theirs])["visual.colour"].grade is Grade.EXACT
+    assert _visual_checks([expected], [actual])["visual.colour"].grade is Grade.EXACT
 
 
 def test_texture_factors_are_compared_as_colours() -> None:
-    """If one side has no texture."""
-    ours = _visual(Appearance(0.4, RED, texture="ab" * 32))
+    expected = _visual(Appearance(0.4, RED, texture="ab" * 32))
     tinted = _visual(Appearance(0.4, BLUE, texture="ab" * 32))
     plain = _visual(Appearance(0.4, BLUE))
-    finding = _visual_checks([ours], [tinted])["visual.colour"].findings[0]
+    finding = _visual_checks([expected], [tinted])["visual.colour"].findings[0]
 
     assert "factor of the texture" in finding.message
-    assert _visual_checks([ours], [plain])["visual.colour"].grade is Grade.EXACT
-    assert _visual_checks([ours], [plain])["visual.texture"].grade is Grade.FAILS
+    assert _visual_checks([expected], [plain])["visual.colour"].grade is Grade.EXACT
+    assert _visual_checks([expected], [plain])["visual.texture"].grade is Grade.FAILS
 
 
 def test_missing_image_of_the_urdf_is_not_comparable() -> None:
-    """And the opacity of the USD is not compared."""
-    ours = _visual(Appearance(0.4, RED, problem="texture a.png is not found"))
-    theirs = _visual(Appearance(0.4, RED, mask="ab" * 32))
-    checks = _visual_checks([ours], [theirs])
+    expected = _visual(Appearance(0.4, RED, problem="texture a.png is not found"))
+    actual = _visual(Appearance(0.4, RED, mask="ab" * 32))
+    checks = _visual_checks([expected], [actual])
     finding = checks["visual.texture"].findings[0]
 
     assert "texture a.png is not found; not compared" in finding.message
@@ -580,19 +549,17 @@ def test_missing_image_of_the_urdf_is_not_comparable() -> None:
 
 
 def test_missing_image_on_one_of_two_parts_is_reported() -> None:
-    """The other part is equal."""
-    ours = _visual(
+    expected = _visual(
         Appearance(0.2, RED, problem="texture a.png is not found"),
         Appearance(0.2, BLUE),
     )
-    checks = _visual_checks([ours], [_visual(Appearance(0.2, RED), Appearance(0.2, BLUE))])
+    checks = _visual_checks([expected], [_visual(Appearance(0.2, RED), Appearance(0.2, BLUE))])
 
     assert checks["visual.texture"].grade is Grade.NOT_COMPARABLE
 
 
 def test_undecidable_opacity_is_not_compared() -> None:
-    """Shaders do not convert an image to its luminance."""
-    ours = _visual(Appearance(0.4, RED, opacity=None))
-    checks = _visual_checks([ours], [_visual(Appearance(0.4, RED, 0.5))])
+    expected = _visual(Appearance(0.4, RED, opacity=None))
+    checks = _visual_checks([expected], [_visual(Appearance(0.4, RED, 0.5))])
 
     assert checks["visual.opacity"].grade is Grade.EXACT

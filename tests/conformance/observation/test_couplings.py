@@ -14,13 +14,11 @@ CHAIN = {
 
 
 def test_joint_without_coupling_has_no_head() -> None:
-    """Nor has an unknown joint."""
     assert head_coupling("a", CHAIN.get) is None
 
 
 @pytest.mark.parametrize("position", [-1.25, 0.0, 0.75])
 def test_head_coupling_equals_its_chain(position: float) -> None:
-    """Composed, and one coupling after the other."""
     moved = position
     for name in ("b", "c", "d"):
         moved = CHAIN[name].multiplier * moved + CHAIN[name].offset
@@ -32,7 +30,6 @@ def test_head_coupling_equals_its_chain(position: float) -> None:
 
 
 def test_offset_bound_includes_cancelled_terms() -> None:
-    """The bound is the sum of the absolute values."""
     cancel = {
         "b": MimicObservation("a", 1.0, 1e3),
         "c": MimicObservation("b", 1.0, -1e3),
@@ -45,7 +42,6 @@ def test_offset_bound_includes_cancelled_terms() -> None:
 
 @pytest.mark.parametrize("leader", ["a", "b"])
 def test_loop_of_couplings_terminates(leader: str) -> None:
-    """Of one joint or of two."""
     loop = {
         "a": MimicObservation(leader, 2.0, 0.1),
         "b": MimicObservation("a", 3.0, 0.2),

@@ -37,7 +37,6 @@ _ARM = Observation(
 
 
 def test_observations_of_our_engines_are_accepted(tmp_path: Path) -> None:
-    """With frames, equations of motion, a rollout and shapes."""
     file = tmp_path / "arm.urdf"
     inertial = (
         '<inertial><mass value="1"/>'
@@ -61,7 +60,6 @@ def test_observations_of_our_engines_are_accepted(tmp_path: Path) -> None:
 
 
 def test_lists_integers_and_numpy_numbers_are_accepted() -> None:
-    """They compare as tuples and floats do."""
     links: Any = [LinkObservation("a"), LinkObservation("b")]
     single: Any = np.float32(1e-7)
 
@@ -88,6 +86,5 @@ def test_lists_integers_and_numpy_numbers_are_accepted() -> None:
     ],
 )
 def test_value_of_wrong_type_is_named(changes: dict[str, Any], message: str) -> None:
-    """With its place in the observation."""
     with pytest.raises(TypeError, match=f"^{message}$"):
         require_types(structs.replace(_ARM, **changes))

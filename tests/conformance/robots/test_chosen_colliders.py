@@ -58,7 +58,6 @@ def _failed(record: RobotRecord) -> set[str]:
 
 @pytest.mark.parametrize("rule", ["hull", "primitives", "mesh", "none", "arm=none"])
 def test_requested_colliders_are_close_and_never_exact(tmp_path: Path, rule: str) -> None:
-    """All other checks are as without the option."""
     options = ConvertOptions(colliders=_rules(rule))
 
     record = examine_here(_robot(tmp_path), tmp_path / "run", options)
@@ -88,7 +87,6 @@ def test_record_names_mesh_files_without_folders_of_the_machine(tmp_path: Path) 
 
 
 def test_colliders_have_to_be_those_that_were_requested(tmp_path: Path) -> None:
-    """Each kind fails where another one was requested, and without the option."""
     urdf = _robot(tmp_path)
     kinds = ("hull", "primitives", "mesh", "none")
     for made in kinds:
@@ -118,7 +116,6 @@ def test_colliders_have_to_be_those_that_were_requested(tmp_path: Path) -> None:
 def test_mesh_that_cannot_be_read_leaves_the_check_incomplete(
     tmp_path: Path, file: str, rule: str, verdict: Verdict
 ) -> None:
-    """Alone in its link, and beside a box; nothing is expected of it without it."""
     urdf = _robot(tmp_path)
     (tmp_path / file).unlink()
 
@@ -131,7 +128,6 @@ def test_mesh_that_cannot_be_read_leaves_the_check_incomplete(
 def test_colliders_beside_a_mesh_that_cannot_be_read_are_compared(
     tmp_path: Path,
 ) -> None:
-    """A box that is lost fails."""
     urdf = _robot(tmp_path)
     (tmp_path / "groups.obj").unlink()
     rules = _rules("hull")
@@ -162,7 +158,6 @@ def _link_of(prim: Usd.Prim) -> str:
 def test_decomposition_is_close_and_wrong_pieces_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bracket of three boxes: shifted, lost, doubled, or one hull."""
     boxes = [((0.2, 0.05), (0.4, 0.1)), ((0.05, 0.3), (0.1, 0.4))]
     boxes.append(((0.35, 0.2), (0.1, 0.2)))
     fake_coacd(monkeypatch, tmp_path, boxes)
@@ -253,7 +248,6 @@ def _retype(stage: Usd.Stage) -> None:
 def test_wrong_collider_fails(
     tmp_path: Path, kind: str, edit: Callable[[Usd.Stage], None], check: str
 ) -> None:
-    """Shifted, lost, doubled, enlarged, or approximated otherwise."""
     urdf = _robot(tmp_path)
     rules = _rules(kind)
     asset = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules))

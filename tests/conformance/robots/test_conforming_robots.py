@@ -65,7 +65,6 @@ def _converted(text: str, folder: Path) -> tuple[Path, Path]:
 
 
 def test_sums_leave_out_a_mass_that_the_engine_does_not_read(tmp_path: Path) -> None:
-    """Also if no other engine confirms the reference."""
     record = check(*_converted(_TWICE, tmp_path), CheckOptions(engines=("mujoco",)))
 
     assert record.verdict.conforms, record.reason
@@ -78,7 +77,6 @@ def test_sums_leave_out_a_mass_that_the_engine_does_not_read(tmp_path: Path) -> 
     ids=["prismatic", "revolute", "points", "plate", "flat"],
 )
 def test_small_robots_conform(text: str, tmp_path: Path) -> None:
-    """Although engines differ in absent limits, absent inertia and massless plates."""
     record = _checked(text, tmp_path)
 
     assert record.verdict.conforms, record.reason
@@ -88,7 +86,6 @@ def test_small_robots_conform(text: str, tmp_path: Path) -> None:
 
 
 def test_halved_mass_of_a_flat_body_fails_the_round_trip_too(tmp_path: Path) -> None:
-    """Engines agree on the second file, so there is no deviation."""
     urdf, usd = _converted(_FLAT, tmp_path)
     stage = Usd.Stage.Open(str(usd))
     body = next(prim for prim in stage.Traverse() if prim.GetName() == "b")
@@ -106,7 +103,6 @@ def test_halved_mass_of_a_flat_body_fails_the_round_trip_too(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("fails", 0), ("incomplete", 1), ("close", 1)])
 def test_asset_without_a_mesh_is_incomplete(fail_on: str, code: int, tmp_path: Path) -> None:
-    """The terminal shows it first; `--fail-on` sets the exit status."""
     files = map(str, _converted(_MESHLESS, tmp_path))
     result = CliRunner().invoke(main, ["check", *files, "--fail-on", fail_on])
 
@@ -116,7 +112,6 @@ def test_asset_without_a_mesh_is_incomplete(fail_on: str, code: int, tmp_path: P
 
 
 def test_asset_without_a_texture_is_incomplete(tmp_path: Path) -> None:
-    """The colour is compared; the image is shown by nothing that reads the URDF."""
     (tmp_path / "plate.mtl").write_text("newmtl m\nKd 1 0 0\nmap_Kd gone.png\n")
     (tmp_path / "plate.obj").write_text(
         "mtllib plate.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\n"
@@ -133,7 +128,6 @@ def test_asset_without_a_texture_is_incomplete(tmp_path: Path) -> None:
 
 
 def test_record_names_the_link_of_a_missing_mesh(tmp_path: Path) -> None:
-    """The link's other shape is compared."""
     record = _checked(_MESHLESS, tmp_path)
     shapes = next(one for one in record.checks if one.id == "visual.shapes")
     support = next(one for one in record.checks if one.id == "visual.support")
@@ -145,7 +139,6 @@ def test_record_names_the_link_of_a_missing_mesh(tmp_path: Path) -> None:
 
 
 def test_reversed_axis_is_one_finding_on_its_joint(tmp_path: Path) -> None:
-    """Not on the fixed joints below, each of which is stored with rounding."""
     record = check(URDF, reverse_axis(tmp_path / "asset"))
     kinematics = [one for one in record.checks if one.group == "kinematics"]
     findings = [finding for one in kinematics for finding in one.findings]

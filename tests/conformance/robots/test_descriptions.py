@@ -57,7 +57,6 @@ def _examined(folder: Path, text: str, **options: object) -> RobotRecord:
 
 @pytest.mark.parametrize("profile", Profile)
 def test_requested_settings_are_those_of_the_asset(tmp_path: Path, profile: Profile) -> None:
-    """Every check is exact; usdphysics has no schema for two settings."""
     record = _examined(tmp_path, _TEXT, profile=profile)
 
     grades = {check.id: check.grade for check in record.checks}
@@ -99,14 +98,12 @@ def test_variants_have_the_requested_settings(tmp_path: Path, variant: str) -> N
 
 
 def test_single_layer_has_the_requested_settings(tmp_path: Path) -> None:
-    """As the layered asset."""
     record = _examined(tmp_path, _TEXT, layout=Layout.SINGLE)
 
     assert record.verdict.conforms, record.reason
 
 
 def test_checks_of_settings_need_a_description(tmp_path: Path) -> None:
-    """Without one, records have no such checks."""
     record = examine_here(write_urdf(tmp_path), tmp_path / "run")
 
     made = {check.id for check in record.checks}
@@ -131,7 +128,6 @@ pairs = [["base", "finger"]]
 
 
 def test_requested_filters_are_those_of_the_asset(tmp_path: Path) -> None:
-    """Of the SRDF, of the file, and of colliders that overlap at rest."""
     (tmp_path / "two.srdf").write_text(_SRDF, encoding="utf-8")
     finger = '<link name="finger">'
     # It overlaps with the tool, which no joint connects to it.
@@ -156,7 +152,6 @@ def test_requested_filters_are_those_of_the_asset(tmp_path: Path) -> None:
 
 
 def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
-    """As without a description."""
     stated = 'base = "fixed"\n[filters]\npairs = [["base", "tool"]]'
     urdf = write_urdf(tmp_path)
     description = load_description(write_description(tmp_path, stated))
@@ -171,7 +166,6 @@ def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sources", ["ros2_control = true\ngazebo = true", "transmissions = true"])
 def test_elements_of_the_urdf_are_requested(tmp_path: Path, sources: str) -> None:
-    """Read by the harness on its own."""
     urdf = write_described(tmp_path)
     text = f"{_GAINS}[sources]\n{sources}"
     description = load_description(write_description(tmp_path, text))
@@ -202,7 +196,6 @@ gazebo = true
 
 
 def test_requested_contact_materials_are_those_of_the_asset(tmp_path: Path) -> None:
-    """Of both links that have colliders, read by the harness on its own."""
     description = load_description(write_description(tmp_path, _MATERIALS))
     options = with_description(ConvertOptions(), description)
 
@@ -221,7 +214,6 @@ def test_requested_contact_materials_are_those_of_the_asset(tmp_path: Path) -> N
 
 
 def test_collider_without_its_contact_material_is_found(tmp_path: Path) -> None:
-    """Also if another collider of its link has it."""
     urdf = write_urdf(tmp_path)
     second = '<collision><geometry><sphere radius="0.07"/></geometry></collision>'
     tool = '<collision><geometry><sphere radius="0.05"/></geometry></collision>'
@@ -257,7 +249,6 @@ def test_collider_without_its_contact_material_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_elements_of_repaired_files_count(seeded: tuple[str, str], tmp_path: Path) -> None:
-    """What the converter reads from a malformed URDF is compared."""
     urdf = write_described(tmp_path)
     text = urdf.read_text("utf-8")
     assert seeded[0] in text
@@ -276,7 +267,6 @@ def test_elements_of_repaired_files_count(seeded: tuple[str, str], tmp_path: Pat
 def test_malformed_srdf_is_compared_as_the_converter_repairs_it(
     tmp_path: Path,
 ) -> None:
-    """A value is repeated: the pair and the pose count."""
     (tmp_path / "robot.srdf").write_text(
         '<robot name="two"><disable_collisions link1="arm" link2="tool" link1="x"/>'
         '<group_state name="home" group="all"><joint name="hinge" value="0.3"/>'
@@ -318,7 +308,6 @@ _CART = """\
 def test_harness_and_converter_read_the_same_options_for_shapes(
     tmp_path: Path,
 ) -> None:
-    """Both read the file on their own."""
     description = load_description(write_description(tmp_path, _SHAPES))
     options = with_description(ConvertOptions(), description)
 
@@ -333,7 +322,6 @@ def test_harness_and_converter_read_the_same_options_for_shapes(
 
 
 def test_mass_of_shapes_is_that_of_the_description(tmp_path: Path) -> None:
-    """A box of 3 kg, and a sphere of 0.1 m with the stated density."""
     urdf = tmp_path / "cart.urdf"
     urdf.write_text(_CART, encoding="utf-8")
     description = load_description(write_description(tmp_path, "[inertia]\ndensity = 700\n"))
@@ -350,7 +338,6 @@ def test_mass_of_shapes_is_that_of_the_description(tmp_path: Path) -> None:
 
 
 def test_options_override_those_of_the_description(tmp_path: Path) -> None:
-    """Rules of the command line come after those of the file."""
     description = load_description(write_description(tmp_path, _SHAPES))
     given = ColliderRules((ColliderRule.parse("wheel*=mesh"),))
 

@@ -37,7 +37,6 @@ def _slabs(gap: float) -> str:
 def test_one_box_for_two_groups_is_the_same_solid_without_a_gap(
     tmp_path: Path, gap: float, grade: Grade
 ) -> None:
-    """The convex hulls of the groups fill the box, or not."""
     (tmp_path / "block.obj").write_text(_slabs(gap))
     urdf = tmp_path / "r.urdf"
     urdf.write_text(

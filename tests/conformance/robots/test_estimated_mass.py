@@ -63,7 +63,6 @@ def _grades(record: RobotRecord) -> dict[str, Grade]:
 
 
 def test_estimated_mass_is_close_and_never_exact(tmp_path: Path) -> None:
-    """In a run; all else is as exact as of other robots."""
     record = examine_here(_robot(tmp_path), tmp_path / "run", _OPTIONS)
 
     assert record.verdict is Verdict.CLOSE, record.reason
@@ -83,7 +82,6 @@ def test_estimated_mass_is_close_and_never_exact(tmp_path: Path) -> None:
 
 
 def test_density_and_option_have_to_be_those_of_the_conversion(tmp_path: Path) -> None:
-    """A check without the option compares with the URDF as it is."""
     urdf = _robot(tmp_path)
     usd = convert(urdf, tmp_path / "asset", _OPTIONS).root_layer
 
@@ -138,7 +136,6 @@ def _turn(prim: Usd.Prim) -> None:
 def test_wrong_estimates_fail(
     tmp_path: Path, link: str, edit: Callable[[Usd.Prim], None], check: str
 ) -> None:
-    """Each in the check of its quantity."""
     urdf = _robot(tmp_path)
     usd = convert(urdf, tmp_path / "asset", _OPTIONS).root_layer
     stage = Usd.Stage.Open(str(usd))

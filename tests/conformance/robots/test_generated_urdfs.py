@@ -183,7 +183,6 @@ _FOUND = {
 
 @pytest.mark.parametrize("text", _FOUND.values(), ids=_FOUND)
 def test_robots_that_were_generated_before_conform(text: str) -> None:
-    """Failures without a cause in the USD."""
     _require_conforming(text)
 
 
@@ -196,7 +195,6 @@ def test_robots_that_were_generated_before_conform(text: str) -> None:
 )
 @given(urdf_texts(most_links=5))
 def test_generated_robots_conform(text: str) -> None:
-    """The same sample in each run: the large one is below."""
     _require_conforming(text)
 
 
@@ -204,5 +202,4 @@ def test_generated_robots_conform(text: str) -> None:
 @settings(max_examples=2000, deadline=None, print_blob=True, suppress_health_check=_SLOW)
 @given(urdf_texts())
 def test_large_sample_of_generated_robots_conforms(text: str) -> None:
-    """Read by all engines of this project, and after the round trip to URDF."""
     _require_conforming(text)

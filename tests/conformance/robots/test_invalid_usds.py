@@ -47,7 +47,6 @@ def test_check_reports_the_fault_and_exits_with_1(
     rule: str,
     expected: str,
 ) -> None:
-    """The record has a diagnostic."""
     urdf = tmp_path / "r.urdf"
     urdf.write_text(_ROBOT)
     usd = convert(urdf, tmp_path / "out").root_layer

@@ -14,7 +14,6 @@ from urdf_usd.converter.options import Layout
 
 @pytest.mark.parametrize("layout", list(Layout))
 def test_every_layout_conforms(tmp_path: Path, layout: Layout) -> None:
-    """And its round trip, with meshes, materials and custom data."""
     urdf = write_whole_robot(tmp_path)
     asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout)).root_layer
 

@@ -57,7 +57,6 @@ def _simulator_namespaces(stage: Usd.Stage) -> set[str]:
 def test_profile_uses_its_own_schemas_only(
     tmp_path: Path, profile: str, namespaces: set[str]
 ) -> None:
-    """On joints and bodies."""
     result = _invoke("convert", str(ARM), str(tmp_path), "--profile", profile)
     stage = Usd.Stage.Open(result.stdout.strip())
 
@@ -67,7 +66,6 @@ def test_profile_uses_its_own_schemas_only(
 
 @pytest.mark.parametrize("profile", Profile)
 def test_run_records_its_profile(tmp_path: Path, profile: Profile) -> None:
-    """In the record of the robot and in the summary; the robot conforms."""
     out = str(tmp_path)
     result = _invoke("run", str(ARM), "--out", out, "--profile", profile.value)
     (file,) = Path(tmp_path, "results").glob("*.json")
@@ -82,7 +80,6 @@ def test_run_records_its_profile(tmp_path: Path, profile: Profile) -> None:
 
 
 def test_check_records_no_profile(tmp_path: Path) -> None:
-    """Nothing was converted."""
     layer = convert(ARM, tmp_path / "usd").root_layer
     file = tmp_path / "record.json"
     result = _invoke("check", str(ARM), str(layer), "--json", str(file))
@@ -93,7 +90,6 @@ def test_check_records_no_profile(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("profile", Profile)
 def test_bodies_are_flat_for_physx_and_on_request(tmp_path: Path, profile: Profile) -> None:
-    """PhysX does not simulate nested bodies reliably."""
     layer = convert(ARM, tmp_path, ConvertOptions(profile=profile)).root_layer
     stage = Usd.Stage.Open(str(layer))
     bodies = [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.RigidBodyAPI)]
@@ -109,7 +105,6 @@ def test_bodies_are_flat_for_physx_and_on_request(tmp_path: Path, profile: Profi
 
 @pytest.mark.parametrize("command", ["convert", "run"])
 def test_nested_bodies_for_physx_are_refused(tmp_path: Path, command: str) -> None:
-    """Before anything is written."""
     out = ["--out", str(tmp_path / "out")] if command == "run" else []
     where = [str(tmp_path / "out")] if command == "convert" else []
     options = ["--profile", "physx", "--bodies", "nested"]
@@ -141,7 +136,6 @@ def test_nested_bodies_for_physx_are_refused(tmp_path: Path, command: str) -> No
 def test_options_that_a_profile_excludes_are_refused(
     tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
-    """Before anything is written."""
     result = _invoke("convert", str(ARM), str(tmp_path / "out"), *options)
 
     assert result.exit_code == 2
@@ -151,7 +145,6 @@ def test_options_that_a_profile_excludes_are_refused(
 
 @pytest.mark.parametrize(("profile", "count"), [("generic", 4), ("simready", 8), ("isaac", 3)])
 def test_every_variant_conforms(tmp_path: Path, profile: str, count: int) -> None:
-    """Those without physics or colliders are skipped, by name."""
     options = ("--profile", profile, "--physics-variants")
     omissions = {"Physics": "physics", "Colliders": "colliders"}
     if profile == "isaac":
@@ -174,7 +167,6 @@ def test_every_variant_conforms(tmp_path: Path, profile: str, count: int) -> Non
 
 @pytest.mark.parametrize("option", [(), ("--scene",)])
 def test_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> None:
-    """In a profile that has none by default."""
     result = _invoke("convert", str(ARM), str(tmp_path), "--profile", "usdphysics", *option)
     stage = Usd.Stage.Open(result.stdout.strip())
     scenes = [prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Scene)]
@@ -185,7 +177,6 @@ def test_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> N
 @pytest.mark.corpus
 @pytest.mark.parametrize("profile", [one for one in Profile if one is not Profile.GENERIC])
 def test_conforming_robots_conform_in_every_profile(tmp_path: Path, profile: Profile) -> None:
-    """All readable robots of pybullet_data."""
     options = RunOptions(convert=ConvertOptions(profile=profile))
     records: list[RobotRecord] = []
     run(resolve_corpora(["pybullet"]), tmp_path, options, progress=records.append)
@@ -202,7 +193,6 @@ def test_conforming_robots_conform_in_every_profile(tmp_path: Path, profile: Pro
 def test_normals_against_the_faces_may_be_replaced(
     tmp_path: Path, profile: Profile, verdict: Verdict
 ) -> None:
-    """SimReady refuses them; the result is conforming, and not exact."""
     points = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvn 1 1 1\nvn 0 0 1\n"
     inwards = "f 1//2 3//2 2//2\nf 1//1 2//1 4//1\nf 1//1 4//1 3//1\n"
     (tmp_path / "corner.obj").write_text(points + inwards)

@@ -43,7 +43,6 @@ def _run(corpus: Iterable[str], out: Path) -> dict[str, RobotRecord]:
 
 
 def test_record_lists_every_file_of_the_robot(tmp_path: Path) -> None:
-    """Mesh, material library and texture of a table, each with its hash."""
     (record,) = _run(["pybullet:table/table.urdf"], tmp_path).values()
 
     hashes = {file.path: file.sha256 for file in record.source.files}
@@ -58,7 +57,6 @@ def test_record_lists_every_file_of_the_robot(tmp_path: Path) -> None:
 
 
 def test_files_of_a_folder_without_a_robot_are_parts(tmp_path: Path) -> None:
-    """A xacro file of macros is listed with the reason, and has no verdict."""
     robots = tmp_path / "robots"
     robots.mkdir()
     (robots / "arm.urdf.xacro").write_text(_ARM)
@@ -82,7 +80,6 @@ def test_files_of_a_folder_without_a_robot_are_parts(tmp_path: Path) -> None:
 def test_second_run_over_a_folder_has_the_same_robots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its report is in the folder; parts of robots do not fail a strict run."""
     monkeypatch.chdir(tmp_path)
     Path("arm.xacro").write_text(_ARM)
     Path("part.xacro").write_text(_PART)
@@ -105,7 +102,6 @@ def test_second_run_over_a_folder_has_the_same_robots(
 def test_a_file_that_only_expands_where_it_is_included_is_a_part(
     tmp_path: Path,
 ) -> None:
-    """Another one that lacks a file is incomplete."""
     robots = tmp_path / "robots"
     (robots / "parts").mkdir(parents=True)
     (robots / "parts/tip.xacro").write_text('<robot><link name="${prefix}tip"/></robot>')
@@ -130,7 +126,6 @@ def test_a_file_that_only_expands_where_it_is_included_is_a_part(
 
 
 def test_named_xacro_file_without_a_robot_is_an_error(tmp_path: Path) -> None:
-    """The user named it as a robot."""
     (tmp_path / "part.xacro").write_text(_PART)
 
     (record,) = _run([str(tmp_path / "part.xacro")], tmp_path / "out").values()
@@ -140,7 +135,6 @@ def test_named_xacro_file_without_a_robot_is_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_list_sets_arguments_and_base_of_a_robot(tmp_path: Path, base: str) -> None:
-    """The converter gets them; licence and notes are recorded."""
     (tmp_path / "arm.xacro").write_text(_ARM)
     (tmp_path / "part.xacro").write_text(_PART)
     (tmp_path / "list.toml").write_text(

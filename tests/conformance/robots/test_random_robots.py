@@ -39,7 +39,6 @@ def test_random_robots_conform_after_conversion(
     profile: Profile,
     merge_fixed: bool,
 ) -> None:
-    """As read by OpenUSD's parser, with every option."""
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
     sampled = configurations(structure(robot))

@@ -45,7 +45,6 @@ def _observe(engine: Engine, request: Request) -> Outcome:
 @settings(max_examples=25, deadline=None)
 @given(robot=any_scale())
 def test_engine_agrees_with_itself_after_round_trip(engine: Engine, robot: Robot) -> None:
-    """In every value that it reports, or it refuses both files."""
     # MuJoCo ignores a range that is empty in float32.
     limits = [
         limit

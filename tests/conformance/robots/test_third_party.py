@@ -51,7 +51,6 @@ def _check(site: Path, usd: Path) -> dict[str, Any]:
 
 
 def test_third_party_engine_is_compared(installed: Path, tmp_path: Path) -> None:
-    """It is selected by its name, and compared on the quantities that it reports."""
     root_layer = convert(_ROBOT, tmp_path / "usd").root_layer
     record = _check(installed, root_layer)
     (engine,) = (w for w in record["engines"] if w["name"] == "etree")
@@ -68,7 +67,6 @@ def test_third_party_engine_is_compared(installed: Path, tmp_path: Path) -> None
 
 
 def test_doctor_lists_the_third_party_engine(installed: Path) -> None:
-    """With its version."""
     shown = _command(installed, ["doctor"]).stdout
 
     assert re.search(r"✓\s+etree\s+reads URDF, \d", shown)

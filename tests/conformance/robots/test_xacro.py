@@ -66,7 +66,6 @@ def _urdf_usd(*arguments: str) -> Result:
 
 
 def test_xacro_file_is_converted_and_checked(robot: Path, tmp_path: Path) -> None:
-    """With the same arguments; no temporary file remains."""
     (tmp_path / "temporary").mkdir()
     tempfile.tempdir, before = str(tmp_path / "temporary"), tempfile.tempdir
     try:
@@ -84,7 +83,6 @@ def test_xacro_file_is_converted_and_checked(robot: Path, tmp_path: Path) -> Non
 
 
 def test_engines_read_the_expanded_file_of_a_run(robot: Path) -> None:
-    """Its meshes are found from the report's folder."""
     result = _urdf_usd("run", str(robot), "--out", "report", "--jobs", "1")
 
     assert result.exit_code == 0, result.stdout
@@ -102,7 +100,6 @@ def test_engines_read_the_expanded_file_of_a_run(robot: Path) -> None:
 def test_commands_allow_variables_by_option(
     robot: Path, monkeypatch: pytest.MonkeyPatch, *, allowed: bool
 ) -> None:
-    """Convert, check, run, inspect, lint and expand."""
     monkeypatch.setenv("ROBOT_TEST_REACH", "0.7")
     robot.write_text(ARM.replace("$(arg reach)", "$(env ROBOT_TEST_REACH)"))
     name = "ROBOT_TEST_REACH"
@@ -131,7 +128,6 @@ def test_commands_allow_variables_by_option(
 
 
 def test_run_records_xacro_arguments(robot: Path) -> None:
-    """In the summary, and in the command that reproduces a page."""
     _urdf_usd("run", str(robot), "--out", "report", "--arg", "reach:=0.7", "--jobs", "1")
 
     summary = json.loads(Path("report/summary.json").read_text())
@@ -141,7 +137,6 @@ def test_run_records_xacro_arguments(robot: Path) -> None:
 
 
 def test_failed_expansion_is_unreadable(robot: Path) -> None:
-    """The record has the location in the xacro file."""
     text = ARM.replace("$(arg reach)", "$(arg nothing)")
     robot.write_text(text)
     line = text[: text.index('<origin xyz="$(arg')].count("\n") + 1
@@ -160,7 +155,6 @@ def test_failed_expansion_is_unreadable(robot: Path) -> None:
 
 
 def test_diagnostics_are_located_in_the_xacro_file(robot: Path) -> None:
-    """At the line that has to be changed."""
     text = ARM.replace('xyz="0.1 0.2 -0.9"', 'xyz="0.1, 0.2 -0.9"')
     robot.write_text(text)
     line = text[: text.index("<axis")].count("\n") + 1
@@ -172,7 +166,6 @@ def test_diagnostics_are_located_in_the_xacro_file(robot: Path) -> None:
 
 
 def test_expand_command_prints_urdf_and_warnings(robot: Path) -> None:
-    """As URDF on stdout, with warnings on stderr."""
     result = _urdf_usd("inspect", "--expand", str(robot), "--arg", "reach:=0.7", "--arg", "x:=1")
 
     assert result.exit_code == 0
@@ -183,7 +176,6 @@ def test_expand_command_prints_urdf_and_warnings(robot: Path) -> None:
 
 
 def test_unavailable_robot_does_not_stop_the_others(robot: Path) -> None:
-    """It has a record."""
     result = _urdf_usd(
         *("run", "rd:panda_mj_description", str(robot), "--out", "report"),
         *("--jobs", "1"),
@@ -201,7 +193,6 @@ def test_unavailable_robot_does_not_stop_the_others(robot: Path) -> None:
 @pytest.mark.corpus
 @pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
 def test_xacro_descriptions_conform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the real robot_descriptions package, without downloads."""
     _clone_from(Path(MIRROR or ""), monkeypatch)
     out = tmp_path / "report"
 
@@ -229,7 +220,6 @@ def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_record_has_lint_findings_of_xacro(robot: Path) -> None:
-    """With the lines of the xacro file."""
     robot.write_text(
         ARM.replace('lower="-1" upper="2"', 'lower="-90" upper="90"'),
         encoding="utf-8",

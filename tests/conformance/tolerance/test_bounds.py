@@ -139,7 +139,6 @@ def _reading(
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), depth=st.integers(1, 30), welded=st.booleans())
 def test_rounded_storage_is_exact(seed: int, depth: int, *, welded: bool) -> None:
-    """A converter that rounds correctly stays within the bounds."""
     spec, usd = _readings(seed, depth, welded=welded)
     checks = judge({"reference": Observed(spec)}, Observed(usd)).checks
     nothing = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
@@ -151,7 +150,6 @@ def test_rounded_storage_is_exact(seed: int, depth: int, *, welded: bool) -> Non
 
 
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
-    """Of an arm of seven joints; beyond 1e-5 the tolerance would have no effect."""
     spec, _ = _readings(7, 7, welded=False)
     bound = derive_tolerance_model(spec, Tolerance()).bounds["l7"]
 
@@ -160,7 +158,6 @@ def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
 
 
 def test_bound_grows_along_the_chain() -> None:
-    """The root is exact by definition; every joint adds its rounding."""
     spec, _ = _readings(3, 6, welded=False)
     bounds = derive_tolerance_model(spec, Tolerance()).bounds
     rotations = [bounds[f"l{index}"].rotation for index in range(7)]
@@ -170,7 +167,6 @@ def test_bound_grows_along_the_chain() -> None:
 
 
 def test_tolerance_model_requires_frames() -> None:
-    """Of the reference."""
     spec, _ = _readings(3, 2, welded=False)
     with pytest.raises(ValueError, match="states no frames"):
         derive_tolerance_model(structs.replace(spec, frames=None), Tolerance())
@@ -178,7 +174,6 @@ def test_tolerance_model_requires_frames() -> None:
 
 @given(st.floats(1e-30, 1e30))
 def test_scalar_bound_covers_rounding_in_degrees(value: float) -> None:
-    """To degrees in double, to float32, and back."""
     stored = float(np.float32(math.degrees(value)))
 
     assert abs(math.radians(stored) - value) <= scalar_bound(value)
@@ -186,7 +181,6 @@ def test_scalar_bound_covers_rounding_in_degrees(value: float) -> None:
 
 
 def test_bound_of_an_isotropic_inertia_is_that_of_its_moments() -> None:
-    """A rotation does not change it."""
     assert inertia_bound(3.0 * np.eye(3)) < 1.001 * RELATIVE
     assert inertia_bound(np.diag([1.0, 2.0, 3.0])) > 2 * RELATIVE
     assert inertia_bound(np.zeros((3, 3))) > 0
@@ -199,5 +193,4 @@ def test_bound_of_an_isotropic_inertia_is_that_of_its_moments() -> None:
 def test_harmless_inertia_of_a_point_mass_is_a_millionth(
     mass: float, total: float, expected: float
 ) -> None:
-    """Of m L^2 with L = 0.5 m, at least 2.5e-10 kg m^2, at most of the robot's."""
     assert harmless_moment(mass, 0.5, total) == pytest.approx(expected)

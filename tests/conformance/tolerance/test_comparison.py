@@ -28,5 +28,4 @@ from urdf_usd.conformance.tolerance.comparison import relative_difference
 def test_difference_is_relative_to_the_first_value(
     ours: float, theirs: float, least: float, expected: float
 ) -> None:
-    """Not to the larger one, which would limit it to 100 %."""
     assert relative_difference(ours, theirs, least) == pytest.approx(expected)

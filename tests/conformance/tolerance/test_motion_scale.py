@@ -93,7 +93,6 @@ def _stored_joint(joint: Joint) -> Joint:
 # The square of such a distance underflows to zero.
 @example(_lone(Inertial(0.2, Pose((0.0, -1e-188, 0.0)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2))))
 def test_rounded_storage_is_exact(robot: Robot) -> None:
-    """With every joint type, in trees."""
     sampled = configurations(structure(robot), 6)
     stored = structs.replace(
         robot,
@@ -112,7 +111,6 @@ def test_rounded_storage_is_exact(robot: Robot) -> None:
 
 
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
-    """And no joint has a scale of zero."""
     sampled = configurations(structure(ROBOT))
     motion = derive_tolerance_model(observe_robot(ROBOT, sampled), Tolerance()).motion
 
@@ -124,7 +122,6 @@ def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
 
 
 def test_scales_bound_forces_and_inertias() -> None:
-    """And exceed them only as far as signs and directions explain."""
     sampled = configurations(structure(ROBOT))
     spec = observe_robot(ROBOT, sampled)
     motion = derive_tolerance_model(spec, Tolerance()).motion
@@ -140,7 +137,6 @@ def test_scales_bound_forces_and_inertias() -> None:
 def test_only_massless_joints_may_have_invented_inertia(
     mass: float | None, *, invents: bool
 ) -> None:
-    """Up to a millionth of the robot's mass at its lever."""
     body = Inertial(3.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
     light = None if mass is None else structs.replace(body, mass=mass)
     origin = Pose((0.0, 0.3, 0.4))
@@ -163,7 +159,6 @@ def test_only_massless_joints_may_have_invented_inertia(
 
 
 def test_reading_without_equations_has_no_scale() -> None:
-    """Nor has one with an inertia that is not stated."""
     sampled = configurations(structure(ROBOT))
     spec = observe_robot(ROBOT, sampled)
     links = tuple(

@@ -56,7 +56,6 @@ def _plan(*joints: Joint, bare: frozenset[str] = frozenset()) -> RolloutPlan | N
 
 
 def test_joints_that_carry_mass_are_rolled_out() -> None:
-    """Planar joints too, two of whose three translations are coordinates."""
     turn = Joint("turn", "a", "b", Continuous(_X))
     table = Joint("table", "b", "c", Planar((0.6, 0.0, 0.8)))
     plan = _plan(turn, table)
@@ -67,7 +66,6 @@ def test_joints_that_carry_mass_are_rolled_out() -> None:
 
 
 def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
-    """The time of a step grows with the square of their number."""
     spread = [
         Joint(f"joint{i}", str((i - 1) // 9), str(i), Continuous(_X), Pose(_X))
         for i in range(1, 401)
@@ -80,7 +78,6 @@ def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
 
 
 def test_joint_that_carries_no_mass_is_held() -> None:
-    """Its acceleration would be unbounded."""
     turn = Joint("turn", "a", "b", Continuous(_X))
     idle = Joint("idle", "b", "c", Continuous(_X))
     plan = _plan(turn, idle, bare=frozenset({"c"}))
@@ -90,7 +87,6 @@ def test_joint_that_carries_no_mass_is_held() -> None:
 
 
 def test_massless_link_between_massive_ones_moves() -> None:
-    """As between the joints of a hip; of two joints about one axis, one is held."""
     offset = Pose((0.0, 0.3, -0.4))
     pitch = Joint("pitch", "a", "b", Continuous((0.0, 1.0, 0.0)), offset)
     roll = Joint("roll", "b", "c", Continuous(_X))
@@ -114,12 +110,10 @@ def test_massless_link_between_massive_ones_moves() -> None:
 def test_robot_without_free_joints_is_not_rolled_out(
     joints: tuple[Joint, ...],
 ) -> None:
-    """No moving joint, or none that carries mass."""
     assert _plan(*joints, bare=frozenset({"b"})) is None
 
 
 def test_reading_without_equations_gives_no_plan() -> None:
-    """Joints that carry mass are unknown."""
     spec = structs.replace(observe_robot(ROBOT, questions(ROBOT)), dynamics=None)
 
     assert plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion) is None
@@ -146,7 +140,6 @@ def test_distance_of_positions_ignores_the_sign_of_quaternions(
     second: tuple[float, ...],
     expected: float,
 ) -> None:
-    """Quaternions of either sign are one rotation."""
     still = ((0.0,) * 6,)
     here, there = (RolloutState(1.0, (each,), still) for each in (first, second))
 
@@ -154,7 +147,6 @@ def test_distance_of_positions_ignores_the_sign_of_quaternions(
 
 
 def test_distance_of_velocities_is_the_larger_part() -> None:
-    """Of translation and rotation."""
     here = RolloutState(1.0, ((0.0, 0, 0, 1.0, 0, 0, 0),), ((3.0, 4.0, 0, 0, 0, 0),))
     there = RolloutState(1.0, here.positions, ((0.0, 0, 0, 0, 1.0, 0),))
 
@@ -173,7 +165,6 @@ def _compared(expected: Observation, actual: Observation) -> Compared:
 
 
 def test_spread_ends_where_a_perturbed_rollout_diverges() -> None:
-    """Later moments are not compared."""
     whole = _rollout(urdf_reading())
     first, *others = whole.perturbed
     torn = structs.replace(whole, perturbed=(first[:2], *others))
@@ -185,7 +176,6 @@ def test_spread_ends_where_a_perturbed_rollout_diverges() -> None:
 
 
 def test_divergence_of_the_usd_alone_fails() -> None:
-    """Although all earlier moments are equal."""
     usd = usd_reading()
     torn = structs.replace(_rollout(usd), states=_rollout(usd).states[:2])
     differences = _compared(urdf_reading(), structs.replace(usd, rollout=torn)).differences
@@ -228,7 +218,6 @@ def test_divergence_of_a_sensitive_robot_does_not_fail(reached: int, until: int)
 
 
 def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
-    """Nothing in the URDF's rollouts explains it."""
     spec, usd = _sensitive(urdf_reading(), 3), usd_reading()
     torn = structs.replace(_rollout(usd), states=_rollout(usd).states[:2])
     differences = _compared(spec, structs.replace(usd, rollout=torn)).differences
@@ -238,7 +227,6 @@ def test_rollout_that_ends_before_the_urdf_becomes_chaotic_fails() -> None:
 
 
 def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
-    """Before the first moment, for the URDF or for perturbed robots."""
     spec, usd = urdf_reading(), usd_reading()
     whole = _rollout(spec)
     for diverging in (
@@ -252,7 +240,6 @@ def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
 
 
 def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
-    """It is missing among the moving joints."""
     usd = usd_reading()
     joints = tuple(f"other {name}" for name in _rollout(usd).joints)
     lost = structs.replace(_rollout(usd), joints=joints)
@@ -262,7 +249,6 @@ def test_joint_that_is_not_rolled_out_is_not_comparable() -> None:
 
 
 def test_joint_with_other_coordinates_is_not_comparable() -> None:
-    """A hinge of the URDF may be a ball in the USD: one coordinate and four."""
     usd = usd_reading()
     rollout = _rollout(usd)
     wheel = rollout.joints.index("wheel")
@@ -281,7 +267,6 @@ def test_joint_with_other_coordinates_is_not_comparable() -> None:
 
 
 def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
-    """A difference is no evidence where perturbed robots are far apart."""
     spec, usd = urdf_reading(), usd_reading()
 
     earlier = {d.item: d for d in _compared(_sensitive(spec, 3), usd).differences}
@@ -293,7 +278,6 @@ def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
 
 
 def test_value_on_one_side_only_is_not_comparable() -> None:
-    """Values that both lack are not applicable."""
     spec, usd = urdf_reading(), usd_reading()
     unstated = structs.replace(usd, rollout=None)
     measure = derive_tolerance_model(spec, Tolerance())
@@ -331,7 +315,6 @@ def _with_limit(reading: Observation) -> Observation:
     ("shift", "grade"), [(0.0, Grade.EXACT), (1.9e-3, Grade.EXACT), (0.1, Grade.FAILS)]
 )
 def test_limit_is_compared_beyond_its_error(shift: float, grade: Grade) -> None:
-    """With an estimated error of 2e-3."""
     spec = _with_limit(urdf_reading())
     found = _compared(spec, _in_the_limit(usd_reading(), error=2e-3, shift=shift))
     elbow = next(one for one in found.differences if one.item == "elbow")
@@ -343,7 +326,6 @@ def test_limit_is_compared_beyond_its_error(shift: float, grade: Grade) -> None:
 
 
 def test_limit_with_a_large_error_is_not_compared() -> None:
-    """It would be no evidence."""
     spec = _with_limit(urdf_reading())
     found = _compared(spec, _in_the_limit(usd_reading(), error=0.1, shift=1.0))
 
@@ -353,7 +335,6 @@ def test_limit_with_a_large_error_is_not_compared() -> None:
 
 
 def test_limit_needs_a_limit_of_the_urdf() -> None:
-    """States of one integrator are not compared with the limit of another."""
     spec = urdf_reading()
     limited = _in_the_limit(usd_reading(), error=1e-3)
     model = derive_tolerance_model(spec, Tolerance())

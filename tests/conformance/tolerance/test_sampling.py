@@ -39,7 +39,6 @@ def _of(sampled: Configurations, name: str) -> NDArray[np.float64]:
 
 
 def test_zero_and_both_limits_come_first() -> None:
-    """Then samples, 32 configurations in all."""
     sampled = configurations([_joint("a", R, -0.5, 1.25), _joint("b", P, 0.1, 0.3)])
 
     assert sampled.labels[:4] == ("zero", "lower", "upper", "sample 0")
@@ -50,7 +49,6 @@ def test_zero_and_both_limits_come_first() -> None:
 
 @pytest.mark.parametrize("count", [1, 200, 300, 1200])
 def test_inertia_matrices_stay_within_memory(count: int) -> None:
-    """Sixteen megabytes of doubles, or the least number of four configurations."""
     sampled = configurations([_joint(f"joint{i}") for i in range(count)])
     motion_count = sampled.for_motion
 
@@ -63,7 +61,6 @@ def test_inertia_matrices_stay_within_memory(count: int) -> None:
 
 
 def test_configurations_are_deterministic() -> None:
-    """And depend on the joints only."""
     joints = [_joint("a", R, -0.5, 1.25), _joint("b", JointType.FLOATING)]
     first, second = configurations(joints), configurations(joints)
 
@@ -72,7 +69,6 @@ def test_configurations_are_deterministic() -> None:
 
 
 def test_samples_differ_between_joints_and_from_the_middle() -> None:
-    """Errors of joints that move equally could cancel."""
     sampled = configurations([_joint("a", R, -1.0, 1.0), _joint("b", R, -1.0, 1.0)])
     a, b = _of(sampled, "a")[3:, 0], _of(sampled, "b")[3:, 0]
 
@@ -83,7 +79,6 @@ def test_samples_differ_between_joints_and_from_the_middle() -> None:
 
 
 def test_samples_cover_the_range_of_every_joint() -> None:
-    """Also of many joints: one sample in each of 29 equal intervals."""
     joints = [_joint(f"j{number}", R, 0.0, 29.0) for number in range(300)]
     sampled = configurations(joints, 32)
 
@@ -93,7 +88,6 @@ def test_samples_cover_the_range_of_every_joint() -> None:
 
 
 def test_robot_without_moving_joints_has_one_configuration() -> None:
-    """It is empty."""
     sampled = configurations([_joint("a", JointType.FIXED)])
 
     assert sampled.count == 1
@@ -117,7 +111,6 @@ def test_robot_without_moving_joints_has_one_configuration() -> None:
     ],
 )
 def test_sampled_range_of_a_joint(joint: JointObservation, lower: float, upper: float) -> None:
-    """Unlimited and huge limits get a window; reversed limits are exchanged."""
     positions = _of(configurations([joint]), "a")[:, 0]
 
     assert positions[0] == 0.0
@@ -128,7 +121,6 @@ def test_sampled_range_of_a_joint(joint: JointObservation, lower: float, upper: 
 
 
 def test_followers_are_computed_through_chains() -> None:
-    """Declared before their leaders, with offsets, a sign and a chain."""
     sampled = configurations(
         [
             _joint("c", R, -9.0, 9.0, MimicObservation("b", -2.0, 0.25)),
@@ -143,29 +135,21 @@ def test_followers_are_computed_through_chains() -> None:
     assert c[0, 0] == pytest.approx(0.45)
 
 
-def test_leader_stays_within_the_limits_of_its_followers() -> None:
-    """Unless no common range is left."""
-    sampled = configurations(
-        [
-            _joint("a", R, -1.0, 1.0),
-            _joint("b", R, -0.2, 0.6, MimicObservation("a", -2.0, 0.1)),
-        ]
-    )
+@pytest.mark.parametrize(
+    ("limits", "mimic", "sampled"),
+    [
+        pytest.param((-0.2, 0.6), (-2.0, 0.1), [-0.25, 0.15], id="within those of the follower"),
+        pytest.param((5.0, 6.0), (1.0, 0.0), [-1.0, 1.0], id="that have nothing in common"),
+    ],
+)
+def test_limits_of_a_follower_narrow_its_leader(
+    limits: tuple[float, float], mimic: tuple[float, float], sampled: list[float]
+) -> None:
+    follower = _joint("b", R, *limits, MimicObservation("a", *mimic))
 
-    assert _of(sampled, "a")[1:3, 0] == pytest.approx([-0.25, 0.15])
-    assert _of(sampled, "b")[3:].min() >= -0.2 - 1e-12
-
-
-def test_leader_keeps_its_range_if_followers_contradict_it() -> None:
-    """The ranges have nothing in common."""
-    sampled = configurations(
-        [
-            _joint("a", R, -1.0, 1.0),
-            _joint("b", R, 5.0, 6.0, MimicObservation("a", 1.0, 0.0)),
-        ]
-    )
-
-    assert _of(sampled, "a")[1:3, 0].tolist() == [-1.0, 1.0]
+    assert _of(configurations([_joint("a", R, -1.0, 1.0), follower]), "a")[
+        1:3, 0
+    ].tolist() == pytest.approx(sampled)
 
 
 @pytest.mark.parametrize("limit", [None, 0.5])
@@ -173,7 +157,6 @@ def test_leader_keeps_its_range_if_followers_contradict_it() -> None:
 def test_coupled_joints_stay_near_for_every_multiplier(
     multiplier: float, limit: float | None
 ) -> None:
-    """No engine computes with a joint at 1e200 rad, whose square overflows."""
     lower = None if limit is None else -limit
     mimic = MimicObservation("a", multiplier, 0.0)
     sampled = configurations([_joint("a", C), _joint("b", R, lower, limit, mimic)])
@@ -183,46 +166,30 @@ def test_coupled_joints_stay_near_for_every_multiplier(
     assert np.ptp(_of(sampled, "a")) > 0.0
 
 
-def test_chain_whose_factors_overflow_is_sampled_independently() -> None:
-    """1e200 times 1e200 is infinite."""
-    sampled = configurations(
-        [
-            _joint("a", C),
-            _joint("b", R, mimic=MimicObservation("a", 1e200, 0.0)),
-            _joint("c", R, -0.5, 0.5, MimicObservation("b", 1e200, 0.0)),
-        ]
-    )
-
-    assert _of(sampled, "c")[1:3, 0].tolist() == [-0.5, 0.5]
-
-
 @pytest.mark.parametrize(
-    "mimic",
-    [MimicObservation("a", 2.0, 0.0), MimicObservation("missing", 2.0, 0.0)],
+    ("own", "others"),
+    [
+        pytest.param(("a", 2.0), [], id="itself"),
+        pytest.param(("missing", 2.0), [], id="a missing joint"),
+        pytest.param(
+            ("b", 2.0), [_joint("b", R, -0.3, 0.3, MimicObservation("a", 2.0, 0.0))], id="a loop"
+        ),
+        pytest.param(
+            ("b", 1e200),
+            [_joint("b", R, mimic=MimicObservation("c", 1e200, 0.0)), _joint("c", C)],
+            id="factors that overflow",
+        ),
+    ],
 )
-def test_coupling_to_itself_or_a_missing_joint_is_ignored(
-    mimic: MimicObservation,
+def test_joint_is_sampled_independently_of_a_coupling_without_effect(
+    own: tuple[str, float], others: list[JointObservation]
 ) -> None:
-    """The joint is sampled independently."""
-    sampled = configurations([_joint("a", R, -0.5, 0.5, mimic)])
+    joint = _joint("a", R, -0.5, 0.5, MimicObservation(*own, 0.0))
 
-    assert _of(sampled, "a")[1:3, 0].tolist() == [-0.5, 0.5]
-
-
-def test_loop_of_couplings_is_sampled_independently() -> None:
-    """None of its joints is independent."""
-    sampled = configurations(
-        [
-            _joint("a", R, -0.5, 0.5, MimicObservation("b", 2.0, 0.0)),
-            _joint("b", R, -0.3, 0.3, MimicObservation("a", 2.0, 0.0)),
-        ]
-    )
-
-    assert _of(sampled, "b")[2, 0] == 0.3
+    assert _of(configurations([joint, *others]), "a")[1:3, 0].tolist() == [-0.5, 0.5]
 
 
 def test_planar_joints_stay_in_their_plane() -> None:
-    """Displacement perpendicular to an oblique axis, and an angle about it."""
     axis = (0.6, 0.0, 0.8)
     joint = JointObservation("a", JointType.PLANAR, "parent", "child", axis=axis)
     positions = _of(configurations([joint]), "a")
@@ -238,7 +205,6 @@ def test_planar_joints_stay_in_their_plane() -> None:
     ("joint_type", "start"), [(JointType.FLOATING, 3), (JointType.SPHERICAL, 0)]
 )
 def test_rotations_are_unit_quaternions(joint_type: JointType, start: int) -> None:
-    """In the order w, x, y, z; samples cover the sphere, and zero is the identity."""
     quats = _of(configurations([_joint("a", joint_type)]), "a")[:, start:]
 
     np.testing.assert_allclose(np.linalg.norm(quats, axis=1), 1.0, atol=1e-15)
@@ -247,7 +213,6 @@ def test_rotations_are_unit_quaternions(joint_type: JointType, start: int) -> No
 
 
 def test_positions_are_read_only() -> None:
-    """Engines get the same arrays."""
     positions = _of(configurations([_joint("a", R, -1.0, 1.0)]), "a")
 
     with pytest.raises(ValueError, match="read-only"):
@@ -261,7 +226,6 @@ _LIMIT = st.floats(-50, 50, allow_nan=False)
 def test_samples_lie_within_limits(
     ranges: list[tuple[JointType, float, float]],
 ) -> None:
-    """Limits may be in either order; zero alone may lie outside."""
     joints = [_joint(f"j{i}", *each) for i, each in enumerate(ranges)]
     sampled = configurations(joints)
 
