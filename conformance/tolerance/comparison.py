@@ -128,25 +128,19 @@ def _size(spec: Observation, frames: Frames) -> float:
     return largest if largest > _NANOMETRE else 1.0
 
 
-def relative_difference(ours: float, theirs: float, least: float = 0.0) -> float:
-    """Return the difference of two numbers relative to the first, that of the URDF.
+def relative_difference(expected: float, actual: float, least: float = 0.0) -> float:
+    """Return the difference of two numbers relative to the expected one.
 
-    4 kg instead of 0.1 kg is 39, and 0.1 kg instead of 4 kg is 0.975.
-
-    Args:
-        ours: Expected value.
-        theirs: Actual value.
-        least: Smallest scale; the difference from smaller numbers is relative to it.
-
-    Returns:
-        inf if the numbers differ and the scale is zero, or one is not finite.
+    4 kg instead of 0.1 kg is 39, and 0.1 kg instead of 4 kg is 0.975. The difference from numbers
+    smaller than ``least`` is relative to it. It is inf if the numbers differ and the scale is
+    zero, or one is not finite.
     """
-    if ours == theirs:
+    if expected == actual:
         return 0.0
-    scale = max(abs(ours), least)
-    if not scale or not (math.isfinite(ours) and math.isfinite(theirs)):
+    scale = max(abs(expected), least)
+    if not scale or not (math.isfinite(expected) and math.isfinite(actual)):
         return math.inf
-    return abs(ours - theirs) / scale
+    return abs(expected - actual) / scale
 
 
 def number(value: float | None, unit: str = "") -> str:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from tests.conformance.miniatures import urdf_reading, usd_reading
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
+from urdf_usd.conformance.checks.check import CheckGroup, compare, equality
+from urdf_usd.conformance.observation.robot import Observation, Quantity
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.comparison import (
+    Compared,
+    Comparison,
+    ToleranceModel,
+    derive_tolerance_model,
+)
 
 _ALL = (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)
 
@@ -14,3 +24,21 @@ def test_checks_have_distinct_identifiers_and_titles() -> None:
 
 def test_every_check_has_a_description() -> None:
     assert all(check.clause.endswith(".") for check in _ALL)
+
+
+def test_check_is_a_function_whose_docstring_is_the_clause() -> None:
+    group = CheckGroup()
+
+    @group.check("structure.root", "root link", Quantity.LINKS)
+    def _root(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+        """The root link has the name of the URDF: all frames are relative to it."""
+        same = expected.root == actual.root
+        return Compared((equality("robot", same, f"the root is {actual.root}"),))
+
+    (check,) = group.checks
+    expected, actual = urdf_reading(), usd_reading()
+    found = compare(check, expected, actual, derive_tolerance_model(expected, Tolerance()))
+
+    assert check.clause == "The root link has the name of the URDF: all frames are relative to it."
+    assert isinstance(found, Compared)
+    assert [difference.amount for difference in found.differences] == [0.0]
