@@ -56,6 +56,9 @@ class CommandError(Exception):
     """A command failed; the message states the cause and a remedy."""
 
 
+_OF_THE_USER = (ClusterError, CommandError, CorpusError, MissingEngineError, UnknownEngineError)
+
+
 @contextmanager
 def explained_failures(*, debug: bool) -> Iterator[None]:
     """Turn exceptions into messages on stderr and exit codes.
@@ -88,23 +91,25 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
 
 
 def _explain(error: Exception, *, debug: bool) -> None:
-    match error:
-        case ConversionError():
-            show_diagnostics(error.diagnostics)
-            if reason := refused_warnings(error):
-                say_error(f"not converted: {reason}")
-        case (
-            ClusterError()
-            | CommandError()
-            | CorpusError()
-            | MissingEngineError()
-            | UnknownEngineError()
-        ):
-            say_error(str(error))
-        case _:
-            text = truncate(" ".join(str(error).split()), _LONGEST)
-            say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
-            say(_report_hint(debug=debug))
+    if isinstance(error, ConversionError):
+        show_diagnostics(error.diagnostics)
+        if reason := refused_warnings(error):
+            say_error(f"not converted: {reason}")
+    elif isinstance(error, _OF_THE_USER):
+        say_error(str(error))
+    else:
+        text = truncate(" ".join(str(error).split()), _LONGEST)
+        say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
+        versions = (
+            f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}, "
+            f"Python {platform.python_version()}, {platform.system()}"
+        )
+        where = "the traceback below" if debug else "the traceback from 'urdf-usd --debug …'"
+        say(
+            f"Please report it with {where} ({versions})."
+            if debug
+            else f"Please report it ({versions}) with {where}."
+        )
 
 
 def refused_warnings(error: ConversionError) -> str:
@@ -113,10 +118,8 @@ def refused_warnings(error: ConversionError) -> str:
     if "error" in severities:
         return ""
     count = len(severities)
-    return (
-        f"--strict treats {count} warning{'s' if count > 1 else ''} "
-        f"as error{'s' if count > 1 else ''}"
-    )
+    plural = "s" if count > 1 else ""
+    return f"--strict treats {count} warning{plural} as error{plural}"
 
 
 def _system_error(error: OSError) -> str:
@@ -175,13 +178,3 @@ def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:
     if debug:
         click.echo(traceback.format_exc(), err=True, nl=False)
     return click.exceptions.Exit(code)
-
-
-def _report_hint(*, debug: bool) -> str:
-    versions = (
-        f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}, "
-        f"Python {platform.python_version()}, {platform.system()}"
-    )
-    if debug:
-        return f"Please report it with the traceback below ({versions})."
-    return f"Please report it ({versions}) with the traceback from 'urdf-usd --debug …'."

@@ -31,17 +31,12 @@ class IncompleteWarning(UserWarning):
 
 
 class Examined(Struct, frozen=True):
-    """A robot whose USD was checked.
-
-    Attributes:
-        record: The record of the check.
-    """
+    """A robot whose USD was checked."""
 
     record: RobotRecord
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict of the robot."""
         return self.record.verdict
 
     def assert_conforms(self, fail_on: str = FailOn.FAILS.value) -> None:
@@ -71,12 +66,7 @@ class Examined(Struct, frozen=True):
 
 
 def failure_message(record: RobotRecord, found: Sequence[FailureRecord]) -> str:
-    """Return the worst findings of the worst checks as text.
-
-    Args:
-        record: The robot.
-        found: Its failures.
-    """
+    """Return the worst findings of the worst checks as text."""
     requested = {failure.check for failure in found}
     checks = sorted(
         (check for check in record.checks if check.id in requested),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,21 +43,13 @@ class KnownFailure(AssertionError):  # noqa: N818  # pytest shows the name
 
 
 class Case(Struct, frozen=True):
-    """One robot and one group of checks.
-
-    Attributes:
-        source: The robot.
-        group: Heading of the checks, or ``conversion``.
-        expected: Known failures.
-        fail_on: The mildest result that fails.
-        gated: Whether there is a baseline, so that unreadable robots fail.
-    """
+    """One robot and one group of checks."""
 
     source: Resolved
-    group: str
-    expected: tuple[Expectation, ...]
-    fail_on: FailOn
-    gated: bool
+    group: str  # heading of the checks, or ``conversion``
+    expected: tuple[Expectation, ...]  # known failures
+    fail_on: FailOn  # the mildest result that fails
+    gated: bool  # whether there is a baseline, so that unreadable robots fail
 
     def hold(self, record: RobotRecord) -> None:
         """Pass, skip or fail, depending on the record of the robot.
@@ -109,9 +101,6 @@ class Case(Struct, frozen=True):
 def parameters(config: pytest.Config) -> list[ParameterSet]:
     """Return a parameter per robot and group of checks.
 
-    Args:
-        config: Configuration with the options of the plugin.
-
     Raises:
         CollectError: The corpus or the baseline cannot be read.
     """
@@ -126,27 +115,24 @@ def parameters(config: pytest.Config) -> list[ParameterSet]:
     groups = tuple(dict.fromkeys((CONVERSION, *_GROUP_OF.values())))
     for group in groups:
         config.addinivalue_line("markers", f"{_mark(group)}: checks of {group}")
-    return [
-        pytest.param(
-            Case(source, group, known, fail_on, gated=baseline is not None),
-            id=f"{source.id}-{group}",
-            marks=tuple(_marks(source, group, known)),
-        )
+    cases = (
+        Case(source, group, _expected(baseline, source.id, group), fail_on, baseline is not None)
         for source in sources
         for group in groups
-        for known in [_expected(baseline, source.id, group)]
+    )
+    return [
+        pytest.param(case, id=f"{case.source.id}-{case.group}", marks=tuple(_marks(case)))
+        for case in cases
     ]
 
 
-def _marks(
-    source: Resolved, group: str, known: Sequence[Expectation]
-) -> Iterator[pytest.MarkDecorator]:
-    yield pytest.mark.conformance(robot=source.id, group=group)
-    yield getattr(pytest.mark, _mark(group))
+def _marks(case: Case) -> Iterator[pytest.MarkDecorator]:
+    yield pytest.mark.conformance(robot=case.source.id, group=case.group)
+    yield getattr(pytest.mark, _mark(case.group))
     # One worker runs all tests of a robot.
-    yield pytest.mark.xdist_group(source.id)
-    if known:
-        reason = "; ".join(f"{one.check}: {one.reason} ({one.owner})" for one in known)
+    yield pytest.mark.xdist_group(case.source.id)
+    if case.expected:
+        reason = "; ".join(f"{one.check}: {one.reason} ({one.owner})" for one in case.expected)
         yield pytest.mark.xfail(strict=True, raises=KnownFailure, reason=reason)
 
 
@@ -158,9 +144,7 @@ def _expected(baseline: Baseline | None, robot: str, group: str) -> tuple[Expect
     return tuple(
         one
         for one in (baseline.expectations if baseline else ())
-        if one.robot == robot
-        and one.converter == OURS
-        and _GROUP_OF[one.check] == group
+        if (one.robot, one.converter, _GROUP_OF[one.check]) == (robot, OURS, group)
         and not one.has_expired()
     )
 
