@@ -28,8 +28,8 @@ print("verdict:", record.verdict.value)
 """
 # As on systems without a fork server.
 SPAWN = """
-import urdf_usd.conformance.execution.workers.context as context
-context.FORKS = False
+import urdf_usd.conformance.execution.process as process
+process.FORKS = False
 """
 # Ways to start a program, and the file name that each needs.
 WAYS = {
@@ -123,7 +123,6 @@ def test_task_of_the_main_module_is_a_crash(folder: Path) -> None:
     """Workers do not import that module, wherever in the task it is."""
     program = """
 from functools import partial
-from urdf_usd.conformance.execution.workers.pool import WorkerPool
 
 def double(number):
     return 2 * number
@@ -131,7 +130,7 @@ def double(number):
 class Number:
     pass
 
-with WorkerPool() as pool:
+with Workers() as pool:
     for task in ((double, 1), (partial(double, 1),), (print, [Number()])):
         print(pool.call(*task).reason.partition(" on ")[0])
 """

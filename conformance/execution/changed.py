@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from urdf_usd.conformance.execution.examination.assignment import read_request
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
-from urdf_usd.conformance.execution.tasks import Reading, read_robot
-from urdf_usd.conformance.execution.workers.limits import Limits
-from urdf_usd.conformance.execution.workers.pool import WorkerPool
-from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.limits import Limits
+from urdf_usd.conformance.execution.reading import Reading, read_robot
+from urdf_usd.conformance.execution.worker import Completed
+from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 
@@ -51,17 +51,16 @@ def changed_robots(
     here = [source for source in sources if isinstance(source, RobotSource)]
     for source in here:
         _changed_files(_folder(source), revision)
-    pool = WorkerPool(limits.memory)
+    workers = Workers(limits)
 
     def is_changed(source: RobotSource) -> bool:
-        request = read_request(source, options)
-        ending = pool.call(
+        job = Job(source, (), options=options)
+        ending = workers.call(
             read_robot,
-            request.path,
-            request.packages,
-            request.arguments,
-            request.environment,
-            timeout=limits.time,
+            str(source.path),
+            job.packages,
+            job.arguments,
+            options.environment,
         )
         if not isinstance(ending, Completed) or not isinstance(ending.value, Reading):
             return True
@@ -71,7 +70,7 @@ def changed_robots(
         files = {Path(file.path).resolve() for file in reading.inputs}
         return not files.isdisjoint(_changed_files(_folder(source), revision))
 
-    with DeferredInterrupts() as interrupts, ThreadPoolExecutor(jobs) as threads, pool:
+    with DeferredInterrupts() as interrupts, ThreadPoolExecutor(jobs) as threads, workers:
         calls = [(source, threads.submit(is_changed, source)) for source in here]
         kept = {source.id for source, call in calls if interrupts.result(call)}
     return tuple(

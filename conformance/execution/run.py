@@ -1,8 +1,4 @@
-"""Checks, and runs over many robots, here or on a cluster.
-
-The work on a robot is done by worker processes. This process has a thread for each
-robot at work, which waits for its workers.
-"""
+"""Checks, and runs over many robots, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -10,78 +6,35 @@ import itertools
 import os
 import shlex
 from collections import Counter
-from collections.abc import (
-    Callable,
-    Generator,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from types import ModuleType
-from typing import TypeAlias
 
 from msgspec import DecodeError, Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.assembly import (
-    Subject,
-    summary_of,
-    unavailable_record,
-)
-from urdf_usd.conformance.execution.engine_set import load_engines, select_engines
+from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
 from urdf_usd.conformance.execution.errors import ClusterError
-from urdf_usd.conformance.execution.examination.assignment import (
-    Assignment,
-    Unchanged,
-)
-from urdf_usd.conformance.execution.examination.pair import examine_pair
-from urdf_usd.conformance.execution.examination.robot import (
-    examine_isolated,
-    record_errors,
-)
-from urdf_usd.conformance.execution.examination.unchanged import (
-    FormerReading,
-    begin_reading,
-    is_unchanged,
-)
-from urdf_usd.conformance.execution.fingerprint import (
-    converter_programs,
-    engine_programs,
-)
+from urdf_usd.conformance.execution.examine import examine_in_worker
+from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
-from urdf_usd.conformance.execution.requirements import Requirements
-from urdf_usd.conformance.execution.run_folder import (
-    RunFolder,
-    claim_run_folder,
-    engines_path,
-    is_finished,
-)
-from urdf_usd.conformance.execution.stored_engines import read_engines, store_engines
-from urdf_usd.conformance.execution.tasks import (
-    FormerInputs,
-    InstalledEngine,
-)
-from urdf_usd.conformance.execution.usd_limits import (
+from urdf_usd.conformance.execution.job import Job, Requirements, Unchanged
+from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits, processors
+from urdf_usd.conformance.execution.record import summary_of, unavailable_record
+from urdf_usd.conformance.execution.resume import converter_programs, engine_programs
+from urdf_usd.conformance.execution.usd_reading import (
     ReadOptions,
     call_on_usd,
     list_combinations,
 )
-from urdf_usd.conformance.execution.workers.limits import (
-    DEFAULT_LIMITS,
-    Limits,
-    processors,
-)
-from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
-from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.conformance.requested_settings import read_shape_settings
+from urdf_usd.converter import Conversion, convert
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
@@ -101,13 +54,7 @@ from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
 from urdf_usd.reports.records.record import RobotRecord, RunSummary
-from urdf_usd.reports.records.results import (
-    read_record,
-    record_path,
-    write_record,
-)
-
-EXTERNAL = "unknown"
+from urdf_usd.reports.records.results import read_record, record_path, write_record
 
 
 class CheckOptions(Struct, frozen=True):
@@ -121,8 +68,6 @@ class CheckOptions(Struct, frozen=True):
             of ROS.
         engines: Engines besides the reference and OpenUSD; all if empty.
         limits: Of each process.
-        jobs: With 1, engines run one after the other; else at the same time. One per
-            processor if None.
         variants: Variants to select in the USD.
         strict: Whether to refuse a USD that refers to files outside its folder.
         root: Path of the robot's prim, if it is not the default prim of the USD.
@@ -140,7 +85,6 @@ class CheckOptions(Struct, frozen=True):
     environment: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     limits: Limits = DEFAULT_LIMITS
-    jobs: int | None = None
     variants: tuple[VariantChoice, ...] = ()
     strict: bool = False
     root: str | None = None
@@ -159,8 +103,7 @@ class RunOptions(Struct, frozen=True):
         jobs: Robots at work at the same time; one per processor if None.
         resume: Keep results in the folder that would be the same again.
         retry: Of those, repeat the ones in which something crashed.
-        scheduler: Address of a Dask cluster; None to work here.
-        shared: Whether its workers have the same files under the same paths.
+        scheduler: Address of a Dask cluster, whose machines share the files; None to work here.
         converters: Every robot is converted by each.
         gated: Name of the converter that decides whether the run passes.
         timed: Whether to write how long each robot takes.
@@ -174,7 +117,6 @@ class RunOptions(Struct, frozen=True):
     resume: bool = False
     retry: bool = False
     scheduler: str | None = None
-    shared: bool = False
     converters: tuple[Candidate, ...] = (OWN,)
     gated: str = OURS
     timed: bool = False
@@ -250,44 +192,34 @@ def check(
         StageError: A variant or the robot's prim does not exist in the USD.
         UnknownEngineError: An engine is named that is not installed.
     """
-    urdf, usd = Path(urdf), Path(usd)
-    subject = Subject(
-        id=name or urdf.stem,
-        reference=reference or f"file:{urdf.name}",
-        converter=EXTERNAL,
-        urdf=urdf,
-        usd=usd.parent,
-        packages=dict(options.packages),
-        arguments=dict(options.arguments),
-        environment=options.environment,
+    urdf = Path(urdf)
+    for engine in options.engines:
+        registry.require(engine)
+    job = Job(
+        source=RobotSource(name or urdf.stem, reference or f"file:{urdf.name}", urdf),
+        engines=(),
+        limits=options.limits,
+        usd=Path(usd),
+        required=_requirements(options),
+        reading=ReadOptions(options.variants, strict=options.strict, root=options.root),
+        scene=Path(scene) if scene else None,
+        options=ConvertOptions(
+            packages=options.packages,
+            arguments=options.arguments,
+            environment=options.environment,
+        ),
     )
-    jobs = options.jobs or processors()
-    requirements = _requirements(options)
 
-    def examined(pool: WorkerPool) -> RobotRecord | ConversionError:
-        timeout, parallel = options.limits.time, jobs > 1
-        with RobotWorkers(pool, timeout, parallel=parallel) as workers:
-            engines = load_engines(workers, options.engines)
-            drawing = Path(scene) if scene else None
-            reading = ReadOptions(options.variants, strict=options.strict, root=options.root)
-            return record_errors(
-                subject,
-                lambda: examine_pair(
-                    workers,
-                    subject,
-                    usd,
-                    engines,
-                    requirements,
-                    scene=drawing,
-                    options=reading,
-                ),
-            )
+    def examined() -> RobotRecord | Unchanged | ConversionError:
+        engines = select_engines(workers, options.engines)
+        return examine_in_worker(workers, structs.replace(job, engines=engines))
 
-    pool = WorkerPool(options.limits.memory)
-    with DeferredInterrupts() as interrupts, ThreadPoolExecutor(1) as threads, pool:
-        result = interrupts.result(threads.submit(examined, pool))
+    workers = Workers(options.limits)
+    with DeferredInterrupts() as interrupts, ThreadPoolExecutor(1) as threads, workers:
+        result = interrupts.result(threads.submit(examined))
     if isinstance(result, ConversionError):
         raise result
+    assert isinstance(result, RobotRecord)  # noqa: S101  # a check has no former result
     return result
 
 
@@ -383,95 +315,44 @@ def run(
     # Before the folder is emptied.
     for name in options.engines:
         registry.require(name)
-    if options.scheduler is not None:
-        require_scheduler(options.scheduler)
-    with (
-        started_run(sources, Path(out), options) as started,
-        claim_run_folder(
-            Path(out),
-            places(sources, options),
-            resume=options.resume,
-            announce=announce,
-        ) as folder,
-    ):
-        return run_in_folder(
-            sources,
-            folder,
-            started,
-            options,
-            corpus=corpus,
-            progress=progress,
-            announce=announce,
-        )
-
-
-class StartedRun(Struct, frozen=True, eq=False):
-    """Processes of a run, and what they do already; see :func:`started_run`.
-
-    Attributes:
-        pool: The processes.
-        reading: Robots with a former result, which are being read.
-    """
-
-    pool: WorkerPool
-    reading: tuple[FormerReading, ...]
-
-
-@contextmanager
-def started_run(
-    sources: Sequence[Resolved], out: Path, options: RunOptions
-) -> Iterator[StartedRun]:
-    """Begin to read the robots of a resumed run, until the block ends.
-
-    What they are does not depend on the folder of the run, which is claimed meanwhile.
-
-    Args:
-        sources: Robots, with distinct ids.
-        out: Folder of the run.
-        options: Options.
-    """
-    with WorkerPool(options.limits.memory) as pool:
-        former: list[RobotSource] = []
-        if options.resume and options.scheduler is None:
-            former = [
-                source
-                for source in sources
-                if not isinstance(source, UnavailableSource)
-                and any(is_finished(out, one) for one in places((source,), options))
-            ]
-        jobs = options.jobs or processors()
-        with DeferredInterrupts():
-            reading = begin_reading(pool, former, options.convert, options.limits, jobs)
-        yield StartedRun(pool, reading)
+    require_scheduler(options)
+    names = places(sources, options)
+    with claim_run_folder(Path(out), names, resume=options.resume, announce=announce) as folder:
+        records = []
+        for record in run_in_folder(sources, folder, options, announce):
+            records.append(record)
+            if progress:
+                progress(record)
+    return summarise(records, options, corpus)
 
 
 def run_in_folder(
     sources: Sequence[Resolved],
     folder: RunFolder,
-    started: StartedRun,
     options: RunOptions = RUN_DEFAULTS,
-    *,
-    corpus: Sequence[str] = (),
-    progress: Callable[[RobotRecord], None] | None = None,
     announce: Callable[[str], None] = announce_on_stderr,
-) -> RunSummary:
-    """Run as :func:`run` does, in a folder that is locked already."""
-    records: list[RobotRecord] = []
-    with closing(_examined(sources, folder, started, options, announce)) as examined:
-        for place, result in examined:
+) -> Iterator[RobotRecord]:
+    """Run as :func:`run` does, in a folder that is locked; yield the record of each robot."""
+    for source, candidate in itertools.product(sources, options.converters):
+        if isinstance(source, UnavailableSource):
+            place = _place(source, candidate, options)
+            folder.remove(place)
+            folder.remove_overview()
             file = record_path(folder.path, place)
+            write_record(unavailable_record(source, candidate), file)
+            folder.finish(place)
+            yield read_record(file)
+    with closing(_examined(_jobs(sources, folder, options), options, announce)) as examined:
+        for job, result in examined:
+            file = record_path(folder.path, job.place)
             # Right before it counts: an interruption can come any time.
             if isinstance(result, RobotRecord):
+                folder.remove_overview()
                 write_record(result, file)
-                folder.finish(place)
+                folder.finish(job.place)
             # Read back, so that reports are the same as those of a resumed run: in JSON
             # an integer and the float of its value are one number.
-            former = result.record if isinstance(result, Unchanged) else None
-            record = former or read_record(file)
-            records.append(record)
-            if progress:
-                progress(record)
-    return summarise(records, options, corpus)
+            yield read_record(file)
 
 
 def summarise(
@@ -491,198 +372,128 @@ def summarise(
     )
 
 
+def _jobs(sources: Sequence[Resolved], folder: RunFolder, options: RunOptions) -> tuple[Job, ...]:
+    """Return the robots that are available, without engines."""
+    names = _names(sources)
+    jobs = []
+    for source, candidate in itertools.product(sources, options.converters):
+        if isinstance(source, UnavailableSource):
+            continue
+        former = None
+        if options.resume and folder.is_finished(_place(source, candidate, options)):
+            with suppress(OSError, DecodeError):
+                record = read_record(record_path(folder.path, _place(source, candidate, options)))
+                former = record.fingerprint
+        jobs.append(
+            Job(
+                source=source,
+                engines=(),
+                limits=options.limits,
+                reading=ReadOptions(options.variants, optional=True),
+                folder=folder.path,
+                # Links are compared one by one, also those within a chain.
+                options=structs.replace(options.convert, keep_chains=True),
+                candidate=candidate,
+                compared=len(options.converters) > 1,
+                names=names[source.id],
+                former=former,
+                retry=options.retry,
+                timed=options.timed,
+            )
+        )
+    return tuple(jobs)
+
+
 def _examined(
-    sources: Sequence[Resolved],
-    folder: RunFolder,
-    started: StartedRun,
-    options: RunOptions,
-    announce: Callable[[str], None],
-) -> Generator[tuple[str, RobotRecord | Unchanged]]:
-    """Yield place and result of each robot, in the order in which they finish."""
-    jobs = options.jobs or processors()
-    pool = started.pool
-    # If nothing has changed, the engines are loaded at most once, only to know that.
-    resumed = bool(started.reading)
-    # On an interruption the pool is closed first, for which the threads wait.
-    with (
-        DeferredInterrupts() as interrupts,
-        ThreadPoolExecutor(jobs) as threads,
-        pool,
-    ):
-        stored = engines_path(folder.path)
-        known = read_engines(stored, options.engines) if resumed else None
-        load = partial(select_engines, pool, options.engines, options.limits.time)
-        loading = None if known else threads.submit(load, spawned=resumed)
-        # While robots are read.
-        former = _former_records(folder, places(sources, options))
-        planned = _assignments(sources, folder, options, former)
-        reading = {
-            robot: partial(_part_of, call, index)
-            for part in started.reading
-            for call in [threads.submit(part.wait)]
-            for index, robot in enumerate(part.robots)
-        }
-        engines = known or interrupts.result(loading or threads.submit(load))
-        unchanged, changed = _divided(planned, engines, reading, interrupts)
-        if known and changed:
-            engines = interrupts.result(threads.submit(load))
-            unchanged, changed = _divided(planned, engines, reading, interrupts)
-        if not known or changed:
-            store_engines(stored, options.engines, engines)
-        if changed:
-            folder.remove_overview()
-        for source, candidate in itertools.product(sources, options.converters):
-            if isinstance(source, UnavailableSource):
-                place = _place(source, candidate, options)
-                folder.remove_overview()
-                folder.remove(place)
-                yield place, unavailable_record(source, candidate)
+    jobs: Sequence[Job], options: RunOptions, announce: Callable[[str], None]
+) -> Generator[tuple[Job, RobotRecord | Unchanged]]:
+    """Yield each robot with its result, in the order in which they finish."""
+    threads = ThreadPoolExecutor(options.jobs or processors())
+    # On an interruption the workers are closed first, for which the threads wait.
+    with DeferredInterrupts() as interrupts, threads, Workers(options.limits) as workers:
+        engines = interrupts.result(threads.submit(select_engines, workers, options.engines))
+        complete = tuple(_with_engines(job, engines) for job in jobs)
+        if options.scheduler is not None:
+            from urdf_usd.conformance.execution.dask import examined_on
+
+            yield from examined_on(options.scheduler, complete, interrupts, announce)
+            return
+        finished: SimpleQueue[Future[RobotRecord | Unchanged | ConversionError]] = SimpleQueue()
+        futures = {}
         try:
-            for assignment in unchanged:
-                yield assignment.place, Unchanged(former.pop(assignment.place))
-            if options.scheduler is None:
-                yield from _examined_here(changed, pool, threads, interrupts, jobs)
-            else:
-                yield from _examined_there(changed, pool, threads, interrupts, options, announce)
+            for job in complete:
+                future = threads.submit(examine_in_worker, workers, job)
+                futures[future] = job
+                future.add_done_callback(finished.put)
+            for _ in complete:
+                future = interrupts.get(finished)
+                # A future keeps its result.
+                yield futures.pop(future), _of_run(future.result())
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _assignments(
-    sources: Sequence[Resolved],
-    folder: RunFolder,
-    options: RunOptions,
-    former: Mapping[str, RobotRecord],
-) -> list[Assignment]:
-    """Return the robots that are available, without engines and programs."""
-    names = _names(sources)
-    assignments = [
-        Assignment(
-            source=source,
-            out=folder.path,
-            # Links are compared one by one, also those within a chain.
-            options=structs.replace(options.convert, keep_chains=True),
-            engines=(),
-            limits=options.limits,
-            retry=options.retry,
-            candidate=candidate,
-            compared=len(options.converters) > 1,
-            names=names[source.id],
-            timed=options.timed,
-            variants=options.variants,
-        )
-        for source, candidate in itertools.product(sources, options.converters)
-        if not isinstance(source, UnavailableSource)
-    ]
-    return [
-        structs.replace(one, former=former[one.place].fingerprint) if one.place in former else one
-        for one in assignments
-    ]
+def _of_run(result: RobotRecord | Unchanged | ConversionError) -> RobotRecord | Unchanged:
+    if isinstance(result, ConversionError):
+        raise result
+    return result
 
 
-# Waits until a robot was read; None if the process crashed.
-_Reading: TypeAlias = Callable[[DeferredInterrupts], FormerInputs | None]
+def _with_engines(job: Job, engines: tuple[InstalledEngine, ...]) -> Job:
+    others = engine_programs(engine.name for engine in engines)
+    programs = (*converter_programs(job.candidate), *others)
+    return structs.replace(job, engines=engines, programs=programs)
 
 
-def _divided(
-    planned: Iterable[Assignment],
-    engines: tuple[InstalledEngine, ...],
-    reading: Mapping[str, _Reading],
-    interrupts: DeferredInterrupts,
-) -> tuple[list[Assignment], list[Assignment]]:
-    """Divide robots into those whose former result is valid, and those to examine.
-
-    Args:
-        planned: Robots without engines and programs, which are added.
-        engines: The engines.
-        reading: Waits until a robot with a former result was read, by its id.
-        interrupts: Of the run.
-    """
-    readers = engine_programs(engine.name for engine in engines)
-    unchanged: list[Assignment] = []
-    changed: list[Assignment] = []
-    for one in planned:
-        programs = (*converter_programs(one.candidate), *readers)
-        assignment = structs.replace(one, engines=engines, programs=programs)
-        wait = reading.get(one.source.id)
-        inputs = wait and wait(interrupts)
-        valid = inputs is not None and is_unchanged(assignment, inputs)
-        (unchanged if valid else changed).append(assignment)
-    return unchanged, changed
-
-
-def _part_of(
-    call: Future[Completed[tuple[FormerInputs | None, ...]] | Crashed],
-    index: int,
-    interrupts: DeferredInterrupts,
-) -> FormerInputs | None:
-    ending = interrupts.result(call)
-    return ending.value[index] if isinstance(ending, Completed) else None
-
-
-def _examined_here(
-    assignments: Sequence[Assignment],
-    pool: WorkerPool,
-    threads: Executor,
-    interrupts: DeferredInterrupts,
-    jobs: int,
-) -> Generator[tuple[str, RobotRecord | Unchanged]]:
-    finished: SimpleQueue[Future[RobotRecord | Unchanged]] = SimpleQueue()
-    places = {}
-    for index, assignment in enumerate(assignments):
-        # The last robots would leave processors idle.
-        parallel = len(assignments) - index < jobs
-        future = threads.submit(examine_isolated, pool, assignment, {}, parallel=parallel)
-        places[future] = assignment.place
-        future.add_done_callback(finished.put)
-    for _ in assignments:
-        future = interrupts.get(finished)
-        # A future keeps its result.
-        yield places.pop(future), future.result()
-
-
-def _examined_there(
-    assignments: Sequence[Assignment],
-    pool: WorkerPool,
-    threads: Executor,
-    interrupts: DeferredInterrupts,
-    options: RunOptions,
-    announce: Callable[[str], None],
-) -> Generator[tuple[str, RobotRecord | Unchanged]]:
-    cluster = _cluster()
-    examined = cluster.examined_on(
-        options.scheduler or "",
-        assignments,
-        pool=pool,
-        threads=threads,
-        interrupts=interrupts,
-        jobs=options.jobs or processors(),
-        shared=options.shared,
-        announce=announce,
-    )
-    with closing(examined):
-        for assignment, result in examined:
-            yield assignment.place, result
-
-
-def require_scheduler(address: str) -> None:
-    """Check that a cluster can be used; it is not changed.
+def require_scheduler(options: RunOptions) -> None:
+    """Check that the cluster of a run can be used, if there is one; it is not changed.
 
     Raises:
         ClusterError: It cannot.
     """
-    _cluster().require_cluster(address)
-
-
-def _cluster() -> ModuleType:
+    if options.scheduler is None:
+        return
     try:
         # Dask comes with an extra.
-        from urdf_usd.conformance.execution.cluster import dispatch
+        from urdf_usd.conformance.execution.dask import connected
     except ImportError as error:
         raise ClusterError(
             f"a scheduler needs Dask ({error}): {install_command('cluster')}"
         ) from error
-    return dispatch
+    with connected(options.scheduler):
+        pass
+
+
+def convert_all(
+    orders: Sequence[tuple[Path, Path, ConvertOptions]], limits: Limits, jobs: int
+) -> Iterator[Conversion | ConversionError | Crashed]:
+    """Convert robots by our converter, each in a worker.
+
+    Args:
+        orders: URDF or xacro file, folder of the asset, and options of each, into
+            different folders.
+        limits: Of each.
+        jobs: Number of conversions at the same time.
+
+    Yields:
+        The outcomes, in the order of the robots.
+    """
+    threads = ThreadPoolExecutor(jobs)
+    with DeferredInterrupts() as interrupts, threads, Workers(limits) as workers:
+        calls = [threads.submit(workers.examine, _converted, order) for order in orders]
+        try:
+            for call in calls:
+                yield interrupts.result(call)
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _converted(order: tuple[Path, Path, ConvertOptions], _: object) -> Conversion | ConversionError:
+    """Convert in a worker; errors in the user's file are returned."""
+    try:
+        return convert(*order)
+    except ConversionError as error:
+        return error
 
 
 def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
@@ -709,12 +520,3 @@ def _names(sources: Iterable[Resolved]) -> dict[str, tuple[str, ...]]:
         for source in here
         for stem in [source.path.name.partition(".")[0]]
     }
-
-
-def _former_records(folder: RunFolder, names: Iterable[str]) -> dict[str, RobotRecord]:
-    """Read the records of former results, by place; those of this version."""
-    found = {}
-    for place in filter(folder.is_finished, names):
-        with suppress(OSError, DecodeError):
-            found[place] = read_record(record_path(folder.path, place))
-    return found

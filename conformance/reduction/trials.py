@@ -11,14 +11,13 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
-from urdf_usd.conformance.execution.engine_set import USD_ENGINE, select_engines
-from urdf_usd.conformance.execution.examination.assignment import Assignment, Unchanged
-from urdf_usd.conformance.execution.examination.robot import examine_isolated
-from urdf_usd.conformance.execution.fingerprint import converter_programs
+from urdf_usd.conformance.execution.engines import USD_ENGINE, InstalledEngine, select_engines
+from urdf_usd.conformance.execution.examine import examine_in_worker
 from urdf_usd.conformance.execution.interruption import DeferredInterrupts
-from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.execution.workers.pool import WorkerPool
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.resume import converter_programs
+from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
@@ -53,7 +52,7 @@ class TrialRunner:
         source: The robot.
         options: How it is examined.
         folder: For temporary files.
-        pool: Starts workers.
+        workers: Examine the robot.
         threads: Wait for workers.
         interrupts: Handle signals while this waits.
     """
@@ -63,20 +62,18 @@ class TrialRunner:
         source: RobotSource,
         options: TrialOptions,
         folder: Path,
-        pool: WorkerPool,
+        workers: Workers,
         threads: ThreadPoolExecutor,
         interrupts: DeferredInterrupts,
     ) -> None:
         self._source = source
         self._options = options
         self._folder = folder
-        self._pool = pool
+        self._workers = workers
         self._threads = threads
         self._interrupts = interrupts
         self._numbers = itertools.count()
-        self._every = interrupts.result(
-            threads.submit(select_engines, pool, options.engines, options.limits.time)
-        )
+        self._every = interrupts.result(threads.submit(select_engines, workers, options.engines))
         self._engines: tuple[InstalledEngine, ...] = self._every
 
     def use_engines(self, names: frozenset[str]) -> None:
@@ -106,9 +103,9 @@ class TrialRunner:
 
     def _examined(self, source: RobotSource) -> RobotRecord:
         with temporary_folder() as out:
-            assignment = Assignment(
+            job = Job(
                 source=source,
-                out=out,
+                folder=out,
                 options=structs.replace(self._options.convert, keep_chains=True),
                 engines=self._engines,
                 limits=self._options.limits,
@@ -116,8 +113,8 @@ class TrialRunner:
                 names=(source.id, source.path.stem),
                 programs=converter_programs(self._options.candidate),
             )
-            record = examine_isolated(self._pool, assignment, {})
-        assert not isinstance(record, Unchanged)  # noqa: S101  # nothing is resumed
+            record = examine_in_worker(self._workers, job)
+        assert isinstance(record, RobotRecord)  # noqa: S101  # nothing is resumed
         return record
 
 
@@ -128,11 +125,11 @@ def start_trials(source: RobotSource, options: TrialOptions) -> Iterator[TrialRu
     Raises:
         UnknownEngineError: An engine is named that is not installed.
     """
-    pool = WorkerPool(options.limits.memory)
+    workers = Workers(options.limits)
     with (
         temporary_folder() as folder,
         DeferredInterrupts() as interrupts,
         ThreadPoolExecutor(options.jobs) as threads,
-        pool,
+        workers,
     ):
-        yield TrialRunner(source, options, folder, pool, threads, interrupts)
+        yield TrialRunner(source, options, folder, workers, threads, interrupts)

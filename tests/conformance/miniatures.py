@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from tests.faults.fault import ROBOTS
 from urdf_usd.conformance.engines.mujoco.model import with_motion
 from urdf_usd.conformance.engines.reference.engine import observe_robot
-from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.execution.reading import questions
 from urdf_usd.conformance.observation.robot import (
     AssemblyGap,
     Base,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance import hostile
-from urdf_usd.conformance.execution.run_folder import RunFolder
+from urdf_usd.conformance.execution.folder import RunFolder
 
 ROBOT = """<robot name="{name}">
   <link name="base">

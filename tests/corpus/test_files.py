@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from urdf_usd import read_urdf
-from urdf_usd.conformance.execution.run_folder import STATE
+from urdf_usd.conformance.execution.folder import STATE
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 

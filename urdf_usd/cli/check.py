@@ -18,7 +18,7 @@ from urdf_usd.cli.files import PAGE, RECORD, require_outputs, write_output
 from urdf_usd.cli.options import RobotOptions, existing_robot
 from urdf_usd.cli.parameters import given_options
 from urdf_usd.cli.terminal import say, show_diagnostics, shown_status, stdout
-from urdf_usd.conformance.execution.assembly import summary_of
+from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import CheckOptions, variant_combinations
 from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.gate.decision import FailOn, failures
@@ -38,7 +38,7 @@ from urdf_usd.reports.terminal import terminal_selections, terminal_summary
 # the files of the result.
 _NOT_REPEATED = frozenset(
     {
-        *("variants", "all_variants", "jobs", "timeout", "memory", "fail_on"),
+        *("variants", "all_variants", "timeout", "memory", "fail_on"),
         *("json_file", "html_file"),
     }
 )
@@ -64,7 +64,6 @@ def check(options: Check) -> ExitCode:
         _check_options(source, robot),
         engines=options.engines.names,
         limits=options.limits.limits,
-        jobs=options.jobs,
         variants=reading.variants,
         strict=reading.strict,
         root=options.root,

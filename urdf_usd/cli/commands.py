@@ -79,7 +79,6 @@ class Check:
         "Prim of the robot, if it is not below the default prim, or there is none.",
         metavar="PATH",
     )
-    jobs: int | None = jobs_option("Number of parallel processes.")
     limits: WorkerLimits
     fail_on: FailOn = _fail_on_option()
     json_file: Path | None = option(None, "Write the record here.", "--json", kind=FILE)
@@ -557,14 +556,9 @@ class Run:
     retry: bool = option(False, "With --resume, repeat robots that crashed or timed out.")
     scheduler: str | None = option(
         None,
-        "Process robots on the workers of this Dask scheduler, such as tcp://host:8786. Needs "
-        "the extra 'cluster'.",
+        "Process robots on the workers of this Dask scheduler, such as tcp://host:8786, which "
+        "see the robots and OUT under the same paths. Needs the extra 'cluster'.",
         metavar="ADDRESS",
-    )
-    shared: bool = option(
-        False,
-        "With --scheduler: workers see the robots and OUT under the same paths, so no files "
-        "are sent.",
     )
     timings: bool = option(False, "Write the time that each robot takes to timings/<id>.json.")
     conversion: Conversion
@@ -581,7 +575,6 @@ class Run:
         require_distinct(self.variants)
         refuse(
             (self.retry and not self.resume, "--retry needs --resume"),
-            (self.shared and not self.scheduler, "--shared needs --scheduler ADDRESS"),
             (self.label is not None and not self.history, "--label needs --history FOLDER"),
         )
 

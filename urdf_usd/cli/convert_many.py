@@ -8,8 +8,8 @@ from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
 from urdf_usd.cli.options import existing_robot
 from urdf_usd.cli.terminal import say, show_diagnostics, shown_status
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.conversions.batch import Order, convert_all
-from urdf_usd.conformance.execution.workers.limits import processors
+from urdf_usd.conformance.execution.limits import processors
+from urdf_usd.conformance.execution.run import convert_all
 from urdf_usd.converter.conversion import Conversion
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
@@ -20,7 +20,7 @@ def convert_limited(options: Convert) -> ExitCode:
     robot = existing_robot(options.sources[0])
     arguments = options.conversion.robot.sources.arguments_of(robot)
     chosen = options_for(robot, convert_options(options.conversion), arguments, options)
-    order = Order(robot.path, options.directory, chosen)
+    order = robot.path, options.directory, chosen
     (outcome,) = convert_all((order,), options.limits.limits, 1)
     if isinstance(outcome, ConversionError):
         raise outcome
@@ -45,7 +45,7 @@ def convert_several(options: Convert) -> ExitCode:
             if is_xacro(str(robot.path)):
                 given |= dict(options.conversion.robot.sources.arguments)
             own = options_for(robot, chosen, tuple(given.items()), options)
-            orders.append(Order(robot.path, options.directory / robot.id, own))
+            orders.append((robot.path, options.directory / robot.id, own))
         converted, total = 0, len(found)
         outcomes = convert_all(orders, options.limits.limits, options.jobs or processors())
         for robot, outcome in zip(robots, outcomes, strict=True):

@@ -15,7 +15,7 @@ from urdf_usd.cli.commands import Diff
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.robot_views import robot_values
 from urdf_usd.cli.terminal import print_lines
-from urdf_usd.conformance.execution.usd_limits import call_on_usd
+from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.export.reading import inspect_usd
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.reports.changes import GOOD, compare_runs, value_changes

@@ -13,8 +13,8 @@ from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import defaults_schema
 from urdf_usd.cli.terminal import print_lines, shown_status
 from urdf_usd.conformance.engines.protocol import Available, Crashed
-from urdf_usd.conformance.execution.engine_set import list_engines
-from urdf_usd.conformance.execution.workers.pool import WorkerPool
+from urdf_usd.conformance.execution.engines import list_engines
+from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.converter.simulation.description import schema as description_schema
 from urdf_usd.corpus import WHOLE_CORPORA, UnavailableError, robot_names
 from urdf_usd.reports.records.environment import environment
@@ -64,8 +64,8 @@ def _versions() -> Iterator[tuple[bool, str, str]]:
 
 def _engines() -> Iterator[tuple[bool, str, str]]:
     # In a child process, which discards what engines print as they are imported.
-    with WorkerPool() as pool:
-        engines = list_engines(pool)
+    with Workers() as workers:
+        engines = list_engines(workers)
     for engine in engines:
         reads = f"reads {engine.side.upper()}" if engine.side else "crashes"
         match engine.availability:

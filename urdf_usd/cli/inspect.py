@@ -22,7 +22,7 @@ from urdf_usd.cli.options import USD_SUFFIXES, existing_robot
 from urdf_usd.cli.robot_views import robot_dot, robot_json, robot_mermaid, tree_lines
 from urdf_usd.cli.terminal import long_stdout, print_lines, show_diagnostics, shown_status
 from urdf_usd.conformance.execution.run import CheckOptions, check
-from urdf_usd.conformance.execution.usd_limits import call_on_usd
+from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.export.reading import inspect_usd
 from urdf_usd.converter.conversion import convert
 from urdf_usd.converter.inspection import inspect as inspect_robot

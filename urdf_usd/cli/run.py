@@ -21,14 +21,9 @@ from urdf_usd.conformance.converters.candidates import (
 )
 from urdf_usd.conformance.execution.changed import RevisionError, changed_robots
 from urdf_usd.conformance.execution.errors import RunFolderError
-from urdf_usd.conformance.execution.run import (
-    RunOptions,
-    places,
-    require_scheduler,
-    started_run,
-)
-from urdf_usd.conformance.execution.run_folder import claim_run_folder
-from urdf_usd.conformance.execution.workers.limits import processors
+from urdf_usd.conformance.execution.folder import claim_run_folder
+from urdf_usd.conformance.execution.limits import processors
+from urdf_usd.conformance.execution.run import RunOptions, places, require_scheduler
 from urdf_usd.corpus import parse_reference, resolve_corpora
 from urdf_usd.reports.records.history import HistoryError, HistoryOptions, read_history
 from urdf_usd.reports.records.results import StoredRunError, read_run
@@ -41,8 +36,6 @@ def run(options: Run) -> ExitCode:
     only_ours = candidates == (OWN,)
     if options.variants and only_ours:
         raise click.UsageError("--variant needs --converter with another converter")
-    if options.scheduler and not (options.shared or only_ours):
-        raise click.UsageError("--scheduler needs --shared for other converters")
     baseline = load_baseline(options.gate)
     # Read before its folder may be emptied for this run.
     previous = _previous_run(options.compare) if options.compare else None
@@ -57,7 +50,6 @@ def run(options: Run) -> ExitCode:
         resume=options.resume,
         retry=options.retry,
         scheduler=options.scheduler,
-        shared=options.shared,
         timed=options.timings,
         converters=candidates,
         gated=gated,
@@ -83,15 +75,11 @@ def run(options: Run) -> ExitCode:
             if not sources:
                 say(f"no robot changed since {options.changed_since}")
                 return ExitCode.DONE
-        if settings.scheduler is not None:
-            require_scheduler(settings.scheduler)
+        require_scheduler(settings)
     try:
-        with (
-            started_run(sources, options.out, settings) as started,
-            claim_run_folder(
-                options.out, places(sources, settings), resume=settings.resume, announce=say
-            ) as folder,
-        ):
+        with claim_run_folder(
+            options.out, places(sources, settings), resume=settings.resume, announce=say
+        ) as folder:
             report = Report(
                 folder=folder,
                 corpus=(*named, *selected.selection.words),
@@ -100,7 +88,7 @@ def run(options: Run) -> ExitCode:
                 previous=previous,
                 history=history,
             )
-            records = run_and_report(sources, started, settings, report)
+            records = run_and_report(sources, settings, report)
             return report.decide(records, settings)
     except RunFolderError as error:
         raise CommandError(str(error)) from error

@@ -14,13 +14,8 @@ from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import write_output
 from urdf_usd.cli.terminal import print_lines, say, say_error, shown_progress, stdout
 from urdf_usd.conformance.execution.errors import ClusterError
-from urdf_usd.conformance.execution.run import (
-    RunOptions,
-    StartedRun,
-    run_in_folder,
-    summarise,
-)
-from urdf_usd.conformance.execution.run_folder import RunFolder
+from urdf_usd.conformance.execution.folder import RunFolder
+from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
 from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
 from urdf_usd.conformance.gate.decision import (
     FailOn,
@@ -165,7 +160,6 @@ def gated_records(records: Sequence[RobotRecord], options: RunOptions) -> list[R
 
 def run_and_report(
     sources: Sequence[Resolved],
-    started: StartedRun,
     options: RunOptions,
     report: Report,
 ) -> list[RobotRecord]:
@@ -175,7 +169,6 @@ def run_and_report(
 
     Args:
         sources: The robots.
-        started: Processes of the run.
         options: Options of the run.
         report: How it is reported.
 
@@ -187,20 +180,9 @@ def run_and_report(
     expected = len(sources) * len(options.converters)
     try:
         with shown_progress(expected, named=len(options.converters) > 1) as show:
-
-            def finished(record: RobotRecord) -> None:
+            for record in run_in_folder(sources, report.folder, options, say):
                 records.append(record)
                 show(record)
-
-            summary = run_in_folder(
-                sources,
-                report.folder,
-                started,
-                options,
-                corpus=report.corpus,
-                progress=finished,
-                announce=say,
-            )
     except (KeyboardInterrupt, ClusterError) as error:
         _sort(records, options)
         missing = expected - len(records)
@@ -212,6 +194,7 @@ def run_and_report(
             raise CommandError(str(error)) from error
         raise
     _sort(records, options)
+    summary = summarise(records, options, report.corpus)
     records = _robots(records)
     summary, index = report.write(summary, records, options)
     if len(summary.converters) <= 1:

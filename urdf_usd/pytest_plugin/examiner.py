@@ -10,17 +10,12 @@ from types import TracebackType
 from typing import Self
 
 from urdf_usd.conformance.converters.candidates import OWN
-from urdf_usd.conformance.execution.assembly import unavailable_record
-from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination.assignment import Assignment
-from urdf_usd.conformance.execution.examination.robot import examine_isolated
-from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.execution.workers.limits import (
-    DEFAULT_LIMITS,
-    Limits,
-    processors,
-)
-from urdf_usd.conformance.execution.workers.pool import WorkerPool
+from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
+from urdf_usd.conformance.execution.examine import examine_in_worker
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.record import unavailable_record
+from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.reports.records.record import RobotRecord
@@ -35,11 +30,6 @@ class Examiner:
         out: Folder of all assets.
         engines: Engines besides the reference and OpenUSD; all if empty.
         limits: Of each process.
-        jobs: With 1, engines run one after the other; else at the same time. One per
-            processor if None.
-
-    Attributes:
-        jobs: Number of those.
     """
 
     def __init__(
@@ -47,14 +37,12 @@ class Examiner:
         out: Path,
         engines: Sequence[str] = (),
         limits: Limits = DEFAULT_LIMITS,
-        jobs: int | None = None,
     ) -> None:
-        self.jobs = jobs or processors()
         self._out = out
         self._requested = tuple(engines)
         self._limits = limits
         self._open = ExitStack()
-        self._pool: WorkerPool | None = None
+        self._workers: Workers | None = None
         self._engines: tuple[InstalledEngine, ...] = ()
         self._numbers = itertools.count()
         self._known: dict[str, RobotRecord] = {}
@@ -84,15 +72,15 @@ class Examiner:
         """
         if isinstance(source, UnavailableSource):
             return unavailable_record(source, OWN)
-        pool = self._started()
-        assignment = Assignment(
+        workers = self._started()
+        job = Job(
             source=source,
-            out=self._out / str(next(self._numbers)),
-            options=options,
             engines=self._engines,
             limits=self._limits,
+            folder=self._out / str(next(self._numbers)),
+            options=options,
         )
-        result = examine_isolated(pool, assignment, {}, parallel=self.jobs > 1)
+        result = examine_in_worker(workers, job)
         if not isinstance(result, RobotRecord):
             raise TypeError(f"{source.id} has no former record to be the same as")
         return result
@@ -111,8 +99,8 @@ class Examiner:
             self._known[source.id] = self.examine(source)
         return self._known[source.id]
 
-    def _started(self) -> WorkerPool:
-        if self._pool is None:
-            self._pool = self._open.enter_context(WorkerPool(self._limits.memory))
-            self._engines = select_engines(self._pool, self._requested)
-        return self._pool
+    def _started(self) -> Workers:
+        if self._workers is None:
+            self._workers = self._open.enter_context(Workers(self._limits))
+            self._engines = select_engines(self._workers, self._requested)
+        return self._workers

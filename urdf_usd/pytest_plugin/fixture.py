@@ -85,7 +85,6 @@ class Conformance(Struct, frozen=True):
                 arguments=tuple({**dict(source.arguments), **dict(values)}.items()),
                 environment=environment,
                 engines=engines,
-                jobs=self.examiner.jobs,
             ),
             name=source.id,
             reference=source.reference,

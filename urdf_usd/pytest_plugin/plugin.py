@@ -6,7 +6,6 @@ adds no option name that another plugin may use.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,15 +81,11 @@ def conformance_examiner(
 ) -> Iterator[Examiner]:
     """Convert and check robots, each once in a session."""
     # Imports engines, so only in sessions that use the fixture.
-    from urdf_usd.conformance.execution.workers.limits import processors
     from urdf_usd.pytest_plugin.examiner import Examiner
 
-    # The workers of pytest-xdist share the processors.
-    sessions = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    jobs = max(1, processors() // sessions)
     engines = request.config.getoption("--conformance-engine") or ()
     folder = tmp_path_factory.mktemp("conformance")
-    with Examiner(folder, tuple(engines), jobs=jobs) as examiner:
+    with Examiner(folder, tuple(engines)) as examiner:
         yield examiner
 
 

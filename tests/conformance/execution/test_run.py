@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pybullet_data
 import pytest
 from msgspec import structs
 
-from urdf_usd.conformance.engines.protocol import Crashed, Request
+from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution import run as execution
-from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination import unchanged
-from urdf_usd.conformance.execution.examination.assignment import Assignment, Unchanged
-from urdf_usd.conformance.execution.examination.robot import examine_isolated
+from urdf_usd.conformance.execution.converting import convert_robot
+from urdf_usd.conformance.execution.examine import examine_in_worker
+from urdf_usd.conformance.execution.job import Job, Unchanged
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
-from urdf_usd.conformance.execution.run_folder import engines_path
-from urdf_usd.conformance.execution.tasks import (
-    cache_meshes,
-    convert_robot,
-    judge_usd,
-    lint_robot,
-    observe,
-    plan_comparison,
-    read_robot,
-)
-from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
-from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.worker import Steps
+from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
@@ -45,8 +31,6 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     Verdict,
 )
-
-_Result = TypeVar("_Result")
 
 BULLET = Path(pybullet_data.getDataPath())
 # A serial arm without mass at its root, a robot with prismatic and continuous joints,
@@ -72,25 +56,6 @@ def _run(
 
     run(sources, out, options or RunOptions(jobs=2), progress=keep)
     return records
-
-
-def _noting(examined: list[str], endings: list[object] | None = None) -> Callable[..., object]:
-    """Examine robots as a run does, and note their ids and what is returned."""
-
-    def noted(
-        pool: WorkerPool,
-        assignment: Assignment,
-        variables: Mapping[str, str],
-        *,
-        parallel: bool,
-    ) -> object:
-        examined.append(assignment.source.id)
-        ending = examine_isolated(pool, assignment, variables, parallel=parallel)
-        if endings is not None:
-            endings.append(ending)
-        return ending
-
-    return noted
 
 
 @pytest.fixture(scope="module")
@@ -304,18 +269,6 @@ def test_base_is_compared_if_the_user_requests_one(
     assert record.base == "fixed"
 
 
-def test_run_requires_a_floating_base_where_the_urdf_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The converter must not weld a quadruped to the world."""
-    _replace_steps(monkeypatch, {convert_robot: _weld})
-
-    (record,) = _run(resolve_corpora(["pybullet:r2d2.urdf"]), tmp_path).values()
-
-    assert record.verdict is Verdict.FAILS
-    assert "base" in record.reason
-
-
 def test_check_of_an_invalid_urdf_raises(anchored: Path, tmp_path: Path) -> None:
     """The exception has the diagnostics."""
     (tmp_path / "bad.urdf").write_text("<robot/>")
@@ -349,130 +302,91 @@ def _records_in_memory() -> int:
     return sum(isinstance(one, RobotRecord) for one in gc.get_objects())
 
 
-def _crash(*_: object) -> None:
-    os.abort()
-
-
-@pytest.mark.parametrize("crashes", [False, True])
-def test_unchanged_robots_are_read_in_one_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crashes: bool
-) -> None:
-    """Each has a process of its own only if that one crashes; all results are kept."""
-    sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
-    options = RunOptions(engines=("reference",), jobs=1)
-    first = _run(sources, tmp_path, options)
-    examined: list[str] = []
-    endings: list[object] = []
-
-    monkeypatch.setattr(execution, "examine_isolated", _noting(examined, endings))
-    if crashes:
-        monkeypatch.setattr(unchanged, "read_former_inputs", _crash)
-    again = _run(sources, tmp_path, structs.replace(options, resume=True))
-
-    assert again == first
-    assert sorted(examined) == (sorted(first) if crashes else [])
-    assert all(isinstance(ending, Unchanged) for ending in endings)
-
-
-def test_resumed_run_loads_engines_only_if_a_robot_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those that were stored decide nothing then."""
+def test_unchanged_robots_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of which a file changed, or is torn, are examined again."""
     sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
     options = RunOptions(engines=("reference",), jobs=1)
     resumed = structs.replace(options, resume=True)
     first = _run(sources, tmp_path, options)
-    loads: list[object] = []
-    examined: list[str] = []
+    results: dict[str, object] = {}
 
-    def noted_load(
-        pool: WorkerPool,
-        requested: Sequence[str],
-        timeout: float,
-        *,
-        spawned: bool = False,
-    ) -> object:
-        loads.append(select_engines(pool, requested, timeout, spawned=spawned))
-        return loads[-1]
+    def noted(workers: Workers, job: Job) -> object:
+        results[job.source.id] = examine_in_worker(workers, job)
+        return results[job.source.id]
 
-    monkeypatch.setattr(execution, "select_engines", noted_load)
-    monkeypatch.setattr(execution, "examine_isolated", _noting(examined))
+    monkeypatch.setattr(execution, "examine_in_worker", noted)
 
     assert _run(sources, tmp_path, resumed) == first
-    assert not loads
-
-    (tmp_path / "assets" / "pybullet--cube" / "cube.usda").unlink()
+    assert set(map(type, results.values())) == {Unchanged}
+    (tmp_path / "assets" / "pybullet--cube" / "cube.usda").write_text("#usda 1.0\n")
     assert _run(sources, tmp_path, resumed) == first
-    assert len(loads) == 1
-    assert examined == ["pybullet--cube"]
-
-    stored = engines_path(tmp_path)
-    stored.write_bytes(stored.read_bytes().replace(b'"version":"', b'"version":"0'))
-    (tmp_path / "assets" / "pybullet--cube" / "cube.usda").unlink()
-    assert _run(sources, tmp_path, resumed) == first
-    assert len(loads) == 2
-    assert examined == ["pybullet--cube"] * 2
+    assert isinstance(results["pybullet--cube"], RobotRecord)
+    assert isinstance(results["pybullet--block"], Unchanged)
 
 
-# Deaths in child processes, by steps that are done in this process.
+# Steps that end a process, done in this process.
 
 
-def test_crash_costs_one_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others are judged, and the record has the reason."""
+def _in_this_process(
+    monkeypatch: pytest.MonkeyPatch, crashes: Mapping[str, str], robot: str = ""
+) -> None:
+    """Examine robots without workers, of which some steps crash."""
+    known = {step: Crashed(reason) for step, reason in crashes.items()}
 
-    def crash_on_cubes(path: str, *rest: Any) -> object:  # noqa: ANN401  # passed on
-        if path.endswith("cube.urdf"):
-            return Crashed("the process died: SIGSEGV")
-        return convert_robot(path, *rest)
+    def examined(_: Workers, function: Callable[..., object], job: Job) -> object:
+        return function(job, known if job.source.path.name.startswith(robot) else {})
 
-    _replace_steps(monkeypatch, {convert_robot: crash_on_cubes})
+    monkeypatch.setattr(Workers, "examine", examined)
+
+
+def test_run_requires_a_floating_base_where_the_urdf_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The converter must not weld a quadruped to the world."""
+
+    def weld(steps: Steps, urdf: Path, directory: Path, options: ConvertOptions) -> object:
+        fixed = structs.replace(options, base=BaseOption.FIXED)
+        return convert_robot(steps, urdf, directory, fixed)
+
+    _in_this_process(monkeypatch, {})
+    monkeypatch.setattr(f"{examine_in_worker.__module__}.convert_robot", weld)
+
+    (record,) = _run(resolve_corpora(["pybullet:r2d2.urdf"]), tmp_path).values()
+
+    assert record.verdict is Verdict.FAILS
+    assert "base" in record.reason
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ("read", "the URDF reader crashed: x"),
+        ("plan", "the URDF reader crashed: x"),
+        ("lint", "lint crashed: x"),
+        ("convert", "the converter crashed: x"),
+        ("urdf reference", "reference crashed: x"),
+        ("usd openusd", "openusd crashed: x"),
+        ("compare", "the comparison crashed: x"),
+    ],
+)
+def test_crash_of_every_step_is_recorded_and_costs_one_robot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, reason: str
+) -> None:
+    _in_this_process(monkeypatch, {step: "x"}, "cube")
     sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
 
     records = _run(sources, tmp_path, RunOptions(engines=("reference",), jobs=1))
 
     assert records["pybullet--block"].verdict is Verdict.EXACT
-    assert records["pybullet--cube"].verdict is Verdict.CRASHED
-    assert records["pybullet--cube"].reason == ("the converter crashed: the process died: SIGSEGV")
-
-
-@pytest.mark.parametrize(
-    ("task", "reason"),
-    [
-        (read_robot, "the URDF reader crashed: x"),
-        (plan_comparison, "the URDF reader crashed: x"),
-        (lint_robot, "lint crashed: x"),
-        (judge_usd, "the comparison crashed: x"),
-    ],
-)
-def test_crash_of_every_step_is_recorded(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    task: Callable[..., object],
-    reason: str,
-) -> None:
-    """Reading, lint and verdict as well as conversion."""
-    _replace_steps(monkeypatch, {task: lambda *_, **__: Crashed("x")})
-
-    (record,) = _run(
-        resolve_corpora(["pybullet:cube.urdf"]),
-        tmp_path,
-        RunOptions(engines=("reference",), jobs=1),
-    ).values()
-
-    assert (record.verdict, record.reason) == (Verdict.CRASHED, reason)
+    crashed = records["pybullet--cube"]
+    assert (crashed.verdict, crashed.reason) == (Verdict.CRASHED, reason)
 
 
 def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The robot is not merely unreadable; other engines are recorded."""
-
-    def crash_of_reference(engine: str, request: Request) -> object:
-        if engine == "reference":
-            return Crashed("x")
-        return observe(engine, request)
-
-    _replace_steps(monkeypatch, {observe: crash_of_reference})
+    _in_this_process(monkeypatch, {"urdf reference": "x"})
 
     (record,) = _run(
         resolve_corpora(["pybullet:torus_deform.urdf"]),
@@ -485,46 +399,6 @@ def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
     status = {engine.name: engine.status for engine in record.engines}
     assert status["reference"] is EngineStatus.CRASHED
     assert status["mujoco"] is EngineStatus.ABSTAINED
-
-
-def _weld(path: str, directory: str, options: ConvertOptions) -> object:
-    return convert_robot(path, directory, structs.replace(options, base=BaseOption.FIXED))
-
-
-class _InProcess(RobotWorkers):
-    """Runs steps and requests in this process, with some functions replaced."""
-
-    functions: dict[Callable[..., Any], Callable[..., Any]]
-
-    def call(
-        self, function: Callable[..., _Result], *arguments: object
-    ) -> Completed[_Result] | Crashed:
-        """Call the function or its replacement."""
-        plain = partial(function)
-        replaced: Callable[..., Any] = self.functions.get(plain.func, plain.func)
-        result = replaced(*plain.args, *arguments, **plain.keywords)
-        return result if isinstance(result, Crashed) else Completed(result)
-
-    def request(
-        self,
-        purpose: str | None,
-        function: Callable[..., _Result],
-        *arguments: object,
-        least_timeout: float = 0.0,
-        at_once: bool = True,
-    ) -> Callable[[], Completed[_Result] | Crashed]:
-        """Run a request as a step."""
-        del purpose, least_timeout, at_once
-        return lambda: self.call(function, *arguments)
-
-
-def _replace_steps(
-    monkeypatch: pytest.MonkeyPatch,
-    functions: dict[Callable[..., Any], Callable[..., Any]],
-) -> None:
-    """Run all steps in this process, with some functions replaced."""
-    monkeypatch.setattr(_InProcess, "functions", {cache_meshes: int, **functions}, False)
-    monkeypatch.setattr("urdf_usd.conformance.execution.examination.robot.RobotWorkers", _InProcess)
 
 
 # Whole corpora.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from urdf_usd.conformance.execution.assembly import source_lines
+from urdf_usd.conformance.execution.record import source_lines
 
 
 def test_lines_are_counted_as_by_compilers(tmp_path: Path) -> None:

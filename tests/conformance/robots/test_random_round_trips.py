@@ -21,7 +21,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
-from urdf_usd.conformance.execution.tasks import write_back
+from urdf_usd.conformance.execution.engines import write_back
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge

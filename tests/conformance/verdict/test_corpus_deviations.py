@@ -20,7 +20,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
-from urdf_usd.conformance.execution.tasks import plan_comparison, read_robot
+from urdf_usd.conformance.execution.reading import plan_comparison, read_robot
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert

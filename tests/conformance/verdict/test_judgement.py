@@ -23,7 +23,7 @@ from tests.conformance.miniatures import (
 from tests.conformance.shape_miniatures import SHAPE_MINIATURES
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
-from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.execution.reading import questions
 from urdf_usd.conformance.observation.robot import (
     Base,
     Departure,

@@ -10,7 +10,7 @@ from msgspec import structs
 from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
-from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.execution.reading import questions
 from urdf_usd.conformance.observation.robot import Dynamics, Observation
 from urdf_usd.conformance.verdict.massless_inertia import counts_massless
 from urdf_usd.converter.urdf.parse import parse

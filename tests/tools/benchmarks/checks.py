@@ -15,19 +15,18 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, chdir
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from tests.tools.benchmarks.engine_loading import load_once
-from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination.assignment import Assignment, subject_of
-from urdf_usd.conformance.execution.examination.pair import examine_pair
-from urdf_usd.conformance.execution.examination.robot import examine_isolated
-from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
-from urdf_usd.converter import Conversion, ConvertOptions, convert
+from urdf_usd.conformance.execution.engines import select_engines
+from urdf_usd.conformance.execution.examine import examine_in_worker
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.converter import Conversion, convert
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord
@@ -55,8 +54,8 @@ def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         # MuJoCo writes a log file into the working folder.
         opened.enter_context(chdir(folder))
-        pool = opened.enter_context(WorkerPool())
-        engines = select_engines(pool)
+        workers = opened.enter_context(Workers())
+        engines = select_engines(workers)
         for source in resolve_corpora(corpora):
             if not isinstance(source, RobotSource):
                 continue
@@ -66,13 +65,11 @@ def measure(corpora: Sequence[str], rounds: int) -> dict[str, list[float]]:
                 continue
             load = _loading(source, conversion)
             seconds.setdefault(FLOOR, []).append(_best(load, rounds))
-            for parallel in (False, True):
-                check = _checking(pool, source, conversion, engines, parallel)
-                examine = _examining(pool, source, folder, engines, parallel)
-                for name, work in (("a check", check), ("a robot of a run", examine)):
-                    how = "in parallel" if parallel else "in sequence"
-                    row = f"{name}, engines {how}"
-                    seconds.setdefault(row, []).append(_best(work, rounds))
+            checked = Job(source, engines, usd=conversion.root_layer)
+            converted = Job(source, engines, folder=folder)
+            for row, job in (("a check", checked), ("a robot of a run", converted)):
+                work = partial(_examined, workers, job)
+                seconds.setdefault(row, []).append(_best(work, rounds))
     return seconds
 
 
@@ -106,35 +103,8 @@ def _loading(source: RobotSource, conversion: Conversion) -> Callable[[], object
     return lambda: load_once(source.path, conversion)
 
 
-def _checking(
-    pool: WorkerPool,
-    source: RobotSource,
-    conversion: Conversion,
-    engines: tuple[InstalledEngine, ...],
-    parallel: bool,
-) -> Callable[[], object]:
-    """Run the part of ``urdf-usd check`` after startup."""
-    here = Assignment(source, Path(), ConvertOptions(), engines)
-    subject, layer = subject_of(here), conversion.root_layer
-
-    def check() -> bool:
-        with RobotWorkers(pool, parallel=parallel) as workers:
-            record = examine_pair(workers, subject, layer, lambda _=None: engines)
-        return isinstance(record, RobotRecord)
-
-    return check
-
-
-def _examining(
-    pool: WorkerPool,
-    source: RobotSource,
-    folder: Path,
-    engines: tuple[InstalledEngine, ...],
-    parallel: bool,
-) -> Callable[[], object]:
-    """Run what ``urdf-usd run`` does per robot: conversion, check and drawing."""
-    assignment = Assignment(source, folder, ConvertOptions(), engines)
-    return lambda: examine_isolated(pool, assignment, {}, parallel=parallel)
+def _examined(workers: Workers, job: Job) -> bool:
+    return isinstance(examine_in_worker(workers, job), RobotRecord)
 
 
 if __name__ == "__main__":

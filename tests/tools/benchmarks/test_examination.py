@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.tools.benchmarks.engine_loading import load_once
-from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination.assignment import Assignment
-from urdf_usd.conformance.execution.examination.robot import examine_isolated
-from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.execution.workers.pool import WorkerPool
-from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
+from urdf_usd.conformance.execution.examine import examine_in_worker
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.converter import convert
 from urdf_usd.corpus import RobotSource, resolve_robot
 from urdf_usd.reports.records.record import RobotRecord
 
@@ -32,15 +31,15 @@ pytestmark = pytest.mark.benchmark_run
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[WorkerPool]:
+def pool() -> Iterator[Workers]:
     """A pool whose workers have imported all libraries."""
-    with WorkerPool() as started:
+    with Workers() as started:
         started.call(abs, -1)
         yield started
 
 
 @pytest.fixture(scope="module")
-def engines(pool: WorkerPool) -> tuple[InstalledEngine, ...]:
+def engines(pool: Workers) -> tuple[InstalledEngine, ...]:
     """All installed engines."""
     return select_engines(pool)
 
@@ -54,16 +53,16 @@ def _source(robot: str) -> RobotSource:
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_examining_a_robot(
     benchmark: BenchmarkFixture,
-    pool: WorkerPool,
+    pool: Workers,
     engines: tuple[InstalledEngine, ...],
     tmp_path: Path,
     robot: str,
 ) -> None:
     """The subject: from file to record, in a worker process."""
     benchmark.group = robot
-    assignment = Assignment(_source(robot), tmp_path, ConvertOptions(), engines)
+    job = Job(_source(robot), engines, folder=tmp_path)
 
-    record = benchmark(lambda: examine_isolated(pool, assignment, {}))
+    record = benchmark(lambda: examine_in_worker(pool, job))
 
     assert isinstance(record, RobotRecord)
     assert record.checks
@@ -79,7 +78,7 @@ def test_loading_a_robot(benchmark: BenchmarkFixture, tmp_path: Path, robot: str
     assert benchmark(lambda: load_once(urdf, conversion))
 
 
-def test_starting_a_process(benchmark: BenchmarkFixture, pool: WorkerPool) -> None:
+def test_starting_a_process(benchmark: BenchmarkFixture, pool: Workers) -> None:
     """The cost of a robot's process without the robot."""
     benchmark.group = "a process"
 

@@ -38,7 +38,7 @@ from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urdf_name
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.engines.reference.engine import structure
-from urdf_usd.conformance.execution.conversions.foreign_conversion import (
+from urdf_usd.conformance.execution.foreign_conversion import (
     ConverterCrashError,
     NoUsdError,
     run_command,

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,16 +29,15 @@ from typing import Any
 from tests.tools.custom_attributes.differences import differing_checks, is_kept_by_urdf_alone
 from tests.tools.custom_attributes.removal import Pair, convert_pair
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.assembly import Subject
-from urdf_usd.conformance.execution.engine_set import select_engines
-from urdf_usd.conformance.execution.examination.pair import examine_pair
-from urdf_usd.conformance.execution.requirements import Requirements
-from urdf_usd.conformance.execution.tasks import InstalledEngine, cache_meshes
-from urdf_usd.conformance.execution.workers.limits import DEFAULT_TIMEOUT, processors
-from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
+from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
+from urdf_usd.conformance.execution.examine import examine_in_worker
+from urdf_usd.conformance.execution.job import Job, Requirements
+from urdf_usd.conformance.execution.limits import processors
+from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord
 
@@ -71,9 +69,9 @@ def main() -> None:
         for variant in options.variants or _VARIANTS
         if (source.reference, variant) not in done
     ]
-    with WorkerPool() as pool, ThreadPoolExecutor(options.jobs) as threads:
-        engines = select_engines(pool, options.engines)
-        compared = threads.map(partial(_compared, pool, engines), work)
+    with Workers() as workers, ThreadPoolExecutor(options.jobs) as threads:
+        engines = select_engines(workers, options.engines)
+        compared = threads.map(partial(_compared, workers, engines), work)
         for row in compared:
             with options.out.open("a", encoding="utf-8") as file:
                 file.write(f"{json.dumps(row)}\n")
@@ -90,21 +88,20 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _compared(
-    pool: WorkerPool,
+    workers: Workers,
     engines: tuple[InstalledEngine, ...],
     work: tuple[RobotSource, str],
 ) -> dict[str, Any]:
     """Check both assets of a robot; return a row."""
     source, variant = work
     row: dict[str, Any] = {"robot": source.reference, "variant": variant}
-    with RobotWorkers(pool, DEFAULT_TIMEOUT, parallel=True) as workers:
-        pair = _pair(workers, source, variant)
+    with temporary_folder() as folder:
+        pair = _pair(workers, source, variant, folder)
         if isinstance(pair, str):
             return {**row, "verdicts": [], "error": pair}
         records = [
             _record(workers, source, usd, engines, pair.base) for usd in (pair.whole, pair.stripped)
         ]
-        shutil.rmtree(pair.whole.parents[1])
     changes = []
     for change in differing_checks(*records):
         kept = is_kept_by_urdf_alone(variant.split("-")[0], change)
@@ -118,7 +115,7 @@ def _compared(
     }
 
 
-def _pair(workers: RobotWorkers, source: RobotSource, variant: str) -> Pair | str:
+def _pair(workers: Workers, source: RobotSource, variant: str, folder: Path) -> Pair | str:
     profile, bodies, base = variant.split("-")
     options = ConvertOptions(
         profile=Profile(profile),
@@ -127,30 +124,20 @@ def _pair(workers: RobotWorkers, source: RobotSource, variant: str) -> Pair | st
         packages=tuple((name, str(path)) for name, path in source.packages),
         arguments=tuple(source.arguments),
     )
-    workers.call(cache_meshes)
-    folder = str(workers.folder / "pair")
-    ending = workers.call(convert_pair, str(source.path), folder, options)
+    ending = workers.call(convert_pair, str(source.path), str(folder), options)
     return ending.reason if isinstance(ending, Crashed) else ending.value
 
 
 def _record(
-    workers: RobotWorkers,
+    workers: Workers,
     source: RobotSource,
     usd: Path,
     engines: tuple[InstalledEngine, ...],
     base: str,
 ) -> RobotRecord:
-    subject = Subject(
-        id=source.id,
-        reference=source.reference,
-        converter="",
-        urdf=source.path,
-        usd=usd.parent,
-        packages={name: str(path) for name, path in source.packages},
-        arguments=dict(source.arguments),
-    )
     required = BaseOption(base) if base in list(BaseOption) else BaseOption.AUTO
-    record = examine_pair(workers, subject, usd, lambda _=None: engines, Requirements(required))
+    job = Job(source, engines, usd=usd, required=Requirements(required))
+    record = examine_in_worker(workers, job)
     if not isinstance(record, RobotRecord):
         raise TypeError(f"{source.reference} was read before: {record}")
     return record

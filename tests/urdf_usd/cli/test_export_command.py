@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from urdf_usd.cli.main import main
-from urdf_usd.conformance.execution.tasks import write_back
+from urdf_usd.conformance.execution.engines import write_back
 from urdf_usd.converter import convert
 
 _ROBOT = """<robot name="pair"><link name="a"><inertial><mass value="2"/>

@@ -14,7 +14,7 @@ import pytest
 from urdf_usd.cli.failures import explained_failures
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.errors import ClusterError
-from urdf_usd.conformance.execution.usd_limits import compose
+from urdf_usd.conformance.execution.usd_reading import compose
 
 _ROBOT = '<robot name="r"><link name="a"/></robot>'
 _NOT_UTF8 = os.fsdecode(b"\xff.urdf")

@@ -36,7 +36,7 @@ if module:
 from urdf_usd.cli.main import main
 main(sys.argv[3:])
 """
-_WAITING = "urdf_usd.conformance.execution.workers.worker:Worker.begin"
+_WAITING = "urdf_usd.conformance.execution.worker:Worker.call"
 _WRITING = "urdf_usd.converter.conversion:_move_into_place"
 
 

@@ -19,7 +19,7 @@ from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
-from urdf_usd.conformance.execution.tasks import questions
+from urdf_usd.conformance.execution.reading import questions
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
     Configurations,

@@ -26,8 +26,7 @@ from tests.converter.diagnostics.rules.smallest_stages import (
     variants,
 )
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.usd_limits import over_limits
-from urdf_usd.conformance.execution.workers.serving import Completed
+from urdf_usd.conformance.execution.usd_reading import over_limits
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter import convert
 from urdf_usd.converter.conversion import with_description
@@ -184,7 +183,7 @@ def test_smallest_robot_model_that_breaks_a_rule_is_reported(rule: str) -> None:
 
 
 def test_usd_over_the_time_limit_is_reported() -> None:
-    late = over_limits("arm.usda", Crashed("no answer after 5 s"), Completed(None))
+    late = over_limits("arm.usda", Crashed("no answer after 5 s"))
 
     assert late.rule in _BY_LIMITS
     assert late.message == "arm.usda cannot be composed and read: no answer after 5 s"

@@ -26,14 +26,13 @@ from urdf_usd.conformance.engines.protocol import (
     Unavailable,
 )
 from urdf_usd.conformance.execution.coverage import losses
-from urdf_usd.conformance.execution.engine_set import USD_ENGINE, EngineResults
+from urdf_usd.conformance.execution.engines import USD_ENGINE, EngineResults, InstalledEngine
 from urdf_usd.conformance.execution.portable_text import (
     FolderNames,
     folder_names,
     portable,
     portable_path,
 )
-from urdf_usd.conformance.execution.tasks import InstalledEngine
 from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,

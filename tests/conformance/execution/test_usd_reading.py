@@ -15,14 +15,13 @@ from click.testing import CliRunner
 
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.conversions.export_process import export_within
+from urdf_usd.conformance.execution.limits import Limits
 from urdf_usd.conformance.execution.run import CheckOptions, check
-from urdf_usd.conformance.execution.usd_limits import compose, is_limit
-from urdf_usd.conformance.execution.workers.limits import Limits
-from urdf_usd.conformance.execution.workers.pool import WorkerPool
-from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
+from urdf_usd.conformance.execution.usd_reading import call_on_usd, compose, is_limit
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Completed
+from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.export.files import prepare_export
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.usd.loading.layer_growth import find_growth
 
 _SOON = 30.0
 _HEAD = '#usda 1.0\n(\n    defaultPrim = "r"\n    metersPerUnit = 1\n    upAxis = "Z"\n'
@@ -79,13 +78,13 @@ _NAMING = {
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[WorkerPool]:
+def pool() -> Iterator[Workers]:
     """One pool for all tests."""
-    with WorkerPool() as opened:
+    with Workers() as opened:
         yield opened
 
 
-def messages_of(pool: WorkerPool, usd: Path) -> list[str]:
+def messages_of(pool: Workers, usd: Path) -> list[str]:
     """Compose a USD within the limits; return the diagnostics."""
     ending = pool.call(compose, str(usd), timeout=_SOON)
     assert isinstance(ending, Completed), ending
@@ -93,7 +92,7 @@ def messages_of(pool: WorkerPool, usd: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("way", _NAMING)
-def test_pipe_is_refused_in_every_reference(pool: WorkerPool, tmp_path: Path, way: str) -> None:
+def test_pipe_is_refused_in_every_reference(pool: Workers, tmp_path: Path, way: str) -> None:
     """No process writes to it, so reading would not end."""
     os.mkfifo(tmp_path / "odd.usda")
     usd = tmp_path / "robot.usda"
@@ -106,7 +105,7 @@ def test_pipe_is_refused_in_every_reference(pool: WorkerPool, tmp_path: Path, wa
     assert message.endswith("@, which is a pipe (FIFO)")
 
 
-def test_message_names_the_layer_that_refers_to_the_pipe(pool: WorkerPool, tmp_path: Path) -> None:
+def test_message_names_the_layer_that_refers_to_the_pipe(pool: Workers, tmp_path: Path) -> None:
     """It need not be the root layer."""
     os.mkfifo(tmp_path / "odd.usda")
     (tmp_path / "below.usda").write_text(_NAMING["payload"])
@@ -120,7 +119,7 @@ def test_message_names_the_layer_that_refers_to_the_pipe(pool: WorkerPool, tmp_p
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder", "link"])
 def test_root_layer_that_is_not_a_regular_file_is_refused(
-    pool: WorkerPool, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    pool: Workers, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By its kind, with symbolic links resolved."""
     monkeypatch.chdir(tmp_path)
@@ -148,7 +147,7 @@ def test_root_layer_that_is_not_a_regular_file_is_refused(
     "asset", ["gone.usda", "http://example.com/x.usda", "/etc/passwd", "robot.usda"]
 )
 def test_missing_and_cyclic_layers_are_left_to_composition(
-    pool: WorkerPool, tmp_path: Path, asset: str
+    pool: Workers, tmp_path: Path, asset: str
 ) -> None:
     """OpenUSD reports them and continues."""
     usd = tmp_path / "robot.usda"
@@ -157,7 +156,7 @@ def test_missing_and_cyclic_layers_are_left_to_composition(
     assert messages_of(pool, usd) == []
 
 
-def test_folder_in_an_asset_attribute_is_accepted(pool: WorkerPool, tmp_path: Path) -> None:
+def test_folder_in_an_asset_attribute_is_accepted(pool: Workers, tmp_path: Path) -> None:
     """Composition does not read it, and vendors author such attributes."""
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(inside="asset folder = @./@"))
@@ -165,7 +164,7 @@ def test_folder_in_an_asset_attribute_is_accepted(pool: WorkerPool, tmp_path: Pa
     assert messages_of(pool, usd) == []
 
 
-def test_layers_over_the_size_limit_are_refused_unread(pool: WorkerPool, tmp_path: Path) -> None:
+def test_layers_over_the_size_limit_are_refused_unread(pool: Workers, tmp_path: Path) -> None:
     """A sparse file is large and takes no disk space."""
     large = tmp_path / "large.usda"
     large.write_text("#usda 1.0\n")
@@ -190,71 +189,17 @@ def write_doubling_layers(folder: Path) -> Path:
     return folder / "0.usda"
 
 
-def test_level_of_exponential_references_is_found(tmp_path: Path) -> None:
-    """Level k has 2^k prims, and 2^17 is the first above 100,000."""
-    growth = find_growth(write_doubling_layers(tmp_path))
-
-    assert growth is not None
-    assert (growth.level, growth.uses) == (17, 2**17)
-    assert growth.layer == str(tmp_path / "17.usda")
-
-
-def test_exponential_references_within_one_layer_are_found(tmp_path: Path) -> None:
-    """A layer can refer to its own prims."""
-    prims = [
-        f'def Xform "p{level}"\n{{\n'
-        + "".join(f'def Xform "{name}" (references = </p{level + 1}>)\n{{\n}}\n' for name in "ab")
-        + "}\n"
-        for level in range(_FOLD)
-    ]
-    usd = tmp_path / "own.usda"
-    usd.write_text(f'{_HEAD})\n{"".join(prims)}def Xform "p{_FOLD}"\n{{\n}}\n')
-
-    growth = find_growth(usd)
-
-    assert growth is not None
-    assert growth.layer == str(usd)
-
-
-def test_exponential_references_in_variants_are_found(tmp_path: Path) -> None:
-    """All variants count, selected or not."""
-    for level in range(_FOLD):
-        twice = "".join(
-            f'def Xform "{name}" (references = @{level + 1}.usda@)\n{{\n}}\n' for name in "ab"
-        )
-        variants = f'variantSet "v" = {{\n"unused" {{\n{twice}}}\n}}\n'
-        (tmp_path / f"{level}.usda").write_text(
-            f'{_HEAD})\ndef Xform "r" (prepend variantSets = "v")\n{{\n{variants}}}\n'
-        )
-    (tmp_path / f"{_FOLD}.usda").write_text(robot())
-
-    growth = find_growth(tmp_path / "0.usda")
-
-    assert growth is not None
-    assert (growth.level, growth.uses) == (17, 2**17)
-
-
-def test_robots_have_no_exponential_references(tmp_path: Path) -> None:
-    """Nor have layers in a cycle."""
-    (tmp_path / "one.usda").write_text(robot(arcs=" (references = @two.usda@)"))
-    (tmp_path / "two.usda").write_text(robot(arcs=" (references = @one.usda@)"))
-
-    assert find_growth(tmp_path / "one.usda") is None
-
-
 def test_endless_export_is_stopped_and_writes_nothing(tmp_path: Path) -> None:
-    """The message has the root layer, the limit and the layer with most references."""
+    """The message has the root layer and the limit."""
     bomb = write_doubling_layers(tmp_path)
-    target = tmp_path / "out" / "robot.urdf"
 
     with pytest.raises(StageError) as caught:
-        export_within(bomb, target, Limits(time=2.0))
+        call_on_usd(prepare_export, bomb, tmp_path / "robot.urdf", limits=Limits(time=2.0))
 
     (late,) = caught.value.diagnostics
     assert late.rule == "stage-limits"
-    assert late.message.startswith(f"{bomb} cannot be composed and read: no answer after 2 s")
-    assert "17 levels below the root layer" in late.message
-    assert not target.parent.exists()
+    assert late.message == f"{bomb} cannot be composed and read: no answer after 2 s"
+    assert not (tmp_path / "robot.urdf").exists()
 
 
 @pytest.mark.parametrize("command", ["export", "check"])
@@ -290,7 +235,7 @@ def test_check_calls_no_engine_for_a_usd_that_cannot_be_composed(
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
 
     # Reading the URDF has the same limit, which must suffice on a busy machine.
-    record = check(urdf, bomb, CheckOptions(limits=Limits(time=8.0), jobs=1))
+    record = check(urdf, bomb, CheckOptions(limits=Limits(time=8.0)))
 
     assert not record.checks
     assert not record.engines

@@ -14,13 +14,13 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context, resource_tracker, spawn, util
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from urdf_usd.conformance.execution.workers.limits import library_settings
+from urdf_usd.conformance.execution.limits import library_settings
 from urdf_usd.converter.scratch import scratch_folder
 
 if sys.platform != "win32":
@@ -28,18 +28,7 @@ if sys.platform != "win32":
 
 # Whether workers are forked from a server.
 FORKS = sys.platform == "linux"
-_WORKERS = "urdf_usd.conformance.execution.workers"
-# What the server imports: for many robots, all that any of them may need; for the check
-# of one, what several of its workers need; for an export, OpenUSD.
-FOR_ROBOTS = (f"{_WORKERS}.fork_server", f"{_WORKERS}.preloading")
-FOR_CHECK = (
-    f"{_WORKERS}.fork_server",
-    # MuJoCo computes the motion of what other engines read.
-    "urdf_usd.conformance.engines.mujoco.model",
-    "urdf_usd.conformance.execution.tasks",
-    "urdf_usd.converter.robot.model",
-)
-FOR_USDS = (f"{_WORKERS}.fork_server", "pxr.Usd")
+_PRELOAD = "urdf_usd.conformance.execution.preload"
 _WORKER = "urdf-usd worker"
 # A socket's path has 107 bytes on Linux, of which 51 follow: ``/.urdf-usd-``,
 # ``/pymp-`` and ``/listener-`` with eight characters each.
@@ -85,14 +74,14 @@ def start_process(
     return process
 
 
-def start_loading(modules: Sequence[str] = FOR_ROBOTS) -> None:
+def start_loading() -> None:
     """Start the fork server, which imports modules while this process goes on.
 
     A server that runs already stays as it is. On systems without one, does nothing.
     """
     if not FORKS:
         return
-    forkserver.set_forkserver_preload(list(modules))
+    forkserver.set_forkserver_preload([_PRELOAD])
     _choose_socket_folder()
     with _starting_python():
         forkserver.ensure_running()

@@ -1,30 +1,24 @@
-"""Imports all engines; only the fork server of a run imports this module.
+"""Imports all engines; only the fork server of workers imports this module.
 
 OpenUSD and the engines take a second to import. The fork server does so once, and every
-worker is forked from it.
+worker is forked from it. Engines print when they are imported, and a worker prints a
+traceback if the program ends while it starts: what workers print goes to files.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
 from importlib import import_module
 
-# Those that take more than 10 ms: a worker imports the others once for many robots.
-_MODULES = (
+with open(os.devnull, "wb") as _nothing:  # noqa: PTH123  needs a descriptor
+    os.dup2(_nothing.fileno(), 1)
+    os.dup2(_nothing.fileno(), 2)
+for _name in (
     "scipy.spatial",
     "urdf_usd.conformance.engines.mesh_files.collada",
+    "urdf_usd.conformance.execution.examine",
     "urdf_usd.conformance.engines.mujoco.engine",
-    "urdf_usd.conformance.engines.openusd.engine",
     "urdf_usd.conformance.engines.pybullet.engine",
-    "urdf_usd.conformance.execution.conversions.export_process",
-    "urdf_usd.conformance.matching",
-    "urdf_usd.conformance.verdict.judgement",
-    "urdf_usd.converter.conversion",
-    "urdf_usd.converter.lint.linting",
-)
-
-for _name in _MODULES:
+):
     import_module(_name)
 # Their engines report why a library cannot be imported.
 for _name in ("pinocchio", "pydrake.multibody.parsing", "pydrake.multibody.plant"):
@@ -35,6 +29,7 @@ with contextlib.suppress(Exception):
 # What libraries initialise when they are first used. With another limit of the user's,
 # OpenUSD could start threads, which a fork does not copy.
 import_module("urdf_usd.conformance.engines.pybullet.loading").world()
+import_module("urdf_usd.conformance.engines.registry").names()
 if os.environ.get("PXR_WORK_THREAD_LIMIT") == "1":
     _usd = import_module("pxr.Usd")
     _usd.SchemaRegistry()

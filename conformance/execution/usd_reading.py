@@ -1,9 +1,8 @@
-"""A USD of another converter is composed once, within limits, before engines read it.
+"""USDs of other converters, read in a worker process.
 
-One that cannot be composed is refused here, so that no engine waits for it in turn.
-Variants and the robot's prim are selected by a layer over the USD in a temporary
-folder: every engine, also a simulator in its own process, and the round trip read that
-layer.
+A USD is composed once before engines read it: of one that cannot be, every engine would
+wait in turn. Variants and the robot's prim are selected by a layer over the USD in a
+temporary folder, which every engine and the round trip read.
 """
 
 from __future__ import annotations
@@ -12,37 +11,28 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.assembly import Subject, unread_record
-from urdf_usd.conformance.execution.engine_set import USD_ENGINE
-from urdf_usd.conformance.execution.workers.context import FOR_USDS, start_loading
-from urdf_usd.conformance.execution.workers.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.execution.workers.pool import RobotWorkers, WorkerPool
-from urdf_usd.conformance.execution.workers.serving import OUT_OF_MEMORY, Completed
+from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.record import Subject, unread_record
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Steps
+from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.usd.loading.layer_growth import find_growth
 from urdf_usd.converter.usd.loading.opening import named_prim, open_stage
-from urdf_usd.converter.usd.loading.variants import selecting_layer, variant_combinations
+from urdf_usd.converter.usd.loading.variants import (
+    Combination,
+    selecting_layer,
+    variant_combinations,
+)
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 
-# These import OpenUSD, which only workers need.
-if TYPE_CHECKING:
-    from urdf_usd.converter.usd.loading.layer_growth import Growth
-    from urdf_usd.converter.usd.loading.variants import Combination
-
 _Result = TypeVar("_Result")
-
-# Time limit of the search for exponential references [s].
-_GROWTH_TIMEOUT = 60.0
-# Name of the layer that selects variants.
-SELECTION = "selection.usda"
 
 # Of other USDs that cannot be opened, the engines give the reason.
 _REFUSED = frozenset({"asset-outside-refused", "layer-bounds", "layer-not-regular"})
@@ -70,7 +60,7 @@ READ_DEFAULTS = ReadOptions()
 
 
 class ComposedUsd(Struct, frozen=True):
-    """A USD that was composed in a worker.
+    """A USD that was composed.
 
     Attributes:
         usd: Root layer for engines: that of the USD, or a layer over it that selects
@@ -98,56 +88,33 @@ class ComposedUsd(Struct, frozen=True):
 
 
 def compose_usd(
-    workers: RobotWorkers,
-    subject: Subject,
-    usd: str | os.PathLike[str],
-    options: ReadOptions = READ_DEFAULTS,
+    steps: Steps, subject: Subject, usd: Path, options: ReadOptions, layer: Path
 ) -> ComposedUsd | RobotRecord:
-    """Compose a USD before engines read it; see :func:`start_composing`."""
-    return start_composing(workers, subject, usd, options)()
-
-
-def start_composing(
-    workers: RobotWorkers,
-    subject: Subject,
-    usd: str | os.PathLike[str],
-    options: ReadOptions = READ_DEFAULTS,
-) -> Callable[[], ComposedUsd | RobotRecord]:
     """Compose a USD before engines read it.
 
     Args:
-        workers: That of the OpenUSD engine composes the USD.
+        steps: Compose the USD.
         subject: The robot.
         usd: Root layer.
         options: How it is read.
+        layer: File of the layer that selects variants, which is written if needed.
 
     Returns:
-        A function that waits for the end, and returns the USD for engines; or the
-        record of a USD that engines should not read. It raises a StageError if a
-        variant does not exist in the USD and is not optional.
+        The USD for engines; or the record of a USD that engines should not read.
+
+    Raises:
+        StageError: A variant does not exist in the USD and is not optional.
     """
-    layer = workers.folder / SELECTION
-    wait = workers.request(USD_ENGINE, compose, os.fspath(usd), options, str(layer))
-    return lambda: _composed(workers, subject, os.fspath(usd), options, wait())
-
-
-def _composed(
-    workers: RobotWorkers,
-    subject: Subject,
-    path: str,
-    options: ReadOptions,
-    ending: Completed[ComposedUsd] | Crashed,
-) -> ComposedUsd | RobotRecord:
+    ending = steps.call("compose", compose, str(usd), options, str(layer))
     if isinstance(ending, Crashed):
         if not is_limit(ending):
             reason = f"the USD cannot be composed: {ending.reason}"
             return unread_record(subject, Verdict.CRASHED, reason)
-        growth = workers.request(USD_ENGINE, _growth, path)()
-        refused: tuple[Diagnostic, ...] = (over_limits(path, ending, growth),)
+        refused: tuple[Diagnostic, ...] = (over_limits(usd, ending),)
+    elif not ending.value.refused:
+        return ending.value
     else:
         refused = ending.value.refused
-    if not refused and not isinstance(ending, Crashed):
-        return ending.value
     if not options.optional and any(each.rule in _MISTAKES for each in refused):
         raise StageError(refused)
     return unread_record(subject, Verdict.NOT_COMPARABLE, refused[0].advice, refused)
@@ -201,17 +168,15 @@ def call_on_usd(
     Raises:
         ConversionError: As raised by the function, or a limit was exceeded.
     """
-    start_loading(FOR_USDS)
-    with WorkerPool(limits.memory) as pool:
-        ending = pool.call(_captured, function, usd, *arguments, timeout=limits.time)
-        if isinstance(ending, Crashed):
-            if not is_limit(ending):
-                bug = RuntimeError(ending.reason)
-                bug.add_note(ending.output)
-                raise bug
-            growth = pool.call(_growth, usd, timeout=_GROWTH_TIMEOUT)
-            raise StageError((over_limits(usd, ending, growth),))
-    answer: _Answer[_Result] | ConversionError = ending.value
+    with Workers(limits) as workers:
+        ending = workers.call(_captured, function, usd, *arguments, spawned=True)
+    if isinstance(ending, Crashed):
+        if is_limit(ending):
+            raise StageError((over_limits(usd, ending),))
+        bug = RuntimeError(ending.reason)
+        bug.add_note(ending.output)
+        raise bug
+    answer: _Printed[_Result] | ConversionError = ending.value
     if isinstance(answer, ConversionError):
         # It has what OpenUSD printed about the cause.
         raise answer
@@ -219,7 +184,7 @@ def call_on_usd(
     return answer.result
 
 
-class _Answer(Struct, Generic[_Result], frozen=True, eq=False):
+class _Printed(Struct, Generic[_Result], frozen=True, eq=False):
     """The result of a function, and what OpenUSD printed."""
 
     result: _Result
@@ -228,11 +193,10 @@ class _Answer(Struct, Generic[_Result], frozen=True, eq=False):
 
 def _captured(
     function: Callable[..., _Result], *arguments: object
-) -> _Answer[_Result] | ConversionError:
-    """Call a function, and capture what OpenUSD prints."""
+) -> _Printed[_Result] | ConversionError:
     with captured() as printed:
         try:
-            return _Answer(function(*arguments), printed())
+            return _Printed(function(*arguments), printed())
         except ConversionError as error:
             return error
 
@@ -249,11 +213,6 @@ def list_combinations(
     return variant_combinations(open_stage(usd, strict=strict).stage, variants)
 
 
-def _growth(usd: str | os.PathLike[str]) -> Growth | None:
-    """Return where the layers of a USD multiply; runs in a worker."""
-    return find_growth(usd)
-
-
 def is_limit(crash: Crashed) -> bool:
     """Distinguish limits and native crashes from exceptions, which are bugs."""
     return OUT_OF_MEMORY in crash.reason or crash.reason.startswith(
@@ -261,20 +220,7 @@ def is_limit(crash: Crashed) -> bool:
     )
 
 
-def over_limits(
-    usd: str | os.PathLike[str],
-    crash: Crashed,
-    growth: Completed[Growth | None] | Crashed,
-) -> Diagnostic:
-    """Make the diagnostic of a USD that could not be read within its limits.
-
-    Args:
-        usd: Root layer.
-        crash: How reading ended.
-        growth: Where its layers multiply, if that is known.
-    """
+def over_limits(usd: str | os.PathLike[str], crash: Crashed) -> Diagnostic:
+    """Make the diagnostic of a USD that could not be read within its limits."""
     message = f"{os.fspath(usd)} cannot be composed and read: {crash.reason}"
-    found = None if isinstance(growth, Crashed) else growth.value
-    if found is not None:
-        message = f"{message}; its {found}"
     return Diagnostic("stage-limits", message)

@@ -1,4 +1,4 @@
-"""A hash of everything that determines a result: equal hash, equal result.
+"""Resuming a run: a result is kept if a hash of everything that determines it is the same.
 
 It covers the files by their contents, what xacro files expand to (which depends on
 environment variables), the options, the engines, the converter, the versions of all
@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from importlib import metadata
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 from msgspec import structs
@@ -25,50 +24,90 @@ from urdf_usd import conformance, converter, corpus
 from urdf_usd.conformance.converters.candidates import (
     Candidate,
     CommandConverter,
+    ReadyUsds,
     RegisteredConverter,
 )
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.execution.tasks import InstalledEngine
-from urdf_usd.conformance.execution.workers.limits import Limits
+from urdf_usd.conformance.execution.job import Job, Programs
+from urdf_usd.conformance.execution.portable_text import portable
+from urdf_usd.conformance.execution.reading import Reading
+from urdf_usd.conformance.execution.record import Subject, source_record
+from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 
-# Pairs of a name and a version or hash.
-Programs: TypeAlias = tuple[tuple[str, str], ...]
 _OURS = "urdf_usd"
 _NAME = re.compile(r"[\w.-]+")
 
 
+def is_former(job: Job, subject: Subject, reading: Reading | SourceError | None) -> bool:
+    """Return whether the result in the folder of the run is still valid.
+
+    Args:
+        job: The robot.
+        subject: What its record says of it.
+        reading: What was read of it; None if the reader crashed.
+    """
+    # Ready USDs may have changed since.
+    if job.former is None or isinstance(job.candidate, ReadyUsds):
+        return False
+    broken = fingerprint(job, subject, reading, crashed=True)
+    return job.former == fingerprint(job, subject, reading) or (
+        job.former == broken and not job.retry
+    )
+
+
 def fingerprint(
-    robot: object,
-    options: ConvertOptions,
-    engines: Iterable[InstalledEngine],
-    limits: Limits | None = None,
-    programs: Programs = (),
+    job: Job,
+    subject: Subject,
+    reading: Reading | SourceError | None,
+    *,
+    crashed: bool = False,
 ) -> str:
     """Return the hash of everything that determines a result.
 
     Args:
-        robot: What the robot was read from, and what was read, as values that msgspec
-            can encode.
-        options: Of the conversion, without folders of packages.
-        engines: The engines and their versions.
-        limits: If something crashed; else None.
-        programs: The converter and the plugins; see :func:`converter_programs` and
-            :func:`engine_programs`.
+        job: The robot.
+        subject: What its record says of it.
+        reading: What was read of it; None if the reader crashed.
+        crashed: Whether something crashed: only then do limits matter.
     """
-    packages = tuple(name for name, _ in options.packages)
+    source = job.source
+    # Names decide which layer of another converter is the root layer.
+    names = () if job.own else (*job.names, *map(str, job.reading.variants))
+    searched = source.searched, source.included, source.mirrored
+    read = _read_of(subject, reading) if reading else ()
+    robot = source_record(subject), searched, names, read, source.case and source.case.text
     parts = (
         robot,
-        _without_paths(options),
-        packages,
-        tuple(engines),
-        limits,
-        programs,
+        _without_paths(job.conversion),
+        tuple(job.packages),
+        job.engines,
+        job.limits if crashed else None,
+        job.programs,
         all_versions(),
     )
-    text = msgspec.json.encode(parts, order="sorted")
-    return hashlib.sha256(text).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def _read_of(subject: Subject, reading: Reading | SourceError) -> tuple[str, ...]:
+    """Return what a robot was read as, without paths of this machine.
+
+    Diagnostics depend on more than the content of files: where they are, and which are
+    not there. The expansion of a xacro file depends on the environment.
+    """
+    lines = [
+        f"{one.rule} {place.file}:{place.line}:{place.column} {one.message}"
+        if (place := one.location)
+        else f"{one.rule} {one.message}"
+        for one in reading.diagnostics
+    ]
+    if isinstance(reading, Reading) and reading.expanded is not None:
+        lines.append(reading.expanded.decode("utf-8", "surrogateescape"))
+    if not lines:
+        return ()
+    content = portable("\n".join(lines), subject.names).encode("utf-8", "surrogateescape")
+    return (hashlib.sha256(content).hexdigest(),)
 
 
 def _without_paths(options: ConvertOptions) -> ConvertOptions:

@@ -13,11 +13,7 @@ import pytest
 
 from tests.conformance.runs import tree, wait_until
 from urdf_usd.conformance.execution.errors import RunFolderError
-from urdf_usd.conformance.execution.run_folder import (
-    RunFolder,
-    claim_run_folder,
-    discard_former,
-)
+from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder, discard_former
 
 _PLACES = ("arm", "leg")
 
@@ -280,7 +276,7 @@ def test_lock_of_a_killed_process_is_released(tmp_path: Path) -> None:
     program = """
 import subprocess, sys, time
 from pathlib import Path
-from urdf_usd.conformance.execution.run_folder import claim_run_folder
+from urdf_usd.conformance.execution.folder import claim_run_folder
 with claim_run_folder(Path(sys.argv[1]), ("arm",)):
     child = subprocess.Popen(["sleep", "600"], start_new_session=True)
     Path(sys.argv[2]).write_text(str(child.pid))

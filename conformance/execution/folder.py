@@ -8,8 +8,7 @@ A run keeps a folder there, ``.urdf-usd-run``:
   locks there is none;
 - ``places.json``, the robots whose files may be in the folder. It is written before the
   first of these files, so that it is complete after a crash too;
-- ``robots/<place>.json``, the SHA-256 of each file of a finished robot;
-- ``engines.json``, the engines of the last run.
+- ``robots/<place>.json``, the SHA-256 of each file of a finished robot.
 
 A place is the path of a robot within each folder of the run, without a suffix:
 ``<id>``, or with several converters ``<converter>/<id>``.
@@ -81,7 +80,7 @@ class RunFolder(Struct, frozen=True):
 
     def is_finished(self, place: str) -> bool:
         """Return whether all files of a robot are in the folder."""
-        return is_finished(self.path, place)
+        return _hashes_path(self.path, place).is_file()
 
     def changes(self, place: str) -> list[str]:
         """List how the files of a robot differ from those that were written."""
@@ -115,11 +114,6 @@ class RunFolder(Struct, frozen=True):
         If the run is killed, that would not be of its robots.
         """
         _remove_files(self.path, _OVERVIEW)
-
-
-def is_finished(out: Path, place: str) -> bool:
-    """Return whether a run has finished a robot in a folder, which may be changing."""
-    return _hashes_path(out, place).is_file()
 
 
 @contextmanager
@@ -257,8 +251,12 @@ else:
 
 
 def discard_former(out: Path, place: str) -> None:
-    """Remove the files of a robot that is examined again, if that was not done yet."""
-    if is_finished(out, place):
+    """Remove the files of a robot that is examined again, if that was not done yet.
+
+    If the run is killed, what is made from all records would not be of its robots.
+    """
+    if _hashes_path(out, place).is_file():
+        _remove_files(out, _OVERVIEW)
         _remove_robot(out, place)
 
 
@@ -424,11 +422,6 @@ def _read_hashes(out: Path, place: str) -> dict[str, str] | None:
         return msgspec.json.decode(content, type=dict[str, str])
     except (OSError, msgspec.DecodeError):
         return None
-
-
-def engines_path(out: Path) -> Path:
-    """Return the path of the engines of the last run."""
-    return out / STATE / "engines.json"
 
 
 def _places_path(out: Path) -> Path:

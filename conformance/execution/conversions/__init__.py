@@ -1,1 +1,0 @@
-"""Conversions by our converter and by others, within limits."""

@@ -1,0 +1,168 @@
+"""Runs on the workers of a Dask cluster, whose machines share the files of the run."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import current_process
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from distributed import Client, Future, Worker, get_worker
+from distributed.comm.addressing import get_address_host_port
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from urdf_usd.conformance.execution.errors import ClusterError
+from urdf_usd.conformance.execution.examine import examine_in_worker
+from urdf_usd.conformance.execution.interruption import DeferredInterrupts
+from urdf_usd.conformance.execution.job import Job, Unchanged
+from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.resume import present_versions
+from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.reports.records.record import RobotRecord
+
+_PLUGIN = "urdf-usd"
+# Time to wait for the scheduler, for workers, and between checks for workers [s].
+_CONNECTION = 10.0
+_PATIENCE = 60.0
+_LOOK = 5.0
+
+
+class _WorkersPlugin(WorkerPlugin):
+    """The worker processes of a Dask worker, with limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.workers: Workers | None = None
+
+    def setup(self, worker: Worker) -> None:
+        """Start them when the first robot comes."""
+        del worker
+        # Dask's workers are daemons, and Python does not let daemons have children.
+        # Ours end by themselves when the worker does.
+        current_process().daemon = False
+        self.workers = Workers(self.limits)
+
+    def teardown(self, worker: Worker) -> None:
+        """End them."""
+        del worker
+        if self.workers is not None:
+            self.workers.close()
+
+
+def _examined_there(job: Job) -> RobotRecord | Unchanged | ConversionError | None:
+    """Examine a robot on a Dask worker; None if its files are not there."""
+    plugin = get_worker().plugins[_PLUGIN]
+    if not isinstance(plugin, _WorkersPlugin) or plugin.workers is None:
+        raise ClusterError("the worker was not set up")
+    if not (job.source.path.exists() and job.folder.is_dir()):
+        return None
+    return examine_in_worker(plugin.workers, job)
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """Connect with a cluster whose workers have the versions of this machine.
+
+    Raises:
+        ClusterError: The cluster cannot be reached or used.
+    """
+    try:
+        # A client takes a minute to refuse an invalid address.
+        get_address_host_port(address)
+        client = Client(address, timeout=_CONNECTION, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"there is no scheduler at {address}: {error}") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+            versions = client.run(present_versions)
+        except TimeoutError as error:
+            raise ClusterError(f"the scheduler at {address} has no workers") from error
+        except ImportError as error:
+            raise ClusterError(
+                f"the workers of {address} cannot load what they need: {error}"
+            ) from error
+        for worker, found in versions.items():
+            _require_same_versions(worker, found)
+        yield client
+
+
+def _require_same_versions(worker: str, versions: dict[str, str]) -> None:
+    here = present_versions()
+    for name in sorted({*here, *versions}):
+        if here.get(name) != versions.get(name):
+            raise ClusterError(
+                f"{worker} has {name} {versions.get(name, 'not at all')}, and this "
+                f"machine {here.get(name, 'not')}: results would not be the same"
+            )
+
+
+def examined_on(
+    address: str,
+    jobs: Sequence[Job],
+    interrupts: DeferredInterrupts,
+    announce: Callable[[str], None],
+) -> Generator[tuple[Job, RobotRecord | Unchanged]]:
+    """Yield each robot with its result, in the order in which they finish.
+
+    The scheduler gives the robots of a lost worker to another one.
+
+    Args:
+        address: Of the scheduler, such as ``tcp://host:8786``.
+        jobs: The robots.
+        interrupts: Let signals through while this waits.
+        announce: Called with a line of text if the cluster has no workers for a while.
+
+    Raises:
+        ClusterError: The cluster cannot be used, or is gone, or lacks the files.
+    """
+    with connected(address) as client:
+        limits = jobs[0].limits if jobs else DEFAULT_LIMITS
+        client.register_plugin(_WorkersPlugin(limits), name=_PLUGIN)
+        done: SimpleQueue[Future[Any]] = SimpleQueue()
+        run = uuid.uuid4().hex
+        futures = {}
+        try:
+            for job in jobs:
+                key = f"{job.place}-{run}"
+                future = client.submit(_examined_there, job, key=key, pure=False)
+                futures[future.key] = future, job
+                future.add_done_callback(done.put)
+            waited = 0.0
+            while futures:
+                try:
+                    future = interrupts.get(done, _LOOK)
+                except Empty:
+                    waited = 0.0 if client.nthreads() else waited + _LOOK
+                    if client.status != "running" or waited > _PATIENCE:
+                        raise ClusterError("the cluster has no workers any more") from None
+                    if waited == _LOOK:
+                        announce("the cluster has no workers; waiting for one")
+                    continue
+                _, job = futures.pop(future.key)
+                yield job, _result(client, job, future)
+                future.release()
+        finally:
+            if client.status == "running":
+                client.cancel([future for future, _ in futures.values()], force=True)
+                client.unregister_worker_plugin(_PLUGIN)
+
+
+def _result(client: Client, job: Job, future: Future[Any]) -> RobotRecord | Unchanged:
+    if client.status != "running":
+        raise ClusterError("the connection to the scheduler is lost")
+    if future.status != "finished":
+        raise ClusterError(f"{job.source.id}: {future.status}: {future.exception()!r}")
+    result = future.result()
+    if result is None:
+        raise ClusterError(
+            f"{job.source.id}: its files, or the folder {job.folder}, are not there; all "
+            "machines need them under the same path"
+        )
+    if isinstance(result, ConversionError):
+        raise result
+    found: RobotRecord | Unchanged = result
+    return found

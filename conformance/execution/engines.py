@@ -1,0 +1,407 @@
+"""The engines of a robot: which there are, and what they read of its files.
+
+Functions that take :class:`Steps` run in the worker of a robot, one engine after the
+other, each as a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field, structs
+
+from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines.openusd.shapes import rest_solids
+from urdf_usd.conformance.engines.protocol import (
+    Abstained,
+    AbstentionError,
+    Availability,
+    Available,
+    Crashed,
+    InvalidFileError,
+    Observed,
+    Outcome,
+    Request,
+    Side,
+    Unavailable,
+)
+from urdf_usd.conformance.execution.limits import Limits
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Completed, Steps, attempt
+from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.export.reading import read_stage
+from urdf_usd.conformance.matching import Labelled, label_robot
+from urdf_usd.conformance.observation.robot import Configurations, Observation
+from urdf_usd.conformance.observation.value_types import require_types
+from urdf_usd.conformance.requested_settings import touching_links
+from urdf_usd.conformance.verdict.judged import REFERENCE, RoundTripOutcomes
+from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.converter.urdf.write import write
+from urdf_usd.converter.usd.loading.opening import open_stage
+from urdf_usd.reports.records.record import OverlapRecord
+
+# The engine whose observation of a USD is judged; other USD engines are simulators.
+USD_ENGINE = "openusd"
+# Engines that every verdict needs.
+_NEEDED = frozenset({REFERENCE, USD_ENGINE})
+AT_REST = Configurations((), (), ("zero",))
+# Begin of entry points of this project's engines.
+_OURS = "urdf_usd."
+# Least time limit of loading engines, whose libraries may be read from a slow disk [s].
+_LOADING = 30.0
+
+
+class InstalledEngine(Struct, frozen=True):
+    """An engine that is installed, and whether it is available here.
+
+    Attributes:
+        name: The name under which it is registered.
+        side: The kind of file that it reads; None if it cannot be loaded.
+        availability: As the engine states it; how loading it ended, if it crashed.
+    """
+
+    name: str
+    side: Side | None
+    availability: Availability | Crashed
+
+    @property
+    def is_available(self) -> bool:
+        """Whether it can read files here."""
+        return isinstance(self.availability, Available)
+
+
+def installed_engine(name: str) -> InstalledEngine:
+    """Load an engine, and return whether it is available.
+
+    Raises:
+        TypeError: It is not an engine as the protocol defines it.
+    """
+    loaded = registry.engine(name)
+    side: object = loaded.side
+    if not isinstance(side, Side):
+        raise TypeError(f"its side is {side!r} instead of a Side")
+    availability: object = loaded.availability()
+    if not isinstance(availability, Available | Unavailable):
+        kind = type(availability).__name__
+        raise TypeError(f"availability() returned {kind}, no Available or Unavailable")
+    return InstalledEngine(name, side, availability)
+
+
+def _installed_engines() -> tuple[InstalledEngine, ...]:
+    """Load all engines; one that raises is listed as crashed."""
+    return tuple(_listed(name, attempt(installed_engine, name)) for name in registry.names())
+
+
+def _listed(name: str, ending: Completed[InstalledEngine] | Crashed) -> InstalledEngine:
+    if isinstance(ending, Crashed):
+        reason = f"it cannot be loaded: {ending.reason}"
+        return InstalledEngine(name, None, Crashed(reason, ending.output))
+    return ending.value
+
+
+def list_engines(workers: Workers) -> tuple[InstalledEngine, ...]:
+    """Load all installed engines in workers, and list them sorted by name.
+
+    They are loaded in one process, unless one of them ends it or exceeds its time: then
+    each is loaded in its own process, and that one is listed as crashed.
+    """
+    limit = max(workers.limits.time, _LOADING)
+    ending = workers.call(_installed_engines, timeout=limit)
+    if not isinstance(ending, Crashed):
+        return ending.value
+    return tuple(
+        _listed(name, workers.call(installed_engine, name, timeout=limit))
+        for name in registry.names()
+    )
+
+
+def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[InstalledEngine, ...]:
+    """Select the engines of a run: those requested, and the two that verdicts need.
+
+    Args:
+        workers: Load the engines.
+        requested: Names; all available engines if empty, and those that crashed when
+            they were loaded.
+
+    Raises:
+        UnknownEngineError: A name is not that of an installed engine.
+        MissingEngineError: The reference or the OpenUSD engine is not available.
+    """
+    for name in requested:
+        registry.require(name)
+    engines = list_engines(workers)
+    for engine in engines:
+        if engine.name in _NEEDED:
+            _require_available(engine, workers.limits)
+    # An optional engine that is not installed is only reported if it was requested.
+    chosen = (
+        {*requested, *_NEEDED}
+        if requested
+        else {one.name for one in engines if not isinstance(one.availability, Unavailable)}
+    )
+    return tuple(engine for engine in engines if engine.name in chosen)
+
+
+def _require_available(engine: InstalledEngine, limits: Limits) -> None:
+    match engine.availability:
+        case Unavailable(reason, remedy):
+            why = f"{reason}; {remedy}"
+        case Crashed(reason) if OUT_OF_MEMORY in reason:
+            raise registry.MissingEngineError(
+                f"engines and libraries alone take more than {limits.memory} MiB "
+                "of memory: allow more, see --memory"
+            )
+        case Crashed(reason) if limits.memory and "the process" in reason:
+            # Libraries of which a part was mapped end the process in several ways.
+            why = f"{reason}; if {limits.memory} MiB of memory are not enough, see --memory"
+        case Crashed(reason):
+            why = reason
+        case _:
+            return
+    raise registry.MissingEngineError(f"engine {engine.name} is not usable: {why}")
+
+
+class EngineResults(Struct, frozen=True, eq=False):
+    """The outcomes of all engines for one robot.
+
+    Attributes:
+        engines: The engines of the sides that were read, available or not.
+        outcomes: By name, of those that are available.
+        configurations: Number of configurations of the robot.
+        files: The file of each side.
+        back: Outcomes for the URDF written back from the USD, if there are both files.
+        touching: Links whose colliders touch or overlap at rest; None if that is not
+            known.
+    """
+
+    engines: tuple[InstalledEngine, ...]
+    outcomes: Mapping[str, Outcome]
+    configurations: int
+    files: Mapping[Side, Path] = field(default_factory=dict)
+    back: RoundTripOutcomes | None = None
+    touching: tuple[OverlapRecord, ...] | None = None
+
+    def observation(self, name: str) -> Observation | None:
+        """Return the observation of an engine, if there is one."""
+        outcome = self.outcomes.get(name)
+        return outcome.observation if isinstance(outcome, Observed) else None
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """Names of the engines that read their file."""
+        return tuple(name for name in self.outcomes if self.observation(name))
+
+    def of_side(self, side: Side) -> dict[str, Outcome]:
+        """Return the outcomes of the engines of one side, by name."""
+        return {
+            engine.name: self.outcomes[engine.name]
+            for engine in self.engines
+            if engine.side is side and engine.name in self.outcomes
+        }
+
+
+def observe(engine: str, request: Request) -> Observed | Abstained:
+    """Have a registered engine read a file.
+
+    Raises:
+        TypeError: It returned no observation, or one with values of other types.
+    """
+    try:
+        observation: object = registry.engine(engine).observe(request)
+    except AbstentionError as abstention:
+        reason = " ".join(str(abstention).split())
+        return Abstained(reason, isinstance(abstention, InvalidFileError))
+    if not isinstance(observation, Observation):
+        kind = type(observation).__name__
+        raise TypeError(f"the engine returned {kind} instead of an observation")
+    # Those of this project are checked by mypy.
+    if not registry.target(engine).startswith(_OURS):
+        require_types(observation)
+    return Observed(observation)
+
+
+def observe_side(
+    steps: Steps,
+    engines: Sequence[InstalledEngine],
+    side: Side,
+    file: Path,
+    packages: Mapping[str, str],
+    configurations: Configurations = AT_REST,
+    purpose: str = "",
+) -> dict[str, Outcome]:
+    """Have every available engine of a side read a file.
+
+    Args:
+        steps: Run the engines.
+        engines: All engines of the run.
+        side: Kind of the file.
+        file: The file.
+        packages: Folder of each ROS package, by name.
+        configurations: Where link frames are compared.
+        purpose: Distinguishes further readings by the same engines.
+    """
+    # A simulator's rollout is compared in the limit of small time steps.
+    simulates = any(
+        one.side is Side.USD and one.name != USD_ENGINE and one.is_available for one in engines
+    )
+    if configurations.rollout and simulates:
+        plan = structs.replace(configurations.rollout, limit=True)
+        configurations = structs.replace(configurations, rollout=plan)
+    request = Request(str(file), configurations, dict(packages))
+    available = [one.name for one in engines if one.side is side and one.is_available]
+    return _observed(steps, available, request, purpose or side.value)
+
+
+def _observed(
+    steps: Steps, engines: Sequence[str], request: Request, purpose: str
+) -> dict[str, Outcome]:
+    found: dict[str, Outcome] = {}
+    for name in engines:
+        ending = steps.call(f"{purpose} {name}", observe, name, request)
+        found[name] = ending if isinstance(ending, Crashed) else ending.value
+    return found
+
+
+def observe_files(
+    steps: Steps,
+    engines: Sequence[InstalledEngine],
+    files: Mapping[Side, Path],
+    packages: Mapping[str, str],
+    configurations: Configurations,
+    folder: Path,
+) -> EngineResults:
+    """Have all engines read the files of one side or of both.
+
+    With both sides, the URDF is written back from the USD, and the engines that read
+    the URDF read that one too. Where the USD has other names of links or joints than
+    the URDF, its engines read it again with the names of the URDF.
+
+    Args:
+        steps: Run the engines.
+        engines: All engines of the run.
+        files: The file of each side.
+        packages: Folder of each ROS package, by name.
+        configurations: Where link frames are compared.
+        folder: For temporary files.
+    """
+    # Of an engine that could not be loaded, the side is not known.
+    present = tuple(one for one in engines if one.side is None or one.side in files)
+    outcomes: dict[str, Outcome] = {}
+    for side, file in files.items():
+        outcomes |= observe_side(steps, engines, side, file, packages, configurations)
+    results = EngineResults(present, outcomes, configurations.count, files)
+    expected, actual = results.observation(REFERENCE), results.observation(USD_ENGINE)
+    if Side.USD not in files or expected is None:
+        return results
+    if actual is not None:
+        labels = _labels(steps, files[Side.USD], expected, actual)
+        if labels is not None:
+            file = folder / "labelled.usda"
+            file.write_text(labels.text, encoding="utf-8")
+            again = observe_side(
+                steps, engines, Side.USD, file, packages, configurations, "labelled"
+            )
+            results = structs.replace(
+                results,
+                outcomes=outcomes | {n: _relabelled(one, labels) for n, one in again.items()},
+                files={**files, Side.USD: file},
+            )
+        results = structs.replace(
+            results, touching=_touching(steps, expected, results.files[Side.USD])
+        )
+    return structs.replace(
+        results, back=_round_trip(steps, results, expected, configurations, folder)
+    )
+
+
+def _labels(steps: Steps, usd: Path, expected: Observation, actual: Observation) -> Labelled | None:
+    """Return the names of the URDF for a USD with other names of links or joints."""
+    links = {link.name for link in actual.links}
+    joints = {joint.name for joint in actual.joints}
+    if all(one.name in links for one in expected.links) and all(
+        one.name in joints for one in expected.joints
+    ):
+        return None
+    ending = steps.call("names", label_robot, str(usd.absolute()), expected)
+    return None if isinstance(ending, Crashed) else ending.value
+
+
+def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
+    """Add notes on names that differ in the file."""
+    if not isinstance(outcome, Observed):
+        return outcome
+    notes = [f"{what} is called {name!r}" for what, name in labels.spelled]
+    observation = structs.replace(
+        outcome.observation,
+        renamed=labels.inferred,
+        notes=(*outcome.observation.notes, *notes),
+    )
+    return Observed(observation)
+
+
+def _touching(steps: Steps, expected: Observation, usd: Path) -> tuple[OverlapRecord, ...] | None:
+    """Return the links whose colliders touch or overlap at rest; None if MuJoCo crashes."""
+    solids = steps.call("colliders at rest", rest_solids, str(usd))
+    if isinstance(solids, Crashed):
+        return None
+    if not solids.value:
+        return ()
+    near = steps.call("distances at rest", touching_links, expected, solids.value)
+    if isinstance(near, Crashed):
+        return None
+    return tuple(OverlapRecord(links=links, distance=one) for links, one in near.value.items())
+
+
+def _round_trip(
+    steps: Steps,
+    results: EngineResults,
+    expected: Observation,
+    configurations: Configurations,
+    folder: Path,
+) -> RoundTripOutcomes | None:
+    """Write the URDF back from the USD, and read it with the engines that read the URDF."""
+    engines = [
+        name
+        for name in results.of_side(Side.URDF)
+        if name != REFERENCE and results.observation(name)
+    ]
+    if not engines:
+        return None
+    links = tuple(link.name for link in expected.links)
+    reversed_limits = tuple(
+        joint.name
+        for joint in expected.joints
+        if joint.lower is not None and joint.upper is not None and joint.lower > joint.upper
+    )
+    usd = str(results.files[Side.USD])
+    ending = steps.call("write back", write_back, usd, links, reversed_limits)
+    if isinstance(ending, Crashed):
+        return RoundTripOutcomes(failure=ending.reason)
+    if isinstance(ending.value, str):
+        return RoundTripOutcomes(failure=ending.value)
+    urdf = folder / "back.urdf"
+    urdf.write_bytes(ending.value)
+    request = Request(str(urdf), configurations)
+    return RoundTripOutcomes(_observed(steps, engines, request, "back"))
+
+
+def write_back(usd: str, links: Sequence[str], reversed_limits: Sequence[str] = ()) -> bytes | str:
+    """Write the robot in a USD as URDF, without shapes, which are not compared.
+
+    Args:
+        usd: Root layer. Its files are not checked here: a USD of another converter was
+            composed before engines read it.
+        links: Names of the robot's links, for frames that the USD does not mark.
+        reversed_limits: Names of joints whose lower limit is above the upper one in the
+            URDF, where that does not fix them.
+
+    Returns:
+        URDF; as text, why it cannot be written.
+    """
+    try:
+        stage = open_stage(usd, checked=True).stage
+        reading = read_stage(stage, links, shapes=False, reversed_limits=reversed_limits)
+        return write(reading.robot)
+    except ConversionError as error:
+        errors = (each for each in error.diagnostics if each.severity == "error")
+        return next(errors).message

@@ -1,1 +1,0 @@
-"""Examination of one robot."""

@@ -1,1 +1,0 @@
-"""Worker processes: a pool, calls with limits of time and memory, preloading."""

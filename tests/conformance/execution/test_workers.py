@@ -1,0 +1,448 @@
+"""Workers: whatever a step does, there is an answer, and nothing is left."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.misbehaviour import (
+    CRASHES,
+    HANGS,
+    LITTER,
+    close_files_and_hang,
+    crash,
+    hang,
+    huge,
+    litter,
+    stop,
+    unpicklable,
+    unreadable,
+)
+from tests.conformance.runs import processes_with, wait_until
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution import process
+from urdf_usd.conformance.execution.limits import Limits
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Completed, Steps, Worker
+from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.converter.scratch import remove_abandoned
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Linux's")
+
+_LIMITS = Limits(memory=1024)
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    """Those of all tests: each must leave them usable."""
+    with Workers(_LIMITS) as opened:
+        # Only then has the fork server imported everything.
+        opened.call(abs, -1)
+        yield opened
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    """A worker that has served a call."""
+    started = Worker(tmp_path / "worker", _LIMITS.memory)
+    assert _value(started.call(abs, -1)) == 1
+    yield started
+    started.end()
+
+
+def _value(ending: Completed[Any] | Crashed) -> Any:  # noqa: ANN401  # as the function
+    assert isinstance(ending, Completed), ending
+    return ending.value
+
+
+def _reason(ending: object) -> str:
+    assert isinstance(ending, Crashed), ending
+    return ending.reason
+
+
+def _runs(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+# Steps of a robot.
+
+
+def _crash_between(kind: str, crashes: Mapping[str, Crashed]) -> tuple[Any, ...]:
+    steps = Steps(crashes)
+    endings = (
+        steps.call("before", abs, -1),
+        steps.call("crash", crash, kind),
+        steps.call("after", abs, -2),
+    )
+    return (*(one.reason if isinstance(one, Crashed) else one.value for one in endings),)
+
+
+@pytest.mark.parametrize("kind", CRASHES)
+def test_crash_of_a_step_costs_its_own_answer(workers: Workers, kind: str) -> None:
+    """Also if it ends the process, and with the exit code 0."""
+    answer = workers.examine(_crash_between, kind)
+
+    assert isinstance(answer, tuple)
+    before, reason, after = answer
+    assert (before, after) == (1, 2)
+    assert reason.startswith(CRASHES[kind][1])
+
+
+def _litter_between(kind: str, crashes: Mapping[str, Crashed]) -> tuple[Any, ...]:
+    steps = Steps(crashes)
+    before = steps.call("before", _state)
+    steps.call("litter", litter, kind)
+    after = steps.call("after", _state)
+    return _value(before), _value(after), steps.call("crash", crash, "abort")
+
+
+def _state() -> tuple[str, str | None, bool]:
+    return str(Path.cwd()), os.environ.get("PATH"), Path(tempfile.mkdtemp()).is_dir()
+
+
+@pytest.mark.parametrize("kind", LITTER)
+def test_next_step_finds_the_process_as_it_was(workers: Workers, kind: str) -> None:
+    """Folder, environment, streams and temporary folder."""
+    answer = workers.examine(_litter_between, kind)
+
+    assert isinstance(answer, tuple)
+    before, after, crashed = answer
+    assert before == after
+    assert crashed.output.startswith("printed by native code\n")
+
+
+def _hang_in_step(kind: str, crashes: Mapping[str, Crashed]) -> object:
+    return Steps(crashes).call("hang", hang, kind)
+
+
+def test_step_that_hangs_ends_at_its_time_limit() -> None:
+    """And is not begun again; others have time of their own."""
+    with Workers(Limits(time=1.0, memory=1024)) as hasty:
+        assert _reason(hasty.examine(_hang_in_step, "hang-with-lock")) == "no answer after 1 s"
+        assert hasty.examine(_three_steps) == 3
+
+
+def _three_steps(crashes: Mapping[str, Crashed]) -> int:
+    steps = Steps(crashes)
+    for number in range(3):
+        assert isinstance(steps.call(str(number), time.sleep, 0.6), Completed)
+    return 3
+
+
+def _crash_outside(_: Mapping[str, Crashed]) -> None:
+    crash("abort")
+
+
+def test_crash_outside_of_steps_is_that_of_the_call(workers: Workers) -> None:
+    """Nothing could be left out."""
+    assert _reason(workers.examine(_crash_outside)) == "the process died: SIGABRT"
+
+
+_CALLS = itertools.count(1)
+
+
+def _crash_if_used(kind: str, crashes: Mapping[str, Crashed]) -> int:
+    """Crash in a process that has called this before."""
+    count = next(_CALLS)
+    if count > 1:
+        Steps(crashes).call("crash", crash, kind)
+    return count
+
+
+@pytest.mark.parametrize("kind", ["abort", "hard-exit-0", "memory-error"])
+def test_crash_after_other_robots_is_repeated_in_a_new_process(kind: str) -> None:
+    """The robots before may be the reason."""
+    with Workers(_LIMITS) as fresh:
+        assert fresh.examine(_crash_if_used, kind) == 1
+        assert fresh.examine(_crash_if_used, kind) == 1
+
+
+def _process(mebibytes: int, _: Mapping[str, Crashed]) -> int:
+    assert len(b"1" * (mebibytes << 20)) == mebibytes << 20
+    return os.getpid()
+
+
+def test_worker_serves_several_robots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small number, which bounds what it leaks; with much memory fewer."""
+    monkeypatch.setattr(f"{Workers.__module__}._MOST_CALLS", 2)
+    with Workers(_LIMITS) as fresh:
+        first, second, third = (fresh.examine(_process, 0) for _ in range(3))
+        monkeypatch.setattr(f"{Workers.__module__}._MOST_MEMORY", 10)
+        fourth, fifth = (fresh.examine(_process, 20) for _ in range(2))
+
+    assert first == second != third == fourth != fifth
+
+
+# Calls of a process.
+
+
+@pytest.mark.parametrize("kind", HANGS)
+def test_hang_ends_at_time_limit(worker: Worker, kind: str) -> None:
+    """Whatever holds Python's lock or ignores signals."""
+    process = _value(worker.call(os.getpid))
+    ending = worker.call(hang, kind, timeout=0.5)
+
+    assert _reason(ending) == "no answer after 0.5 s"
+    assert isinstance(ending, Crashed)
+    assert "in hang\n" in f"{ending.output}\n"
+    assert not worker.running
+    assert not _runs(process)
+
+
+def test_output_of_a_hanging_function_is_reported(worker: Worker) -> None:
+    """With the place at which it hangs, and no frame or thread of ours."""
+    ending = worker.call(hang, "hang", timeout=0.5)
+
+    assert isinstance(ending, Crashed)
+    first, timeout, thread, *frames = ending.output.splitlines()
+    assert first == "about to hang"
+    assert timeout == "Timeout (0:00:00.500000)!"
+    assert thread == "Thread 0x... (most recent call first):"
+    assert [frame.rpartition(" in ")[2] for frame in frames] == ["_hang", "hang"]
+
+
+def test_stopped_process_is_killed(tmp_path: Path, worker: Worker) -> None:
+    """It cannot end itself; the time for a process to start is not added to its first call."""
+    begin = time.monotonic()
+    first = Worker(tmp_path / "first", _LIMITS.memory)
+    for stopped in (first, worker):
+        assert _reason(stopped.call(stop, timeout=0.5)) == "no answer after 0.5 s"
+        assert not stopped.running
+    assert time.monotonic() - begin < 60
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        # Python 3.13 words it otherwise.
+        (unpicklable, ("Can't pickle", "AttributeError: Can't get local object")),
+        (unreadable, ("the answer cannot be read: ValueError: ",)),
+        (close_files_and_hang, ("the process closed its connection",)),
+        (len, ("TypeError: ",)),
+    ],
+)
+def test_call_without_an_answer_is_a_crash(
+    worker: Worker, function: Callable[[], object], reason: tuple[str, ...]
+) -> None:
+    assert any(one in _reason(worker.call(function)) for one in reason)
+
+
+def test_large_answer_comes_back_whole(worker: Worker) -> None:
+    """A pipe takes 64 KiB at a time; calls of one worker share a process."""
+    assert len(_value(worker.call(huge))) == 100 * 2**20
+    assert _value(worker.call(os.getpid)) == _value(worker.call(os.getpid))
+
+
+def test_worker_has_everything_imported(workers: Workers) -> None:
+    """It is forked from a process that has."""
+    assert {"mujoco", "pybullet", "pxr.Usd"} <= _value(workers.call(_modules))
+
+
+def _modules() -> frozenset[str]:
+    return frozenset(sys.modules)
+
+
+def test_environment_is_that_of_the_caller(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each call, not of the fork server."""
+    monkeypatch.setenv("ROS_PACKAGE_PATH", "/somewhere")
+
+    assert _value(worker.call(os.getenv, "ROS_PACKAGE_PATH")) == "/somewhere"
+
+
+def test_memory_limit_counts_what_is_allocated_later(workers: Workers) -> None:
+    """Beyond what libraries take; none without a limit."""
+    with Workers(Limits(memory=None)) as unlimited:
+        assert _value(workers.call(_allocate, 64)) == 64 * 2**20
+        assert _reason(workers.call(_allocate, 2048)) == OUT_OF_MEMORY
+        assert _value(unlimited.call(_allocate, 2048)) == 2048 * 2**20
+
+
+def _allocate(mebibytes: int) -> int:
+    return len(bytearray(mebibytes * 2**20))
+
+
+def test_spawned_process_needs_no_fork_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts when a process is forked; neither imports the working directory."""
+    loaded: list[object] = []
+    start_loading = process.start_loading
+
+    def noted() -> None:
+        loaded.append(None)
+        start_loading()
+
+    monkeypatch.setattr(process, "start_loading", noted)
+    (tmp_path / "traceback.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    with Workers(_LIMITS) as fresh:
+        assert _value(fresh.call(abs, -2, spawned=True)) == 2
+        assert _reason(fresh.call(crash, "exit-3", spawned=True)) == CRASHES["exit-3"][1]
+        assert not loaded
+        assert _value(fresh.call(abs, -3)) == 3
+    assert len(loaded) == 1
+
+
+# Threads, and the end of the program.
+
+
+def test_exit_codes_are_not_confused_between_threads(workers: Workers) -> None:
+    """Python loses some if several threads start processes at the same time."""
+    kinds = ["abort", "hard-exit-1", "kill", "segfault"] * 4
+    with ThreadPoolExecutor(4) as threads:
+        endings = threads.map(lambda kind: workers.call(crash, kind), kinds)
+
+        assert [_reason(ending) for ending in endings] == [CRASHES[k][1] for k in kinds]
+
+
+def test_closing_the_workers_cancels_calls(tmp_path: Path) -> None:
+    """Threads that wait for an answer go on."""
+    begun = tmp_path / "call", tmp_path / "examine"
+    with ThreadPoolExecutor(2) as threads:
+        with Workers(_LIMITS) as fresh:
+            waiting = (
+                threads.submit(fresh.call, _begin_and_hang, str(begun[0])),
+                threads.submit(fresh.examine, _begin_and_hang, str(begun[1])),
+            )
+            wait_until(lambda: all(file.exists() for file in begun))
+        for one in waiting:
+            with pytest.raises(CancelledError):
+                one.result()
+        with pytest.raises(CancelledError):
+            fresh.call(abs, -1)
+
+
+def _begin_and_hang(file: str, _: object = None) -> None:
+    Path(file).touch()
+    time.sleep(6000.0)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("kind", ["hang", "hang-ignoring-termination", "leave-child"])
+def test_no_process_outlives_the_program(
+    tmp_path: Path, short_path: Path, how: signal.Signals, kind: str
+) -> None:
+    """Nor a temporary file: what remains after a kill, the next program removes."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            f"""
+            import time
+            from tests.conformance.misbehaviour import hang, litter
+            from tests.conformance.execution.test_workers import child_and_sleep
+            from urdf_usd.conformance.execution.workers import Workers
+
+            with Workers() as workers:
+                workers.call(abs, -1)
+                print("ready", flush=True)
+                if {kind!r} == "leave-child":
+                    workers.call(child_and_sleep, timeout=6000.0)
+                else:
+                    workers.call(hang, {kind!r}, timeout=6000.0)
+            """
+        )
+    )
+    temporary = short_path
+    mark = str(tmp_path)
+    # The program imports functions of this folder, installed or not.
+    root = str(Path(__file__).parents[3])
+    with subprocess.Popen(
+        [sys.executable, program],
+        env=os.environ | {"TMPDIR": str(temporary), "MARK_OF_TEST": mark, "PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"ready\n"
+        os.killpg(started.pid, how) if how is signal.SIGINT else started.kill()
+        assert started.wait() != 0
+
+    wait_until(lambda: not processes_with(f"MARK_OF_TEST={mark}"))
+    if how is signal.SIGKILL:
+        remove_abandoned(temporary)
+    assert list(temporary.iterdir()) == []
+
+
+def child_and_sleep() -> None:
+    """Leave a child process, and hang."""
+    litter("leave-child")
+    time.sleep(6000.0)
+
+
+def test_interruption_while_libraries_load_prints_nothing(tmp_path: Path) -> None:
+    """Ctrl-C reaches the fork server as well, which takes a second to load."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent(
+            """
+            import time
+            from urdf_usd.conformance.execution.workers import Workers
+
+            try:
+                with Workers() as workers:
+                    print("started", flush=True)
+                    workers.call(time.sleep, 6000.0)
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+            """
+        )
+    )
+    with subprocess.Popen(
+        [sys.executable, program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"started\n"
+        os.killpg(started.pid, signal.SIGINT)
+        output, errors = started.communicate()
+
+    assert (output, errors) == (b"interrupted\n", b"")
+    assert started.returncode == 0
+
+
+@pytest.mark.skipif(not process.FORKS, reason="no fork server, no socket")
+def test_folder_for_temporary_files_may_be_too_long_for_sockets(
+    tmp_path: Path,
+) -> None:
+    """Sockets are made elsewhere then."""
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    program = (
+        "import operator\n"
+        "from urdf_usd.conformance.execution.workers import Workers\n"
+        "with Workers() as workers:\n"
+        "    print(workers.call(operator.add, 1, 2).value)\n"
+    )
+
+    ended = subprocess.run(  # our own words
+        [sys.executable, "-P", "-c", program],
+        env=os.environ
+        | {
+            "TMPDIR": str(folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.stdout == "3\n", ended.stderr
+    assert list(folder.iterdir()) == []
