@@ -303,11 +303,3 @@ def test_single_foreign_converter_has_no_subfolders(project: Path) -> None:
     assert (out / "results" / "dir--meek.json").is_file()
     assert (out / "robots" / "dir--meek.html").is_file()
     assert not (out / "timings").exists()
-
-
-def test_cluster_needs_shared_files_for_other_converters(project: Path) -> None:
-    """Workers do not have their programs otherwise."""
-    result = _run(project, "--scheduler", "tcp://127.0.0.1:1", out="cluster")
-
-    assert result.exit_code == 2
-    assert "--scheduler needs --shared" in result.output

@@ -365,7 +365,7 @@ def test_run_requires_a_floating_base_where_the_urdf_has_none(
         ("lint", "lint crashed: x"),
         ("convert", "the converter crashed: x"),
         ("urdf reference", "reference crashed: x"),
-        ("usd openusd", "openusd crashed: x"),
+        ("usd openusd", "the USD engine crashed: x"),
         ("compare", "the comparison crashed: x"),
     ],
 )
