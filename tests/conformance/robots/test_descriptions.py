@@ -9,8 +9,7 @@ import pytest
 from pxr import Sdf
 
 from tests.conformance.direct import examine_here, examine_pair_here
-from tests.converter.simulation.robots import write_description, write_urdf
-from tests.converter.simulation.test_elements import write_described
+from tests.converter.simulation.robots import write_described, write_description, write_urdf
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.conformance.requested_settings import ShapeSettings, read_shape_settings

@@ -46,6 +46,28 @@ URDF = """\
 """
 
 
+_ELEMENTS = """\
+<ros2_control name="system" type="system">
+  <joint name="hinge">
+    <command_interface name="effort"/><command_interface name="velocity"/>
+    <state_interface name="position"><param name="initial_value">0.4</param>
+    </state_interface>
+    <state_interface name="velocity"><param name="initial_value">9</param>
+    </state_interface>
+  </joint>
+  <joint name="slide"><state_interface name="position"/></joint>
+</ros2_control>
+<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
+  <joint name="slide">
+    <hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface>
+  </joint>
+</transmission>
+<gazebo reference="arm"><mu1>0.8</mu1><mu2>0.6</mu2><kp>1e6</kp></gazebo>
+<gazebo reference="tool"><mu2>1.5</mu2><selfCollide>true</selfCollide></gazebo>
+<gazebo reference="finger"><mu1>0.3</mu1></gazebo>
+"""
+
+
 def hinge_inertia(slide: float) -> float:
     """Return the inertia about the hinge [kg m^2], by the parallel axis theorem.
 
@@ -64,6 +86,13 @@ def write_urdf(folder: Path) -> Path:
     """Write the robot."""
     file = folder / "two.urdf"
     file.write_text(URDF, encoding="utf-8")
+    return file
+
+
+def write_described(folder: Path) -> Path:
+    """Write the robot with elements that settings can name."""
+    file = folder / "two.urdf"
+    file.write_text(URDF.replace("</robot>", f"{_ELEMENTS}</robot>"), encoding="utf-8")
     return file
 
 

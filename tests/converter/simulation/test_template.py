@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.converter.simulation.robots import write_description
-from tests.converter.simulation.test_elements import write_described
+from tests.converter.simulation.robots import write_described, write_description
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.body_options import Base
 from urdf_usd.converter.simulation.description import (
