@@ -25,29 +25,16 @@ _AXES = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
 
 
 class _Solid(Struct, frozen=True, eq=False):
-    """The convex hull of points, grown by a radius, in the world.
+    """The convex hull of points, grown by a radius, in the world."""
 
-    Attributes:
-        points: (N, 3) [m].
-        radius: [m].
-        planes: (F, 4) unit normals and offsets of the hull; none if it is flat.
-    """
-
-    points: Points
-    radius: float
-    planes: Points
+    points: Points  # (N, 3) [m]
+    radius: float  # [m]
+    planes: Points  # (F, 4) unit normals and offsets of the hull; none if it is flat.
 
     @property
-    def lower(self) -> Points:
-        """Least coordinates [m]."""
-        least: Points = self.points.min(axis=0) - self.radius
-        return least
-
-    @property
-    def upper(self) -> Points:
-        """Greatest coordinates [m]."""
-        greatest: Points = self.points.max(axis=0) + self.radius
-        return greatest
+    def bounds(self) -> Points:
+        """Least and negated greatest coordinates [m]."""
+        return np.stack([self.points.min(axis=0), -self.points.max(axis=0)]) - self.radius
 
 
 def bodies_in_contact(
@@ -86,7 +73,7 @@ def bodies_in_contact(
 def _depths(ones: list[_Solid], others: list[_Solid]) -> Iterator[float]:
     for one in ones:
         for other in others:
-            apart = np.maximum(one.lower - other.upper, other.lower - one.upper).max()
+            apart = (one.bounds + other.bounds[::-1]).max()
             if apart <= TOUCHING:
                 yield _depth(one, other)
 

@@ -55,58 +55,36 @@ _ARRAYS = {2: Vt.Vec2fArray, 3: Vt.Vec3fArray}
 
 
 class _Use(Struct):
-    """What a mesh is used for: as a whole, and as groups that collide each.
+    """What a mesh is used for: as a whole, and as groups that collide each."""
 
-    ``location`` is that of the link that uses it first.
-    """
-
-    location: Location | None
+    location: Location | None  # Of the link that uses it first.
     whole: bool = False
     groups: bool = False
 
 
 class SurfaceParts(Struct, frozen=True):
-    """Parts of a mesh with different materials.
+    """Parts of a mesh with different materials."""
 
-    Attributes:
-        materials: Name of the subset prim and material of each part; the name is None
-            if the part is the whole mesh.
-        covered: Whether every face has a material of the file.
-        coordinate_sets: Numbers of its sets of texture coordinates.
-    """
-
+    # Name of the subset prim of each part; None if the part is the whole mesh.
     materials: tuple[tuple[str | None, MeshMaterial], ...]
-    covered: bool
-    coordinate_sets: tuple[int, ...]
+    covered: bool  # Whether every face has a material of the file.
+    coordinate_sets: tuple[int, ...]  # Numbers of its sets of texture coordinates.
 
 
 class ColliderGroups(Struct, frozen=True):
-    """The groups of a mesh file, each of which collides as its own convex hull.
-
-    Attributes:
-        prim: Xform of the library.
-        names: Names of its meshes, one per group.
-    """
+    """An Xform with a mesh per group of a file; each collides as its own convex hull."""
 
     prim: Sdf.Path
     names: tuple[str, ...]
 
 
 class MeshLibrary(Struct, frozen=True):
-    """The meshes of a robot.
+    """The meshes of a robot."""
 
-    Attributes:
-        prims: Library prim by mesh, of meshes that are used as a whole.
-        groups: Groups by mesh, of colliders with several groups.
-        parts: Parts of the surface, by file.
-        unreadable: Reason, by unreadable file.
-        diagnostics: Diagnostics about the files.
-    """
-
-    prims: dict[MeshKey, Sdf.Path]
-    groups: dict[MeshKey, ColliderGroups]
-    parts: dict[str, SurfaceParts]
-    unreadable: dict[str, str]
+    prims: dict[MeshKey, Sdf.Path]  # Of meshes that are used as a whole.
+    groups: dict[MeshKey, ColliderGroups]  # Of colliders with several groups.
+    parts: dict[str, SurfaceParts]  # By file.
+    unreadable: dict[str, str]  # Reason, by file.
     diagnostics: tuple[Diagnostic, ...]
 
     def groups_of(self, shape: Shape) -> ColliderGroups | None:
@@ -180,62 +158,38 @@ class _Writer:
         self._groups: dict[MeshKey, ColliderGroups] = {}
 
     def write(self, file: str, location: Location | None) -> None:
-        """Write the meshes of a file.
-
-        Args:
-            file: The file.
-            location: Location of the link that uses it first.
-
-        Raises:
-            MeshError: The file cannot be read.
-            OSError: The file cannot be opened.
-        """
         data = read_file(Path(file), LARGEST_MESH)
         content = _content(data, file) if file in self._alike else file
-        library = self.library
 
         @cache
         def decoded() -> PolygonMesh:
             mesh = decode_mesh(data, Path(file))
             self.diagnostics += mesh_notes(Path(file).name, mesh, location)
-            self.diagnostics += self._from_outside(mesh, file, location)
+            for path in mesh.sibling_files:
+                if is_outside(path, self._folders_of(Path(file).parent)):
+                    message = f"{path} lies outside the folders of its mesh; it is used"
+                    self.diagnostics.append(Diagnostic("file-outside", message, location))
             return mesh
 
-        for key, use in self._uses.items():
-            if key[0] != file:
-                continue
-            mirror = key[1]
+        for key in [key for key in self._uses if key[0] == file]:
+            use, mirror = self._uses[key], key[1]
+            same = content, mirror
             if content not in self._has_groups:
                 self._has_groups[content] = has_groups(decoded())
             in_groups = use.groups and self._has_groups[content]
-            same = content, mirror
             if in_groups:
                 if same not in self._groups:
                     groups = split_groups(mirrored(decoded(), mirror))
                     if not any(other == content for other, _ in self._groups):
                         self.diagnostics += _concave_groups(file, groups, location)
                     self._groups[same] = self._write_groups(key, groups)
-                library.groups[key] = self._groups[same]
+                self.library.groups[key] = self._groups[same]
             if use.whole or not in_groups:
                 if same not in self._meshes:
                     path = LIBRARY_ROOT.AppendChild(self._names[key])
                     whole = mirrored(decoded(), mirror)
                     self._meshes[same] = path, write_mesh(self._layer, path, whole)
-                library.prims[key], library.parts[file] = self._meshes[same]
-
-    def _from_outside(
-        self, mesh: PolygonMesh, file: str, location: Location | None
-    ) -> list[Diagnostic]:
-        """Report files of a mesh that are outside its folders."""
-        return [
-            Diagnostic(
-                "file-outside",
-                f"{path} lies outside the folders of its mesh; it is used",
-                location,
-            )
-            for path in mesh.sibling_files
-            if is_outside(path, self._folders_of(Path(file).parent))
-        ]
+                self.library.prims[key], self.library.parts[file] = self._meshes[same]
 
     def _write_groups(self, key: MeshKey, groups: Groups) -> ColliderGroups:
         """Write the groups of a mesh below an Xform, as positions and faces alone."""

@@ -25,31 +25,18 @@ _LONGEST = 200
 
 
 class Prims(Struct, frozen=True, eq=False):
-    """A robot, its bodies, and the paths of its prims.
-
-    Attributes:
-        tree: The robot.
-        bodies: Its bodies.
-        robot: Default prim.
-        link: Link prim by link name.
-        link_parent: Link whose prim is the parent of a link's prim; None for the
-            geometry scope.
-        visual: Prims of a link's visuals, in their order.
-        collision: Prims of a link's collisions, in their order.
-        joint: Joint prims by joint name, of joints with a prim.
-        anchor: Prim of the added joint between world and root, if any.
-        scene: Prim of the physics scene, if any.
-    """
+    """A robot, its bodies, and the paths of its prims."""
 
     tree: Tree
     bodies: BodyAssignment
-    robot: Sdf.Path
+    robot: Sdf.Path  # The default prim.
     link: dict[str, Sdf.Path]
+    # Link whose prim is the parent of a link's prim; None for the geometry scope.
     link_parent: dict[str, str | None]
-    visual: dict[str, tuple[Sdf.Path, ...]]
+    visual: dict[str, tuple[Sdf.Path, ...]]  # Of a link's visuals, in their order.
     collision: dict[str, tuple[Sdf.Path, ...]]
-    joint: dict[str, Sdf.Path]
-    anchor: Sdf.Path | None
+    joint: dict[str, Sdf.Path]  # Of joints with a prim.
+    anchor: Sdf.Path | None  # The added joint between world and root, if any.
     scene: Sdf.Path | None
 
     @property

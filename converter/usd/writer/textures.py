@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import unquote
@@ -33,26 +33,15 @@ _OTHER_FORMATS = ("GIF", "TIFF", "BMP", "TGA")
 
 
 class Image(Struct, frozen=True):
-    """An image of a material.
+    """An image of a material: in a file, embedded in another file, or missing."""
 
-    Attributes:
-        name: File name, or a substitute.
-        path: Its file; None if missing or embedded in another file.
-        content: Its content if embedded in another file.
-    """
-
-    name: str
+    name: str  # File name, or a substitute.
     path: str | None = None
     content: bytes | None = None
 
 
 class Textures(Struct, frozen=True):
-    """Images of an asset.
-
-    Attributes:
-        files: File name in the folder of textures, by usable image.
-        diagnostics: Diagnostics about unusable images.
-    """
+    """Images of an asset: file name in the folder of textures, by usable image."""
 
     files: dict[Image, str]
     diagnostics: tuple[Diagnostic, ...]
@@ -180,10 +169,7 @@ class _ImageError(ValueError):
 
 
 def _suffix(content: bytes) -> str | None:
-    found: Iterator[str] = (
-        suffix for start, suffix in IMAGE_TYPES.items() if content.startswith(start)
-    )
-    return next(found, None)
+    return next((IMAGE_TYPES[start] for start in IMAGE_TYPES if content.startswith(start)), None)
 
 
 def _content(image: Image) -> bytes | None:
