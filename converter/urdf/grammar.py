@@ -127,7 +127,7 @@ def read_decimals(
         text is blank, or does not start with numbers.
     """
     words = text.split()
-    bare = [_bare(word) for word in words]
+    bare = words if all(map(_NUMBER.fullmatch, words)) else [_bare(word) for word in words]
     if any("," in word or ";" in word for word in bare):
         # Commas without spaces separate only if the count proves that they are not
         # decimal commas: "1,2,3" is a vector, "0,5" is not a number.
@@ -475,9 +475,12 @@ def read(
             repeated.setdefault(inner.tag, []).append(inner)
             continue
         seen.add(inner.tag)
+        if not child.dispensable:
+            children.append(read(inner, child.type, version, notes))
+            continue
         found: list[Diagnostic] = []
         node = read(inner, child.type, version, found)
-        if child.dispensable and any(note.severity is Severity.ERROR for note in found):
+        if any(note.severity is Severity.ERROR for note in found):
             left_out.add(inner.tag)
             found = _incomplete(inner, found)
         else:
@@ -557,10 +560,10 @@ def walk(
 
     Elements that are not in the grammar have the type None; their children are skipped.
     """
-    yield element, element_type
-    for inner in element.children:
-        child = element_type.child(inner.tag)
-        if child is None:
-            yield inner, None
-        else:
-            yield from walk(inner, child.type)
+    pending: list[tuple[Element, ElementType | None]] = [(element, element_type)]
+    while pending:
+        one, one_type = pending.pop()
+        yield one, one_type
+        for inner in reversed(one.children) if one_type else ():
+            child = one_type.child(inner.tag) if one_type else None
+            pending.append((inner, child.type if child else None))
