@@ -12,7 +12,6 @@ from msgspec import Struct, structs
 
 from urdf_usd.converter.decomposition import decompose, is_remeshed
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.hulls import Points
 from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh
 from urdf_usd.converter.options import (
@@ -30,7 +29,7 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.primitives import fit_primitive
 from urdf_usd.converter.robot.rigid import compose
-from urdf_usd.converter.robot.solids import hull_solid, solid_of_mesh
+from urdf_usd.converter.robot.solids import Points, hull_solid, solid_of_mesh
 from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
 
 # Links that a diagnostic names.

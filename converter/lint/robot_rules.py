@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Location
 from urdf_usd.converter.diagnostics.messages import times
@@ -19,12 +19,8 @@ from urdf_usd.converter.extents import (
     LinkExtent,
     MeshExtent,
     MeshExtents,
-    bound_link,
-    bound_meshes,
     measure_link,
     measure_meshes,
-    measure_reach,
-    mesh_points,
 )
 from urdf_usd.converter.robot.mass_properties import is_negligible, principal_inertia, size_at_rest
 from urdf_usd.converter.robot.model import (
@@ -90,9 +86,8 @@ class MeasuredRobot(Struct, frozen=True):
 
     robot: Robot
     tree: Tree
-    # With boxes in place of hulls.
     meshes: MeshExtents
-    # Of links whose inertial may be implausible; bounds of what decides nothing.
+    # Of links with an inertial.
     extents: Mapping[str, LinkExtent]
     # Largest distance of a link or centre of mass from the root [m].
     size: float
@@ -107,7 +102,14 @@ def measure_robot(robot: Robot) -> MeasuredRobot:
         SourceError: It is not one tree.
     """
     tree = build_tree(robot)
-    inner, outer = bound_meshes(robot)
+    meshes = measure_meshes(robot)
+    extents = {
+        link.name: extent
+        for link in robot.links
+        if link.inertial is not None
+        and link.mass >= NEGLIGIBLE
+        and (extent := measure_link(link, meshes.by_path)) is not None
+    }
     reach = {tree.root: 0.0}
     for name in tree.links:
         if joint := tree.parent_joint.get(name):
@@ -115,51 +117,11 @@ def measure_robot(robot: Robot) -> MeasuredRobot:
     return MeasuredRobot(
         robot=robot,
         tree=tree,
-        meshes=outer,
-        extents=_extents_in_doubt(robot, inner, outer),
+        meshes=meshes,
+        extents=extents,
         size=size_at_rest(tree, rest_poses(tree)),
         span=max(reach.values()),
     )
-
-
-def _extents_in_doubt(
-    robot: Robot, inner: MeshExtents, outer: MeshExtents
-) -> dict[str, LinkExtent]:
-    """Measure the links whose inertial may be implausible.
-
-    Exact hulls take as long as reading the files, so that bounds are tried first. An
-    inertia depends on no volume: a lower bound of it stays where only inertia is in
-    doubt.
-    """
-    by_volume: list[Link] = []
-    by_reach: list[tuple[Link, LinkExtent]] = []
-    for link in robot.links:
-        if link.inertial is None or link.mass < NEGLIGIBLE:
-            continue
-        bounds = bound_link(link, inner, outer)
-        if bounds is None:
-            continue
-        least, most = bounds
-        mass, radius = link.mass, _gyration(link.inertial)
-        if (
-            least.hull_volume <= 0.0
-            or _is_too_dense(mass, least.hull_volume)
-            or _is_too_light(mass, most.hull_volume)
-            or _is_far_outside(link.inertial.origin.position, least.bounds)
-        ):
-            by_volume.append(link)
-        elif radius is not None and (
-            _is_inertia_too_large(radius, least.reach) or _is_inertia_too_small(radius, most.reach)
-        ):
-            by_reach.append((link, least))
-    exact = measure_meshes(structs.replace(robot, links=tuple(by_volume))).by_path
-    measured = {link.name: measure_link(link, exact) for link in by_volume}
-    points = mesh_points(structs.replace(robot, links=tuple(link for link, _ in by_reach)))
-    measured |= {
-        link.name: structs.replace(least, reach=measure_reach(link, points))
-        for link, least in by_reach
-    }
-    return {name: extent for name, extent in measured.items() if extent}
 
 
 def _principal_moments(inertial: Inertial) -> Vec3:

@@ -88,16 +88,12 @@ _WRAPS = {
 _LUMINANCE = (0.212671, 0.715160, 0.072169)
 
 
-def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
+def read_dae(data: bytes) -> PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
     Cameras, lights, lines and animations are ignored. Skinned surfaces are read in
     their bind pose. Faces stay counter-clockwise under mirroring transforms. For a
     document without a scene, each geometry is read once.
-
-    Args:
-        data: The document.
-        attributes: Whether to read normals, texture coordinates, colours and materials.
 
     Raises:
         MeshError: The text is not XML, not COLLADA, or has no surface.
@@ -107,10 +103,10 @@ def read_dae(data: bytes, *, attributes: bool = True) -> PolygonMesh:
         raise MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
     unit, up_axis = _metres_per_unit(root), _up_axis(root)
     sets = _coordinate_sets(root)
-    materials = _read_materials(root, sets) if attributes else {}
+    materials = _read_materials(root, sets)
     skipped: list[str] = []
     instances = list(_instances(root, skipped))
-    geometries = _Geometries(root, sets, materials, attributes=attributes)
+    geometries = _Geometries(root, sets, materials)
     parts = [part for instance in instances for part in geometries.place(instance)]
     texts = tuple(dict.fromkeys([*skipped, *geometries.skipped]))
     if not parts:
@@ -378,12 +374,7 @@ class _Geometries:
     """Reads surfaces and sources of a document, each once."""
 
     def __init__(
-        self,
-        root: Element,
-        sets: Mapping[str, int],
-        materials: Mapping[str, MeshMaterial],
-        *,
-        attributes: bool,
+        self, root: Element, sets: Mapping[str, int], materials: Mapping[str, MeshMaterial]
     ) -> None:
         self.skipped: list[str] = []
         self._sets = sets
@@ -398,7 +389,7 @@ class _Geometries:
         }
         coordinates = dict.fromkeys(((_COORDINATES, number) for number in sorted(used)), 2)
         # Number of components that are read.
-        self._widths = {("NORMAL", 0): 3, ("COLOR", 0): 3, **coordinates} if attributes else {}
+        self._widths = {("NORMAL", 0): 3, ("COLOR", 0): 3, **coordinates}
 
     def place(self, instance: _Instance) -> Iterator[SurfacePart]:
         """Yield the parts of an instance in the scene [units of the document]."""

@@ -112,15 +112,12 @@ class _Statements(Struct, eq=False):
     groups: list[str] = field(default_factory=lambda: [""])
 
 
-def read_obj(
-    data: bytes, read_sibling: SiblingReader = lambda _: None, *, attributes: bool = True
-) -> PolygonMesh:
+def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
     """Read all faces of an OBJ file as one mesh [m].
 
     Args:
         data: The file.
         read_sibling: Gives the material libraries that the file names.
-        attributes: Whether to take what faces have besides their shape.
 
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
@@ -138,8 +135,8 @@ def read_obj(
     corners = np.concatenate([np.empty((0, 3), np.int64), *(c for _, c in faces)]) - 1
     indices, of_coordinates, of_normals = corners.T
     check_indices(len(points), counts, indices)
-    if not attributes or not len(counts):
-        return build_mesh(points, counts, indices, skipped=skipped)
+    if not len(counts):
+        raise MeshError("it holds no faces")
     normals = unit_vectors(_vectors(b"".join(stated.rows["vn"]), 3))
     if ((of_normals >= 0) & (of_normals < len(normals))).all():
         normals_of_corners = corner_values(normals, of_normals)

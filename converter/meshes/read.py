@@ -30,7 +30,7 @@ _CACHE_SIZE = 512 * MIB
 _CACHE: ContextVar[_MeshCache | None] = ContextVar("kept meshes", default=None)
 
 
-def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
+def read_mesh(path: Path) -> PolygonMesh:
     """Read an STL, OBJ, COLLADA, glTF or PLY file as one mesh.
 
     The content decides the format; the extension, in upper or lower case, decides only
@@ -40,9 +40,6 @@ def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
     Args:
         path: The file; material libraries and buffers that it refers to are read if
             they exist.
-        positions_only: Read only positions and faces, which takes two thirds of the
-            time: no normals, texture coordinates, colours and materials; equal points
-            may not be merged. Ignored inside :func:`cached_meshes`.
 
     Raises:
         MeshError: The file cannot be opened, has an unknown format, is damaged, or has
@@ -52,16 +49,15 @@ def read_mesh(path: Path, *, positions_only: bool = False) -> PolygonMesh:
         data = read_file(path, LARGEST_MESH)
     except OSError as error:
         raise MeshError(f"it cannot be opened: {error.strerror}") from error
-    return decode_mesh(data, path, positions_only=positions_only)
+    return decode_mesh(data, path)
 
 
-def decode_mesh(data: bytes, path: Path, *, positions_only: bool = False) -> PolygonMesh:
+def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     """Read the bytes of a mesh file; see :func:`read_mesh`.
 
     Args:
         data: Content of the file.
         path: The file, whose folder holds the files that it refers to.
-        positions_only: As for :func:`read_mesh`.
 
     Raises:
         MeshError: As :func:`read_mesh`.
@@ -72,7 +68,7 @@ def decode_mesh(data: bytes, path: Path, *, positions_only: bool = False) -> Pol
     mesh = None if cache is None else cache.find(path, data)
     if mesh is None:
         siblings: dict[str, None] = {}
-        read = _reader(data, path, siblings, attributes=cache is not None or not positions_only)
+        read = _reader(data, path, siblings)
         try:
             mesh = structs.replace(read(), sibling_files=tuple(siblings))
         except MemoryError as error:
@@ -133,12 +129,10 @@ def _sibling_reader(folder: Path, siblings: dict[str, None]) -> SiblingReader:
     return read
 
 
-def _reader(
-    data: bytes, path: Path, siblings: dict[str, None], *, attributes: bool
-) -> Callable[[], PolygonMesh]:
+def _reader(data: bytes, path: Path, siblings: dict[str, None]) -> Callable[[], PolygonMesh]:
     """Return the reader of the format, by the first bytes or else by the file's name."""
     if holds_binary_stl(data):
-        return lambda: read_binary_stl(data, merged=attributes)
+        return lambda: read_binary_stl(data)
     head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
     for signature, reason in _UNSUPPORTED:
         if head.startswith(signature):
@@ -146,9 +140,9 @@ def _reader(
     suffix, is_text = path.suffix.lower(), b"\0" not in head
     sibling = _sibling_reader(path.parent, siblings)
     readers: dict[str, Callable[[], PolygonMesh]] = {
-        ".stl": lambda: (read_text_stl if is_text else read_binary_stl)(data, merged=attributes),
-        ".obj": lambda: read_obj(data, sibling, attributes=attributes),
-        ".dae": lambda: read_dae(data, attributes=attributes),
+        ".stl": lambda: (read_text_stl if is_text else read_binary_stl)(data),
+        ".obj": lambda: read_obj(data, sibling),
+        ".dae": lambda: read_dae(data),
     }
     is_json = head[:1] == b"{" and (suffix == ".gltf" or b'"asset"' in data)
     if head.startswith(b"glTF") or is_json:

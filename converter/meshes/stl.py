@@ -60,12 +60,8 @@ def _announced_size(data: bytes) -> int | None:
     return _COUNT.stop + int.from_bytes(data[_COUNT], "little") * _TRIANGLE.itemsize
 
 
-def read_binary_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
+def read_binary_stl(data: bytes) -> PolygonMesh:
     """Read binary STL; bytes after the last announced triangle are ignored.
-
-    Args:
-        data: The file.
-        merged: Whether equal positions become one point.
 
     Raises:
         MeshError: The data are shorter than announced, or hold no usable triangle.
@@ -78,15 +74,11 @@ def read_binary_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
         raise MeshError(f"it announces {announced} triangles but holds {held}")
     triangles = np.frombuffer(data, _TRIANGLE, announced, offset=_COUNT.stop)
     corners = triangles["corners"].reshape(-1, 3).astype(np.float32)
-    return _build(corners, merged=merged)
+    return _build(corners)
 
 
-def read_text_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
+def read_text_stl(data: bytes) -> PolygonMesh:
     """Read text STL, all solids of the file as one mesh.
-
-    Args:
-        data: The file.
-        merged: Whether equal positions become one point.
 
     Raises:
         MeshError: A number is malformed, a facet incomplete, or there is no facet.
@@ -98,7 +90,7 @@ def read_text_stl(data: bytes, *, merged: bool = True) -> PolygonMesh:
         raise MeshError("its last facet is incomplete")
     corners = _corners(facets)
     skipped = () if ends else ("the text ends without endsolid",)
-    return _build(corners, skipped, merged=merged)
+    return _build(corners, skipped)
 
 
 def _corners(text: bytes) -> NDArray[np.float32]:
@@ -137,23 +129,12 @@ def _quoted(text: bytes, start: int) -> str:
     return repr(" ".join(text[start:end].decode(errors="replace").split()))
 
 
-def _build(
-    corners: NDArray[np.float32], skipped: tuple[str, ...] = (), *, merged: bool
-) -> PolygonMesh:
+def _build(corners: NDArray[np.float32], skipped: tuple[str, ...] = ()) -> PolygonMesh:
     # Before merging, because NaN differs from itself.
     if not np.isfinite(corners).all():
         finite = np.isfinite(corners.reshape(-1, 9))
         lost: NDArray[np.bool_] = ~np.logical_and.reduce(finite, axis=1)
         skipped = (*skipped, *faces_left_out(lost, np.ones_like(lost)))
         corners = corners[np.repeat(~lost, 3)]
-    if merged:
-        points, indices = merge_equal_points(corners)
-        return build_mesh(points, np.full(len(indices) // 3, 3), indices, skipped=skipped)
-    # Degenerate triangles are recognised by equal indices, which need merged points.
-    axes = corners.reshape(-1, 3, 3).T
-    flat = np.zeros(axes.shape[-1], dtype=bool)
-    for one, other in ((0, 1), (1, 2), (2, 0)):
-        flat |= np.logical_and.reduce([axis[one] == axis[other] for axis in axes])
-    corners = corners[np.repeat(~flat, 3)] if flat.any() else corners
-    count = len(corners) // 3
-    return build_mesh(corners, np.full(count, 3), np.arange(3 * count), skipped=skipped)
+    points, indices = merge_equal_points(corners)
+    return build_mesh(points, np.full(len(indices) // 3, 3), indices, skipped=skipped)

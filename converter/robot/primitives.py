@@ -11,7 +11,7 @@ from msgspec import Struct
 from scipy.spatial import ConvexHull
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Pose, Sphere
-from urdf_usd.converter.robot.solids import Matrix, hull_solid, primitive_solid
+from urdf_usd.converter.robot.solids import Matrix, Primitive, hull_solid, primitive_solid, support
 from urdf_usd.converter.robot.spatial import pose_from_transform
 
 # Directions in which support functions are compared, besides the corners of boxes.
@@ -22,23 +22,16 @@ _CLIMBED = 16
 _RADII = (0.1, 0.05, 0.025, 0.012, 0.006, 0.003)
 _STEPS_SKIPPED = 16
 # A primitive, the axis that is its Z axis, and its centre.
-_Candidate: TypeAlias = "tuple[Box | Cylinder | Capsule | Sphere, int, Matrix]"
+_Candidate: TypeAlias = "tuple[Primitive, int, Matrix]"
 
 
 class Fit(Struct, frozen=True):
-    """A primitive that fits a convex hull.
+    """A primitive that fits a convex hull."""
 
-    Attributes:
-        shape: The primitive.
-        pose: Its frame in that of the points.
-        distance: Largest distance between both surfaces [m].
-        volume_error: Its volume relative to that of the hull, minus one.
-    """
-
-    shape: Box | Cylinder | Capsule | Sphere
-    pose: Pose
-    distance: float
-    volume_error: float
+    shape: Primitive
+    pose: Pose  # in the frame of the points
+    distance: float  # largest distance between both surfaces [m]
+    volume_error: float  # relative to that of the hull, minus one
 
 
 def fit_primitive(points: Matrix) -> Fit | None:
@@ -101,7 +94,7 @@ def _apart(candidate: _Candidate, directions: Matrix, reach: Matrix) -> Matrix:
         reach: (D) support function of the points.
     """
     shape, axis, center = candidate
-    own = _support(shape, np.roll(directions, 2 - axis, axis=1))
+    own = support(shape, np.roll(directions, 2 - axis, axis=1))
     apart: Matrix = np.abs(own + directions @ center - reach)
     return apart
 
@@ -151,23 +144,6 @@ def _candidates(
         yield Cylinder(radius, length), axis, middle
         if length >= 2 * radius:
             yield Capsule(radius, length - 2 * radius), axis, middle
-
-
-def _support(shape: Box | Cylinder | Capsule | Sphere, directions: Matrix) -> Matrix:
-    """Return the support function of a primitive at its origin, in its own frame."""
-    x, y, z = np.abs(directions.T)
-    across = np.hypot(x, y)
-    reach: Matrix
-    match shape:
-        case Box((a, b, c)):
-            reach = (a * x + b * y + c * z) / 2
-        case Sphere(radius):
-            reach = np.full(len(directions), radius)
-        case Cylinder(radius, length):
-            reach = radius * across + length / 2 * z
-        case Capsule(radius, length):
-            reach = radius + length / 2 * z
-    return reach
 
 
 def _reach(points: Matrix, directions: Matrix) -> Matrix:

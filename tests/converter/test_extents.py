@@ -12,13 +12,9 @@ import trimesh
 
 from urdf_usd.converter.extents import (
     Bounds,
-    bound_link,
-    bound_meshes,
     bounds_at_zero,
     measure_link,
     measure_meshes,
-    measure_reach,
-    mesh_points,
 )
 from urdf_usd.converter.robot.model import (
     Box,
@@ -143,50 +139,6 @@ def test_hull_of_a_round_mesh_is_simplified(tmp_path: Path) -> None:
     assert extent.hull_volume == pytest.approx(expected, rel=0.02)
     bounds = turned_bounds(ball.copy().apply_scale((1.0, 0.1, 1.0)))
     assert extent.bounds.size == pytest.approx(bounds[1] - bounds[0], rel=5e-3)
-
-
-def test_reach_is_measured_over_all_points(tmp_path: Path) -> None:
-    """Compared with the transformed points; also beyond those of a box beside them."""
-    cloud = np.random.default_rng(1).normal(size=(500, 3)) * (0.3, 0.02, 0.1)
-    trimesh.convex.convex_hull(cloud).export(tmp_path / "m.ply")
-    robot = mesh_robot(tmp_path / "m.ply", (1.0, 2.0, -0.5), (1.0, 1.0, 1.0))
-    link = robot.links[0]
-    exact = measure_link(link, measure_meshes(robot).by_path)
-
-    reach = measure_reach(link, mesh_points(robot))
-
-    assert exact is not None
-    assert reach == pytest.approx(exact.reach, rel=1e-12)
-
-
-@pytest.mark.parametrize("points", [5, 40, 3000])
-def test_inner_and_outer_bounds_enclose_the_exact_hull(tmp_path: Path, points: int) -> None:
-    """In reach, volume and bounding box."""
-    cloud = np.random.default_rng(points).normal(size=(points, 3)) * (0.3, 0.02, 0.1)
-    hull = trimesh.convex.convex_hull(cloud)
-    hull.export(tmp_path / "m.ply")
-    robot = mesh_robot(tmp_path / "m.ply", (1.0, 2.0, -0.5), (1.0, 1.0, 1.0))
-
-    inner, outer = bound_meshes(robot)
-    link = robot.links[0]
-    exact = measure_link(link, measure_meshes(robot).by_path)
-    bounds = bound_link(link, inner, outer)
-
-    assert exact is not None
-    assert bounds is not None
-    least, most = bounds
-    rounding = 1.0 + 1e-9
-    assert least.reach <= exact.reach * rounding <= most.reach * rounding**2
-    assert least.hull_volume <= exact.hull_volume * rounding
-    assert exact.hull_volume <= most.hull_volume * rounding
-    assert least.hull_volume > 0.1 * exact.hull_volume
-    for small, large in ((least.bounds, exact.bounds), (exact.bounds, most.bounds)):
-        assert all(np.subtract(small.lower, large.lower) > -1e-9)
-        assert all(np.subtract(large.upper, small.upper) > -1e-9)
-    for meshes in (inner, outer):
-        (corners,) = (np.array(one.hull) for one in meshes.by_path.values())
-        assert corners.min(axis=0) == pytest.approx(hull.bounds[0], abs=1e-7)
-        assert corners.max(axis=0) == pytest.approx(hull.bounds[1], abs=1e-7)
 
 
 def test_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:

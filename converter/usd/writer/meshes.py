@@ -17,7 +17,6 @@ from pxr import Gf, Sdf, Vt
 from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import LARGEST_MESH, read_file
-from urdf_usd.converter.hulls import fills_hull
 from urdf_usd.converter.meshes.mesh import (
     CornerValues,
     MeshError,
@@ -30,6 +29,7 @@ from urdf_usd.converter.meshes.mesh_materials import MeshMaterial
 from urdf_usd.converter.meshes.read import decode_mesh, mesh_notes
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Shape
+from urdf_usd.converter.robot.solids import fills_hull
 from urdf_usd.converter.usd.writer.prims import sibling_names
 from urdf_usd.converter.usd.writer.shading import coordinates_name
 from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new

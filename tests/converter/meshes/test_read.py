@@ -259,33 +259,6 @@ def test_cached_mesh_is_decoded_once(tmp_path: Path) -> None:
     assert third.points.max() == fourth.points.max() == 3.0
 
 
-@pytest.mark.parametrize("name", SAMPLE)
-def test_mesh_without_appearance_has_the_same_faces(name: str) -> None:
-    """It has the same points and diagnostics."""
-    whole, positions_only = (
-        read_mesh(DATA / name),
-        read_mesh(DATA / name, positions_only=True),
-    )
-
-    np.testing.assert_array_equal(triangles(positions_only), triangles(whole))
-    assert positions_only.skipped == whole.skipped
-    assert positions_only.ignored_up_axis == whole.ignored_up_axis
-    attributes = positions_only.attributes
-    assert attributes.normals is attributes.texture_coordinates is attributes.colors is None
-    assert attributes.materials == ()
-
-
-def test_cached_mesh_has_its_appearance(tmp_path: Path) -> None:
-    """A later call may request it."""
-    path = tmp_path / "mesh.obj"
-    path.write_bytes(OBJ.replace(b"f 1 2 3", b"vn 0 0 1\nf 1//1 2//1 3//1"))
-
-    assert read_mesh(path, positions_only=True).attributes.normals is None
-    with cached_meshes():
-        assert read_mesh(path, positions_only=True) is read_mesh(path)
-        assert read_mesh(path).attributes.normals is not None
-
-
 def test_cache_has_a_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed file frees the memory of its former content."""
     monkeypatch.setattr(read, "_CACHE_SIZE", 2 * len(STL_TEXT))

@@ -139,23 +139,6 @@ def test_degenerate_triangles_are_dropped(tmp_path: Path) -> None:
     assert_tetrahedron(read(tmp_path, binary(extra=sliver, count=5)))
 
 
-def test_degenerate_triangles_are_dropped_without_merging(
-    tmp_path: Path,
-) -> None:
-    """For any two equal corners, including zeros of different signs."""
-    slivers = [[0, 1, 1], [0, 0, 1], [1, 0, 1]]
-    records = [CORNERS[sliver] for sliver in slivers]
-    records[1][1, 0] = -0.0
-    extra = b"".join(struct.pack("<12fH", 0, 0, 0, *c.ravel(), 0) for c in records)
-    path = tmp_path / "part.stl"
-    path.write_bytes(binary(extra=extra, count=7))
-
-    mesh = read_mesh(path, positions_only=True)
-
-    corners = mesh.points[mesh.face_indices]
-    np.testing.assert_array_equal(corners.reshape(-1, 3, 3), CORNERS[FACES])
-
-
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

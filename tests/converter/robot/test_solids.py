@@ -14,6 +14,7 @@ from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
 from urdf_usd.converter.robot.solids import (
     EMPTY,
     Solid,
+    fills_hull,
     hull_solid,
     is_closed,
     joined_solid,
@@ -198,3 +199,37 @@ def test_joined_solid_of_nothing_is_empty() -> None:
     """Flat shapes have no volume."""
     assert joined_solid([]) is EMPTY
     assert joined_solid([(EMPTY, np.eye(4))]) is EMPTY
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), depth=st.floats(0.0, 1.0))
+def test_share_of_the_hull_is_that_of_trimesh(seed: int, depth: float, *, backwards: bool) -> None:
+    """A polyhedron around the origin, with random dents."""
+    random = np.random.default_rng(seed)
+    sphere = trimesh.creation.icosphere(1, 0.3)
+    dents = 1.0 - depth * random.random((len(sphere.vertices), 1)) ** 4
+    points = sphere.vertices * dents + (3.0, -2.0, 1.0)
+    mesh = trimesh.Trimesh(points, sphere.faces, process=False)
+    share = mesh.volume / mesh.convex_hull.volume
+    faces = sphere.faces[:, ::-1] if backwards else sphere.faces
+    surface = points, np.full(len(faces), 3), faces.ravel()
+
+    assert fills_hull(*surface, share - 1e-6)
+    assert not fills_hull(*surface, share + 1e-6)
+
+
+def test_open_surface_fills_what_its_faces_enclose() -> None:
+    """Half of a cube, around the middle of its points."""
+    cube = trimesh.creation.box((1.0, 1.0, 1.0))
+    surface = cube.vertices, np.full(6, 3), cube.faces[:6].ravel()
+    enclosed = mesh_solid(*surface).volume
+
+    assert fills_hull(*surface, enclosed - 1e-9)
+    assert not fills_hull(*surface, enclosed + 1e-9)
+
+
+def test_flat_surface_fills_its_hull() -> None:
+    square = np.array([[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1.0]])
+
+    assert fills_hull(square, np.array([4]), np.arange(4), 0.95)
