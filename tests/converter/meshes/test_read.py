@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from xml.etree import ElementTree as ET
-from xml.etree.ElementTree import Element
 
 import numpy as np
 import pybullet_data
 import pytest
 import trimesh
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.converter.meshes import read
 from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
@@ -60,84 +57,11 @@ def triangles(mesh: PolygonMesh) -> NDArray[np.float64]:
 
 
 def reference_triangles(path: Path) -> NDArray[np.float64]:
-    """Read a file with trimesh, or COLLADA with the standard library alone."""
-    if path.suffix.lower() == ".dae":
-        root = ET.parse(path).getroot()
-        return reference_collada(root)
+    """Read a file with trimesh [m]."""
     scene = trimesh.load_scene(str(path), process=False, skip_materials=True)
-    shapes = scene.geometry.values()
-    pieces = [np.array(s.triangles, dtype=np.float64) for s in shapes]
-    return np.concatenate(pieces)
-
-
-def reference_collada(root: Element) -> NDArray[np.float64]:
-    """Return the (T, 3, 3) triangles of a document in its own frame [m]."""
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-    by_id = {element.get("id"): element for element in root.iter()}
-    unit = root.find("asset/unit")
-    pieces: list[NDArray[np.float64]] = []
-
-    def show(node: Element, above: NDArray[np.float64]) -> None:
-        for child in node:
-            above = above @ matrix(child)
-        for instance in node.findall("instance_geometry"):
-            shape = by_id[instance.get("url", "")[1:]]
-            points = np.pad(positions(shape), ((0, 0), (0, 1)), constant_values=1)
-            pieces.append((points @ above.T)[corners(shape), :3])
-        for child in node.findall("node"):
-            show(child, above)
-
-    for scene in root.findall("library_visual_scenes/visual_scene"):
-        show(scene, np.eye(4))
-    return np.concatenate(pieces) * float("1" if unit is None else unit.get("meter", 1))
-
-
-def matrix(transform: Element) -> NDArray[np.float64]:
-    """Return the (4, 4) matrix of an element that may be a transform."""
-    result = np.eye(4)
-    match transform.tag:
-        case "matrix":
-            result = numbers(transform).reshape(4, 4)
-        case "translate":
-            result[:3, 3] = numbers(transform)
-        case "scale":
-            result[:3, :3] = np.diag(numbers(transform))
-        case "rotate":
-            *axis, angle = numbers(transform)
-            turn = Rotation.from_rotvec(np.array(axis) * angle, degrees=True)
-            result[:3, :3] = turn.as_matrix()
-    return result
-
-
-def numbers(element: Element | None) -> NDArray[np.float64]:
-    """Read the numbers in an element."""
-    assert element is not None
-    return np.array((element.text or "").split(), dtype=np.float64)
-
-
-def positions(shape: Element) -> NDArray[np.float64]:
-    """Return the (N, 3) positions, which are in the first source of these files."""
-    return numbers(shape.find("mesh/source/float_array")).reshape(-1, 3)
-
-
-def corners(shape: Element) -> NDArray[np.int64]:
-    """Return the (T, 3) points of all triangles; polygons are cut into fans."""
-    fans: list[NDArray[np.int64]] = []
-    for primitive in shape.findall("mesh/*[p]"):
-        if primitive.tag not in {"triangles", "polylist"}:
-            continue
-        offsets = {
-            entry.get("semantic"): int(entry.get("offset", ""))
-            for entry in primitive.findall("input")
-        }
-        rows = numbers(primitive.find("p")).reshape(-1, max(offsets.values()) + 1)
-        points = rows[:, offsets["VERTEX"]].astype(np.int64)
-        listed = primitive.find("vcount")
-        sizes = [3] * (len(points) // 3) if listed is None else numbers(listed)
-        for face in np.split(points, np.cumsum(sizes).astype(int)[:-1]):
-            fans += [face[[0, i, i + 1]] for i in range(1, len(face) - 1)]
-    return np.array(fans)
+    pieces = [np.array(shape.triangles, dtype=np.float64) for shape in scene.dump()]
+    factor = trimesh.units.unit_conversion(scene.units, "meters") if scene.units else 1.0
+    return np.concatenate(pieces) * factor
 
 
 def measures(corners: NDArray[np.float64]) -> NDArray[np.float64]:
