@@ -30,14 +30,12 @@ UPRIGHT = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
 
 
 def at_corners(held: CornerValues | None) -> np.ndarray:
-    """Return the value at every corner."""
     assert held is not None
     flat: np.ndarray = held.values[held.indices]
     return flat
 
 
 def corners(mesh: PolygonMesh) -> np.ndarray:
-    """Return the position of every corner."""
     flat: np.ndarray = mesh.points[mesh.face_indices]
     return flat
 
@@ -136,7 +134,6 @@ def test_node_transforms_agree_with_trimesh(
 
 
 def assert_same_rows(found: np.ndarray, expected: np.ndarray) -> None:
-    """Assert that rows are equal in any order."""
     found, expected = (rows[np.lexsort(rows.round(3).T)] for rows in (found, expected))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
@@ -166,7 +163,6 @@ def test_lists_strips_and_fans_are_triangulated(mode: int, expected: list[list[i
 
 
 def test_points_and_lines_are_ignored() -> None:
-    """Triangles in the same file are kept."""
     document = Gltf()
     lines = document.primitive(None) | {"mode": 1}
     document.show(lines, document.primitive(None))
@@ -257,7 +253,6 @@ def test_sparse_accessors_replace_values() -> None:
 
 
 def test_document_without_scene_has_all_root_nodes() -> None:
-    """Every surface once."""
     document = triangle()
     del document.root["scenes"]
     document.add("nodes", {"children": [0], "translation": [1, 0, 0]})
@@ -270,7 +265,6 @@ def test_document_without_scene_has_all_root_nodes() -> None:
 
 
 def edited(change: Callable[[Gltf], object]) -> bytes:
-    """Return the file of a triangle after an edit."""
     document = triangle()
     change(document)
     return document.glb()
@@ -328,3 +322,12 @@ def test_invalid_vertex_attribute_is_dropped_alone() -> None:
         "its NORMAL do not match its points",
         "its TEXCOORD_0 are left out: it refers to accessors 99, of 3",
     )
+
+
+def test_cyclic_gltf_nodes_use_no_memory() -> None:
+    """Each level of the cycle would double the nodes."""
+    ring = '{"asset": {"version": "2.0"}, "scenes": [{"nodes": [0]}], "nodes": [%s]}'
+    node = f'{{"children": [{", ".join(["0"] * 150_000)}]}}'
+
+    with pytest.raises(MeshError, match="exceed the limit"):
+        read_gltf((ring % node).encode())

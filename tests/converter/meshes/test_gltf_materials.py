@@ -131,17 +131,11 @@ def test_samplers_set_the_wrap_mode() -> None:
     """By OpenGL constants; the default is to repeat."""
     sampler = {"wrapS": 33071, "wrapT": 33648}
 
-    ((_, positions_only),) = material_of(textured()).textures
+    ((_, plain),) = material_of(textured()).textures
     ((_, texture),) = material_of(textured(sampler=sampler)).textures
 
-    assert (positions_only.sampling.wrap_s, positions_only.sampling.wrap_t) == (
-        Wrap.REPEAT,
-        Wrap.REPEAT,
-    )
-    assert (texture.sampling.wrap_s, texture.sampling.wrap_t) == (
-        Wrap.CLAMP,
-        Wrap.MIRROR,
-    )
+    assert (plain.sampling.wrap_s, plain.sampling.wrap_t) == (Wrap.REPEAT, Wrap.REPEAT)
+    assert (texture.sampling.wrap_s, texture.sampling.wrap_t) == (Wrap.CLAMP, Wrap.MIRROR)
 
 
 @given(

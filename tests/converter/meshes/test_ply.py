@@ -137,3 +137,18 @@ def test_texture_of_the_header_uses_coordinates(form: str, names: tuple[str, str
 def test_damaged_files_are_refused_with_a_reason(data: bytes, reason: str) -> None:
     with pytest.raises(MeshError, match=reason):
         read_ply(data)
+
+
+@pytest.mark.parametrize("count", [2**32 - 1, 4 * 10**9, 10**30, -3])
+@pytest.mark.parametrize("element", ["vertex", "face"])
+@pytest.mark.parametrize("form", ["ascii", "binary_little_endian"])
+def test_false_ply_counts_allocate_nothing(form: str, element: str, count: int) -> None:
+    """The file is refused, or read up to its end."""
+    counts = {"vertex": 3, "face": 1} | {element: count}
+    numbers = "".join(f"property float {axis}\n" for axis in "xyz")
+    text = f"ply\nformat {form} 1.0\nelement vertex {counts['vertex']}\n{numbers}"
+    text += f"element face {counts['face']}\nproperty list uchar int vertex_indices\n"
+    body = b"0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n" * 4
+
+    with pytest.raises(MeshError):
+        read_ply(f"{text}end_header\n".encode() + body)

@@ -76,7 +76,6 @@ def measures(corners: NDArray[np.float64]) -> NDArray[np.float64]:
 @pytest.mark.parametrize("name", ["p.stl", "p.OBJ", "p.dae", "p.Stl", "p.mesh", "p"])
 @pytest.mark.parametrize("content", CONTENTS)
 def test_format_is_detected_by_content(tmp_path: Path, content: str, name: str) -> None:
-    """Independent of the file name."""
     path = tmp_path / name
     path.write_bytes(CONTENTS[content])
 
@@ -102,7 +101,6 @@ def test_format_is_detected_by_content(tmp_path: Path, content: str, name: str) 
 def test_unsupported_formats_are_named(
     tmp_path: Path, name: str, content: bytes, reason: str
 ) -> None:
-    """The message names the format."""
     path = tmp_path / name
     path.write_bytes(content)
 
@@ -111,7 +109,6 @@ def test_unsupported_formats_are_named(
 
 
 def test_files_that_cannot_be_opened_are_refused(tmp_path: Path) -> None:
-    """A missing file and a folder."""
     for path in (tmp_path, tmp_path / "none.stl"):
         with pytest.raises(MeshError, match="cannot be opened"):
             read_mesh(path)
@@ -151,7 +148,6 @@ def relative_measures(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_real_files_agree_with_the_reference_reader(name: str) -> None:
-    """In bounds, area and volume."""
     actual, expected = relative_measures(DATA / name)
 
     np.testing.assert_allclose(actual, expected, atol=1e-6)
@@ -159,7 +155,6 @@ def test_real_files_agree_with_the_reference_reader(name: str) -> None:
 
 @pytest.mark.corpus
 def test_every_mesh_of_pybullet_data_agrees_with_the_reference_reader() -> None:
-    """In bounds, area and volume."""
     for path in corpus():
         actual, expected = relative_measures(path)
 
@@ -198,3 +193,23 @@ def test_cache_has_a_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         two.write_bytes(STL_TEXT * 9)
         read_mesh(two)
         assert [is_kept(path) for path in (one, three)] == [True, True]
+
+
+def test_file_of_two_gigabytes_is_not_read(tmp_path: Path) -> None:
+    """Even with a correct header; the file is sparse."""
+    file = tmp_path / "large.stl"
+    with file.open("wb") as sparse:
+        sparse.write(bytes(80) + struct.pack("<I", 2**31 // 50))
+        sparse.truncate(84 + 2**31 // 50 * 50)
+
+    with pytest.raises(MeshError, match="cannot be opened: it is larger than 256 MiB"):
+        read_mesh(file)
+
+
+@pytest.mark.parametrize("reference", ["/dev/zero", "../../../../../dev/zero"])
+def test_endless_material_library_is_not_read(tmp_path: Path, reference: str) -> None:
+    """The surface is read."""
+    file = tmp_path / "a.obj"
+    file.write_bytes(f"mtllib {reference}\nusemtl a\n".encode() + OBJ)
+
+    assert len(read_mesh(file).face_counts) == 1

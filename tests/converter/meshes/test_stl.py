@@ -12,7 +12,8 @@ import pytest
 import trimesh
 
 from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
-from urdf_usd.converter.meshes.read import read_mesh
+from urdf_usd.converter.meshes.read import decode_mesh
+from urdf_usd.converter.meshes.stl import read_text_stl
 
 # A tetrahedron without symmetry, counter-clockwise seen from outside; all numbers have
 # an exact binary form.
@@ -23,7 +24,6 @@ VOLUME = float(np.linalg.det(CORNERS[1:] - CORNERS[0])) / 6
 
 
 def binary(header: bytes = b"exported", extra: bytes = b"", count: int = 4) -> bytes:
-    """Write the tetrahedron as binary STL with zero normals."""
     records = b"".join(
         struct.pack("<12fH", 0, 0, 0, *CORNERS[face].ravel(), 0x8123) for face in FACES
     )
@@ -31,7 +31,6 @@ def binary(header: bytes = b"exported", extra: bytes = b"", count: int = 4) -> b
 
 
 def text(name: str = "part", newline: str = "\n") -> bytes:
-    """Write the tetrahedron as text STL."""
     lines = [f"solid {name}"]
     for face in FACES:
         lines += ["  facet normal 0 0 0", "    outer loop"]
@@ -40,15 +39,11 @@ def text(name: str = "part", newline: str = "\n") -> bytes:
     return newline.join([*lines, f"endsolid {name}", ""]).encode()
 
 
-def read(tmp_path: Path, data: bytes, name: str = "part.stl") -> PolygonMesh:
-    """Read bytes as a file of that name."""
-    path = tmp_path / name
-    path.write_bytes(data)
-    return read_mesh(path)
+def read(data: bytes) -> PolygonMesh:
+    return decode_mesh(data, Path("part.STL"))
 
 
 def assert_tetrahedron(mesh: PolygonMesh) -> None:
-    """Assert that the mesh is the tetrahedron, with shared points."""
     assert mesh.face_counts.tolist() == [3, 3, 3, 3]
     triangles = mesh.face_indices.reshape(-1, 3)
     np.testing.assert_array_equal(mesh.points[triangles], CORNERS[FACES])
@@ -58,38 +53,34 @@ def assert_tetrahedron(mesh: PolygonMesh) -> None:
 
 
 @pytest.mark.parametrize("header", [b"exported", b"solid part\n", b"SOLID", b"\0"])
-def test_binary_file_is_detected_with_any_header(tmp_path: Path, header: bytes) -> None:
+def test_binary_file_is_detected_with_any_header(header: bytes) -> None:
     """Many exporters begin binary files with the first word of text files."""
-    assert_tetrahedron(read(tmp_path, binary(header)))
+    assert_tetrahedron(read(binary(header)))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("name", ["part", "", "a vertex of the facet 1 2 3"])
-def test_text_file_is_read_with_any_line_ends_and_names(
-    tmp_path: Path, newline: str, name: str
-) -> None:
+def test_text_file_is_read_with_any_line_ends_and_names(newline: str, name: str) -> None:
     """The name of a solid is free text and may contain keywords."""
-    assert_tetrahedron(read(tmp_path, text(name, newline)))
+    assert_tetrahedron(read(text(name, newline)))
 
 
-def test_text_may_be_upper_case_and_indented(tmp_path: Path) -> None:
-    """Keywords are case-insensitive."""
-    assert_tetrahedron(read(tmp_path, b"\n \t" + text().upper(), "PART.STL"))
+def test_text_may_be_upper_case_and_indented() -> None:
+    assert_tetrahedron(read(b"\n \t" + text().upper()))
 
 
-def test_bytes_after_the_last_triangle_are_ignored(tmp_path: Path) -> None:
-    """Some exporters append a footer."""
-    assert_tetrahedron(read(tmp_path, binary(extra=b"footer")))
+def test_bytes_after_the_last_triangle_are_ignored() -> None:
+    assert_tetrahedron(read(binary(extra=b"footer")))
 
 
-def test_all_solids_of_a_file_become_one_mesh(tmp_path: Path) -> None:
+def test_all_solids_of_a_file_become_one_mesh() -> None:
     """The format allows several; a mesh element refers to the whole file."""
     moved = text().replace(b"vertex 0.0 1.250000e-01 0.25", b"vertex -9 0 0")
 
-    assert len(read(tmp_path, text() + moved).face_counts) == 8
+    assert len(read(text() + moved).face_counts) == 8
 
 
-def test_text_facets_of_four_corners_become_two_triangles(tmp_path: Path) -> None:
+def test_text_facets_of_four_corners_become_two_triangles() -> None:
     """The format forbids them, but some exporters write them."""
     data = b"""solid
       facet normal 0 0 1 outer loop
@@ -97,7 +88,7 @@ def test_text_facets_of_four_corners_become_two_triangles(tmp_path: Path) -> Non
       endloop endfacet
     endsolid"""
 
-    mesh = read(tmp_path, data)
+    mesh = read(data)
 
     assert mesh.points.tolist() == [[0, 0, 0], [2, 0, 0], [2, 1, 0], [0, 1, 0.5]]
     assert mesh.face_counts.tolist() == [3, 3]
@@ -114,17 +105,16 @@ def test_text_facets_of_four_corners_become_two_triangles(tmp_path: Path) -> Non
         text().replace(b"    endloop", b"endloop").replace(b"\n", b"\n\n"),
     ],
 )
-def test_layout_and_normals_of_text_are_ignored(tmp_path: Path, layout: bytes) -> None:
+def test_layout_and_normals_of_text_are_ignored(layout: bytes) -> None:
     """Only corners are read."""
     layout = layout.replace(b"endsolid", b"\nendsolid")
 
-    assert_tetrahedron(read(tmp_path, layout))
+    assert_tetrahedron(read(layout))
 
 
-def test_triangles_agree_with_trimesh(tmp_path: Path) -> None:
-    """In the order of the file."""
+def test_triangles_agree_with_trimesh() -> None:
     for data in (binary(), text()):
-        mesh = read(tmp_path, data)
+        mesh = read(data)
         other = trimesh.load_mesh(BytesIO(data), file_type="stl", process=False)
 
         np.testing.assert_array_equal(
@@ -132,11 +122,11 @@ def test_triangles_agree_with_trimesh(tmp_path: Path) -> None:
         )
 
 
-def test_degenerate_triangles_are_dropped(tmp_path: Path) -> None:
+def test_degenerate_triangles_are_dropped() -> None:
     """Two corners at one position, which merging detects."""
     sliver = struct.pack("<12fH", 0, 0, 0, *CORNERS[[0, 1, 1]].ravel(), 0)
 
-    assert_tetrahedron(read(tmp_path, binary(extra=sliver, count=5)))
+    assert_tetrahedron(read(binary(extra=sliver, count=5)))
 
 
 @pytest.mark.parametrize(
@@ -173,29 +163,28 @@ def test_degenerate_triangles_are_dropped(tmp_path: Path) -> None:
         (text().replace(b"vertex ", b"vertex nan "), "vertex nan 0.0 1.25"),
     ],
 )
-def test_invalid_files_are_refused_with_a_reason(tmp_path: Path, data: bytes, reason: str) -> None:
-    """The reason is one line and names the fault."""
+def test_invalid_files_are_refused_with_a_reason(data: bytes, reason: str) -> None:
     with pytest.raises(MeshError, match=reason) as caught:
-        read(tmp_path, data)
+        read(data)
 
     assert "\n" not in caught.value.reason
 
 
-def test_truncated_text_is_read_and_reported(tmp_path: Path) -> None:
+def test_truncated_text_is_read_and_reported() -> None:
     """After complete facets; the rest may be missing."""
-    mesh = read(tmp_path, text()[: text().rindex(b"endsolid")])
+    mesh = read(text()[: text().rindex(b"endsolid")])
 
     assert_tetrahedron(mesh)
     assert mesh.skipped == ("the text ends without endsolid",)
 
 
-def test_announced_size_is_not_allocated(tmp_path: Path) -> None:
+def test_announced_size_is_not_allocated() -> None:
     """4e9 triangles in a file of a hundred bytes."""
     data = bytes(80) + b"\xff" * 4 + bytes(50)
     tracemalloc.start()
     try:
         with pytest.raises(MeshError, match="announces 4294967295 triangles"):
-            read(tmp_path, data)
+            read(data)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -211,9 +200,18 @@ def test_announced_size_is_not_allocated(tmp_path: Path) -> None:
         binary().replace(struct.pack("<f", 1.5), b"\0\0\xc0\x7f"),
     ],
 )
-def test_triangles_with_a_non_finite_vertex_are_dropped(tmp_path: Path, data: bytes) -> None:
+def test_triangles_with_a_non_finite_vertex_are_dropped(data: bytes) -> None:
     """One triangle of the tetrahedron has no such corner."""
-    mesh = read(tmp_path, data)
+    mesh = read(data)
 
     assert len(mesh.face_counts) == 1
     assert mesh.skipped == ("faces left out for a vertex that is not finite: 3 of 4",)
+
+
+def test_stl_facet_of_very_many_corners_is_refused() -> None:
+    """Every corner would become a triangle."""
+    corners = b"vertex 0 1 5\n" * 100_000
+    facet = b"facet normal 0 0 1 outer loop\n" + corners + b"endloop endfacet\n"
+
+    with pytest.raises(MeshError, match="STL is broken"):
+        read_text_stl(b"solid a\n" + facet + b"endsolid a\n")
