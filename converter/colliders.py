@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 
 from urdf_usd.converter.decomposition import decompose, is_remeshed
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, split_groups
-from urdf_usd.converter.meshes.read import read_mesh
+from urdf_usd.converter.meshes.mesh import PolygonMesh, split_groups
+from urdf_usd.converter.meshes.read import read_mesh, readable_mesh
 from urdf_usd.converter.options import (
     ColliderKind,
     ColliderRules,
@@ -28,35 +27,20 @@ from urdf_usd.converter.robot.model import (
     Robot,
 )
 from urdf_usd.converter.robot.primitives import fit_primitive
-from urdf_usd.converter.robot.rigid import compose
 from urdf_usd.converter.robot.solids import Points, hull_solid, solid_of_mesh
-from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
+from urdf_usd.converter.robot.spatial import compose, rotation_from_quat_wxyz
 
 # Links that a diagnostic names.
 _MOST_NAMED = 8
 # Part of its convex hull that a convex piece fills: decompositions write few digits.
 _CONVEX = 0.95
-_WHAT: Mapping[ColliderKind, str] = MappingProxyType(
-    {
-        ColliderKind.HULL: "the convex hulls of their meshes",
-        ColliderKind.DECOMPOSITION: "convex pieces of their meshes",
-        ColliderKind.PRIMITIVES: "primitives, or the convex hulls of their meshes",
-        ColliderKind.MESH: "the triangles of their meshes",
-        ColliderKind.NONE: "nothing",
-    }
-)
-
-
-class _Replaced(Struct, frozen=True):
-    """A collider that replaces one of the URDF.
-
-    Attributes:
-        collision: The collider.
-        text: What it is, for a message.
-    """
-
-    collision: Collision
-    text: str
+_WHAT = {
+    ColliderKind.HULL: "the convex hulls of their meshes",
+    ColliderKind.DECOMPOSITION: "convex pieces of their meshes",
+    ColliderKind.PRIMITIVES: "primitives, or the convex hulls of their meshes",
+    ColliderKind.MESH: "the triangles of their meshes",
+    ColliderKind.NONE: "nothing",
+}
 
 
 def replace_colliders(
@@ -125,7 +109,7 @@ def _decomposed(
             geometry = shape.geometry
             if not isinstance(geometry, MeshFile) or geometry.path in {None, *meshes}:
                 continue
-            mesh = _read(geometry)
+            mesh = readable_mesh(geometry.path)
             # CoACD remeshes surfaces that are not manifold, which enlarges them.
             if mesh is not None and not all(map(_is_convex, _parts(mesh))):
                 meshes[geometry.path or ""] = mesh, shape.location
@@ -162,10 +146,8 @@ def _of_link(
         text = "1 collider" if count == 1 else f"{count} colliders"
         return structs.replace(link, collisions=()), (text,)
     found = [_of_shape(shape, kind, tolerance, triangles, pieces) for shape in link.collisions]
-    return (
-        structs.replace(link, collisions=tuple(each.collision for each in found)),
-        tuple(each.text for each in found if each.text),
-    )
+    collisions = tuple(collision for collision, _ in found)
+    return structs.replace(link, collisions=collisions), tuple(text for _, text in found if text)
 
 
 def _of_shape(
@@ -174,22 +156,23 @@ def _of_shape(
     tolerance: ColliderTolerance,
     triangles: Approximation,
     pieces: Mapping[str, Path],
-) -> _Replaced:
+) -> tuple[Collision, str]:
+    """Return the collider that replaces one of the URDF, and what it is, for a message."""
     geometry = shape.geometry
-    mesh = _read(geometry) if isinstance(geometry, MeshFile) else None
+    mesh = readable_mesh(geometry.path) if isinstance(geometry, MeshFile) else None
     if mesh is None or not isinstance(geometry, MeshFile):
-        return _Replaced(shape, "")
+        return shape, ""
     name = Path(geometry.path or "").name
     if kind is ColliderKind.MESH:
-        return _Replaced(structs.replace(shape, approximation=triangles), name)
+        return structs.replace(shape, approximation=triangles), name
     if kind is ColliderKind.DECOMPOSITION:
         file = pieces.get(geometry.path or "")
         if file is None:
             count = len(_parts(mesh))
             many = "piece" if count == 1 else "pieces"
-            return _Replaced(shape, f"{name}: {count} {many} of the file")
+            return shape, f"{name}: {count} {many} of the file"
         decomposed = structs.replace(shape, geometry=structs.replace(geometry, path=str(file)))
-        return _Replaced(decomposed, f"{name}: {_pieces_text(mesh, file)}")
+        return decomposed, f"{name}: {_pieces_text(mesh, file)}"
     points = mesh.points * np.array(geometry.scale)
     hull = structs.replace(shape, approximation=Approximation.HULL)
     if kind is ColliderKind.PRIMITIVES:
@@ -200,13 +183,11 @@ def _of_shape(
             primitive = structs.replace(
                 shape, geometry=fit.shape, origin=compose(shape.origin, fit.pose)
             )
-            kind_name = type(fit.shape).__name__.lower()
-            return _Replaced(
-                primitive,
-                f"{kind_name} for {name}, {fit.distance:.2g} m from the hull, "
-                f"volume {fit.volume_error:+.1%}",
+            text = (
+                f"{type(fit.shape).__name__.lower()} for {name}, {fit.distance:.2g} m from the hull"
             )
-    return _Replaced(hull, f"hull of {name}{_excess(mesh, points)}")
+            return primitive, f"{text}, volume {fit.volume_error:+.1%}"
+    return hull, f"hull of {name}{_excess(mesh, points)}"
 
 
 def _excess(mesh: PolygonMesh, points: Points) -> str:
@@ -234,13 +215,3 @@ def _pieces_text(mesh: PolygonMesh, file: Path) -> str:
         return text
     total = sum(hull_solid(piece.points).volume for piece in pieces)
     return f"{text}, volume {total / solid.volume - 1.0:+.1%}"
-
-
-def _read(geometry: MeshFile) -> PolygonMesh | None:
-    if geometry.path is None:
-        return None
-    try:
-        return read_mesh(Path(geometry.path))
-    except MeshError:
-        # Reported when the mesh is written.
-        return None

@@ -19,12 +19,12 @@ import numpy as np
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, Location
 from urdf_usd.converter.meshes.mesh import PolygonMesh
+from urdf_usd.converter.robot.solids import Indices, fan_triangles
 
 # Concavity at which pieces are not cut further, as a fraction of the size: the default
 # of the library.
 THRESHOLD = 0.05
 _SEED = 0
-_TRIANGLES_AT_EDGE = 2
 _MISSING = "CoACD is not installed: pip install urdf-usd-conformance[coacd]"
 
 
@@ -46,7 +46,7 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
         coacd = import_module("coacd")
     except ImportError as error:
         raise _error(_MISSING, location) from error
-    triangles = _triangles(mesh)
+    triangles = fan_triangles(mesh.face_counts, mesh.face_indices)
     digest = hashlib.sha256(f"{version('coacd')} {THRESHOLD} {_SEED}".encode())
     digest.update(mesh.points.astype("<f8").tobytes())
     digest.update(triangles.astype("<i4").tobytes())
@@ -73,23 +73,25 @@ def is_remeshed(mesh: PolygonMesh) -> bool:
     It does if an edge belongs to other than two triangles, and also if triangles
     intersect, which is not found here.
     """
-    triangles = _triangles(mesh)
+    triangles = fan_triangles(mesh.face_counts, mesh.face_indices)
     edges = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
     _, counts = np.unique(edges, axis=0, return_counts=True)
-    return bool((counts != _TRIANGLES_AT_EDGE).any())
+    return bool((counts != 2).any())
 
 
 def _pieces(
     coacd: Any,  # noqa: ANN401  # a module without types
     mesh: PolygonMesh,
-    triangles: np.ndarray[Any, Any],
+    triangles: Indices,
     path: str,
     location: Location | None,
 ) -> str:
     """Run CoACD and return its pieces as OBJ."""
     coacd.set_log_level("error")
     pieces = coacd.run_coacd(
-        coacd.Mesh(np.array(mesh.points), triangles), threshold=THRESHOLD, seed=_SEED
+        coacd.Mesh(np.array(mesh.points), triangles.astype(np.int32)),
+        threshold=THRESHOLD,
+        seed=_SEED,
     )
     if not pieces:
         raise _error(f"CoACD finds no pieces of mesh {Path(path).name!r}", location)
@@ -103,18 +105,6 @@ def _pieces(
         ]
         start += len(points)
     return "\n".join((*lines, ""))
-
-
-def _triangles(mesh: PolygonMesh) -> np.ndarray[Any, Any]:
-    """Return the (M, 3) triangles of fans over the faces."""
-    starts = np.cumsum(mesh.face_counts) - mesh.face_counts
-    rows = [
-        (first, first + step, first + step + 1)
-        for first, count in zip(starts.tolist(), mesh.face_counts.tolist(), strict=True)
-        for step in range(1, count - 1)
-    ]
-    triangles: np.ndarray[Any, Any] = mesh.face_indices[np.array(rows)].astype(np.int32)
-    return triangles
 
 
 def _cache() -> Path:

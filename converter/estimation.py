@@ -12,11 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, split_groups
-from urdf_usd.converter.meshes.read import read_mesh
+from urdf_usd.converter.meshes.mesh import split_groups
+from urdf_usd.converter.meshes.read import cached_meshes, readable_mesh
 from urdf_usd.converter.robot.bodies import is_anchored, is_static
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.mass_properties import has_mass, principal_inertia
@@ -64,17 +64,17 @@ def estimate_robot(
     """
     tree = build_tree(robot)
     weightless = _weightless(tree, base)
-    meshes = _Meshes()
     links = []
-    for link in robot.links:
-        inertial = link.inertial
-        changes: tuple[Diagnostic, ...] = ()
-        if link.name in weightless:
-            inertial, changes = _with_mass(link, density, meshes)
-        elif inertial and has_mass(link) and not is_possible(inertial):
-            inertial, changes = _with_inertia(link, inertial, meshes)
-        notes.extend(changes)
-        links.append(structs.replace(link, inertial=inertial))
+    with cached_meshes():
+        for link in robot.links:
+            inertial = link.inertial
+            changes: tuple[Diagnostic, ...] = ()
+            if link.name in weightless:
+                inertial, changes = _with_mass(link, density)
+            elif inertial and has_mass(link) and not is_possible(inertial):
+                inertial, changes = _with_inertia(link, inertial)
+            notes.extend(changes)
+            links.append(structs.replace(link, inertial=inertial))
     return structs.replace(robot, links=tuple(links))
 
 
@@ -99,13 +99,10 @@ def _weightless(tree: Tree, base: BaseOption) -> frozenset[str]:
     )
 
 
-def _with_mass(
-    link: Link, density: float, meshes: _Meshes
-) -> tuple[Inertial | None, tuple[Diagnostic, ...]]:
-    found = _solid(link, meshes)
-    if found.solid.volume <= 0:
+def _with_mass(link: Link, density: float) -> tuple[Inertial | None, tuple[Diagnostic, ...]]:
+    solid, text = _solid(link)
+    if solid.volume <= 0:
         return link.inertial, ()
-    solid = found.solid
     x, y, z = (float(c) + 0.0 for c in solid.center)
     inertial = Inertial(
         mass=density * solid.volume,
@@ -116,22 +113,20 @@ def _with_mass(
     )
     message = (
         f"link {link.name!r} has no mass; it received {inertial.mass:.4g} kg and the "
-        f"inertia of {found.text} at {density:g} kg/m^3"
+        f"inertia of {text} at {density:g} kg/m^3"
     )
     return inertial, (Diagnostic("mass-estimated", message, link.location),)
 
 
-def _with_inertia(
-    link: Link, stated: Inertial, meshes: _Meshes
-) -> tuple[Inertial, tuple[Diagnostic, ...]]:
-    found = _solid(link, meshes)
-    if found.solid.volume <= 0:
+def _with_inertia(link: Link, stated: Inertial) -> tuple[Inertial, tuple[Diagnostic, ...]]:
+    solid, origin = _solid(link)
+    if solid.volume <= 0:
         return stated, ()
-    scale = stated.mass / found.solid.volume
+    scale = stated.mass / solid.volume
     inertial = structs.replace(
         stated,
         origin=Pose(stated.origin.position),
-        inertia=inertia_values(scale * found.solid.inertia),
+        inertia=inertia_values(scale * solid.inertia),
         estimated=Estimated.INERTIA,
     )
     has = "impossible" if any(stated.inertia) else "no"
@@ -139,27 +134,18 @@ def _with_inertia(
     text = ", ".join(f"{moment:.4g}" for moment in sorted(moments))
     message = (
         f"link {link.name!r} has {stated.mass:.6g} kg and {has} inertia; it received "
-        f"that of {found.text}: principal moments {text} kg m^2"
+        f"that of {origin}: principal moments {text} kg m^2"
     )
     return inertial, (Diagnostic("inertia-estimated", message, link.location),)
 
 
-class _LinkSolid(Struct, frozen=True, eq=False):
-    """The solid of a link's shapes, in its frame.
+def _solid(link: Link) -> tuple[Solid, str]:
+    """Return the solid of the colliders of a link or, if that is empty, its visuals.
 
-    Attributes:
-        solid: Of density one.
-        text: Its origin, for a message.
+    With a text about its origin, for a message.
     """
-
-    solid: Solid
-    text: str
-
-
-def _solid(link: Link, meshes: _Meshes) -> _LinkSolid:
-    """Return the solid of the colliders of a link or, if that is empty, its visuals."""
     for what, shapes in (("collision", link.collisions), ("visual", link.visuals)):
-        parts = [(shape, *_parts(shape, meshes)) for shape in shapes]
+        parts = [(shape, *_parts(shape)) for shape in shapes]
         solid = joined_solid(
             (piece, transform_from_pose(shape.origin))
             for shape, pieces, _ in parts
@@ -170,16 +156,16 @@ def _solid(link: Link, meshes: _Meshes) -> _LinkSolid:
             text = f"its {what} {'shapes' if len(parts) > 1 else 'shape'}"
             if hulls:
                 text += f" (convex hull of {', '.join(hulls)}, which is not closed)"
-            return _LinkSolid(solid, text)
-    return _LinkSolid(EMPTY, "")
+            return solid, text
+    return EMPTY, ""
 
 
-def _parts(shape: Shape, meshes: _Meshes) -> tuple[list[Solid], str | None]:
+def _parts(shape: Shape) -> tuple[list[Solid], str | None]:
     """Return the solids of a shape, and its mesh file if a convex hull is used."""
     geometry = shape.geometry
     if not isinstance(geometry, MeshFile):
         return [primitive_solid(geometry)], None
-    mesh = meshes.read(geometry.path)
+    mesh = readable_mesh(geometry.path)
     if mesh is None:
         return [], None
     pieces = [mesh]
@@ -197,21 +183,3 @@ def _parts(shape: Shape, meshes: _Meshes) -> tuple[list[Solid], str | None]:
     is_hull = any(hull for _, hull in solids)
     name = Path(geometry.path or "").name
     return [solid for solid, _ in solids], name if is_hull else None
-
-
-class _Meshes:
-    """The readable mesh files of a robot, each read once."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, PolygonMesh | None] = {}
-
-    def read(self, path: str | None) -> PolygonMesh | None:
-        if path is None:
-            return None
-        if path not in self._read:
-            try:
-                self._read[path] = read_mesh(Path(path))
-            except MeshError:
-                # Reported when the mesh is written.
-                self._read[path] = None
-        return self._read[path]

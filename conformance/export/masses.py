@@ -18,11 +18,11 @@ from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.export.mechanism import StageLink, rigid
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Inertial, Pose
-from urdf_usd.converter.robot.rigid import rotate_inertia
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
     inertia_values,
     quat_wxyz_from_rotation,
+    rotate_inertia,
     shift_inertia_tensor,
     transform_from_pose,
 )

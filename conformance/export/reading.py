@@ -56,8 +56,7 @@ from urdf_usd.converter.robot.model import (
     MeshFile,
     Robot,
 )
-from urdf_usd.converter.robot.rigid import compose
-from urdf_usd.converter.robot.spatial import pose_from_transform
+from urdf_usd.converter.robot.spatial import compose, pose_from_transform
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.usd.loading.opening import (

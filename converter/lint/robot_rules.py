@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Location
 from urdf_usd.converter.diagnostics.messages import times
@@ -38,7 +38,7 @@ from urdf_usd.converter.robot.model import (
     Shape,
     Vec3,
 )
-from urdf_usd.converter.robot.rigid import rest_poses
+from urdf_usd.converter.robot.spatial import rest_poses
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 
 # Rule, message and location.

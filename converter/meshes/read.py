@@ -52,6 +52,17 @@ def read_mesh(path: Path) -> PolygonMesh:
     return decode_mesh(data, path)
 
 
+def readable_mesh(path: str | None) -> PolygonMesh | None:
+    """Read a mesh; None without a file, or if it cannot be read.
+
+    The reason is reported when the mesh is written.
+    """
+    try:
+        return None if path is None else read_mesh(Path(path))
+    except MeshError:
+        return None
+
+
 def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     """Read the bytes of a mesh file; see :func:`read_mesh`.
 
@@ -80,11 +91,11 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
 
 @contextmanager
 def cached_meshes() -> Iterator[None]:
-    """Cache the meshes that are read in the block, up to a maximum size.
+    """Cache the meshes that are read in the block, or in one around it, up to a maximum size.
 
     Files that meshes refer to must not change meanwhile.
     """
-    token = _CACHE.set(_MeshCache())
+    token = _CACHE.set(_CACHE.get() or _MeshCache())
     try:
         yield
     finally:

@@ -27,7 +27,7 @@ from urdf_usd.converter.robot.mass_properties import (
     usable_inertia,
 )
 from urdf_usd.converter.robot.model import WORLD_LINK, Fixed, Floating, Vec3, Vec6
-from urdf_usd.converter.robot.rigid import rest_poses
+from urdf_usd.converter.robot.spatial import rest_poses
 from urdf_usd.converter.robot.topology import Tree, rigid_groups
 
 # Sum of all added masses as a fraction of the robot's mass.

@@ -34,7 +34,7 @@ from urdf_usd.converter.robot.model import (
     Robot,
     XmlElement,
 )
-from urdf_usd.converter.robot.rigid import compose, invert_pose, rotate_vector
+from urdf_usd.converter.robot.spatial import compose, invert_pose, rotate_vector
 
 MARK = "usd_joint"
 _TOKENS = tuple(f"{motion}{axis}" for motion in ("trans", "rot") for axis in "XYZ")

@@ -21,8 +21,8 @@ from urdf_usd.converter.robot.model import (
     Spherical,
     Vec4,
 )
-from urdf_usd.converter.robot.rigid import rest_poses
 from urdf_usd.converter.robot.spatial import (
+    rest_poses,
     rotation_about,
     rotation_from_quat_wxyz,
     transform_from_pose,

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.model import Inertial, Link, Pose, Vec3, Vec4, Vec6
-from urdf_usd.converter.robot.rigid import (
+from urdf_usd.converter.robot.spatial import (
     compose,
     invert_pose,
     rotate_inertia,

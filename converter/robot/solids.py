@@ -185,7 +185,7 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
         face_indices: Points of all corners, face by face.
     """
     amid = points.mean(axis=0)
-    corners = fan_triangles(points, face_counts, face_indices) - amid
+    corners = points[fan_triangles(face_counts, face_indices)] - amid
     determinants = np.linalg.det(corners)
     return _sum(corners, determinants * np.sign(determinants.sum()), amid)
 
@@ -200,7 +200,7 @@ def fills_hull(points: Points, face_counts: Indices, face_indices: Indices, shar
         share: Between 0 and 1.
     """
     amid = points.mean(axis=0)
-    corners = fan_triangles(points, face_counts, face_indices) - amid
+    corners = points[fan_triangles(face_counts, face_indices)] - amid
     volume = abs(float(np.linalg.det(corners).sum())) / 6
     widths = np.linalg.svd(points - amid, compute_uv=False)
     if widths[-1] <= _FLAT * widths[0]:
@@ -212,11 +212,10 @@ def fills_hull(points: Points, face_counts: Indices, face_indices: Indices, shar
     return volume >= share * hull
 
 
-def fan_triangles(points: Matrix, face_counts: Indices, face_indices: Indices) -> Matrix:
-    """Return the (T, 3, 3) corners of the triangles of all faces, as fans.
+def fan_triangles(face_counts: Indices, face_indices: Indices) -> Indices:
+    """Return the (T, 3) points of the triangles of all faces, as fans.
 
     Args:
-        points: (N, 3) [m].
         face_counts: (F,) corners of each face, at least three.
         face_indices: Points of all corners, face by face.
     """
@@ -225,7 +224,7 @@ def fan_triangles(points: Matrix, face_counts: Indices, face_indices: Indices) -
     # Position of each triangle within the fan of its face.
     step = np.arange(len(first)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
     fans = np.stack([first, first + step + 1, first + step + 2], axis=1)
-    triangles: Matrix = points[face_indices[fans]]
+    triangles: Indices = face_indices[fans]
     return triangles
 
 

@@ -1,25 +1,209 @@
-"""Rotations, poses and inertia tensors as numpy arrays.
+"""Rotations, poses and inertia: of single frames as tuples, of many as numpy arrays.
 
-A rotation matrix rotates child vectors into the parent; its columns are the child's
-axes. Quaternions are unit quaternions (w, x, y, z).
+Plain sums round the same on all processors, unlike BLAS, which may fuse operations.
+Quaternions are unit quaternions (w, x, y, z) that rotate child vectors into the parent;
+returned ones have w >= 0. The columns of a rotation matrix are the child's axes. Inertia
+is (ixx, ixy, ixz, iyy, iyz, izz), or a (3, 3) tensor.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import math
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urdf_usd.converter.robot.model import Pose, Vec3, Vec4, Vec6
-from urdf_usd.converter.robot.rigid import normalise_quat, rotation_rows
+from urdf_usd.converter.robot.topology import Tree
 
 Matrix: TypeAlias = "NDArray[np.float64]"
+_Number = TypeVar("_Number", float, NDArray[np.float64])
+_Row: TypeAlias = tuple[_Number, _Number, _Number]
 
 # Error of an eigenvalue of a (3, 3) matrix, relative to the largest one.
 _EIGENVALUE = 2.0**-50
 # Cosines of the pitch below this are rounding noise.
 _GIMBAL_LOCK = 1e-15
+
+
+def quat_wxyz_from_rpy(rpy: Vec3) -> Vec4:
+    """Return the quaternion of roll, pitch, yaw about fixed X, Y, Z [rad].
+
+    R = Rz(yaw) Ry(pitch) Rx(roll), as the URDF specification has it.
+    """
+    cr, cp, cy = (math.cos(angle / 2) for angle in rpy)
+    sr, sp, sy = (math.sin(angle / 2) for angle in rpy)
+    return normalise_quat(
+        (
+            cr * cp * cy + sr * sp * sy,
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+        )
+    )
+
+
+def normalise_quat(quat_wxyz: Vec4) -> Vec4:
+    """Return the unit quaternion of a rotation, with w >= 0 and no negative zeros."""
+    w, x, y, z = quat_wxyz
+    length = _length(quat_wxyz) if w >= 0.0 else -_length(quat_wxyz)
+    return w / length + 0.0, x / length + 0.0, y / length + 0.0, z / length + 0.0
+
+
+def _length(quat_wxyz: Vec4) -> float:
+    w, x, y, z = quat_wxyz
+    return math.sqrt(w * w + x * x + y * y + z * z)
+
+
+def rotation_rows(quat_wxyz: Vec4) -> tuple[Vec3, Vec3, Vec3]:
+    """Return the rotation matrix of a quaternion, which need not be normalised."""
+    length = _length(quat_wxyz)
+    w, x, y, z = (component / length for component in quat_wxyz)
+    return _rows(w, x, y, z)
+
+
+def _rows(
+    w: _Number, x: _Number, y: _Number, z: _Number
+) -> tuple[_Row[_Number], _Row[_Number], _Row[_Number]]:
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+
+
+def rotate_vector(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
+    """Rotate a vector from the child into the parent."""
+    x, y, z = vector
+    first, second, third = (a * x + b * y + c * z for a, b, c in rotation_rows(quat_wxyz))
+    return first, second, third
+
+
+def transform_point(pose: Pose, point: Vec3) -> Vec3:
+    """Transform a point from the child into the parent [m]."""
+    x, y, z = rotate_vector(pose.quat_wxyz, point)
+    a, b, c = pose.position
+    return x + a, y + b, z + c
+
+
+def compose(parent: Pose, child: Pose) -> Pose:
+    """Return the pose of ``child``, given in the frame of ``parent``, one frame up."""
+    a, b, c = transform_point(parent, child.position)
+    return Pose((a + 0.0, b + 0.0, c + 0.0), multiply_quats(parent.quat_wxyz, child.quat_wxyz))
+
+
+def invert_pose(pose: Pose) -> Pose:
+    """Return the pose of the parent, given in the frame of the child."""
+    w, x, y, z = pose.quat_wxyz
+    back = normalise_quat((w, -x, -y, -z))
+    a, b, c = rotate_vector(back, pose.position)
+    return Pose((0.0 - a, 0.0 - b, 0.0 - c), back)
+
+
+def multiply_quats(parent: Vec4, child: Vec4) -> Vec4:
+    """Return the rotation ``parent`` after ``child``, as a unit quaternion wxyz."""
+    a, b, c, d = parent
+    w, x, y, z = child
+    return normalise_quat(
+        (
+            a * w - b * x - c * y - d * z,
+            a * x + b * w + c * z - d * y,
+            a * y - b * z + c * w + d * x,
+            a * z + b * y - c * x + d * w,
+        )
+    )
+
+
+def rest_poses(tree: Tree) -> dict[str, Pose]:
+    """Return the pose of every link in the root, with all joints at zero."""
+    poses = {tree.root: Pose()}
+    for name in tree.links[1:]:
+        joint = tree.parent_joint[name]
+        poses[name] = compose(poses[joint.parent], joint.origin)
+    return poses
+
+
+def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
+    """Return the nearest coordinate axis, and the rotation of it onto ``axis``.
+
+    UsdPhysics joints move about X, Y or Z of a joint frame. The coordinate axis
+    nearest to ``axis`` keeps the rotation small, and a coordinate axis itself, of
+    either sign, gets an identity or a half turn, which float32 stores exactly.
+
+    Args:
+        axis: Unit vector.
+
+    Returns:
+        ``"X"``, ``"Y"`` or ``"Z"``, and the quaternion wxyz of a rotation that turns
+        that unit vector into ``axis``.
+    """
+    index = max(range(3), key=lambda number: abs(axis[number]))
+    after, last = (index + 1) % 3, (index + 2) % 3
+    # Half of the smallest rotation from e to a: 1 + e.a, and e x a.
+    turn = [1.0 + abs(axis[index]), 0.0, 0.0, 0.0]
+    turn[1 + after], turn[1 + last] = -axis[last], axis[after]
+    if axis[index] < 0:
+        # First half a turn about the next axis; the remaining rotation is below 90 deg.
+        half = [0.0, 0.0, 0.0, 0.0]
+        half[1 + after] = 1.0
+        turn[1 + after], turn[1 + last] = axis[last], -axis[after]
+        return "XYZ"[index], multiply_quats(_quat(turn), _quat(half))
+    return "XYZ"[index], normalise_quat(_quat(turn))
+
+
+def _quat(components: list[float]) -> Vec4:
+    w, x, y, z = components
+    return w, x, y, z
+
+
+def rotate_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
+    """Return a child's inertia along the axes of the parent [kg m^2]."""
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    rows = rotation_rows(quat_wxyz)
+    a, b, c = (
+        (
+            x * ixx + y * ixy + z * ixz,
+            x * ixy + y * iyy + z * iyz,
+            x * ixz + y * iyz + z * izz,
+        )
+        for x, y, z in rows
+    )
+    first, second, third = rows
+    return (
+        _dot(a, first),
+        _dot(a, second),
+        _dot(a, third),
+        _dot(b, second),
+        _dot(b, third),
+        _dot(c, third),
+    )
+
+
+def shift_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:
+    """Move inertia from the centre of mass to a point ``offset`` away [kg m^2].
+
+    Parallel axis theorem: I + m (|d|^2 1 - d d^T).
+
+    Args:
+        inertia: About the centre of mass [kg m^2].
+        mass: [kg].
+        offset: Between the two points, in either direction [m].
+    """
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    x, y, z = offset
+    return (
+        ixx + mass * (y * y + z * z),
+        ixy - mass * (x * y),
+        ixz - mass * (x * z),
+        iyy + mass * (x * x + z * z),
+        iyz - mass * (y * z),
+        izz + mass * (x * x + y * y),
+    )
+
+
+def _dot(a: Vec3, b: Vec3) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + 0.0
 
 
 def rotation_from_quat_wxyz(quat_wxyz: Vec4) -> Matrix:
@@ -28,43 +212,23 @@ def rotation_from_quat_wxyz(quat_wxyz: Vec4) -> Matrix:
 
 
 def quat_wxyz_from_rotation(rotation: Matrix) -> Vec4:
-    """Return the quaternion of a (3, 3) rotation, with w >= 0.
-
-    The largest of the four candidates is the pivot, so no division is by a small
-    number (Shepperd, "Quaternion from rotation matrix", 1978).
-    """
-    m = rotation
-    trace = float(np.trace(m))
-    squares = np.array([trace, m[0, 0], m[1, 1], m[2, 2]])
-    pivot = int(np.argmax(squares))
-    if pivot == 0:
-        q = np.array([1 + trace, m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]])
-    else:
-        i = pivot - 1
-        j, k = (i + 1) % 3, (i + 2) % 3
-        q = np.empty(4)
-        q[0] = m[k, j] - m[j, k]
-        q[1 + i] = 1 + m[i, i] - m[j, j] - m[k, k]
-        q[1 + j] = m[j, i] + m[i, j]
-        q[1 + k] = m[k, i] + m[i, k]
-    w, x, y, z = q.tolist()
-    return normalise_quat((w, x, y, z))
+    """Return the quaternion of a (3, 3) rotation, with w >= 0."""
+    w, x, y, z = quats_wxyz_from_rotations(rotation[np.newaxis])[0].tolist()
+    return w, x, y, z
 
 
 def rotations_from_quats_wxyz(quats_wxyz: Matrix) -> Matrix:
     """Return the (K, 3, 3) rotations of (K, 4) quaternions."""
-    lengths = np.linalg.norm(quats_wxyz, axis=1, keepdims=True)
-    w, x, y, z = (quats_wxyz / lengths).T
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=1)
+    w, x, y, z = (quats_wxyz / np.linalg.norm(quats_wxyz, axis=1, keepdims=True)).T
+    return np.stack([np.stack(row, axis=-1) for row in _rows(w, x, y, z)], axis=1)
 
 
 def quats_wxyz_from_rotations(rotations: Matrix) -> Matrix:
-    """Return the (K, 4) quaternions of (K, 3, 3) rotations, with w >= 0."""
+    """Return the (K, 4) quaternions of (K, 3, 3) rotations, with w >= 0.
+
+    The largest of the four candidates is the pivot, so no division is by a small
+    number (Shepperd, "Quaternion from rotation matrix", 1978).
+    """
     m = np.moveaxis(rotations, 0, -1)
     diagonal = m[0, 0], m[1, 1], m[2, 2]
     trace = diagonal[0] + (diagonal[1] + diagonal[2])
@@ -121,16 +285,6 @@ def pose_from_transform(transform: Matrix) -> Pose:
     """Return the pose of a (4, 4) rigid transform."""
     x, y, z = (float(c) + 0.0 for c in transform[:3, 3])
     return Pose((x, y, z), quat_wxyz_from_rotation(transform[:3, :3]))
-
-
-def inverse_transform(transform: Matrix) -> Matrix:
-    """Return the inverse of (..., 4, 4) rigid transforms."""
-    invert_pose = np.zeros_like(transform)
-    rotation = np.swapaxes(transform[..., :3, :3], -1, -2)
-    invert_pose[..., :3, :3] = rotation
-    invert_pose[..., :3, 3] = -np.einsum("...ij,...j->...i", rotation, transform[..., :3, 3])
-    invert_pose[..., 3, 3] = 1.0
-    return invert_pose
 
 
 def inertia_tensor(inertia: Vec6) -> Matrix:

@@ -57,7 +57,7 @@ from urdf_usd.converter.robot.model import (
     Visual,
     XmlElement,
 )
-from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import Node, Version
 from urdf_usd.converter.urdf.xml import Element

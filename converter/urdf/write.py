@@ -52,13 +52,14 @@ from urdf_usd.converter.robot.model import (
     Vec4,
     XmlElement,
 )
-from urdf_usd.converter.robot.rigid import (
+from urdf_usd.converter.robot.spatial import (
     compose,
     invert_pose,
     quat_wxyz_from_rpy,
+    rotation_from_quat_wxyz,
+    rpy_from_rotation,
     transform_point,
 )
-from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.build import GAZEBO, REFERENCE
 from urdf_usd.converter.urdf.grammar import AttributeType, ElementType, Version

@@ -34,8 +34,7 @@ from urdf_usd.converter.robot.model import (
     Vec3,
     Visual,
 )
-from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
-from urdf_usd.converter.robot.spatial import inertia_values
+from urdf_usd.converter.robot.spatial import inertia_values, quat_wxyz_from_rpy
 
 _ANGLES = st.floats(-np.pi, np.pi)
 _LENGTHS = st.floats(-0.8, 0.8)

@@ -33,7 +33,7 @@ from urdf_usd.converter.robot.model import (
     Sphere,
     Visual,
 )
-from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.robot.topology import build_tree
 
 TURNED = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))

@@ -7,7 +7,7 @@ from pxr import Gf, Sdf
 from urdf_usd.converter.robot.bodies import Body
 from urdf_usd.converter.robot.mass_properties import principal_inertia
 from urdf_usd.converter.robot.model import Approximation, Inertial, Link, MeshFile
-from urdf_usd.converter.robot.rigid import rotate_inertia
+from urdf_usd.converter.robot.spatial import rotate_inertia
 from urdf_usd.converter.usd.urdf_attributes import (
     write_flag,
     write_number,

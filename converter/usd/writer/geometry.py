@@ -21,7 +21,7 @@ from urdf_usd.converter.robot.model import (
     Sphere,
     Vec3,
 )
-from urdf_usd.converter.robot.rigid import compose, invert_pose, rest_poses
+from urdf_usd.converter.robot.spatial import compose, invert_pose, rest_poses
 from urdf_usd.converter.usd.writer.float32 import is_positive_float32
 from urdf_usd.converter.usd.writer.meshes import MeshLibrary, mesh_key
 from urdf_usd.converter.usd.writer.prims import Prims

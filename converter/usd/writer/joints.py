@@ -29,7 +29,7 @@ from urdf_usd.converter.robot.model import (
     Vec3,
     Vec4,
 )
-from urdf_usd.converter.robot.rigid import (
+from urdf_usd.converter.robot.spatial import (
     compose,
     invert_pose,
     rest_poses,

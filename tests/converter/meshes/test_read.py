@@ -59,7 +59,8 @@ def triangles(mesh: PolygonMesh) -> NDArray[np.float64]:
 def reference_triangles(path: Path) -> NDArray[np.float64]:
     """Read a file with trimesh [m]."""
     scene = trimesh.load_scene(str(path), process=False, skip_materials=True)
-    pieces = [np.array(shape.triangles, dtype=np.float64) for shape in scene.dump()]
+    shapes = [shape for shape in scene.dump() if isinstance(shape, trimesh.Trimesh)]
+    pieces = [np.array(shape.triangles, dtype=np.float64) for shape in shapes]
     factor = trimesh.units.unit_conversion(scene.units, "meters") if scene.units else 1.0
     return np.concatenate(pieces) * factor
 

@@ -27,8 +27,11 @@ from urdf_usd.converter.robot.model import (
     Pose,
     Robot,
 )
-from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
-from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
+from urdf_usd.converter.robot.spatial import (
+    inertia_tensor,
+    quat_wxyz_from_rpy,
+    rotation_from_quat_wxyz,
+)
 from urdf_usd.converter.robot.topology import build_tree
 
 _HEAVY = Inertial(

@@ -1,4 +1,4 @@
-"""Rotations and inertia tensors: algebraic laws, and comparison with scipy."""
+"""Rotations, poses and inertia: algebraic laws, and comparison with scipy."""
 
 from __future__ import annotations
 
@@ -6,24 +6,31 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import axes, inertials, poses, rotations
-from urdf_usd.converter.robot.model import Inertial, Pose, Vec3, Vec4
+from urdf_usd.converter.robot.mass_properties import principal_inertia
+from urdf_usd.converter.robot.model import IDENTITY, Inertial, Pose, Vec3, Vec4
 from urdf_usd.converter.robot.spatial import (
+    compose,
     diagonalise_inertia,
     inertia_tensor,
     inertia_values,
-    inverse_transform,
-    pose_from_transform,
+    invert_pose,
     quat_wxyz_from_rotation,
+    quat_wxyz_from_rpy,
     quats_wxyz_from_rotations,
+    rotate_inertia,
+    rotate_vector,
     rotation_about,
     rotation_from_quat_wxyz,
+    rotation_onto_axis,
     rotations_from_quats_wxyz,
     rpy_from_rotation,
+    shift_inertia,
     shift_inertia_tensor,
-    transform_from_pose,
+    transform_point,
 )
 
 
@@ -86,18 +93,6 @@ def test_rotation_about_an_axis_matches_scipy(axis: Vec3, angle: float) -> None:
     np.testing.assert_allclose(actual, expected, atol=1e-14)
 
 
-@given(poses())
-def test_transform_times_its_inverse_is_the_identity(pose: Pose) -> None:
-    """And poses are the same after conversion to matrices and back."""
-    transform = transform_from_pose(pose)
-
-    identity = inverse_transform(transform) @ transform
-
-    np.testing.assert_allclose(identity, np.eye(4), atol=1e-14)
-    again = transform_from_pose(pose_from_transform(transform))
-    np.testing.assert_allclose(again, transform, atol=1e-14)
-
-
 @given(inertials())
 def test_principal_moments_and_axes_give_the_tensor(inertial: Inertial) -> None:
     """Axes are a proper rotation; their order and sign are free."""
@@ -139,3 +134,130 @@ def test_moment_of_a_thin_rod_about_its_line_is_exactly_zero() -> None:
     assert smallest == 0.0
     assert others == pytest.approx([0.2504, 0.2504])
     np.testing.assert_allclose(np.abs(axes[:, 0]), np.abs(line), atol=1e-12)
+
+
+def _matrix(quat_wxyz: Vec4) -> NDArray[np.float64]:
+    matrix: NDArray[np.float64] = Rotation.from_quat(quat_wxyz, scalar_first=True).as_matrix()
+    return matrix
+
+
+@given(rotations())
+def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
+    """Lower-case xyz is scipy's notation for fixed axes, as URDF defines rpy."""
+    expected = Rotation.from_euler("xyz", rpy).as_matrix()
+
+    quat = quat_wxyz_from_rpy(rpy)
+
+    assert quat[0] >= 0
+    np.testing.assert_allclose(_matrix(quat), expected, atol=1e-14)
+
+
+@given(axes())
+def test_rotation_onto_axis_maps_a_coordinate_axis_to_the_axis(axis: Vec3) -> None:
+    """Coordinate axes of either sign get an exact identity or half turn."""
+    letter, quat = rotation_onto_axis(axis)
+
+    e = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    np.testing.assert_allclose(rotate_vector(quat, e["XYZ".index(letter)]), axis, atol=1e-15)
+    assert np.linalg.norm(quat) == pytest.approx(1.0)
+    if set(np.abs(axis)) == {0.0, 1.0}:
+        assert set(np.abs(quat)) == {0.0, 1.0}
+
+
+def test_rotation_onto_axis_is_minimal() -> None:
+    """For a negative axis, after a half turn about the next coordinate axis."""
+    letter, ahead = rotation_onto_axis((0.6, 0.0, 0.8))
+    _, behind = rotation_onto_axis((0.6, 0.0, -0.8))
+
+    assert letter == "Z"
+    angle = np.arccos(0.8) / 2
+    expected = (np.cos(angle), 0.0, np.sin(angle), 0.0)
+    assert ahead == pytest.approx(expected, abs=1e-15)
+    # Half a turn about X, and then back about Y.
+    np.testing.assert_allclose(
+        _matrix(behind),
+        Rotation.from_rotvec([0.0, -2 * angle, 0.0]).as_matrix() @ np.diag([1.0, -1.0, -1.0]),
+        atol=1e-15,
+    )
+
+
+@given(poses(), poses(), poses())
+def test_composition_of_poses_is_associative(a: Pose, b: Pose, c: Pose) -> None:
+    """Within rounding."""
+    left = compose(compose(a, b), c)
+    right = compose(a, compose(b, c))
+
+    np.testing.assert_allclose(left.position, right.position, atol=1e-13)
+    np.testing.assert_allclose(_matrix(left.quat_wxyz), _matrix(right.quat_wxyz), atol=1e-13)
+
+
+@given(poses(), poses())
+def test_composed_pose_transforms_points_like_matrices(parent: Pose, child: Pose) -> None:
+    """One frame after the other, by scipy's matrices."""
+    point = (0.3, -1.2, 0.7)
+    within = _matrix(child.quat_wxyz) @ point + child.position
+    expected = _matrix(parent.quat_wxyz) @ within + parent.position
+
+    actual = transform_point(compose(parent, child), point)
+
+    np.testing.assert_allclose(actual, expected, atol=1e-13)
+
+
+@given(poses())
+def test_pose_composed_with_its_inverse_is_the_identity(pose: Pose) -> None:
+    """In either order."""
+    for undone in (compose(invert_pose(pose), pose), compose(pose, invert_pose(pose))):
+        np.testing.assert_allclose(undone.position, IDENTITY.position, atol=1e-14)
+        np.testing.assert_allclose(undone.quat_wxyz, IDENTITY.quat_wxyz, atol=1e-14)
+
+
+@given(inertials())
+def test_rotated_inertia_is_r_i_r_transposed(inertial: Inertial) -> None:
+    """By scipy's matrices."""
+    turn = _matrix(inertial.origin.quat_wxyz)
+    expected = turn @ inertia_tensor(inertial.inertia) @ turn.T
+
+    actual = inertia_tensor(rotate_inertia(inertial.inertia, inertial.origin.quat_wxyz))
+
+    np.testing.assert_allclose(actual, expected, rtol=1e-13, atol=1e-14)
+
+
+@given(inertials())
+def test_principal_moments_and_axes_give_the_inertia(inertial: Inertial) -> None:
+    """Order and sign of axes are free."""
+    moments, quat = principal_inertia(inertial.inertia)
+
+    rebuilt = _matrix(quat) @ np.diag(moments) @ _matrix(quat).T
+    np.testing.assert_allclose(rebuilt, inertia_tensor(inertial.inertia), rtol=1e-12, atol=1e-14)
+
+
+@given(rotations(), st.floats(1e-9, 1e3))
+def test_rotated_isotropic_inertia_has_identity_axes(rpy: Vec3, moment: float) -> None:
+    """The products of inertia are rounding errors."""
+    ball = (moment, 0.0, 0.0, moment, 0.0, moment)
+
+    moments, quat = principal_inertia(rotate_inertia(ball, quat_wxyz_from_rpy(rpy)))
+
+    assert quat == (1.0, 0.0, 0.0, 0.0)
+    assert moments == pytest.approx((moment,) * 3, rel=1e-14)
+
+
+def test_shifted_inertia_of_point_masses() -> None:
+    """Summed about either point."""
+    points = np.array([[0.1, 0.2, -0.4], [-0.3, 0.5, 0.2], [0.7, -0.1, 0.9]])
+    offset = np.array([0.4, -0.7, 0.2])
+    mass = 1.5
+
+    def about(origin: NDArray[np.float64]) -> NDArray[np.float64]:
+        arms = points - origin
+        tensor: NDArray[np.float64] = mass * (np.sum(arms**2) * np.eye(3) - arms.T @ arms)
+        return tensor
+
+    center = points.mean(axis=0)
+    t = about(center).tolist()
+    inertia = (t[0][0], t[0][1], t[0][2], t[1][1], t[1][2], t[2][2])
+    x, y, z = offset.tolist()
+
+    shifted = shift_inertia(inertia, 3 * mass, (x, y, z))
+
+    np.testing.assert_allclose(inertia_tensor(shifted), about(center + offset), rtol=1e-14)

@@ -45,7 +45,7 @@ from urdf_usd.converter.robot.model import (
     Visual,
     XmlElement,
 )
-from urdf_usd.converter.robot.rigid import quat_wxyz_from_rpy
+from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.write import rpy_from_quat_wxyz, write
 
