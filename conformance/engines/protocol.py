@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from importlib import metadata
+from importlib.util import find_spec
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 
 from urdf_usd.conformance.observation.robot import Configurations, Observation
+from urdf_usd.installation import install_command
 
 
 class Side(StrEnum):
@@ -38,6 +41,17 @@ class Unavailable(Struct, frozen=True):
 
 
 Availability: TypeAlias = Available | Unavailable
+
+
+def optional_engine(module: str, distribution: str, extra: str) -> Availability:
+    """Return whether the distribution of an extra is installed, without importing its module."""
+    if find_spec(module) is None:
+        return Unavailable(f"{distribution} is not installed", install_command(extra))
+    try:
+        return Available(f"{distribution} {metadata.version(distribution)}")
+    except metadata.PackageNotFoundError:
+        # Built from source or installed by another package manager.
+        return Available(f"{distribution} of unknown version")
 
 
 class Request(Struct, frozen=True):

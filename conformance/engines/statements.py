@@ -102,6 +102,28 @@ def settable_positions(
     }
 
 
+def positions_in_order(
+    default: NDArray[np.float64],
+    joints: Sequence[JointObservation],
+    configurations: Configurations,
+    coordinates: Callable[[str, JointType, NDArray[np.float64]], tuple[int, NDArray[np.float64]]],
+) -> NDArray[np.float64]:
+    """Return positions in the engine's own order and form, (K, nq).
+
+    Args:
+        default: (nq) positions of joints that are not set.
+        joints: Joints that the engine states.
+        configurations: Positions to set.
+        coordinates: Returns the first column of a joint and its (K, n) values there.
+    """
+    positions: NDArray[np.float64] = np.tile(default, (configurations.count, 1))
+    types = {joint.name: joint.type for joint in joints}
+    for name, values in settable_positions(joints, configurations).items():
+        start, own = coordinates(name, types[name], values)
+        positions[:, start : start + own.shape[1]] = own
+    return positions
+
+
 def unreachable_joints(
     joints: Sequence[JointObservation],
     configurations: Configurations,

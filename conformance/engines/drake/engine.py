@@ -19,7 +19,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.optional_engine import optional_engine
 from urdf_usd.conformance.engines.prepared_urdf.joints import (
     leave_out,
     leave_out_reversed_bounds,
@@ -39,12 +38,13 @@ from urdf_usd.conformance.engines.protocol import (
     Availability,
     Request,
     Side,
+    optional_engine,
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     build_frames,
+    positions_in_order,
     reachable_links,
-    settable_positions,
     unreachable_joints,
     vec3,
     vec6,
@@ -261,7 +261,15 @@ def _frames(
 ) -> Frames:
     plant = robot.plant
     context = plant.CreateDefaultContext()
-    positions = _positions(robot, joints, configurations)
+
+    def coordinates(
+        name: str, kind: JointType, values: NDArray[np.float64]
+    ) -> tuple[int, NDArray[np.float64]]:
+        joint = robot.joints[name]
+        return joint.position_start(), _coordinates(joint, kind, values)
+
+    default = plant.GetDefaultPositions()
+    positions = positions_in_order(default, joints, configurations, coordinates)
 
     def place(row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         plant.SetPositions(context, positions[row])
@@ -272,23 +280,6 @@ def _frames(
         )
 
     return build_frames(links, configurations, place)
-
-
-def _positions(
-    robot: _Robot,
-    joints: tuple[JointObservation, ...],
-    configurations: Configurations,
-) -> NDArray[np.float64]:
-    """Return positions in Drake's own order and form, (K, nq)."""
-    default = robot.plant.GetDefaultPositions()
-    positions: NDArray[np.float64] = np.tile(default, (configurations.count, 1))
-    types = {joint.name: joint.type for joint in joints}
-    for name, values in settable_positions(joints, configurations).items():
-        joint = robot.joints[name]
-        start = joint.position_start()
-        columns = slice(start, start + joint.num_positions())
-        positions[:, columns] = _coordinates(joint, types[name], values)
-    return positions
 
 
 def _coordinates(

@@ -2,7 +2,8 @@
 
 No format is read by the same library as in the converter. OBJ, glTF and text STL are read by
 trimesh, COLLADA by pycollada. Binary STL is a list of fixed records, read here, and PLY has a
-reader of ours, because the converter reads it by trimesh.
+reader of ours: trimesh rejects binary files with polygons of several sizes, and reorders those
+of text files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PLY files, parsed here, because the converter reads them by trimesh.
+"""PLY files, parsed here, because trimesh does not read polygons of several sizes in order.
 
 Of the libraries on PyPI, plyfile and pymeshlab are licensed under the GPL, which no
 requirement of every installation may be. The format defines neither axes nor units, nor

@@ -13,7 +13,6 @@ from urdf_usd.conformance.engines.newton.model import (
     mass_of,
     poses,
 )
-from urdf_usd.conformance.engines.optional_engine import optional_engine
 from urdf_usd.conformance.engines.prepared_urdf.joints import leave_out_idle_couplings
 from urdf_usd.conformance.engines.prepared_urdf.text import (
     UrdfText,
@@ -28,6 +27,7 @@ from urdf_usd.conformance.engines.protocol import (
     Availability,
     Request,
     Side,
+    optional_engine,
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,

@@ -39,12 +39,12 @@ from urdf_usd.conformance.engines.openusd.stage import (
     read_physics,
     urdf_name,
 )
-from urdf_usd.conformance.engines.optional_engine import optional_engine
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Availability,
     Request,
     Side,
+    optional_engine,
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,

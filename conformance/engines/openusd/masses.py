@@ -21,8 +21,7 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.hulls import enclosed_solid
-from urdf_usd.conformance.engines.mujoco.hulls import hull_properties
+from urdf_usd.conformance.engines.hulls import enclosed_solid, hull_properties
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     Units,

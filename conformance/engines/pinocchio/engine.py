@@ -18,7 +18,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.native_output import captured
-from urdf_usd.conformance.engines.optional_engine import optional_engine
 from urdf_usd.conformance.engines.prepared_urdf.joints import (
     complete_limits,
     leave_out,
@@ -37,12 +36,13 @@ from urdf_usd.conformance.engines.protocol import (
     Availability,
     Request,
     Side,
+    optional_engine,
 )
 from urdf_usd.conformance.engines.statements import (
     blocked_note,
     build_frames,
+    positions_in_order,
     reachable_links,
-    settable_positions,
     unreachable_joints,
     vec3,
     vec6,
@@ -274,7 +274,14 @@ def _frames(
 ) -> Frames:
     model = robot.model
     cache = model.createData()
-    positions = _positions(robot, joints, configurations)
+
+    def coordinates(
+        name: str, kind: JointType, values: NDArray[np.float64]
+    ) -> tuple[int, NDArray[np.float64]]:
+        return model.joints[model.getJointId(name)].idx_q, _coordinates(kind, values)
+
+    neutral = robot.engine.neutral(model)
+    positions = positions_in_order(neutral, joints, configurations, coordinates)
     frames = [robot.frame_of_link[link] for link in links]
 
     def place(row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -286,23 +293,6 @@ def _frames(
         )
 
     return build_frames(links, configurations, place)
-
-
-def _positions(
-    robot: _Robot,
-    joints: tuple[JointObservation, ...],
-    configurations: Configurations,
-) -> NDArray[np.float64]:
-    """Return positions in Pinocchio's own order and form, (K, nq)."""
-    model = robot.model
-    neutral = robot.engine.neutral(model)
-    positions: NDArray[np.float64] = np.tile(neutral, (configurations.count, 1))
-    types = {joint.name: joint.type for joint in joints}
-    for name, values in settable_positions(joints, configurations).items():
-        joint = model.joints[model.getJointId(name)]
-        columns = slice(joint.idx_q, joint.idx_q + joint.nq)
-        positions[:, columns] = _coordinates(types[name], values)
-    return positions
 
 
 def _coordinates(kind: JointType, values: NDArray[np.float64]) -> NDArray[np.float64]:

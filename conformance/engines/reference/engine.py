@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +27,6 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
 )
 from urdf_usd.conformance.engines.reference.shapes import state_shapes
-from urdf_usd.conformance.engines.reference.words import state_words
 from urdf_usd.conformance.engines.statements import moving_joints
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -42,12 +41,15 @@ from urdf_usd.conformance.observation.robot import (
     MimicObservation,
     Observation,
     Quantity,
+    Word,
+    XmlContent,
 )
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.dynamics import degrees_of_freedom, equations_of_motion
 from urdf_usd.converter.robot.kinematics import link_transforms
 from urdf_usd.converter.robot.model import (
     Continuous,
+    Custom,
     Fixed,
     Floating,
     Joint,
@@ -57,6 +59,7 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Robot,
     Spherical,
+    XmlElement,
 )
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
@@ -200,7 +203,7 @@ def observe_robot(
         notes=(_shared_repair(malformed),) if malformed else (),
         dynamics=dynamics,
         shapes=state_shapes(robot) if shapes else (),
-        words=state_words(robot),
+        words=_words(robot),
     )
 
 
@@ -387,3 +390,46 @@ def _base(tree: Tree) -> Base | None:
                 leaving.append(joint)
     floats = leaving and all(isinstance(joint.kind, Floating) for joint in leaving)
     return Base.FLOATING if floats else Base.FIXED
+
+
+def _words(robot: Robot) -> tuple[Word, ...]:
+    """State controllers, calibrations, and what is no part of URDF or has no schema in USD."""
+    words = [*_custom(("robot",), robot.custom)]
+    for link in robot.links:
+        words += _custom((f"link {link.name}",), link.custom)
+        for shape in link.shapes:
+            words += _custom(("", f"link {link.name}"), shape.custom)
+    for joint in robot.joints:
+        words += (Word((f"joint {joint.name}",), name, value) for name, value in _numbers(joint))
+        words += _custom((f"joint {joint.name}",), joint.custom)
+    return tuple(words)
+
+
+def _numbers(joint: Joint) -> Iterator[tuple[str, float]]:
+    # A fixed joint has nothing to control or limit, and to a frame no prim.
+    if isinstance(joint.kind, Fixed):
+        return
+    for name in ("acceleration", "deceleration", "jerk"):
+        if (value := getattr(joint, name)) is not None:
+            yield f"limit:{name}", value
+    for tag, element in (
+        ("safety_controller", joint.safety),
+        ("calibration", joint.calibration),
+    ):
+        for name, value in (structs.asdict(element) if element else {}).items():
+            if value is not None:
+                yield f"{tag}:{name}", value
+
+
+def _custom(owners: tuple[str, ...], custom: Custom) -> Iterator[Word]:
+    for one in custom.attributes:
+        yield Word(owners, ":".join((*one.within, one.name)), one.value)
+    for element in custom.elements:
+        content = element.content
+        name = "/".join((*element.within, f"<{content.tag}>"))
+        yield Word(owners, name, str(_content(content)))
+
+
+def _content(element: XmlElement) -> XmlContent:
+    children = tuple(map(_content, element.children))
+    return XmlContent(element.tag, element.attributes, element.text or "", children)

@@ -9,8 +9,7 @@ import pytest
 
 from tests.conformance.engines import oblique_arm
 from tests.conformance.engines.optional_engines import ENGINES, installed
-from urdf_usd.conformance.engines.optional_engine import optional_engine
-from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
+from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable, optional_engine
 from urdf_usd.conformance.observation.robot import (
     DOUBLE_PRECISION,
     Observation,

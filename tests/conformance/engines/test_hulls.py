@@ -7,7 +7,7 @@ import pytest
 import trimesh
 
 from tests.conformance.engines.usd_observations import pose
-from urdf_usd.conformance.engines.mujoco.hulls import hull_properties
+from urdf_usd.conformance.engines.hulls import hull_properties
 
 # Points in single precision: three lengths, each twice.
 SINGLE = 6 * 2.0**-24
