@@ -19,15 +19,13 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.prepared_urdf.joints import (
-    leave_out,
-    leave_out_reversed_bounds,
-)
 from urdf_usd.conformance.engines.prepared_urdf.text import (
     UrdfText,
     add_missing_limits,
     complete_inertials,
     keep_first_inertial,
+    leave_out,
+    leave_out_reversed_bounds,
     name_robot,
     prepare,
     rename_link,

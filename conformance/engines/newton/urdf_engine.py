@@ -13,11 +13,11 @@ from urdf_usd.conformance.engines.newton.model import (
     mass_of,
     poses,
 )
-from urdf_usd.conformance.engines.prepared_urdf.joints import leave_out_idle_couplings
 from urdf_usd.conformance.engines.prepared_urdf.text import (
     UrdfText,
     complete_inertials,
     keep_first_inertial,
+    leave_out_idle_couplings,
     name_robot,
     prepare,
     strip_shapes,

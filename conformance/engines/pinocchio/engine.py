@@ -18,15 +18,13 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.native_output import captured
-from urdf_usd.conformance.engines.prepared_urdf.joints import (
-    complete_limits,
-    leave_out,
-    leave_out_empty_dynamics,
-)
 from urdf_usd.conformance.engines.prepared_urdf.text import (
     UrdfText,
     complete_inertials,
+    complete_limits,
     keep_first_inertial,
+    leave_out,
+    leave_out_empty_dynamics,
     name_robot,
     prepare,
     strip_shapes,

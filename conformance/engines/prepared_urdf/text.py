@@ -59,6 +59,9 @@ class UrdfText(Struct, frozen=True):
         without_inertial: Links for which the file has no ``<inertial>``.
         joint_of_child: Name of each joint, by its child link in the copy.
         changes: The changes.
+        mass_unknown: Links whose mass properties in the copy are not the file's.
+        inertia_unknown: Links whose inertia tensor in the copy is not the file's.
+        limits_unknown, effort_unknown, velocity_unknown: Likewise of joints.
     """
 
     text: bytes
@@ -66,6 +69,11 @@ class UrdfText(Struct, frozen=True):
     without_inertial: frozenset[str]
     joint_of_child: dict[str, str]
     changes: tuple[Change, ...]
+    mass_unknown: frozenset[str]
+    inertia_unknown: frozenset[str]
+    limits_unknown: frozenset[str]
+    effort_unknown: frozenset[str]
+    velocity_unknown: frozenset[str]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -73,34 +81,9 @@ class UrdfText(Struct, frozen=True):
         return tuple(change.note for change in self.changes)
 
     @property
-    def mass_unknown(self) -> frozenset[str]:
-        """Links whose mass properties in the copy are not the file's."""
-        return frozenset().union(*(change.mass for change in self.changes))
-
-    @property
     def unread_masses(self) -> tuple[str, ...]:
         """Names in the file of the links in :attr:`mass_unknown`, sorted."""
         return tuple(sorted(map(self.original, self.mass_unknown)))
-
-    @property
-    def inertia_unknown(self) -> frozenset[str]:
-        """Links whose inertia tensor in the copy is not the file's."""
-        return frozenset().union(*(change.inertia for change in self.changes))
-
-    @property
-    def limits_unknown(self) -> frozenset[str]:
-        """Joints whose limits in the copy are not the file's."""
-        return frozenset().union(*(change.limits for change in self.changes))
-
-    @property
-    def effort_unknown(self) -> frozenset[str]:
-        """Joints whose effort in the copy is not the file's."""
-        return frozenset().union(*(change.effort for change in self.changes))
-
-    @property
-    def velocity_unknown(self) -> frozenset[str]:
-        """Joints whose velocity in the copy is not the file's."""
-        return frozenset().union(*(change.velocity for change in self.changes))
 
     @property
     def robot_unnamed(self) -> bool:
@@ -137,6 +120,11 @@ def prepare(path: str, steps: Sequence[Step]) -> UrdfText:
             for child in joint.iterfind("child")
         },
         changes=changes,
+        mass_unknown=frozenset().union(*(change.mass for change in changes)),
+        inertia_unknown=frozenset().union(*(change.inertia for change in changes)),
+        limits_unknown=frozenset().union(*(change.limits for change in changes)),
+        effort_unknown=frozenset().union(*(change.effort for change in changes)),
+        velocity_unknown=frozenset().union(*(change.velocity for change in changes)),
     )
 
 
@@ -222,21 +210,22 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
+def _remove(elements: Sequence[UrdfElement], note: str) -> Change | None:
+    for element in elements:
+        parent = element.getparent()
+        if parent is not None:
+            parent.remove(element)
+    return Change(note) if elements else None
+
+
 def strip_shapes(robot: UrdfElement) -> Change | None:
     """Leave out everything but kinematics and mass."""
-    strangers = [child for child in robot if child.tag not in {"link", "joint"}]
-    strangers += [
-        child for link in robot.iterfind("link") for child in link if child.tag != "inertial"
-    ]
-    for child in strangers:
-        parent = child.getparent()
-        if parent is not None:
-            parent.remove(child)
-    if not strangers:
-        return None
-    return Change(
+    irrelevant = [child for child in robot if child.tag not in {"link", "joint"}]
+    irrelevant += [part for part in robot.iterfind("link/*") if part.tag != "inertial"]
+    return _remove(
+        irrelevant,
         "Shapes, materials and extension elements, irrelevant to kinematics and mass,"
-        " were left out."
+        " were left out.",
     )
 
 
@@ -354,3 +343,94 @@ def _rename(robot: UrdfElement, reserved: str, because: str) -> Change:
         " as its world.",
         renamed=((fresh, reserved),),
     )
+
+
+def leave_out(tag: str, reason: str) -> Step:
+    """Make a step that leaves out an element of joints; ``reason`` is a clause."""
+
+    def leave(robot: UrdfElement) -> Change | None:
+        note = f"<{tag}> of joints was left out: {reason}."
+        return _remove(robot.findall(f"joint/{tag}"), note)
+
+    return leave
+
+
+_COUPLED = frozenset({"revolute", "continuous", "prismatic"})
+
+
+def leave_out_idle_couplings(robot: UrdfElement) -> Change | None:
+    """Leave out couplings of or to a joint that has not exactly one coordinate."""
+    types = {_name(joint): joint.get("type") for joint in robot.iterfind("joint")}
+    idle = [
+        (_name(joint), mimic)
+        for joint in robot.iterfind("joint")
+        for mimic in joint.iterfind("mimic")
+        if {joint.get("type"), types.get(mimic.get("joint", ""), "revolute")} - _COUPLED
+    ]
+    names = _listed({name for name, _ in idle})
+    note = f"<mimic> of or to a joint without one coordinate left out: {names}."
+    return _remove([mimic for _, mimic in idle], note)
+
+
+def leave_out_empty_dynamics(robot: UrdfElement) -> Change | None:
+    """Leave out ``<dynamics>`` that states neither damping nor friction."""
+    empty = [
+        dynamics
+        for dynamics in robot.iterfind("joint/dynamics")
+        if dynamics.get("damping") is None and dynamics.get("friction") is None
+    ]
+    return _remove(empty, "Empty <dynamics> was left out.")
+
+
+def complete_limits(robot: UrdfElement) -> Change | None:
+    """Add missing effort and velocity to limits, and missing limits to joints."""
+    effort: set[str] = set()
+    velocity: set[str] = set()
+    limits: set[str] = set()
+    for joint in robot.iterfind("joint"):
+        name = _name(joint)
+        bounded = joint.get("type") in {"revolute", "prismatic"}
+        limit = joint.find("limit")
+        if limit is None and bounded:
+            limit = etree.SubElement(joint, "limit")
+            limits.add(name)
+        if limit is None:
+            continue
+        for attribute, lacking in (("effort", effort), ("velocity", velocity)):
+            if limit.get(attribute) is None:
+                limit.set(attribute, "0")
+                lacking.add(name)
+    filled = effort | velocity
+    if not filled:
+        return None
+    return Change(
+        "A missing <limit>, or its missing effort and velocity, were added, and are not"
+        f" stated: {_listed(filled)}.",
+        limits=frozenset(limits),
+        effort=frozenset(effort),
+        velocity=frozenset(velocity),
+    )
+
+
+def leave_out_reversed_bounds(robot: UrdfElement) -> Change | None:
+    """Leave out bounds if the lower one is above the upper one."""
+    changed = set()
+    for joint in robot.iterfind("joint"):
+        for limit in joint.iterfind("limit"):
+            if _reversed(limit):
+                del limit.attrib["lower"], limit.attrib["upper"]
+                changed.add(_name(joint))
+    if not changed:
+        return None
+    return Change(f"Bounds with lower above upper were left out: {_listed(changed)}.")
+
+
+def _reversed(limit: UrdfElement) -> bool:
+    lower, upper = limit.get("lower"), limit.get("upper")
+    if lower is None or upper is None:
+        return False
+    try:
+        return float(lower) > float(upper)
+    except ValueError:
+        # The engine reports what is not a number.
+        return False

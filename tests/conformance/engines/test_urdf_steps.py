@@ -7,16 +7,14 @@ from pathlib import Path
 import pytest
 
 from urdf_usd.conformance.engines.mujoco.compilation import compile_urdf
-from urdf_usd.conformance.engines.prepared_urdf.joints import (
+from urdf_usd.conformance.engines.prepared_urdf.text import (
+    Step,
+    UrdfText,
     complete_limits,
     leave_out,
     leave_out_empty_dynamics,
     leave_out_idle_couplings,
     leave_out_reversed_bounds,
-)
-from urdf_usd.conformance.engines.prepared_urdf.text import (
-    Step,
-    UrdfText,
     prepare,
     rename_inner_link,
     rename_link,
