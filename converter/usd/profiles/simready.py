@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 from pxr import Gf, Sdf, UsdGeom, Vt
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import applied, apply, over, prim_specs, write_new
@@ -67,14 +67,11 @@ def complete_metadata(
         date = datetime.fromtimestamp(int(seconds), UTC).date()
         found["usd_date_generated"] = date.isoformat()
     metadata = found | {name: text for name, text in given.items() if text.strip()}
-    missing = [name for name in METADATA if name not in metadata]
-    return metadata, _missing(missing, robot.location) if missing else ()
-
-
-def _missing(names: Iterable[str], location: Location | None) -> tuple[Diagnostic, ...]:
-    options = " ".join(f"--metadata {name}=..." for name in names)
-    message = f"SimReady requires metadata that is not known; add {options}"
-    return (Diagnostic("metadata-missing", message, location),)
+    missing = [f"--metadata {name}=..." for name in METADATA if name not in metadata]
+    if not missing:
+        return metadata, ()
+    message = f"SimReady requires metadata that is not known; add {' '.join(missing)}"
+    return metadata, (Diagnostic("metadata-missing", message, robot.location),)
 
 
 def complete(
@@ -246,13 +243,9 @@ def author_variants(layer: Sdf.Layer, sets: Iterable[str], option: str) -> None:
         sets: Names of the variant sets of the default prim.
         option: Variant that adds the schemas of the simulator.
     """
+    prim = f"/{layer.defaultPrim}"
     described = {
-        name: {
-            "prim": f"/{layer.defaultPrim}",
-            "variantSetName": name,
-            "activateOption": option,
-        }
-        for name in sets
+        name: {"prim": prim, "variantSetName": name, "activateOption": option} for name in sets
     }
     data = layer.customLayerData
     nested = {**data[NESTED], "Variants": {"Physics": described}}

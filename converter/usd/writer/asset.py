@@ -211,7 +211,10 @@ def author_asset(
         if path.pathElementCount > DEEPEST:
             message = f"link {name!r} is nested more than {DEEPEST} prims deep"
             raise AuthoringError((Diagnostic("tree-depth", message, tree.link[name].location),))
-    metadata, lacking = _metadata(robot, options)
+    metadata: Mapping[str, str] = dict(options.metadata)
+    lacking: tuple[Diagnostic, ...] = ()
+    if profile is Profile.SIMREADY:
+        metadata, lacking = simready.complete_metadata(robot, metadata)
 
     shapes = _new_layer(payload / GEOMETRY_LIBRARY)
     meshes = author_mesh_library(robot, shapes)
@@ -303,15 +306,6 @@ def author_asset(
     return (*found, *lacking)
 
 
-def _metadata(
-    robot: Robot, options: ConvertOptions
-) -> tuple[Mapping[str, str], tuple[Diagnostic, ...]]:
-    """Return the metadata of a profile, and a diagnostic if some is missing."""
-    if options.profile is Profile.SIMREADY:
-        return simready.complete_metadata(robot, dict(options.metadata))
-    return dict(options.metadata), ()
-
-
 def _simulator_layers(profile: Profile) -> dict[str, str]:
     """Return the paths of the layers of simulators, relative to the asset.
 
@@ -335,15 +329,7 @@ def _sublayers(
     simulated: bool,
     typed: bool,
 ) -> dict[str, str]:
-    """Return the file names of the sublayers of the content, strongest first.
-
-    Args:
-        robot: The robot.
-        profile: The profile.
-        simulators: Layers of simulators.
-        simulated: Whether there are settings of a description file.
-        typed: Whether there is the robot schema of Isaac Sim.
-    """
+    """Return the file names of the sublayers of the content, strongest first."""
     settings = (SIMULATION_LAYER,) if simulated else ()
     if profile is Profile.ROS:
         newton = () if NEWTON_LAYER in simulators else (NEWTON_LAYER,)
@@ -395,14 +381,7 @@ def _author_interface(
 
 
 def author_choice(prim: Sdf.PrimSpec, name: str, variants: Variants, arc: Arc) -> None:
-    """Add a variant set whose first variant is selected.
-
-    Args:
-        prim: The default prim.
-        name: Name of the set, which becomes the weakest.
-        variants: Layers of each variant.
-        arc: How variants have these layers.
-    """
+    """Add a variant set, which becomes the weakest, with its first variant selected."""
     prim.variantSetNameList.prependedItems.append(name)
     chosen = Sdf.VariantSetSpec(prim, name)
     for variant, layers in variants.items():
@@ -478,14 +457,7 @@ def _isolate(layer: Mapping[str, Sdf.Layer], profile: Profile, *, several: bool)
 def _move_opinions(
     source: Sdf.Layer, target: Sdf.Layer, namespace: str, schemas: str | None = None
 ) -> None:
-    """Move properties and applied schemas to another layer.
-
-    Args:
-        source: Layer that loses them.
-        target: Layer that gets them; its own values of these properties are replaced.
-        namespace: Beginning of the properties' names.
-        schemas: Beginning of the schemas' names, if any.
-    """
+    """Move properties and applied schemas, by the beginnings of their names."""
     with Sdf.ChangeBlock():
         for prim in list(prim_specs(source)):
             names = [name for name in list(prim.properties.keys()) if name.startswith(namespace)]

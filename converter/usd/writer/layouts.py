@@ -189,11 +189,7 @@ def _write_ordered(layer: Sdf.Layer, file: Path) -> None:
 
 
 def flattened(layers: Iterable[Path]) -> Sdf.Layer:
-    """Merge layers, strongest first; asset paths stay as they are.
-
-    Returns:
-        An anonymous layer.
-    """
+    """Return an anonymous layer of several, strongest first; asset paths stay as they are."""
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [str(layer) for layer in layers]
     stage = Usd.Stage.Open(stack, Usd.Stage.LoadNone)
@@ -342,11 +338,7 @@ def _instantiate(
     """Turn a visual mesh into an instance of a prim with that mesh.
 
     The material of the whole mesh stays on the instance; those of parts are inside.
-
-    Args:
-        prim: The mesh, in the layer of links and shapes.
-        instances: Layer of the instances.
-        made: Instances by mesh and materials; an instance that is new is added.
+    ``made`` has the instances by mesh and materials.
     """
     (reference,) = prim.referenceList.prependedItems
     bound = {child.name: _target(prim.layer, child) for child in prim.nameChildren.values()}
