@@ -42,7 +42,6 @@ from urdf_usd.reports.records.history import (
 )
 from urdf_usd.reports.records.record import (
     BaselineRecord,
-    ConverterRecord,
     FormerRunRecord,
     RobotRecord,
     RunSummary,
@@ -63,33 +62,19 @@ _LONGEST = 200
 
 
 class PreviousRun(Struct, frozen=True):
-    """A previous run, read before its folder may be emptied for the next.
+    """A previous run, read before its folder may be emptied for the next."""
 
-    Attributes:
-        name: Name of its folder.
-        run: Its records.
-    """
-
-    name: str
+    name: str  # of its folder
     run: StoredRun
 
 
 class Report(Struct, frozen=True):
-    """How the records of a run are reported and judged.
+    """How the records of a run are reported and judged."""
 
-    Attributes:
-        folder: Target folder, locked.
-        corpus: The references that led to the robots.
-        gate: What makes the run fail.
-        baseline: Known failures.
-        previous: The run to compare with.
-        history: Where the run is added to earlier ones, if that is wanted.
-    """
-
-    folder: RunFolder
-    corpus: tuple[str, ...]
+    folder: RunFolder  # locked
+    corpus: tuple[str, ...]  # references that led to the robots
     gate: GateOptions
-    baseline: Baseline | None
+    baseline: Baseline | None  # known failures
     previous: PreviousRun | None
     history: HistoryOptions | None = None
 
@@ -97,22 +82,28 @@ class Report(Struct, frozen=True):
         self, summary: RunSummary, records: list[RobotRecord], options: RunOptions
     ) -> tuple[RunSummary, Path]:
         """Write all files; return the summary as written, and the first page."""
-        gated = gated_records(records, options)
+        several = len(summary.converters) > 1
+        converters = []
+        for converter in summary.converters:
+            # One of several without entries is left out: all of its failures would be new.
+            known = self.baseline and self.baseline.about((converter.name,))
+            if several and (known or converter.gated):
+                compared = self._compared(_records_of(converter.name, records))
+                converter = structs.replace(converter, baseline=compared)
+            converters.append(converter)
         summary = structs.replace(
             summary,
-            baseline=compare_with_baseline(self.gate, gated, self.baseline),
-            converters=tuple(
-                self._with_baseline(one, summary, records) for one in summary.converters
-            ),
+            baseline=self._compared(_records_of(options.gated, records)),
+            converters=tuple(converters),
         )
         if previous := self.previous:
             run = StoredRun.of(summary, records)
             changes = former_record(previous.name, previous.run, run)
             summary = structs.replace(summary, former=changes)
         try:
-            history = self._extended_history(summary, records)
-            out = self.folder.path
-            return summary, write_reports(summary, records, out, history)
+            return summary, write_reports(
+                summary, records, self.folder.path, self._extended_history(summary, records)
+            )
         except OSError as error:
             if error.filename is None:
                 # As of a full disk.
@@ -131,31 +122,31 @@ class Report(Struct, frozen=True):
             append_entry(folder, summary, self.history.label, seconds)
         return read_history(folder)
 
-    def _with_baseline(
-        self,
-        converter: ConverterRecord,
-        summary: RunSummary,
-        records: Sequence[RobotRecord],
-    ) -> ConverterRecord:
-        """Compare one of several converters with its part of the baseline.
+    def _compared(self, records: Sequence[RobotRecord]) -> BaselineRecord | None:
+        """Return what is new, worse or fixed, if there is a baseline."""
+        return None if self.baseline is None else self._result(records, self.baseline).failures
 
-        A converter without entries is left out: all of its failures would be new.
-        """
-        known = self.baseline and self.baseline.about((converter.name,))
-        if len(summary.converters) == 1 or not (known or converter.gated):
-            return converter
-        own = [record for record in records if record.candidate == converter.name]
-        compared = compare_with_baseline(self.gate, own, self.baseline)
-        return structs.replace(converter, baseline=compared)
+    def _result(self, records: Sequence[RobotRecord], baseline: Baseline | None) -> GateResult:
+        gate = self.gate
+        return apply_gate(records, fail_on=gate.fail_on, strict=gate.strict, baseline=baseline)
 
     def decide(self, records: Sequence[RobotRecord], options: RunOptions) -> ExitCode:
-        """Print the result of the gate, and return the exit status."""
-        return decide(self.gate, gated_records(records, options), self.baseline)
+        """Print what fails the run, and update the baseline if requested."""
+        records = _records_of(options.gated, records)
+        gate, baseline = self.gate, self.baseline
+        if gate.update_baseline and baseline is not None and gate.baseline is not None:
+            baseline = _update(gate, records, baseline, gate.baseline)
+        result = self._result(records, baseline)
+        if baseline is not None or gate.fail_on is not FailOn.FAILS:
+            print_lines(_lines(result.failures, gate.baseline))
+        if result.gate is Gate.NOTHING_READ:
+            say_error("no robot could be read, so nothing was compared")
+        passes = result.gate is Gate.PASSES
+        return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
 
-def gated_records(records: Sequence[RobotRecord], options: RunOptions) -> list[RobotRecord]:
-    """Return the records of the converter that decides the exit status."""
-    return [record for record in records if record.candidate == options.gated]
+def _records_of(converter: str, records: Iterable[RobotRecord]) -> list[RobotRecord]:
+    return [record for record in records if record.candidate == converter]
 
 
 def run_and_report(
@@ -166,11 +157,6 @@ def run_and_report(
     """Run, write the report, and print a summary.
 
     An interrupted run writes the report of the robots that are finished.
-
-    Args:
-        sources: The robots.
-        options: Options of the run.
-        report: How it is reported.
 
     Raises:
         CommandError: The cluster failed.
@@ -203,7 +189,10 @@ def run_and_report(
         seconds = _conversion_times(records, out)
         stdout().print(terminal_comparison(summary, records, seconds))
         click.echo(f"\nThe exit status is that of {options.gated}; --gate NAME selects another.")
-    click.echo(f"\n{_what_to_open(summary, records, out, index)}")
+    click.echo(f"\nReport: {index}")
+    wrong = [one for one in most_urgent_first(readable(records)) if not one.verdict.conforms]
+    if wrong and len(summary.converters) <= 1:
+        click.echo(f"Open first: {out / 'robots' / f'{wrong[0].id}.html'}")
     return records
 
 
@@ -261,7 +250,7 @@ def part_of(
         former=_changes_of(summary, converter),
         suite=tuple(one for one in summary.suite if one.candidate == converter),
     )
-    return part, [record for record in records if record.candidate == converter]
+    return part, _records_of(converter, records)
 
 
 def _changes_of(summary: RunSummary, converter: str) -> FormerRunRecord | None:
@@ -285,17 +274,6 @@ def _conversion_times(records: Sequence[RobotRecord], out: Path) -> dict[tuple[s
     return {key: seconds for key, seconds in times.items() if seconds is not None}
 
 
-def _what_to_open(
-    summary: RunSummary, records: Sequence[RobotRecord], out: Path, index: Path
-) -> str:
-    """Name the report, and the page of the most urgent robot."""
-    lines = [f"Report: {index}"]
-    wrong = [one for one in most_urgent_first(readable(records)) if not one.verdict.conforms]
-    if wrong and len(summary.converters) <= 1:
-        lines.append(f"Open first: {out / 'robots' / f'{wrong[0].id}.html'}")
-    return "\n".join(lines)
-
-
 def load_baseline(gate: GateOptions) -> Baseline | None:
     """Read the baseline if there is one, and print warnings about its entries.
 
@@ -311,54 +289,6 @@ def load_baseline(gate: GateOptions) -> Baseline | None:
     for warning in baseline.unexplained:
         say(warning)
     return baseline
-
-
-def compare_with_baseline(
-    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
-) -> BaselineRecord | None:
-    """Return what is new, worse or fixed, if there is a baseline.
-
-    Args:
-        gate: What makes the run fail.
-        records: One per robot.
-        baseline: As returned by :func:`load_baseline`.
-    """
-    if baseline is None:
-        return None
-    return _rule(gate, records, baseline).failures
-
-
-def decide(
-    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
-) -> ExitCode:
-    """Print what fails the run, update the baseline if requested.
-
-    Args:
-        gate: What makes the run fail.
-        records: One per robot.
-        baseline: As returned by :func:`load_baseline`.
-    """
-    file = gate.baseline
-    if gate.update_baseline and baseline is not None and file is not None:
-        baseline = _update(gate, records, baseline, file)
-    result = _rule(gate, records, baseline)
-    if baseline is not None or gate.fail_on is not FailOn.FAILS:
-        print_lines(_lines(result.failures, file))
-    if result.gate is Gate.NOTHING_READ:
-        say_error("no robot could be read, so nothing was compared")
-    passes = result.gate is Gate.PASSES
-    return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
-
-
-def _rule(
-    gate: GateOptions, records: Sequence[RobotRecord], baseline: Baseline | None
-) -> GateResult:
-    return apply_gate(
-        records,
-        fail_on=gate.fail_on,
-        strict=gate.strict,
-        baseline=baseline,
-    )
 
 
 def _update(
