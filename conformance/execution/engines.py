@@ -6,6 +6,7 @@ other, each as a step.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -47,6 +48,8 @@ _NEEDED = frozenset({REFERENCE, USD_ENGINE})
 AT_REST = Configurations((), (), ("zero",))
 # Begin of entry points of this project's engines.
 _OURS = "urdf_usd."
+# Of an engine of another package [bytes].
+_LARGEST_ANSWER = 128 * 1024 * 1024
 # Least time limit of loading engines, whose libraries may be read from a slow disk [s].
 _LOADING = 30.0
 
@@ -203,9 +206,17 @@ class EngineResults(Struct, frozen=True, eq=False):
 def observe(engine: str, request: Request) -> Observed | Abstained:
     """Have a registered engine read a file.
 
+    An engine of another package has a copy of the request, and its answer is copied, so
+    that nothing is shared with it.
+
     Raises:
         TypeError: It returned no observation, or one with values of other types.
+        ValueError: Its answer is too large.
     """
+    # Those of this project are checked by mypy.
+    ours = registry.target(engine).startswith(_OURS)
+    if not ours:
+        request = pickle.loads(pickle.dumps(request))  # noqa: S301  pickled here
     try:
         observation: object = registry.engine(engine).observe(request)
     except AbstentionError as abstention:
@@ -214,9 +225,13 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
     if not isinstance(observation, Observation):
         kind = type(observation).__name__
         raise TypeError(f"the engine returned {kind} instead of an observation")
-    # Those of this project are checked by mypy.
-    if not registry.target(engine).startswith(_OURS):
+    if not ours:
         require_types(observation)
+        answer = pickle.dumps(observation)
+        if len(answer) > _LARGEST_ANSWER:
+            raise ValueError(f"the answer is larger than {_LARGEST_ANSWER >> 20} MiB")
+        copied: Observation = pickle.loads(answer)  # noqa: S301  the engine has run here already
+        return Observed(copied)
     return Observed(observation)
 
 

@@ -93,16 +93,15 @@ def test_misbehaving_engine_does_not_affect_other_engines(
 
 
 @_LINUX
-@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_each_misbehaving_engine_of_a_check_costs_its_own_answer(
-    tmp_path: Path, short_path: Path, jobs: str
+    tmp_path: Path, short_path: Path
 ) -> None:
     """An engine of each kind, and engines that cannot be loaded, in one check."""
     robot = write_robot(tmp_path, "arm")
     asset = convert(robot, tmp_path / "asset").root_layer
     record = tmp_path / "record.json"
     check = Run(tmp_path, (*ENGINE_KINDS, *UNLOADABLE, "calm"))
-    command = ("check", str(robot), str(asset), "--json", str(record), "--jobs", jobs)
+    command = ("check", str(robot), str(asset), "--json", str(record))
     mark = {"TMPDIR": str(short_path), "MARK_OF_TEST": str(tmp_path)}
 
     ending = check.start((*command, "--memory", "1024", "--timeout", "300"), **mark)

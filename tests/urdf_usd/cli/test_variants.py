@@ -95,7 +95,7 @@ def command(*arguments: str | Path) -> Result:
 
 
 def check(urdf: str, usd: Path, *options: str) -> Result:
-    return command("check", urdf, usd, "--engine", "mujoco", "--jobs", "1", *options)
+    return command("check", urdf, usd, "--engine", "mujoco", *options)
 
 
 def compare(urdf: str, usd: Path, *texts: str) -> RobotRecord:
