@@ -28,6 +28,12 @@ SAMPLE = (
     "pybullet:racecar/racecar.urdf",
 )
 
+# After the tests, in this order.
+NIGHTLY = (
+    *("lowest", "engines", "browser", "validate", "rep158", "simready", "isaac", "mujoco"),
+    *("consumers", "agreement", "behaviour", "foreign", "custom_attributes", "fuzz"),
+)
+
 ABOUT_ENGINES = (
     "tests/conformance/verdict/test_corpus_deviations.py",
     "tests/conformance/verdict/test_deviations.py",
@@ -118,6 +124,18 @@ def tests(session: nox.Session) -> None:
     """Run the fast tests; arguments replace the selection."""
     install(session, "test")
     session.run("pytest", "--numprocesses=auto", *(session.posargs or FAST))
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Run what takes hours: random robots, whole corpora, simulators, validators, fuzzing."""
+    install(session, "test")
+    session.install(".[example-robot-data]")
+    search = {"HYPOTHESIS_PROFILE": "search"}
+    kinds = "not benchmark_run and not browser"
+    session.run("pytest", "--numprocesses=auto", "-m", kinds, env=search)
+    for name in NIGHTLY:
+        session.notify(name)
 
 
 @nox.session(venv_backend="venv")

@@ -20,10 +20,13 @@ settings.register_profile(
     "gate",
     derandomize=True,
     deadline=None,
+    max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
 # For those who look for bugs: HYPOTHESIS_PROFILE=search nox -s tests.
-settings.register_profile("search", settings.get_profile("gate"), derandomize=False)
+settings.register_profile(
+    "search", settings.get_profile("gate"), derandomize=False, max_examples=300
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 # Child processes are reached through sockets in a folder that is made on the first
