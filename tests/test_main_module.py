@@ -123,6 +123,7 @@ def test_task_of_the_main_module_is_a_crash(folder: Path) -> None:
     """Workers do not import that module, wherever in the task it is."""
     program = """
 from functools import partial
+from urdf_usd.conformance.execution.workers import Workers
 
 def double(number):
     return 2 * number

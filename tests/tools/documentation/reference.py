@@ -103,7 +103,7 @@ def _type(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
         (
             (
                 f"`{field}`",
-                prose(fields.get(field, "")),
+                prose(value.get("description") or fields.get(field, "")),
                 _type_text(value),
                 "yes" if field in required else "",
             )
