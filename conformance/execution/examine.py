@@ -57,7 +57,7 @@ from urdf_usd.conformance.execution.record import (
 )
 from urdf_usd.conformance.execution.resume import fingerprint, is_former
 from urdf_usd.conformance.execution.usd_reading import ComposedUsd, compose_usd
-from urdf_usd.conformance.execution.worker import Completed, Steps
+from urdf_usd.conformance.execution.worker import Completed, Steps, own_folder
 from urdf_usd.conformance.execution.workers import Workers
 from urdf_usd.conformance.expectations import compare_readings, configurations_of, judge_case
 from urdf_usd.conformance.observation.robot import (
@@ -134,7 +134,7 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> RobotRecord | Unchanged
     Raises:
         MissingEngineError: The reference or the OpenUSD engine is not available.
     """
-    with tempfile.TemporaryDirectory(prefix="robot-") as name, cached_meshes():
+    with tempfile.TemporaryDirectory(prefix="robot-", dir=own_folder()) as name, cached_meshes():
         robot = _Robot(job, Steps(crashes), Path(name))
         try:
             return _examined(robot)

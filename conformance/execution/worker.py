@@ -46,6 +46,8 @@ _OUTPUT_END = 4000
 _STDERR = 2
 _PRINTED = "printed-by-worker.txt"
 _TIMED_OUT = "printed-at-time-limit.txt"
+# Folder for temporary files of steps, below that of the process.
+_TEMPORARY = "temporary"
 # For a process to start, which waits until the fork server has imported everything [s].
 _STARTING = 300.0
 # How much later than its time limit a process is killed; it ends itself before, unless
@@ -89,8 +91,13 @@ def attempt(function: Callable[..., _Result], *arguments: object) -> Completed[_
         if isinstance(error, MemoryError):
             reason = OUT_OF_MEMORY
         output = traceback.format_exc()
-    folder = tempfile.gettempdir()
+    folder = str(own_folder())
     return Crashed(_portable(reason, folder), _portable(output, folder)[-_OUTPUT_END:])
+
+
+def own_folder() -> Path:
+    """Return the folder of this process, in which steps have no temporary files."""
+    return _service.folder if _service else Path(tempfile.gettempdir())
 
 
 class Steps:
@@ -175,7 +182,7 @@ class _Service:
 
     def __init__(self, connection: Connection, folder: str) -> None:
         self._connection = connection
-        self._folder = Path(folder)
+        self.folder = Path(folder)
         self._files: list[IO[bytes]] = []
         self._call = _Call(0.0, {}, "", b"")
 
@@ -226,9 +233,10 @@ class _Service:
             os.environ.clear()
             os.environ.update(self._call.environment)
         os.chdir(self._call.directory)
-        tempfile.tempdir = str(self._folder)
         # A former step may have removed the folder, and closed the streams.
-        self._folder.mkdir(exist_ok=True)
+        temporary = self.folder / _TEMPORARY
+        temporary.mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = str(temporary)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError, OSError):
                 stream.flush()
@@ -238,7 +246,7 @@ class _Service:
         os.close(descriptor)
         former = self._files
         output, timed_out = self._files = [
-            (self._folder / name).open("wb") for name in (_PRINTED, _TIMED_OUT)
+            (self.folder / name).open("wb") for name in (_PRINTED, _TIMED_OUT)
         ]
         for name, descriptor in (("stdout", 1), ("stderr", 2)):
             os.dup2(output.fileno(), descriptor)
@@ -453,8 +461,7 @@ def _crash_of(folder: Path, exitcode: int | None, timeout: float, *, expired: bo
         files = sorted(folder.rglob("printed-*.txt"), key=lambda f: f.stat().st_mtime)
         texts = [_end_of(file).strip() for file in files]
         output = _portable("\n".join(filter(None, texts)), str(folder))[-_OUTPUT_END:]
-    timed_out = folder / _TIMED_OUT
-    if expired or (timed_out.exists() and timed_out.stat().st_size > 0):
+    if expired or any(file.stat().st_size for file in folder.rglob(_TIMED_OUT)):
         return Crashed(f"no answer after {timeout:g} s", output)
     if exitcode is None:
         return Crashed("the process closed its connection", output)
@@ -475,7 +482,8 @@ def _end_of(file: Path) -> str:
 
 def _portable(text: str, folder: str) -> str:
     """Remove from text what differs between machines and runs, and our own frames."""
-    for place in sorted({folder, *filter(None, sys.path)}, key=len, reverse=True):
+    folders = {folder, os.path.join(folder, _TEMPORARY)}  # noqa: PTH118  text
+    for place in sorted({*folders, *filter(None, sys.path)}, key=len, reverse=True):
         text = text.replace(place + os.sep, "")
     text = re.sub(r"\n+Extension modules: .*", "", text)
     text = _OWN_FRAMES.sub("", _OWN_THREAD.sub("", text))
