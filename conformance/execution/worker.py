@@ -221,7 +221,7 @@ class _Service:
         return pickle.dumps(_Answer(pickled, 0)) if isinstance(pickled, Crashed) else pickled.value
 
     def _restore(self, seconds: float) -> None:
-        """Restore environment, folders and streams; restart the time limit.
+        """Restore environment, signals, folders and streams; restart the time limit.
 
         The thread that watches the time is native: it needs no lock of Python's, so it
         also ends a function that holds it, and a process whose parent was killed.
@@ -233,6 +233,7 @@ class _Service:
             os.environ.clear()
             os.environ.update(self._call.environment)
         os.chdir(self._call.directory)
+        _restore_signals()
         # A former step may have removed the folder, and closed the streams.
         temporary = self.folder / _TEMPORARY
         temporary.mkdir(parents=True, exist_ok=True)
@@ -279,8 +280,7 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
     # Whatever the functions start is in the group that the parent kills.
     if hasattr(os, "setsid"):
         os.setsid()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _restore_signals()
     threading.Thread(target=_kill_when_parent_ends, daemon=True).start()
     if memory is not None and sys.platform == "linux":
         # The address space would be no measure: OpenUSD and the engines reserve a
@@ -294,6 +294,14 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
     with contextlib.suppress(EOFError, FileNotFoundError, ConnectionError):
         _service.serve()
     _kill_group()
+
+
+def _restore_signals() -> None:
+    # Ctrl-C goes to the parent too, which ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in signal.Signals:
+        if number.name in {"SIGTERM", "SIGHUP", "SIGCHLD"}:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _kill_when_parent_ends() -> None:
