@@ -103,13 +103,19 @@ def _type(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
         (
             (
                 f"`{field}`",
-                prose(value.get("description") or fields.get(field, "")),
+                prose(_meaning(value) or fields.get(field, "")),
                 _type_text(value),
                 "yes" if field in required else "",
             )
             for field, value in schema["properties"].items()
         ),
     )
+
+
+def _meaning(value: Mapping[str, Any]) -> str:
+    """Return the description of a field, or of the number that it may be."""
+    found = (one.get("description") for one in (value, *value.get("anyOf", ())))
+    return next(filter(None, found), "")
 
 
 def _type_text(value: Mapping[str, Any]) -> str:  # one per kind
