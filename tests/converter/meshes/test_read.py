@@ -147,6 +147,8 @@ def relative_measures(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float
     return measures(triangles(read_mesh(path))) / units, expected / units
 
 
+# pycollada sets shapes of arrays, which NumPy 2.5 deprecates.
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 @pytest.mark.parametrize("name", SAMPLE)
 def test_real_files_agree_with_the_reference_reader(name: str) -> None:
     actual, expected = relative_measures(DATA / name)
@@ -154,6 +156,7 @@ def test_real_files_agree_with_the_reference_reader(name: str) -> None:
     np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 @pytest.mark.corpus
 def test_every_mesh_of_pybullet_data_agrees_with_the_reference_reader() -> None:
     for path in corpus():
