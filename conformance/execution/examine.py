@@ -22,7 +22,6 @@ from urdf_usd.conformance.drawing.scenery import draw_scene
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.protocol import Crashed, Outcome, Side
 from urdf_usd.conformance.engines.reference.engine import read_kept
-from urdf_usd.conformance.engines.registry import MissingEngineError
 from urdf_usd.conformance.execution.converting import (
     Order,
     Unwritten,
@@ -130,9 +129,6 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> RobotRecord | Unchanged
     Returns:
         The record; that a former result is still valid; in a check, why the URDF cannot
         be read, or which variant of the USD does not exist.
-
-    Raises:
-        MissingEngineError: The reference or the OpenUSD engine is not available.
     """
     with tempfile.TemporaryDirectory(prefix="robot-", dir=own_folder()) as name, cached_meshes():
         robot = _Robot(job, Steps(crashes), Path(name))
@@ -140,7 +136,7 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> RobotRecord | Unchanged
             return _examined(robot)
         except StageError as error:
             return error
-        except (MemoryError, MissingEngineError):
+        except MemoryError:
             raise
         # What engines and converters of others return may lead to any error.
         except Exception as error:  # noqa: BLE001
@@ -385,7 +381,7 @@ def _judged(
                 simulators=tuple(one for name, one in usd.items() if name != USD_ENGINE),
                 back=results.back,
                 expected_base=_required_base(job, expected),
-                promise=settings,
+                requested=settings,
                 estimated=estimated,
                 colliders=_collider_choices(expected, rules),
             ),
@@ -452,11 +448,9 @@ def _required_base(job: Job, expected: Observation | None) -> Base | None:
 
     Our converter has to write a floating one by default.
     """
+    if not (job.usd or job.own):
+        return None
     option = job.requirements.base
-    if job.usd is None:
-        if not job.own:
-            return None
-        option = job.conversion.base
     if option is not BaseOption.AUTO:
         return Base(option.value)
     if job.usd or expected is None or expected.base is not None:

@@ -256,7 +256,7 @@ def summary_of(
     ordered = [record for record in records if not record.part]
     several = len(converters) > 1
     made = {check.id for robot in ordered for check in robot.checks}
-    promised = tuple(check for check in SIMULATION_CHECKS if check.id in made)
+    requested = tuple(check for check in SIMULATION_CHECKS if check.id in made)
     return RunSummary(
         corpus=tuple(corpus),
         environment=environment(),
@@ -275,7 +275,7 @@ def summary_of(
         robots=tuple(_summary(robot) for robot in ordered),
         checks=tuple(
             CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
-            for check in (*CHECKS, *promised, *ROUND_TRIP_CHECKS)
+            for check in (*CHECKS, *requested, *ROUND_TRIP_CHECKS)
         ),
         complete=not unfinished,
         unfinished=unfinished,

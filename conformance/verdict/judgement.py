@@ -91,7 +91,7 @@ def judge(
     back: RoundTripOutcomes | None = None,
     tolerance: Tolerance | None = None,
     expected_base: Base | None = None,
-    promise: SimulationObservation | None = None,
+    requested: SimulationObservation | None = None,
     estimated: AbstractSet[str] = frozenset(),
     colliders: Mapping[str, ColliderChoice] = MappingProxyType({}),
 ) -> Judgement:
@@ -107,7 +107,7 @@ def judge(
         tolerance: Engineering tolerance; the default one if absent.
         expected_base: Base that the user requested; None for that of the URDF, if it
             defines one.
-        promise: What a robot description file states, if there is one.
+        requested: What a robot description file states, if there is one.
         estimated: Links whose mass properties are not those of the URDF file but were
             computed from shapes: they are never exact.
         colliders: Requested colliders by link, where they are not those of the URDF:
@@ -130,10 +130,10 @@ def judge(
         case _, Abstained(reason):
             return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
         case Observed(reference), Observed(actual):
-            if promise is not None:
+            if requested is not None:
                 states = reference.states | {Quantity.SIMULATION}
-                reference = structs.replace(reference, states=states, simulation=promise)
-                actual = without_requested(actual, promise)
+                reference = structs.replace(reference, states=states, simulation=requested)
+                actual = without_requested(actual, requested)
             inputs = _Inputs(
                 reference=reference,
                 requested=structs.replace(reference, base=expected_base or reference.base),

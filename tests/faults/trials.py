@@ -137,7 +137,7 @@ class Trials:
             Observed(observation),
             simulators=simulated,
             expected_base=self._spec.base or self._good.base,
-            promise=self._requested,
+            requested=self._requested,
         )
 
     def failed(self, observation: Observation | None) -> tuple[str, ...]:
