@@ -5,7 +5,10 @@ Also ROS packages below a folder, by the names that ``package://`` URIs use.
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from xml.parsers import expat
@@ -19,6 +22,9 @@ from urdf_usd.corpus.robots import (
     identifier,
 )
 
+STDIN = ("-", "/dev/stdin")
+# Of `ros2 param get` without --hide-type.
+_PARAMETER = b"String value is: "
 _MANIFEST = "package.xml"
 _SUFFIXES = (".urdf", ".xacro")
 # Folders that programs write, by their names in lower case.
@@ -34,8 +40,26 @@ _MARKS = (
 _NOT_UTF8 = "the name of the file or folder is not UTF-8; rename it"
 
 
+def _stored_stdin() -> Path:
+    """Store standard input, which several processes read, for the time of this process.
+
+    Below the working folder, so that meshes and packages are found as for a file there.
+    """
+    text = sys.stdin.buffer.read()
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=Path.cwd())
+    except OSError:
+        folder = tempfile.TemporaryDirectory(prefix="urdf-usd-")
+    atexit.register(folder.cleanup)
+    file = Path(folder.name, "stdin.urdf")
+    file.write_bytes(text.removeprefix(_PARAMETER).lstrip())
+    return file
+
+
 def describe_file(target: str, start: Path | None = None) -> RobotSource:
     """Return the robot at a path; whether the file exists is not checked.
+
+    ``-`` and ``/dev/stdin`` are the URDF on standard input.
 
     Args:
         target: The path.
@@ -44,8 +68,8 @@ def describe_file(target: str, start: Path | None = None) -> RobotSource:
     Raises:
         UnknownRobotError: The path is not UTF-8.
     """
-    path = _path(target, start)
-    shown = portable_path(target)
+    path = _stored_stdin() if target in STDIN else _path(target, start)
+    shown = portable_path(path.name if target in STDIN else target)
     return RobotSource(
         id=identifier(Scheme.FILE, shown),
         reference=f"{Scheme.FILE}:{shown}",

@@ -18,6 +18,7 @@ from urdf_usd.corpus.robots import ReferenceSyntaxError
 GRAMMAR = """\
 A robot is
   robot.urdf, path/to/robot.xacro  a file (file:<path> for any other suffix)
+  -                                a URDF on standard input
   rd:<module>                      robot_descriptions, e.g. rd:panda_description
   erd:<name>                       example-robot-data, e.g. erd:panda
   pybullet:<path>                  pybullet_data, e.g. pybullet:kuka_iiwa/model.urdf
@@ -125,7 +126,7 @@ def _parse_path(text: str) -> Reference:
     if not text.strip():
         raise _syntax_error(text, "it is empty", None)
     name = re.split(r"[/\\]", text)[-1]
-    if name == text and "." not in name.strip("."):
+    if text != "-" and name == text and "." not in name.strip("."):
         raise _syntax_error(text, "it is neither a file nor a corpus", _guess(text))
     if name.lower().endswith(".toml"):
         raise _syntax_error(text, "a TOML file is no robot", f"write 'list:{text}'")

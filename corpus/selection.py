@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -15,6 +16,18 @@ class NothingSelectedError(CorpusError):
     """No robot matches the selection; probably a mistake."""
 
 
+class ForbiddenLicenseError(CorpusError):
+    """A robot is under a licence that the user forbids."""
+
+
+COPYLEFT = "copyleft"
+# Identifiers of SPDX, and the words of package.xml and of licence files.
+_COPYLEFT = re.compile(
+    r"(?i)\b(?:[AL]?GPL|MPL|EUPL|EPL|CDDL|OSL|ODbL|CC-BY-(?:NC-)?SA|CERN-OHL-[SW])"
+    r"|GNU (?:Affero |Lesser |Library )?General Public"
+)
+
+
 class Selection(Struct, frozen=True):
     """Criteria for robots; case is ignored.
 
@@ -24,6 +37,7 @@ class Selection(Struct, frozen=True):
     tags: tuple[str, ...] = ()  # whole tags, such as "quadruped"
     makers: tuple[str, ...] = ()  # parts of a maker's name, such as "unitree"
     licenses: tuple[str, ...] = ()  # whole SPDX identifiers
+    forbidden: tuple[str, ...] = ()  # SPDX identifiers that no robot may have, or COPYLEFT
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -48,13 +62,61 @@ class Selection(Struct, frozen=True):
 
         Raises:
             NothingSelectedError: A value matches no robot, or no robot is left.
+            ForbiddenLicenseError: A robot that matches has a forbidden licence.
         """
         chosen = tuple(robots)
         for criterion in self._criteria if robots else ():
             chosen = _chosen(criterion, chosen, robots, announce)
             if not chosen:
                 raise NothingSelectedError("no robot matches all criteria")
+        if self.forbidden:
+            self._refuse_forbidden(chosen, announce)
         return chosen
+
+    def _refuse_forbidden(self, robots: Sequence[Candidate], announce: Announce) -> None:
+        forbidden = [
+            f"{robot.reference} ({robot.origin.license})"
+            for robot in robots
+            if robot.origin.license and is_forbidden(robot.origin.license, self.forbidden)
+        ]
+        if forbidden:
+            shown = ", ".join(forbidden[:_SHOWN])
+            more = len(forbidden) - _SHOWN
+            raise ForbiddenLicenseError(
+                f"forbidden licence: {shown}{f' and {more} more' if more > 0 else ''}; "
+                "remove these robots, or select others with --license"
+            )
+        if unknown := sum(not robot.origin.license for robot in robots):
+            announce(f"--forbid-license: the licence of {unknown} of {len(robots)} is unknown")
+
+
+_SHOWN = 5
+
+
+def is_forbidden(license_text: str, forbidden: Sequence[str]) -> bool:
+    """Return whether a licence is forbidden.
+
+    Of an SPDX expression, a part of every alternative has to be: a robot under
+    ``MIT OR GPL-3.0-only`` can be used under MIT.
+
+    Args:
+        license_text: SPDX expression, or the words that a robot has instead.
+        forbidden: SPDX identifiers in any case, also without what follows a hyphen (``GPL``,
+            ``GPL-3.0``); ``copyleft``.
+    """
+
+    def matches(part: str) -> bool:
+        identifier = part.strip(" ()").casefold()
+        plain = re.sub(r"-(?:only|or-later)$|\+$", "", identifier)
+        return any(
+            bool(_COPYLEFT.search(part))
+            if name.casefold() == COPYLEFT
+            else name.casefold() in {identifier, plain} or plain.startswith(f"{name.casefold()}-")
+            for name in forbidden
+        )
+
+    alternatives = re.split(r"(?i)\s+OR\s+", license_text)
+    return all(any(map(matches, re.split(r"(?i)\s+(?:AND|WITH)\s+", one))) for one in alternatives)
 
 
 # Noun, texts of the user, and what an origin states.

@@ -1,7 +1,8 @@
-"""SVG badge with the number of robots that conform."""
+"""Badge with the number of robots that conform: SVG, and JSON for shields.io."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,10 +18,11 @@ _LETTER, _MARGIN = 6.6, 6.0
 _MOST = 0.9
 
 
-def write_badge(summary: RunSummary, path: Path) -> None:
+def write_badges(summary: RunSummary, folder: Path) -> None:
     """Write the badge of a run; unreadable and unavailable robots do not count.
 
-    Its title also has the number of compared values.
+    The title of ``badge.svg`` also has the number of compared values. ``badge.json`` is for
+    the endpoint of shields.io: https://shields.io/badges/endpoint-badge
     """
     found = Conformance.of(robot.verdict for robot in summary.robots)
     judged = found.judged
@@ -43,4 +45,12 @@ def write_badge(summary: RunSummary, path: Path) -> None:
         right=round(right, 1),
         tone=tone if judged else _NONE,
     )
-    path.write_text(f"{svg}\n", encoding="utf-8", newline="\n")
+    endpoint = {
+        "schemaVersion": 1,
+        "label": _LABEL,
+        "message": text,
+        "color": (tone if judged else _NONE).removeprefix("#"),
+    }
+    documents = {"badge.svg": svg, "badge.json": json.dumps(endpoint, ensure_ascii=False)}
+    for name, document in documents.items():
+        (folder / name).write_text(f"{document}\n", encoding="utf-8", newline="\n")

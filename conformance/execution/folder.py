@@ -45,7 +45,7 @@ CONVERTERS = "converters"
 _SCRATCH = ".urdf-usd-"
 _REPORTS = (
     *("summary.json", "summary.md", "junit.xml", "index.html"),
-    *("findings.sarif", "badge.svg"),
+    *("findings.sarif", "badge.svg", "badge.json"),
     *("history.html", "history.json"),
     *("suite.html",),
 )

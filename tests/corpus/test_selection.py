@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from urdf_usd.corpus.robots import Origin, UnavailableSource
-from urdf_usd.corpus.selection import NothingSelectedError, Selection
+from urdf_usd.corpus.selection import (
+    ForbiddenLicenseError,
+    NothingSelectedError,
+    Selection,
+    is_forbidden,
+)
 
 
 def _robot(name: str, **origin: object) -> UnavailableSource:
@@ -68,3 +73,40 @@ def test_selection_is_described_in_words() -> None:
     selection = Selection(tags=("arm", "biped"), licenses=("MIT",))
 
     assert selection.words == ("tag arm or biped", "license MIT")
+
+
+@pytest.mark.parametrize(
+    ("text", "forbidden", "expected"),
+    [
+        ("GPL-3.0-or-later", "copyleft", True),
+        ("GPLv3", "copyleft", True),
+        ("LGPL-2.1", "copyleft", True),
+        ("GNU General Public License", "copyleft", True),
+        ("CC-BY-SA-4.0", "copyleft", True),
+        ("CC-BY-4.0", "copyleft", False),
+        ("BSD-3-Clause", "copyleft", False),
+        ("MIT OR GPL-3.0-only", "copyleft", False),
+        ("MIT AND (GPL-3.0-only)", "copyleft", True),
+        ("GPL-3.0-or-later", "gpl-3.0", True),
+        ("GPL-3.0+", "GPL-3.0", True),
+        ("GPL-2.0-only", "GPL-3.0", False),
+        ("GPL-2.0-only", "GPL", True),
+        ("LGPL-2.0-only", "GPL", False),
+        ("CC-BY-NC-4.0", "CC-BY-NC", True),
+    ],
+)
+def test_forbidden_licence(text: str, forbidden: str, expected: bool) -> None:
+    assert is_forbidden(text, (forbidden,)) is expected
+
+
+def test_robot_under_forbidden_licence_is_refused_only_if_selected() -> None:
+    lines: list[str] = []
+    forbidding = Selection(forbidden=("Apache-2.0",))
+
+    with pytest.raises(ForbiddenLicenseError, match=r"rd:arm \(Apache-2.0\)"):
+        forbidding.apply(ALL, lines.append)
+    assert Selection(licenses=("MIT",), forbidden=("Apache-2.0",)).apply(ALL, lines.append) == (
+        DOG,
+    )
+    Selection(forbidden=("GPL-3.0",)).apply(ALL, lines.append)
+    assert lines[-1] == "--forbid-license: the licence of 2 of 4 is unknown"

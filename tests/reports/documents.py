@@ -11,7 +11,7 @@ from msgspec import structs
 from rich.console import Console, RenderableType
 
 from tests.reports import samples
-from urdf_usd.reports.badge import write_badge
+from urdf_usd.reports.badge import write_badges
 from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.site import write_comparison, write_site
 from urdf_usd.reports.html.suite_page import write_suite
@@ -62,7 +62,7 @@ def write_run(robots: tuple[RobotRecord, ...], folder: Path) -> RunSummary:
     write_markdown(summary, folder / "summary.md")
     write_junit(robots, folder / "junit.xml", summary)
     write_sarif(robots, folder / "findings.sarif", summary.baseline)
-    write_badge(summary, folder / "badge.svg")
+    write_badges(summary, folder)
     return summary
 
 

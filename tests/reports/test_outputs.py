@@ -11,7 +11,7 @@ from msgspec import structs
 
 from tests.reports import samples
 from tests.reports.documents import shown, write_run
-from urdf_usd.reports.badge import write_badge
+from urdf_usd.reports.badge import write_badges
 from urdf_usd.reports.changes import MOST_ROWS, sorted_changes
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.markdown import write_markdown
@@ -177,7 +177,7 @@ def test_badge_counts_readable_robots(
 ) -> None:
     """As the headline does."""
     robots = tuple(samples.robot(verdict) for verdict in verdicts)
-    write_badge(samples.summary(robots), tmp_path / "badge.svg")
+    write_badges(samples.summary(robots), tmp_path)
     svg = etree.fromstring((tmp_path / "badge.svg").read_bytes())
 
     assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == label

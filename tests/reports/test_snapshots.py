@@ -27,6 +27,7 @@ _REPORTS = {
         "junit.xml",
         "findings.sarif",
         "badge.svg",
+        "badge.json",
         "run.txt",
         "check.txt",
     ),

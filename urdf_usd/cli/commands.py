@@ -46,9 +46,9 @@ def _fail_on_option() -> Any:  # noqa: ANN401  # as dataclasses.field
 class Check:
     """Compare a USD with its URDF, quantity by quantity.
 
-    URDF is a URDF or xacro file or a reference such as rd:panda_description; USD is
-    the root layer of an asset from any converter. Every engine reads the variants that
-    --variant selects.
+    URDF is a URDF or xacro file, a reference such as rd:panda_description, or - for
+    standard input; USD is the root layer of an asset from any converter. Every engine
+    reads the variants that --variant selects.
 
     A USD is refused if one of its layers or assets is a pipe, a device or a socket, if
     its layers name more than 10000 asset paths or are larger than 4 GiB in total, or
@@ -61,6 +61,7 @@ class Check:
         urdf-usd check robot.urdf out/robot.usda --with robot.toml
         urdf-usd check arm.urdf arm.usd --variant Gripper=none --strict
         urdf-usd check arm.urdf arm.usd --all-variants --variant Physics=physx
+        ros2 param get /robot_state_publisher robot_description | urdf-usd check - arm.usd
     """
 
     urdf: str = argument("URDF")
@@ -488,7 +489,7 @@ class Run:
     pybullet (the default), rd, erd, dir:<folder>, list:<file.toml>, or suite: for the
     feature suite, whose cases are also compared with expected values. OUT receives
     index.html, a page and a JSON record per robot, summary.json, summary.md, junit.xml,
-    findings.sarif, badge.svg and the assets.
+    findings.sarif, badge.svg, badge.json and the assets.
 
     Files that are not URDF and robots that cannot be fetched are listed in the report;
     they fail the run with --strict only. With --baseline, files that are not URDF fail
@@ -508,6 +509,7 @@ class Run:
         urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report
         urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report
         urdf-usd run rd --mirror clones --baseline known.toml --out report
+        urdf-usd run list:ours.toml --forbid-license copyleft --out report
         urdf-usd run erd --compare report --out report
         urdf-usd run erd --history runs --label v1.2 --out report
         urdf-usd run suite:joints --out report

@@ -377,11 +377,19 @@ class CorpusOptions:
         "--license",
         "TEXT",
     )
+    forbidden: tuple[str, ...] = option(
+        (),
+        "Refuse the command if a selected robot is under this licence, by SPDX identifier, or "
+        "'copyleft' for GPL, LGPL, AGPL, MPL and the like; robots whose licence is unknown are "
+        "counted. Nothing is downloaded then. Repeatable.",
+        "--forbid-license",
+        "TEXT",
+    )
     mirror: Path | None = mirror_option()
 
     @property
     def selection(self) -> Selection:
-        return Selection(self.tags, self.makers, self.licenses)
+        return Selection(self.tags, self.makers, self.licenses, self.forbidden)
 
 
 def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:

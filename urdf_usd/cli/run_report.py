@@ -26,7 +26,7 @@ from urdf_usd.conformance.gate.decision import (
     updated_baseline,
 )
 from urdf_usd.corpus import Resolved
-from urdf_usd.reports.badge import write_badge
+from urdf_usd.reports.badge import write_badges
 from urdf_usd.reports.changes import former_record
 from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.rendering import CONVERTERS
@@ -221,7 +221,7 @@ def write_reports(
     gated = next(one.name for one in summary.converters if one.gated)
     gated_summary, gated_part = part_of(summary, records, gated)
     write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
-    write_badge(gated_summary, out / "badge.svg")
+    write_badges(gated_summary, out)
     cases = write_suite(summary, records, out) is not None
     if len(summary.converters) <= 1:
         write_markdown(summary, out / "summary.md")
