@@ -20,9 +20,9 @@ from xml.etree import ElementTree
 import numpy as np
 from msgspec import Struct, field, structs
 
-from urdf_usd.conformance.engines.mujoco.distances import link_distances
-from urdf_usd.conformance.engines.mujoco.model import build
-from urdf_usd.conformance.engines.mujoco.motion import equations_of_motion
+from urdf_usd.conformance.engines.mujoco_distances import link_distances
+from urdf_usd.conformance.engines.mujoco_models import build
+from urdf_usd.conformance.engines.mujoco_motion import equations_of_motion
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Configurations,

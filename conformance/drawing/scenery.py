@@ -22,7 +22,7 @@ from urdf_usd.conformance.drawing.scene_models import (
 )
 from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 from urdf_usd.conformance.engines.protocol import AbstentionError
-from urdf_usd.conformance.engines.reference.shapes import draw_shapes as draw_urdf
+from urdf_usd.conformance.engines.reference_shapes import draw_shapes as draw_urdf
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     Frames,

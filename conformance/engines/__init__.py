@@ -1,1 +1,1 @@
-"""Engines: the protocol, the registry and one folder per engine."""
+"""Engines: the protocol, the registry, one module per engine, and what they share."""

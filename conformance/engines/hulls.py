@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from scipy.spatial import ConvexHull, QhullError
 
-from urdf_usd.conformance.engines.mujoco.compilation import compiled_quietly
+from urdf_usd.conformance.engines.mujoco_compilation import compiled_quietly
 from urdf_usd.conformance.engines.rotations import matrices
 from urdf_usd.conformance.engines.surfaces import Array, Indices, moved
 

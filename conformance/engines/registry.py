@@ -1,7 +1,7 @@
-"""The engines that are installed, by name.
+"""The engines, by name: those of this project, and those of other packages.
 
-Any package can register one under the entry point group :data:`GROUP`; the value of an
-entry point is a class or function that makes an engine without arguments.
+Another package registers an engine under the entry point group :data:`GROUP`; the value of
+an entry point is a class or function that makes an engine without arguments.
 """
 
 from __future__ import annotations
@@ -9,25 +9,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 # Slow to import; the command line needs the errors alone.
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from urdf_usd.conformance.engines.protocol import Engine
 
 GROUP = "urdf_usd.engines"
 
-# What engines of this project import that is installed with one of its extras.
-_LIBRARIES = {
-    "drake": "pydrake",
-    "newton": "newton",
-    "newton-usd": "newton",
-    "physx": "ovphysx",
-    "pinocchio": "pinocchio",
+# Module and class of each engine of this project, below this package, and the library
+# that an extra installs for it.
+_OWN: dict[str, tuple[str, str | None]] = {
+    "drake": ("drake:DrakeEngine", "pydrake"),
+    "mujoco": ("mujoco:MujocoEngine", None),
+    "newton": ("newton:NewtonEngine", "newton"),
+    "newton-usd": ("newton_usd:NewtonUsdEngine", "newton"),
+    "openusd": ("openusd.engine:OpenusdEngine", None),
+    "physx": ("physx:PhysxEngine", "ovphysx"),
+    "pinocchio": ("pinocchio:PinocchioEngine", "pinocchio"),
+    "pybullet": ("pybullet:PybulletEngine", None),
+    "reference": ("reference:ReferenceEngine", None),
 }
 
 
@@ -41,15 +45,14 @@ class MissingEngineError(Exception):
 
 def names() -> tuple[str, ...]:
     """Names of all engines, sorted; none is loaded."""
-    return tuple(sorted(_entries()))
+    return tuple(sorted(_targets(tuple(sys.path))))
 
 
 def present() -> tuple[str, ...]:
     """Names of the engines whose library may be installed, sorted; none is loaded."""
+    libraries = {name: library for name, (_, library) in _OWN.items() if library}
     return tuple(
-        name
-        for name in names()
-        if name not in _LIBRARIES or find_spec(_LIBRARIES[name]) is not None
+        name for name in names() if name not in libraries or find_spec(libraries[name]) is not None
     )
 
 
@@ -64,9 +67,8 @@ def engine(name: str) -> Engine:
     Raises:
         UnknownEngineError: There is none of that name.
     """
-    require(name)
-    make = cast("Callable[[], Engine]", _entries()[name].load())
-    return make()
+    module, _, attribute = target(name).partition(":")
+    return cast("Callable[[], Engine]", getattr(import_module(module), attribute))()
 
 
 def require(name: str) -> None:
@@ -75,8 +77,7 @@ def require(name: str) -> None:
     Raises:
         UnknownEngineError: There is none of that name.
     """
-    if name not in _entries():
-        raise UnknownEngineError(f"no engine is called {name!r}; there are {', '.join(names())}")
+    target(name)
 
 
 def target(name: str) -> str:
@@ -85,16 +86,15 @@ def target(name: str) -> str:
     Raises:
         UnknownEngineError: There is none of that name.
     """
-    require(name)
-    return _entries()[name].value
+    targets = _targets(tuple(sys.path))
+    if name not in targets:
+        raise UnknownEngineError(f"no engine is called {name!r}; there are {', '.join(names())}")
+    return targets[name]
 
 
-def _entries() -> dict[str, EntryPoint]:
-    return _entries_in(tuple(sys.path))
-
-
+# Finding entry points takes as long as reading a small robot.
 @lru_cache(maxsize=1)
-def _entries_in(_: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """Find registered engines; cached, as it takes as long as reading a small robot."""
-    # A distribution that is installed twice is listed twice; names are unique here.
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+def _targets(_: tuple[str, ...]) -> dict[str, str]:
+    others = {entry.name: entry.value for entry in entry_points(group=GROUP)}
+    own = {name: f"{__package__}.{place}" for name, (place, _) in _OWN.items()}
+    return others | own

@@ -18,7 +18,7 @@ from urdf_usd.conformance.converters.candidates import (
     load_registered,
 )
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.engines.reference.engine import read_kept
+from urdf_usd.conformance.engines.reference import read_kept
 from urdf_usd.conformance.execution.foreign_conversion import (
     ConverterCrashError,
     Made,

@@ -21,7 +21,7 @@ from msgspec import Struct, structs
 from urdf_usd.conformance.drawing.scenery import draw_scene
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.protocol import Crashed, Outcome, Side
-from urdf_usd.conformance.engines.reference.engine import read_kept
+from urdf_usd.conformance.engines.reference import read_kept
 from urdf_usd.conformance.execution.converting import (
     Order,
     Unwritten,

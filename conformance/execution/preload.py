@@ -14,10 +14,10 @@ with open(os.devnull, "wb") as _nothing:  # noqa: PTH123  needs a descriptor
     os.dup2(_nothing.fileno(), 2)
 for _name in (
     "scipy.spatial",
-    "urdf_usd.conformance.engines.mesh_files.collada",
+    "urdf_usd.conformance.engines.mesh_collada",
     "urdf_usd.conformance.execution.examine",
-    "urdf_usd.conformance.engines.mujoco.engine",
-    "urdf_usd.conformance.engines.pybullet.engine",
+    "urdf_usd.conformance.engines.mujoco",
+    "urdf_usd.conformance.engines.pybullet",
 ):
     import_module(_name)
 # Their engines report why a library cannot be imported.
@@ -25,10 +25,10 @@ for _name in ("pinocchio", "pydrake.multibody.parsing", "pydrake.multibody.plant
     with contextlib.suppress(Exception):
         import_module(_name)
 with contextlib.suppress(Exception):
-    import_module("urdf_usd.conformance.engines.newton.model").load()
+    import_module("urdf_usd.conformance.engines.newton_model").load()
 # What libraries initialise when they are first used. With another limit of the user's,
 # OpenUSD could start threads, which a fork does not copy.
-import_module("urdf_usd.conformance.engines.pybullet.loading").world()
+import_module("urdf_usd.conformance.engines.pybullet_loading").world()
 import_module("urdf_usd.conformance.engines.registry").names()
 if os.environ.get("PXR_WORK_THREAD_LIMIT") == "1":
     _usd = import_module("pxr.Usd")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
+from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.protocol import AbstentionError
-from urdf_usd.conformance.engines.reference.engine import (
+from urdf_usd.conformance.engines.reference import (
     forget_readings,
     observe_robot,
     read_kept,

@@ -16,8 +16,8 @@ from msgspec import structs
 from scipy.spatial.transform import Rotation
 
 from tests.faults.fault import ROBOTS
-from urdf_usd.conformance.engines.mujoco.model import with_motion
-from urdf_usd.conformance.engines.reference.engine import observe_robot
+from urdf_usd.conformance.engines.mujoco_models import with_motion
+from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.execution.reading import questions
 from urdf_usd.conformance.observation.robot import (
     AssemblyGap,

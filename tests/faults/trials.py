@@ -18,7 +18,7 @@ from tests.faults.value_faults import VALUE_FAULTS, description_of
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.settings.schema_attributes import harmless_reason
 from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Observed, Request
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.requested_settings import read_requested_settings

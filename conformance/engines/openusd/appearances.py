@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Ar, Sdr, Usd, UsdGeom, UsdShade
 
-from urdf_usd.conformance.engines.mesh_files.materials import LARGEST_IMAGE, image_digest
+from urdf_usd.conformance.engines.mesh_materials import LARGEST_IMAGE, image_digest
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.engines.surfaces import (

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import structs
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.mujoco.model import with_motion
+from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.openusd.couplings import (
     Couplings,
     coupling,

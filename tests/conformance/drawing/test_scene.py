@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.drawing.coarsening import coarsen, merge_points, shares
 from urdf_usd.conformance.drawing.scene_models import build_model, inertia_ellipsoid
 from urdf_usd.conformance.drawing.scenery import draw_scene
-from urdf_usd.conformance.engines.reference.engine import observe_robot
+from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.execution.reading import questions
 from urdf_usd.conformance.observation.robot import (
     Frames,

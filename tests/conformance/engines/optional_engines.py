@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from urdf_usd.conformance.engines.drake.engine import DrakeEngine
-from urdf_usd.conformance.engines.newton.urdf_engine import NewtonEngine
-from urdf_usd.conformance.engines.newton.usd_engine import NewtonUsdEngine
-from urdf_usd.conformance.engines.physx.engine import PhysxEngine
-from urdf_usd.conformance.engines.pinocchio.engine import PinocchioEngine
+from urdf_usd.conformance.engines.drake import DrakeEngine
+from urdf_usd.conformance.engines.newton import NewtonEngine
+from urdf_usd.conformance.engines.newton_usd import NewtonUsdEngine
+from urdf_usd.conformance.engines.physx import PhysxEngine
+from urdf_usd.conformance.engines.pinocchio import PinocchioEngine
 from urdf_usd.conformance.engines.protocol import Engine, Unavailable
 
 ENGINES: dict[str, Callable[[], Engine]] = {

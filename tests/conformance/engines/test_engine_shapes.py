@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import trimesh
 
-from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import UnreadMeshError
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.loaded_mesh import UnreadMeshError
+from urdf_usd.conformance.engines.meshes import load_mesh
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Engine, Request
-from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.engines.pybullet import PybulletEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.observation.robot import Configurations, Observation, Quantity
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 

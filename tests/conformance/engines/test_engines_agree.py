@@ -8,9 +8,9 @@ import numpy as np
 import pybullet_data
 import pytest
 
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Request
-from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
+from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     LinkObservation,

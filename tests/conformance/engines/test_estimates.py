@@ -11,7 +11,7 @@ import trimesh
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.engines.prepared_urdf.estimates import estimate_urdf
+from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.protocol import AbstentionError
 
 _ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.7 1.1"/>'

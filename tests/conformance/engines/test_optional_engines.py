@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance.engines import oblique_arm
 from tests.conformance.engines.optional_engines import ENGINES, installed
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import (
     Available,
     Engine,
@@ -17,7 +17,7 @@ from urdf_usd.conformance.engines.protocol import (
     Unavailable,
     optional_engine,
 )
-from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
+from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.observation.robot import (
     DOUBLE_PRECISION,
     MimicObservation,

@@ -18,7 +18,7 @@ from tests.conformance.engines.optional_engines import ENGINES, installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.check import compare
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.reading import questions
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model

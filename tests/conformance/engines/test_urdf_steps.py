@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from urdf_usd.conformance.engines.mujoco.compilation import compile_urdf
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.mujoco_compilation import compile_urdf
+from urdf_usd.conformance.engines.prepared_urdf import (
     Step,
     UrdfText,
     complete_limits,
@@ -19,7 +19,7 @@ from urdf_usd.conformance.engines.prepared_urdf.text import (
     rename_inner_link,
     rename_link,
 )
-from urdf_usd.conformance.engines.pybullet.loading import loaded
+from urdf_usd.conformance.engines.pybullet_loading import loaded
 
 
 def _prepared(folder: Path, step: Step, joint: str, kind: str = "revolute") -> UrdfText:

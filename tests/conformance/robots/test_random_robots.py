@@ -12,7 +12,7 @@ from tests.converter.strategies import robots
 from tests.converter.usd.authored import asset_options
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
-from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
+from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.observation.robot import Base
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge

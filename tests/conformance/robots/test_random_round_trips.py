@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tests.converter.strategies import any_scale
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
@@ -19,8 +19,8 @@ from urdf_usd.conformance.engines.protocol import (
     Outcome,
     Request,
 )
-from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
+from urdf_usd.conformance.engines.pybullet import PybulletEngine
+from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.execution.engines import write_back
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes

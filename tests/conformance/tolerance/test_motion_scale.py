@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from tests.conformance.miniatures import ROBOT
 from tests.converter.strategies import robots
 from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
-from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
+from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.observation.robot import ROOT_MOTION
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model

@@ -9,7 +9,7 @@ import pybullet_data
 import pytest
 
 from tests.conformance.engines.optional_engines import ENGINES, installed
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
@@ -18,8 +18,8 @@ from urdf_usd.conformance.engines.protocol import (
     Request,
     Side,
 )
-from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.engines.pybullet import PybulletEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.reading import plan_comparison, read_robot
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import judge

@@ -12,11 +12,11 @@ import pytest
 
 from tests.conformance.engines.optional_engines import ENGINES, installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Engine, Observed, Request, Side
-from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.engines.pybullet import PybulletEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from urdf_usd.conformance.verdict.judged import Judgement

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.reading import questions
 from urdf_usd.conformance.observation.robot import Dynamics, Observation
 from urdf_usd.conformance.verdict.massless_inertia import counts_massless

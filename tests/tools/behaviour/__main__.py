@@ -40,7 +40,7 @@ from urdf_usd import ConvertOptions, load_description, with_description
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urdf_name
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
-from urdf_usd.conformance.engines.reference.engine import structure
+from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     JointObservation,

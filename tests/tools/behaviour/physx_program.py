@@ -13,7 +13,7 @@ import numpy as np
 from ovphysx.types import SimObjectType
 
 from tests.tools.behaviour.answering import answer_requests
-from urdf_usd.conformance.engines.physx.program import Scene, configure
+from urdf_usd.conformance.engines.physx_program import Scene, configure
 
 
 def _simulate(request: dict[str, Any]) -> dict[str, Any]:

@@ -34,10 +34,10 @@ from urdf_usd.conformance.converters.candidates import (
     CommandConverter,
     parse_candidates,
 )
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urdf_name
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
-from urdf_usd.conformance.engines.reference.engine import structure
+from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.conformance.execution.foreign_conversion import (
     ConverterCrashError,
     NoUsdError,

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import UnreadMeshError
-from urdf_usd.conformance.engines.mesh_files.materials import (
+from urdf_usd.conformance.engines.loaded_mesh import UnreadMeshError
+from urdf_usd.conformance.engines.mesh_materials import (
     LARGEST_IMAGE,
     LARGEST_LIBRARY,
     LARGEST_MESH,
     LARGEST_TEXT,
     ImageFile,
 )
+from urdf_usd.conformance.engines.meshes import load_mesh
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="files are POSIX")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+from urdf_usd.conformance.engines.loaded_mesh import (
     LoadedMesh,
     MeshPart,
     joined_parts,
 )
+from urdf_usd.conformance.engines.meshes import load_mesh
 from urdf_usd.conformance.engines.surfaces import measured_shading
 
 OBJ = """

@@ -15,14 +15,14 @@ import pybullet_data
 import pytest
 import trimesh
 
-from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+from urdf_usd.conformance.engines.loaded_mesh import (
     LoadedMesh,
     UnreadMeshError,
 )
+from urdf_usd.conformance.engines.meshes import load_mesh
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert

@@ -16,11 +16,11 @@ import pytest
 from PIL import Image
 
 from tests.converter.usd.textured_meshes import png
-from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial, image_digest
+from urdf_usd.conformance.engines.mesh_materials import FileMaterial, image_digest
+from urdf_usd.conformance.engines.meshes import load_mesh
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.observation.shapes import Appearance, Role
 from urdf_usd.conformance.verdict.judgement import judge

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from urdf_usd.conformance.engines.mesh_files.files import load_mesh
+from urdf_usd.conformance.engines.meshes import load_mesh
 
 # Few different numbers, so that corners are equal, also in one or two coordinates.
 _NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 1e-40, 3e38]) | st.floats(

@@ -22,7 +22,7 @@ from tests.conformance.engines.deviation_files import (
     text,
 )
 from tests.conformance.engines.oblique_arm import request, rotation_about
-from urdf_usd.conformance.engines.mujoco.engine import MujocoEngine
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Request
 from urdf_usd.conformance.observation.robot import (
     Configurations,

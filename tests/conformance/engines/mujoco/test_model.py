@@ -14,14 +14,14 @@ from scipy.integrate import solve_ivp
 
 from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
 from tests.converter.strategies import robots
-from urdf_usd.conformance.engines.mujoco import motion as mujoco_motion
-from urdf_usd.conformance.engines.mujoco.model import (
+from urdf_usd.conformance.engines import mujoco_motion
+from urdf_usd.conformance.engines.mujoco_models import (
     UnbuildableError,
     build,
     with_motion,
 )
-from urdf_usd.conformance.engines.mujoco.motion import equations_of_motion, roll_out
-from urdf_usd.conformance.engines.reference.engine import observe_robot, structure
+from urdf_usd.conformance.engines.mujoco_motion import equations_of_motion, roll_out
+from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     Frames,

@@ -20,7 +20,7 @@ from tests.conformance.engines.deviation_files import (
 )
 from tests.conformance.engines.oblique_arm import request
 from tests.conformance.engines.optional_engines import installed
-from urdf_usd.conformance.engines.newton.urdf_engine import NewtonEngine
+from urdf_usd.conformance.engines.newton import NewtonEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,

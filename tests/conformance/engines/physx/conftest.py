@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.engines.optional_engines import installed
-from urdf_usd.conformance.engines.physx.engine import PhysxEngine
+from urdf_usd.conformance.engines.physx import PhysxEngine
 
 
 @pytest.fixture(scope="module")

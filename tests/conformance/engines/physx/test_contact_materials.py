@@ -17,7 +17,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from tests.tools.consumers.simulators import Simulator
 from urdf_usd import ConvertOptions, convert, load_description, with_description
-from urdf_usd.conformance.engines.physx.engine import PhysxEngine
+from urdf_usd.conformance.engines.physx import PhysxEngine
 
 _ROBOT = """\
 <robot name="one"><link name="one">

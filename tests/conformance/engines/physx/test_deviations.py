@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from urdf_usd.conformance.engines.physx.engine import PhysxEngine
+from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import (
     Base,

@@ -11,7 +11,7 @@ import pytest
 from pxr import Usd, UsdPhysics
 
 from tests.conformance.engines.deviation_files import FOLDER
-from urdf_usd.conformance.engines.physx.engine import PhysxEngine
+from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.observation.robot import (
     Base,

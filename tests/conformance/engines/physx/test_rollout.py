@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from urdf_usd.conformance.engines.physx.engine import PhysxEngine
+from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import (
     Configurations,

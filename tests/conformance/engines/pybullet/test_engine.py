@@ -24,7 +24,7 @@ from tests.conformance.engines.oblique_arm import (
     rotation_about,
 )
 from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Request
-from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
+from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.observation.robot import JointType, Observation, Quantity
 
 

@@ -9,8 +9,8 @@ import pybullet
 import pytest
 
 from urdf_usd.conformance.engines.protocol import Engine, Request
-from urdf_usd.conformance.engines.pybullet.engine import PybulletEngine
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine
+from urdf_usd.conformance.engines.pybullet import PybulletEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 

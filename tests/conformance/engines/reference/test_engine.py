@@ -12,7 +12,7 @@ from msgspec import structs
 
 from tests.conformance.engines import oblique_arm
 from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
-from urdf_usd.conformance.engines.reference.engine import (
+from urdf_usd.conformance.engines.reference import (
     ReferenceEngine,
     observe_robot,
     structure,

@@ -11,7 +11,7 @@ from pxr import Usd
 from urdf_usd.conformance.checks.names import words
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.engines.reference.engine import ReferenceEngine, structure
+from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.tolerance.comparison import Compared
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.converter import convert

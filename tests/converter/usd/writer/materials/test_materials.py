@@ -22,7 +22,7 @@ from tests.converter.usd.textured_meshes import (
     surface,
     visual,
 )
-from urdf_usd.conformance.engines.mesh_files.materials import image_digest
+from urdf_usd.conformance.engines.mesh_materials import image_digest
 
 # The sRGB values 0.5 and 0.25 in linear light (IEC 61966-2-1).
 HALF, QUARTER = 0.21404114, 0.05087609

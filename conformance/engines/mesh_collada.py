@@ -17,14 +17,14 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+from urdf_usd.conformance.engines.loaded_mesh import (
     LoadedMesh,
     MeshPart,
     UnreadMeshError,
     joined_parts,
     reading_by,
 )
-from urdf_usd.conformance.engines.mesh_files.materials import (
+from urdf_usd.conformance.engines.mesh_materials import (
     MOST_INSTANCES,
     MOST_NUMBERS,
     FileMaterial,

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct, structs
 from trimesh.exchange.obj import load_obj
 
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+from urdf_usd.conformance.engines.loaded_mesh import (
     FaceGroup,
     LoadedMesh,
     MeshPart,

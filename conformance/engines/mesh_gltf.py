@@ -22,14 +22,14 @@ import trimesh
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+from urdf_usd.conformance.engines.loaded_mesh import (
     LoadedMesh,
     MeshPart,
     UnreadMeshError,
     joined_parts,
     reading_by,
 )
-from urdf_usd.conformance.engines.mesh_files.materials import (
+from urdf_usd.conformance.engines.mesh_materials import (
     LARGEST_MESH,
     MOST_NUMBERS,
     FileMaterial,

@@ -16,13 +16,13 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mujoco.compilation import (
+from urdf_usd.conformance.engines.mujoco_compilation import (
     WORLD,
     Compiled,
     compile_freed,
     compile_urdf,
 )
-from urdf_usd.conformance.engines.mujoco.motion import (
+from urdf_usd.conformance.engines.mujoco_motion import (
     JointPlace,
     Mechanism,
     equations_of_motion,
@@ -31,8 +31,8 @@ from urdf_usd.conformance.engines.mujoco.motion import (
     roll_out,
     states,
 )
-from urdf_usd.conformance.engines.mujoco.shapes import state_shapes
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.mujoco_shapes import state_shapes
+from urdf_usd.conformance.engines.prepared_urdf import (
     UrdfText,
     complete_inertials,
     keep_first_inertial,

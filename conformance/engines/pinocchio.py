@@ -18,7 +18,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.native_output import captured
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.prepared_urdf import (
     UrdfText,
     complete_inertials,
     complete_limits,

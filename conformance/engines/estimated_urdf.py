@@ -16,10 +16,10 @@ from lxml import etree
 from msgspec import Struct
 
 from urdf_usd.conformance.engines.hulls import Integrals, enclosed_solid
-from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import UnreadMeshError
-from urdf_usd.conformance.engines.prepared_urdf.shapes import find_mesh
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.loaded_mesh import UnreadMeshError
+from urdf_usd.conformance.engines.meshes import load_mesh
+from urdf_usd.conformance.engines.prepared_shapes import find_mesh
+from urdf_usd.conformance.engines.prepared_urdf import (
     Change,
     UrdfElement,
     prepare,

@@ -15,7 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from urdf_usd.conformance.engines.mujoco.compilation import collected_warnings
+from urdf_usd.conformance.engines.mujoco_compilation import collected_warnings
 from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,

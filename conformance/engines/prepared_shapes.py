@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from urdf_usd.conformance.engines.mesh_files.materials import LARGEST_MESH
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.mesh_materials import LARGEST_MESH
+from urdf_usd.conformance.engines.prepared_urdf import (
     Change,
     Step,
     UrdfElement,

@@ -14,11 +14,11 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mujoco.compilation import (
+from urdf_usd.conformance.engines.mujoco_compilation import (
     collected_warnings,
     compiled_quietly,
 )
-from urdf_usd.conformance.engines.mujoco.motion import (
+from urdf_usd.conformance.engines.mujoco_motion import (
     Mechanism,
     equations_of_motion,
     joint_place,

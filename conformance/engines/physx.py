@@ -80,7 +80,7 @@ from urdf_usd.conformance.observation.simulation import (
 )
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  not for temporary files of ours
-_PROGRAM = Path(__file__).with_name("program.py")
+_PROGRAM = Path(__file__).with_name("physx_program.py")
 # Of bodies in no articulation.
 _OF_BODIES = frozenset({Quantity.FRAMES, Quantity.MASS})
 _STATES = _OF_BODIES | {
@@ -138,7 +138,7 @@ _Array: TypeAlias = NDArray[np.float64]
 
 
 class _Answer(Struct, frozen=True, eq=False):
-    """What PhysX reports, in the units of :mod:`.program`.
+    """What PhysX reports, in the units of :mod:`.physx_program`.
 
     Attributes:
         paths: Prim paths by name: ``links``, ``joints``, ``dofs``, ``articulations``;
@@ -351,7 +351,7 @@ def _author_passive(
 def _passive(
     request: Request, names: Observation, paths: Mapping[str, str], usd: Path
 ) -> dict[str, object]:
-    """Return the request for a passive simulation, in the form of :mod:`.program`.
+    """Return the request for a passive simulation, in the form of :mod:`.physx_program`.
 
     Args:
         request: Configurations, perhaps with a plan.
@@ -493,7 +493,8 @@ class _Program:
             "w+", encoding="utf-8", errors="replace"
         )
         self._process = subprocess.Popen(
-            [sys.executable, str(_PROGRAM)],
+            # Modules beside it have names of libraries.
+            [sys.executable, "-P", str(_PROGRAM)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._printed,

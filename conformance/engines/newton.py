@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.engines.newton.model import (
+from urdf_usd.conformance.engines.newton_model import (
     NewtonModel,
     build,
     joint_of,
     mass_of,
     poses,
 )
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.prepared_urdf import (
     UrdfText,
     complete_inertials,
     keep_first_inertial,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import mujoco
 import numpy as np
 
-from urdf_usd.conformance.engines.mujoco.compilation import compiled_quietly
+from urdf_usd.conformance.engines.mujoco_compilation import compiled_quietly
 from urdf_usd.conformance.engines.rotations import quats_wxyz
 from urdf_usd.conformance.observation.shapes import ShapeKind
 from urdf_usd.conformance.observation.solids import Solid

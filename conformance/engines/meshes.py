@@ -16,22 +16,22 @@ from zipfile import is_zipfile
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.conformance.engines.mesh_files.collada import read_dae
-from urdf_usd.conformance.engines.mesh_files.gltf import read_gltf, read_scene
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+from urdf_usd.conformance.engines.loaded_mesh import (
     FaceGroup,
     LoadedMesh,
     UnreadMeshError,
     joined_parts,
 )
-from urdf_usd.conformance.engines.mesh_files.materials import (
+from urdf_usd.conformance.engines.mesh_collada import read_dae
+from urdf_usd.conformance.engines.mesh_gltf import read_gltf, read_scene
+from urdf_usd.conformance.engines.mesh_materials import (
     LARGEST_MESH,
     LARGEST_TEXT,
     read_bounded,
     read_libraries,
 )
-from urdf_usd.conformance.engines.mesh_files.obj import ObjFile, read_obj
-from urdf_usd.conformance.engines.mesh_files.ply import read_ply
+from urdf_usd.conformance.engines.mesh_obj import ObjFile, read_obj
+from urdf_usd.conformance.engines.mesh_ply import read_ply
 
 _HEAD = 4096
 _OF_TEXT = frozenset({"dae", "obj", "stl_ascii"})

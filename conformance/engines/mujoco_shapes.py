@@ -14,13 +14,13 @@ from lxml import etree
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mujoco.compilation import (
+from urdf_usd.conformance.engines.mujoco_compilation import (
     WORLD,
     collected_warnings,
     compiled_quietly,
 )
-from urdf_usd.conformance.engines.prepared_urdf.shapes import ShapeText, prepare_shapes
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.prepared_shapes import ShapeText, prepare_shapes
+from urdf_usd.conformance.engines.prepared_urdf import (
     UrdfElement,
     rename_inner_link,
 )

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.prepared_urdf import (
     UrdfText,
     add_missing_limits,
     complete_inertials,

@@ -13,18 +13,18 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.hulls import hull_volume
-from urdf_usd.conformance.engines.mesh_files.files import load_mesh
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import (
+from urdf_usd.conformance.engines.loaded_mesh import (
     FaceGroup,
     LoadedMesh,
     UnreadMeshError,
 )
-from urdf_usd.conformance.engines.mesh_files.materials import (
+from urdf_usd.conformance.engines.mesh_materials import (
     FileMaterial,
     ImageFile,
     image_digest,
     light,
 )
+from urdf_usd.conformance.engines.meshes import load_mesh
 from urdf_usd.conformance.engines.surfaces import (
     Array,
     measured_mapping,

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mesh_files.materials import MOST_NUMBERS, FileMaterial
+from urdf_usd.conformance.engines.mesh_materials import MOST_NUMBERS, FileMaterial
 from urdf_usd.conformance.engines.surfaces import moved
 
 Array: TypeAlias = NDArray[np.float64]

@@ -15,8 +15,8 @@ from itertools import islice
 import numpy as np
 from msgspec import Struct
 
-from urdf_usd.conformance.engines.mesh_files.loaded_mesh import LoadedMesh, UnreadMeshError
-from urdf_usd.conformance.engines.mesh_files.materials import FileMaterial, ImageFile
+from urdf_usd.conformance.engines.loaded_mesh import LoadedMesh, UnreadMeshError
+from urdf_usd.conformance.engines.mesh_materials import FileMaterial, ImageFile
 from urdf_usd.conformance.engines.surfaces import Array, Indices, fan_places, fans
 
 # Format characters of the module struct, by the names in headers, old and new.

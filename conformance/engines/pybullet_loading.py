@@ -22,7 +22,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.native_output import captured
-from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
+from urdf_usd.conformance.engines.prepared_urdf import UrdfText
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.engines.rotations import matrices_of_xyzw
 from urdf_usd.conformance.observation.robot import JointType, Vec3

@@ -18,8 +18,8 @@ from lxml import etree
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.prepared_urdf.shapes import prepare_shapes
-from urdf_usd.conformance.engines.prepared_urdf.text import (
+from urdf_usd.conformance.engines.prepared_shapes import prepare_shapes
+from urdf_usd.conformance.engines.prepared_urdf import (
     UrdfElement,
     UrdfText,
     add_missing_limits,
@@ -36,7 +36,7 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     Unavailable,
 )
-from urdf_usd.conformance.engines.pybullet.loading import (
+from urdf_usd.conformance.engines.pybullet_loading import (
     BASE,
     Body,
     JointRow,

@@ -19,14 +19,14 @@ import numpy as np
 from lxml import etree
 from msgspec import structs
 
-from urdf_usd.conformance.engines.mujoco.model import with_motion
+from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Available,
     Request,
     Side,
 )
-from urdf_usd.conformance.engines.reference.shapes import state_shapes
+from urdf_usd.conformance.engines.reference_shapes import state_shapes
 from urdf_usd.conformance.engines.statements import moving_joints
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,

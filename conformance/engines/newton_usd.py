@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.engines.newton.model import (
+from urdf_usd.conformance.engines.newton_model import (
     NewtonModel,
     Placed,
     build,

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.prepared_urdf.text import UrdfText
+from urdf_usd.conformance.engines.prepared_urdf import UrdfText
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 

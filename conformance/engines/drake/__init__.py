@@ -1,1 +1,0 @@
-"""Drake, on the URDF."""

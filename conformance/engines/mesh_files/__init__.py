@@ -1,1 +1,0 @@
-"""Mesh files, one module per format, not by the converter's libraries."""

@@ -1,1 +1,0 @@
-"""Newton, on the URDF and on the USD."""

@@ -1,1 +1,0 @@
-"""PhysX, on the USD."""

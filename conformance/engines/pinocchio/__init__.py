@@ -1,1 +1,0 @@
-"""Pinocchio, on the URDF."""

@@ -1,1 +1,0 @@
-"""Prepared copies of a URDF for engines that reject parts of it."""

@@ -1,1 +1,0 @@
-"""PyBullet, on the URDF."""

@@ -1,1 +1,0 @@
-"""The URDF as its specification defines it."""
