@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -218,6 +219,54 @@ class Doctor:
     )
 
 
+def _read_renaming(text: str) -> tuple[str, str]:
+    pattern, equals, replacement = text.partition("=")
+    if not (pattern and equals and replacement):
+        raise ValueError(f"{text!r} is not PATTERN=NAME")
+    try:
+        re.sub(pattern, replacement, "")
+    except (re.error, IndexError) as error:
+        raise ValueError(f"{text!r}: {error}") from error
+    return pattern, replacement
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expand:
+    r"""Print the URDF that the xacro file SOURCE expands to, or copy a robot.
+
+    With --vendor, DIR receives the URDF of SOURCE, which may be a URDF too, its meshes and
+    textures, which the URDF names by relative paths, and the licence file of its package. A
+    comment in the URDF names source, repository, commit, licence and arguments.
+
+    All other commands accept xacro files as they are.
+
+    Examples:
+        urdf-usd expand robot.urdf.xacro --arg hand:=true > robot.urdf
+        urdf-usd expand rd:ur5e_description --vendor robots/ur5e
+        urdf-usd expand h1.urdf --vendor h1 --rename-joint '(.*)_joint=\1'
+    """
+
+    source: str = argument()
+    vendor: Path | None = option(
+        None,
+        "Write a copy of the robot with all its files here, a new or empty folder.",
+        metavar="DIR",
+        kind=FOLDER,
+    )
+    renamed: tuple[tuple[str, str], ...] = option(
+        (),
+        "With --vendor: rename joints whose whole name matches the regular expression PATTERN, "
+        "also where other elements refer to them. Repeatable; the first match counts.",
+        "--rename-joint",
+        "PATTERN=NAME",
+        parse=_read_renaming,
+    )
+    sources: Sources
+
+    def __post_init__(self) -> None:
+        refuse((self.renamed and not self.vendor, "--rename-joint needs --vendor DIR"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Export:
     """Write the robot in the file USD as the file URDF.
@@ -289,9 +338,6 @@ class Inspect:
     root layer of a USD, whose meshes are named by their prims. urdf-usd lint reports
     likely mistakes in a URDF.
 
-    --expand prints the URDF that a xacro file expands to instead; all commands accept
-    xacro files.
-
     --joints shows the order in which engines number the joints instead. USD is an asset
     of the robot; without one, SOURCE is converted in a temporary folder. The engine
     reference has the order of the URDF. An index map a_to_b has one entry per joint of
@@ -308,7 +354,6 @@ class Inspect:
         urdf-usd inspect pybullet:r2d2.urdf --format json
         urdf-usd inspect robot.urdf --format dot | dot -Tsvg > robot.svg
         urdf-usd inspect robot.usda --variant Gripper=parallel
-        urdf-usd inspect robot.urdf.xacro --expand --arg hand:=true > robot.urdf
         urdf-usd inspect robot.urdf robot.usda --joints --numpy maps.npz
     """
 
@@ -321,7 +366,6 @@ class Inspect:
         "A tree with totals, all values, or a graph for Graphviz or Mermaid.",
         "--format",
     )
-    expand: bool = option(False, "Print the URDF that the xacro file SOURCE expands to.")
     joints: bool = option(False, "Show the order of joints in each engine, as text or JSON.")
     numpy_file: Path | None = option(
         None,
@@ -337,7 +381,6 @@ class Inspect:
     def __post_init__(self) -> None:
         alone = not self.joints
         refuse(
-            (self.joints and self.expand, "--joints cannot be combined with --expand"),
             (alone and self.usd, "argument USD needs --joints"),
             (alone and self.numpy_file, "--numpy needs --joints"),
             (alone and self.engines.names, "--engine needs --joints"),
@@ -623,6 +666,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
         "Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot be read.",
     ),
     "doctor": Command(Doctor, "doctor:doctor"),
+    "expand": Command(Expand, "expand:expand"),
     "export": Command(Export, "export:export"),
     "init": Command(Init, "init:init"),
     "inspect": Command(Inspect, "inspect:inspect"),

@@ -1,4 +1,4 @@
-"""``urdf-usd inspect``: the parts of a robot, its joint orders, an expanded xacro file."""
+"""``urdf-usd inspect``: the parts of a robot, and its joint orders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TypeAlias
 
 import click
@@ -16,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.cli.commands import Inspect
-from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.files import ARRAYS, require_outputs, write_output
 from urdf_usd.cli.options import USD_SUFFIXES, existing_robot
 from urdf_usd.cli.robot_views import robot_dot, robot_json, robot_mermaid, tree_lines
@@ -29,7 +27,6 @@ from urdf_usd.converter.inspection import inspect as inspect_robot
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.converter.urdf.xacro import SUFFIX, expand, is_xacro
 from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.summary import JointOrders, joint_orders
 from urdf_usd.reports.text import one_line
@@ -50,9 +47,6 @@ def inspect(options: Inspect) -> None:
     if (reading.variants or reading.strict) and not (is_usd and not options.joints):
         option = "--variant" if reading.variants else "--strict"
         raise click.UsageError(f"{option} requires a USD, but SOURCE is {options.source}")
-    if options.expand:
-        _print_expansion(robot, options)
-        return
     arguments = sources.arguments_of(robot)
     if options.joints:
         _show_joints(robot, arguments, options)
@@ -80,21 +74,6 @@ def inspect(options: Inspect) -> None:
             console = long_stdout()
             width = console.width if console.is_terminal else _UNWRAPPED
             print_lines(tree_lines(inspection, console, width))
-
-
-def _print_expansion(robot: RobotSource, options: Inspect) -> None:
-    file = str(robot.path)
-    if not is_xacro(file):
-        raise CommandError(f"{Path(file).name} is not a {SUFFIX} file")
-    expansion = expand(
-        file,
-        dict(options.sources.packages_of(robot)),
-        dict(options.sources.arguments_of(robot)),
-        environment=options.sources.environment,
-    )
-    show_diagnostics(expansion.diagnostics)
-    click.echo('<?xml version="1.0" encoding="utf-8"?>')
-    click.echo(expansion.text)
 
 
 def _show_joints(

@@ -48,7 +48,7 @@ _WRITING = "urdf_usd.converter.conversion:_move_into_place"
         (_WAITING, ("export", "r.usda", "new.urdf")),
         (_EXPANDING, ("inspect", "r.xacro")),
         (_EXPANDING, ("lint", "r.xacro")),
-        (_EXPANDING, ("inspect", "--expand", "r.xacro")),
+        (_EXPANDING, ("expand", "r.xacro")),
     ],
 )
 def test_interrupted_command_leaves_no_files_and_processes(

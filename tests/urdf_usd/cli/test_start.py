@@ -48,7 +48,7 @@ def test_output_is_complete_and_exit_handlers_run(tmp_path: Path) -> None:
     done = _run(
         "import atexit; atexit.register(print, 'handled')\n"
         "from urdf_usd.cli.program import start; start()",
-        *("inspect", "--expand", str(file)),
+        *("expand", str(file)),
     )
 
     assert done.returncode == 0

@@ -1,0 +1,175 @@
+"""``urdf-usd expand``: the URDF of a xacro file, and copies of robots with all their files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from itertools import chain
+from pathlib import Path
+
+import click
+from lxml import etree
+
+from urdf_usd.cli.commands import Expand
+from urdf_usd.cli.failures import CommandError
+from urdf_usd.cli.options import existing_robot
+from urdf_usd.cli.terminal import say, show_diagnostics
+from urdf_usd.converter.meshes.references import referred_files
+from urdf_usd.converter.scratch import scratch_folder
+from urdf_usd.converter.urdf.uris import FileResolver, Found
+from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro
+from urdf_usd.converter.urdf.xacro import expand as expand_xacro
+from urdf_usd.corpus import RobotSource
+from urdf_usd.reports.records.environment import DISTRIBUTION
+
+_DECLARATION = '<?xml version="1.0" encoding="utf-8"?>\n'
+_FOLDER = "files"
+_LICENSES = ("LICENSE*", "LICENCE*", "COPYING*")
+
+
+def expand(options: Expand) -> None:
+    robot = existing_robot(options.source)
+    if options.vendor:
+        _vendor(robot, options, options.vendor)
+        return
+    if not is_xacro(str(robot.path)):
+        raise CommandError(f"{robot.path.name} is not a {SUFFIX} file; --vendor DIR accepts both")
+    click.echo(f"{_DECLARATION}{_expanded(robot, options)}")
+
+
+def _expanded(robot: RobotSource, options: Expand) -> str:
+    expansion = expand_xacro(
+        str(robot.path),
+        dict(options.sources.packages_of(robot)),
+        dict(options.sources.arguments_of(robot)),
+        environment=options.sources.environment,
+    )
+    show_diagnostics(expansion.diagnostics)
+    return expansion.text
+
+
+def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
+    if out.exists() and any(out.iterdir()):
+        raise CommandError(f"{out} is not empty; name a new folder")
+    xacro = is_xacro(str(robot.path))
+    text = _expanded(robot, options).encode() if xacro else robot.path.read_bytes()
+    try:
+        root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError as error:
+        raise CommandError(f"{robot.path}: {error.msg}; correct the XML first") from error
+    renamed = _rename_joints(root, options.renamed)
+    packages = dict(options.sources.packages_of(robot))
+    files = _name_copies(root, FileResolver(robot.path, packages, os.environ))
+    license_file = _license_file(robot.path)
+    before = reversed(list(root.itersiblings(preceding=True)))
+    header = _header(robot, options, renamed).replace("--", "- -")
+    parts = (f"<!--{header}-->", *(etree.tostring(one, encoding="unicode") for one in before))
+    body = etree.tostring(root, encoding="unicode", with_tail=False)
+    document = _DECLARATION + "\n".join((*parts, body, ""))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(out.parent) as scratch:
+        folder = scratch / out.name
+        for path, target in files.items():
+            (folder / target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / target)
+        folder.mkdir(exist_ok=True)
+        name = f"{_file_name(root.get('name') or 'robot')}.urdf"
+        (folder / name).write_text(document, encoding="utf-8", newline="\n")
+        if license_file:
+            shutil.copyfile(license_file, folder / "LICENSE")
+        # Replaces an empty folder.
+        folder.rename(out)
+    plural = "" if len(files) == 1 else "s"
+    say(f"copied {len(files)} file{plural}; licence: {robot.origin.license or 'unknown'}")
+    click.echo(out / name)
+
+
+def _rename_joints(root: etree._Element, rules: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Rename joints and what refers to them; return new names by former ones.
+
+    Raises:
+        CommandError: A rule matches no joint, or two joints get one name.
+    """
+    names = [joint.get("name", "") for joint in root.iterchildren("joint")]
+    renamed: dict[str, str] = {}
+    for pattern, replacement in rules:
+        matching = [name for name in names if re.fullmatch(pattern, name)]
+        if not matching:
+            raise CommandError(f"--rename-joint: no joint matches {pattern!r}")
+        for name in matching:
+            renamed.setdefault(name, re.sub(f"^(?:{pattern})$", replacement, name))
+    results = [renamed.get(name, name) for name in names]
+    if twice := sorted({name for name in results if results.count(name) > 1}):
+        raise CommandError(f"--rename-joint: several joints would be named {', '.join(twice)}")
+    references = {"joint": ("name",), "gazebo": ("reference",)}
+    for element in root.iter(etree.Element):
+        # <mimic joint="">, <transmission><joint name="">, <ros2_control><joint name="">
+        for key in ("joint", *references.get(str(element.tag), ())):
+            if element.get(key) in renamed:
+                element.set(key, renamed[element.get(key, "")])
+    return {former: name for former, name in renamed.items() if former != name}
+
+
+def _name_copies(root: etree._Element, resolver: FileResolver) -> dict[Path, Path]:
+    """Name files by their paths in the copy; return these by the paths of the files."""
+    found: dict[str, Found] = {}
+    for element in root.iter("mesh", "texture"):
+        uri = element.get("filename", "")
+        if file := resolver.find(uri):
+            found[uri] = file
+            if file.outside:
+                say(f"warning: {uri} is outside of the robot's folders: {file.path}")
+        elif uri:
+            say(f"warning: {uri} is not found, and not copied")
+    paths = set(_with_references({file.path for file in found.values()}))
+    if not paths:
+        return {}
+    parent = Path(os.path.commonpath([path.parent for path in paths]))
+    files = {path: Path(_FOLDER, path.relative_to(parent)) for path in sorted(paths)}
+    for element in root.iter("mesh", "texture"):
+        if file := found.get(element.get("filename", "")):
+            element.set("filename", files[file.path].as_posix())
+    return files
+
+
+def _with_references(paths: set[Path]) -> Iterator[Path]:
+    """Yield files and those that they refer to, such as material libraries and images."""
+    seen: set[Path] = set()
+    while paths:
+        yield from paths
+        seen |= paths
+        paths = set(chain(*(referred_files(path.read_bytes(), path) for path in paths))) - seen
+
+
+def _header(robot: RobotSource, options: Expand, renamed: Mapping[str, str]) -> str:
+    origin = robot.origin
+    arguments = dict(options.sources.arguments_of(robot))
+    lines = {
+        "Written by": f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}; change the source instead",
+        "Source": robot.reference,
+        "Repository": origin.repository,
+        "Commit": origin.commit,
+        "Distribution": origin.distribution,
+        "Licence": origin.license or "unknown; find out before you publish this file",
+        "Xacro arguments": " ".join(f"{name}:={value}" for name, value in arguments.items()),
+        "Renamed joints": ", ".join(f"{former} to {name}" for former, name in renamed.items()),
+    }
+    return "\n".join(["", *(f"  {key}: {text}" for key, text in lines.items() if text), ""])
+
+
+def _license_file(urdf: Path) -> Path | None:
+    """Return the licence beside the robot or above it, at most up to its package."""
+    for folder in urdf.resolve().parents:
+        for pattern in _LICENSES:
+            if files := sorted(file for file in folder.glob(pattern) if file.is_file()):
+                return files[0]
+        if (folder / "package.xml").exists() or (folder / ".git").exists():
+            break
+    return None
+
+
+def _file_name(robot: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", robot).strip(".") or "robot"
