@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from urdf_usd.reports.quantities import quantity
+from urdf_usd.reports.quantities import quantity, value_text
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
@@ -372,9 +372,9 @@ def explanation(check: CheckRecord, findings: Sequence[Difference], most: int) -
     for finding in findings[:most]:
         lines += ["", f"{finding.subject}: {statement(finding)}"]
         if finding.expected is not None:
-            lines.append(f"  expected (URDF): {finding.expected}")
+            lines.append(f"  expected (URDF): {value_text(finding.expected, finding.unit)}")
         if finding.actual is not None:
-            lines.append(f"  actual (USD):    {finding.actual}")
+            lines.append(f"  actual (USD):    {value_text(finding.actual, finding.unit)}")
         if check.unit and finding.measured is not None:
             tolerance = quantity(finding.tolerance, check.unit)
             amount = quantity(finding.measured, check.unit)

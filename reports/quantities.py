@@ -6,6 +6,8 @@ import math
 import re
 from functools import lru_cache
 
+from urdf_usd.reports.records.record import Range, Value
+
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 # Only units of the first power take a prefix: 1 µm² is not a micro-(m²).
@@ -44,6 +46,24 @@ def quantity(value: float, unit: str, digits: int = 2) -> str:
     if all(_TAKES_PREFIX.match(choice) for choice in unit.split(_OR)):
         return _prefixed(number, unit, digits)
     return _plain(number, unit, digits)
+
+
+def value_text(value: Value | None, unit: str = "") -> str:
+    """Format a value of a difference, for example ``(0, 0, 0.5) m``; None is ``nothing``."""
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            return value
+        case Range(low=low, high=high):
+            text = f"{value_text(low)} to {value_text(high)}"
+        case tuple():
+            text = f"({', '.join(f'{number:.6g}' for number in value)})"
+        case int():
+            text = str(value)
+        case float():
+            text = f"{value:.7g}"
+    return f"{text} {unit}".rstrip()
 
 
 def exact(value: float, unit: str) -> str:

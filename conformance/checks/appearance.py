@@ -35,7 +35,8 @@ from urdf_usd.conformance.observation.shapes import (
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE, largest
 from urdf_usd.conformance.tolerance.comparison import Compared, Comparer, Comparison, ToleranceModel
-from urdf_usd.reports.records.record import Difference
+from urdf_usd.reports.quantities import value_text
+from urdf_usd.reports.records.record import Difference, Value
 
 # Parts of the surface below this share are not compared.
 _SLIVER = 1e-4
@@ -171,12 +172,10 @@ def _color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference |
         return None
     known = expected.color is not None
     amount = _color_difference(expected.color, actual.color) if known else math.inf
-    texts = [
-        "not stated" if color is None else f"{_tuple(color)} linear"
-        for color in (expected.color, actual.color)
-    ]
+    values = [color or "not stated" for color in (expected.color, actual.color)]
     what = "factor of the texture" if expected.texture else "colour"
-    return _difference(part, pair, what, amount, _BOUND, model.tolerance.color, texts)
+    tolerance = model.tolerance.color
+    return _difference(part, pair, what, amount, _BOUND, tolerance, values, "linear")
 
 
 @VISUAL.check("visual.opacity", "opacity of visuals", Quantity.VISUAL, "1")
@@ -189,12 +188,11 @@ def _opacity(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference
     amount = abs(expected.opacity - actual.opacity)
     if expected.mask != actual.mask and not expected.problem:
         amount = math.inf
-    texts = [
-        f"{side.opacity:.4g}"
-        + ("" if side.mask is None else f" times that of an image ({side.mask[:8]})")
-        for side in (expected, actual)
+    values = [
+        opacity if mask is None else f"{opacity:.4g} times that of an image ({mask[:8]})"
+        for opacity, mask in ((expected.opacity, expected.mask), (actual.opacity, actual.mask))
     ]
-    return _difference(part, pair, "opacity", amount, _BOUND, model.tolerance.color, texts)
+    return _difference(part, pair, "opacity", amount, _BOUND, model.tolerance.color, values)
 
 
 @VISUAL.check("visual.texture", "textures of visuals", Quantity.VISUAL)
@@ -230,10 +228,12 @@ def _difference(
     amount: float,
     bound: float,
     tolerance: float,
-    texts: Sequence[str],
+    values: Sequence[Value],
+    unit: str = "",
 ) -> Difference:
     where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
     whose = f"link {part.link}: {what} of {named(part.expected)}"
+    texts = [value_text(one, unit) for one in values]
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
@@ -241,8 +241,9 @@ def _difference(
         bound=bound,
         tolerance=tolerance,
         message=f"{whose} is {texts[1]}, not {texts[0]}{where}",
-        expected=texts[0],
-        actual=texts[1],
+        expected=values[0],
+        actual=values[1],
+        unit=unit,
     )
 
 
@@ -261,25 +262,42 @@ def _shading(part: LinkShapes) -> Difference | None:
     expected, actual = _combined(part.expected), _combined(part.actual)
     if actual is None:
         return None
+
+    def difference(amount: float, text: str, other: str, stated: Value, found: Value) -> Difference:
+        subject = f"link {part.link}"
+        return Difference(
+            item=part.link,
+            subject=subject,
+            amount=amount,
+            bound=_COORDINATE,
+            tolerance=_NORMALS,
+            message=f"{subject}: normals of {named(part.expected)}: {text}, not {other}",
+            expected=stated,
+            actual=found,
+        )
+
     if actual.problem:
-        return _shading_difference(part, math.inf, actual.problem, "usable normals")
+        return difference(math.inf, actual.problem, "usable normals", "usable", actual.problem)
     text = f"mean cosine {actual.facing:.7g} to the faces"
     if expected is None or not expected.stated:
         inwards = not actual.facing >= _SMOOTHED or not actual.against <= _INWARDS
         amount = math.inf if actual.stated and inwards else 0.0
-        return _shading_difference(part, amount, text, "flat, or smooth and outwards")
+        either = "flat, or smooth and outwards"
+        return difference(amount, text, either, either, actual.facing)
+    facing = expected.facing, actual.facing
     if expected.facing < 0 and actual.stated and actual.facing > 1 - _NORMALS:
-        flat = _shading_difference(part, 0.0, f"{text}, flat", f"{expected.facing:.4g}, inwards")
+        flat = difference(0.0, f"{text}, flat", f"{expected.facing:.4g}, inwards", *facing)
         return structs.replace(flat, estimated=True)
-    amount = abs(expected.facing - actual.facing)
+    apart = abs(expected.facing - actual.facing)
     turned = largest(abs(a - b) for a, b in zip(expected.mean, actual.mean, strict=True))
-    texts = [f"mean cosine {expected.facing:.7g}", text]
-    if not actual.stated:
-        texts[1] = "missing, so that faces are flat"
-    elif turned > amount:
-        means = (side.mean for side in (expected, actual))
-        texts = ["mean (" + ", ".join(f"{value:.6f}" for value in mean) + ")" for mean in means]
-    return _shading_difference(part, largest((amount, turned)), texts[1], texts[0])
+    amount = largest((apart, turned))
+    if actual.stated and turned > apart:
+        means = [f"mean {value_text(side.mean)}" for side in (expected, actual)]
+        return difference(amount, means[1], means[0], expected.mean, actual.mean)
+    other = f"mean cosine {expected.facing:.7g}"
+    if actual.stated:
+        return difference(amount, text, other, *facing)
+    return difference(amount, "missing, so that faces are flat", other, expected.facing, "missing")
 
 
 def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
@@ -305,19 +323,6 @@ def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
     )
 
 
-def _shading_difference(part: LinkShapes, amount: float, text: str, expected: str) -> Difference:
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
-        amount=amount,
-        bound=_COORDINATE,
-        tolerance=_NORMALS,
-        message=f"link {part.link}: normals of {named(part.expected)}: {text}, not {expected}",
-        expected=expected,
-        actual=text,
-    )
-
-
 @VISUAL.check(
     "visual.mapping", "texture coordinates of visuals", Quantity.VISUAL, "1", usd_alone=True
 )
@@ -338,7 +343,8 @@ def _mapping(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | N
     amount, how = math.inf, "are missing"
     if actual.mapping is not None:
         amount = _mapping_difference(expected.area, expected.mapping, actual.mapping)
-        how = f"differ: {_mapping_text(actual)}"
+        found = _mapping_value(actual)
+        how = f"differ: mean and size {value_text(found)}"
     return Difference(
         item=part.link,
         subject=f"link {part.link}",
@@ -346,8 +352,8 @@ def _mapping(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | N
         bound=_COORDINATE,
         tolerance=_MOVED,
         message=f"link {part.link}: texture coordinates of {named(part.expected)} {how}",
-        expected=_mapping_text(expected),
-        actual=_mapping_text(actual),
+        expected=_mapping_value(expected),
+        actual=_mapping_value(actual),
     )
 
 
@@ -376,13 +382,13 @@ def _mapping_difference(area: float, expected: Mapping, actual: Mapping) -> floa
     return largest(abs(a - b) / scale for a, b in pairs)
 
 
-def _mapping_text(part: Appearance) -> str:
+def _mapping_value(part: Appearance) -> Value:
+    """Return mean u and v and their sizes; the first size is negative if it is mirrored."""
     if part.mapping is None:
         return "none"
     u, v, uu, vv = (value / part.area for value in part.mapping.moments[:4])
-    spread = [math.sqrt(max(value, 0.0)) for value in (uu, vv)]
-    way = "" if part.mapping.oriented >= 0 else ", mirrored"
-    return f"mean ({u:.4g}, {v:.4g}), size ({spread[0]:.4g}, {spread[1]:.4g}){way}"
+    way = 1.0 if part.mapping.oriented >= 0 else -1.0
+    return u, v, way * math.sqrt(max(uu, 0.0)), math.sqrt(max(vv, 0.0))
 
 
 @VISUAL.check("visual.material", "other properties of materials", Quantity.VISUAL, usd_alone=True)
@@ -399,12 +405,13 @@ def _properties(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference 
     subject = f"link {part.link}"
     if not wrong:
         return equality(subject, True, f"{subject}: no other input differs")
-    name, *texts = wrong
+    name, value, found, unit = wrong
+    texts = value_text(value, unit), value_text(found, unit)
     message = f"{subject}: {name} of {named(part.expected)} is {texts[1]}, not {texts[0]}"
-    return equality(subject, False, message, *texts)
+    return equality(subject, False, message, value, found, unit=unit)
 
 
-def _differing_property(pair: _Pair) -> tuple[str, str, str] | None:
+def _differing_property(pair: _Pair) -> tuple[str, Value, Value, str] | None:
     """Return the name of the first input whose values differ, and both values."""
     expected, actual = (dict(side.properties) for side in (pair.expected, pair.actual))
     unread = pair.expected.unread
@@ -420,17 +427,17 @@ def _differing_property(pair: _Pair) -> tuple[str, str, str] | None:
             near = (abs(a - b) <= _INPUT for a, b in zip(value, found, strict=False))
             same = len(value) == len(found) and all(near)
         if not same:
-            return name, _property_text(value), _property_text(found)
+            return name, _property_value(value), _property_value(found), ""
     return None
 
 
-def _property_text(value: tuple[float, ...] | str | None) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(f"{number:.4g}" for number in value)
-    return "the fallback" if value is None else value
+def _property_value(value: tuple[float, ...] | str | None) -> Value:
+    if value is None:
+        return "the fallback"
+    return value[0] if len(value) == 1 and isinstance(value, tuple) else value
 
 
-def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
+def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, Value, Value, str] | None:
     """Compare the places of parts of one area on two surfaces."""
     expected, actual = pair.expected, pair.actual
     whole = math.fsum(one.area for shape in part.expected for one in shape.appearances)
@@ -444,12 +451,7 @@ def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, str] | None:
         or math.dist(expected.center, actual.center) <= _SHIFTED * math.sqrt(whole)
     ):
         return None
-    texts = f"{_tuple(expected.center)} m", f"{_tuple(actual.center)} m"
-    return "the centre of a part with its material", *texts
-
-
-def _tuple(values: Sequence[float]) -> str:
-    return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
+    return "the centre of a part with its material", expected.center, actual.center, "m"
 
 
 VISUAL.checks += [

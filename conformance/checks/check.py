@@ -14,7 +14,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Incomparable,
     ToleranceModel,
 )
-from urdf_usd.reports.records.record import Difference
+from urdf_usd.reports.records.record import Difference, Value
 
 
 class Check(Struct, frozen=True):
@@ -64,14 +64,24 @@ def compare(
     return check.function(expected, actual, model)
 
 
+def stated(number: float | None, undefined: str = "nan") -> Value:
+    """Return a number as a value of a difference, or the word for one that is not finite."""
+    if number is None:
+        return "absent"
+    if math.isinf(number):
+        return "unlimited" if number > 0 else "unlimited below"
+    return undefined if math.isnan(number) else number
+
+
 def equality(
     subject: str,
     same: bool,
     message: str,
-    expected: str | None = None,
-    actual: str | None = None,
+    expected: Value | None = None,
+    actual: Value | None = None,
     *,
     item: str | None = None,
+    unit: str = "",
 ) -> Difference:
     """Return the difference of a value that is as expected or fails.
 
@@ -82,6 +92,7 @@ def equality(
         expected: Value on the URDF side.
         actual: Value on the USD side.
         item: The name alone; that of the subject, if it is None.
+        unit: Of both values, if they are numbers.
     """
     return Difference(
         item=subject.partition(" ")[2] if item is None else item,
@@ -90,6 +101,7 @@ def equality(
         message=message,
         expected=expected,
         actual=actual,
+        unit=unit,
     )
 
 

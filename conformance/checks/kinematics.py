@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.conformance.checks.check import CheckGroup
+from urdf_usd.conformance.checks.check import CheckGroup, stated
 from urdf_usd.conformance.checks.joint_motion import (
     distances,
     joint_errors,
@@ -151,8 +151,9 @@ def _up(_: Observation, actual: Observation, model: ToleranceModel) -> Compariso
         tolerance=model.tolerance.rotation,
         message=f"the robot is tilted: the Z axis of link {actual.root} is "
         f"{amount:.3g} rad from the up axis",
-        expected="0 rad",
-        actual=f"{amount:.3g} rad",
+        expected=0,
+        actual=stated(amount),
+        unit="rad",
     )
     return Compared((difference,))
 
@@ -202,7 +203,6 @@ def _assembly(aspect: _Aspect, actual: Observation, model: ToleranceModel) -> Co
             if joint
             else max(bounds.values(), default=0.0)
         )
-        text = f"{amount:.3g} {_UNIT[aspect]}"
         differences.append(
             Difference(
                 item=gap.joint,
@@ -210,10 +210,12 @@ def _assembly(aspect: _Aspect, actual: Observation, model: ToleranceModel) -> Co
                 amount=amount,
                 bound=bound,
                 tolerance=getattr(model.tolerance, aspect),
-                message=f"joint {gap.joint}: its frames in parent and child are {text} apart "
+                message=f"joint {gap.joint}: its frames in parent and child are "
+                f"{amount:.3g} {_UNIT[aspect]} apart "
                 "at the authored body poses",
-                expected=f"0 {_UNIT[aspect]}",
-                actual=text,
+                expected=0,
+                actual=stated(amount),
+                unit=_UNIT[aspect],
             )
         )
     return Compared(tuple(differences))

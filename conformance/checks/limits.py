@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-from urdf_usd.conformance.checks.check import Check
+from urdf_usd.conformance.checks.check import Check, stated
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,
@@ -19,9 +19,9 @@ from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
     ToleranceModel,
-    number,
     relative_difference,
 )
+from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference
 
 # The largest float32: USD stores a larger value as none, and a URDF that is written from USD
@@ -81,7 +81,8 @@ def _positions(
     for joint, _, *limits in _pairs(expected, actual, side):
         limit, found = (stored_limit(absent if one is None else one) for one in limits)
         unit = "m" if joint.type is JointType.PRISMATIC else "rad"
-        texts = ["unlimited" if math.isinf(one) else number(one, unit) for one in (limit, found)]
+        values = ["unlimited" if math.isinf(one) else one for one in (limit, found)]
+        texts = [value_text(one, unit) for one in values]
         # Most limits are a few radians; some are large numbers that mean "none".
         scale = max(1.0, abs(limit))
         hint = unit_hint(limit, found)
@@ -90,8 +91,9 @@ def _positions(
                 item=joint.name,
                 subject=f"joint {joint.name}",
                 message=f"joint {joint.name}: {side} limit is {texts[1]}, not {texts[0]}{hint}",
-                expected=texts[0],
-                actual=texts[1],
+                expected=values[0],
+                actual=values[1],
+                unit=unit,
                 amount=relative_difference(limit, found, least=1.0),
                 bound=0.0 if math.isinf(limit) else scalar_bound(limit) / scale,
                 tolerance=model.tolerance.limit,
@@ -113,10 +115,8 @@ def _ratios(
         if value is None and found is None:
             continue
         same = absent is not None and (value or absent) == (found or absent)
-        texts = [
-            "another for each simulator" if one is not None and math.isnan(one) else number(one)
-            for one in (value, found)
-        ]
+        values = [stated(one, "another for each simulator") for one in (value, found)]
+        texts = [value_text(one) for one in values]
         hint = unit_hint(value or 0.0, found or 0.0)
         if found is None:
             # Which attribute the engine expected, if another states the value.
@@ -127,8 +127,8 @@ def _ratios(
                 item=joint.name,
                 subject=f"joint {joint.name}",
                 message=f"joint {joint.name}: {field} is {texts[1]}, not {texts[0]}{hint}",
-                expected=texts[0],
-                actual=texts[1],
+                expected=values[0],
+                actual=values[1],
                 amount=0.0 if same else _ratio(value, found),
                 bound=scalar_bound(1.0),
                 tolerance=model.tolerance.force,

@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import CheckGroup, equality, flags
+from urdf_usd.conformance.checks.check import CheckGroup, equality, flags, stated
 from urdf_usd.conformance.checks.joint_motion import joint_errors
 from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import (
@@ -35,7 +35,6 @@ from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
     ToleranceModel,
-    number,
     relative_difference,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import (
@@ -46,6 +45,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import (
     tensor_of,
     unread_masses,
 )
+from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Grade
 
 Array = NDArray[np.float64]
@@ -55,6 +55,8 @@ _HARMLESS = INVENTED * (1 + 1e-6)
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
 _NO_GROUP = "no fixed joint connects links with mass"
+
+MOMENT = "kg m^2"
 
 MASS = CheckGroup()
 
@@ -120,8 +122,9 @@ def _link_inertias(expected: Observation, actual: Observation, model: ToleranceM
                     subject=f"link {name}",
                     amount=math.nan,
                     message=f"link {name}: {actual.engine} states no inertia",
-                    expected=moments_text(tensor),
+                    expected=principal_moments(tensor),
                     actual="not stated",
+                    unit=MOMENT,
                 )
             )
             continue
@@ -146,8 +149,8 @@ def _agreement(expected: Observation, actual: Observation, model: ToleranceModel
         if not np.isfinite(second).all():
             subject = f"link {restated.link}"
             message = f"{subject}: {restated.attribute} is not finite"
-            sides = moments_text(first), "not finite"
-            differences.append(equality(subject, False, message, *sides))
+            sides = principal_moments(first), "not finite"
+            differences.append(equality(subject, False, message, *sides, unit=MOMENT))
             continue
         mass, bound = model.total_mass or 1.0, inertia_bound(first)
         one = _inertia_difference("link", restated.link, first, second, mass, bound, model)
@@ -362,7 +365,8 @@ def _mass_difference(
     if expected == 0 and actual != 0:
         amount = actual / (model.total_mass or 1.0)
         bound, tolerance = 0.0, _HARMLESS
-    texts = number(expected, "kg"), number(actual, "kg")
+    values = stated(expected), stated(actual)
+    texts = [value_text(one, "kg") for one in values]
     text = f"is {texts[1]}, not {texts[0]}"
     if expected == 0 and amount <= tolerance:
         text = f"is regularised: {texts[1]}, massless {kind} in the URDF"
@@ -370,8 +374,9 @@ def _mass_difference(
         item=name,
         subject=subject,
         message=f"{subject}: mass {text}",
-        expected=texts[0],
-        actual=texts[1],
+        expected=values[0],
+        actual=values[1],
+        unit="kg",
         amount=amount,
         bound=bound,
         tolerance=tolerance,
@@ -384,14 +389,16 @@ def _center_difference(
 ) -> Difference:
     """Compare centres of mass (3,) [m]."""
     amount = length(expected - actual)
-    texts = [f"({', '.join(f'{value:.6g}' for value in side)}) m" for side in (expected, actual)]
+    values = [tuple(side.tolist()) for side in (expected, actual)]
+    texts = [value_text(one, "m") for one in values]
     message = f"{subject}: centre of mass differs by {amount:.3g} m: {texts[1]}, not {texts[0]}"
     return Difference(
         item=subject.partition(" ")[2],
         subject=subject,
         message=message,
-        expected=texts[0],
-        actual=texts[1],
+        expected=values[0],
+        actual=values[1],
+        unit="m",
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=model.tolerance.position,
@@ -426,9 +433,10 @@ def _inertia_difference(
         # A point mass: a small inertia may be invented.
         amount = INVENTED * norm / harmless_moment(mass, model.size, model.total_mass)
         bound, tolerance = 0.0, _HARMLESS
-    texts = moments_text(expected), moments_text(actual)
+    values = principal_moments(expected), principal_moments(actual)
+    texts = [value_text(one, MOMENT) for one in values]
     text = f"is {texts[1]}, not {texts[0]}"
-    pairs = zip(principal_moments(expected), principal_moments(actual), strict=True)
+    pairs = zip(*values, strict=True)
     if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
         text = f"has the right principal moments, {texts[0]}, but wrong axes"
     elif scale == 0 and amount <= tolerance:
@@ -437,14 +445,10 @@ def _inertia_difference(
         item=name,
         subject=f"{kind} {name}",
         message=f"{kind} {name}: inertia {text}",
-        expected=texts[0],
-        actual=texts[1],
+        expected=values[0],
+        actual=values[1],
+        unit=MOMENT,
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=tolerance,
     )
-
-
-def moments_text(tensor: Array) -> str:
-    """Format the principal moments of a tensor."""
-    return "({:.6g}, {:.6g}, {:.6g}) kg m^2".format(*principal_moments(tensor))

@@ -52,9 +52,8 @@ def joints(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
             if _welded_otherwise(surplus, expected) or (fixed and surplus.parent not in links):
                 continue
         if times[name] > 1:
-            count = f"{times[name]} times"
-            message = f"joint {name} exists {count}"
-            differences.append(equality(f"joint {name}", False, message, "once", count))
+            message = f"joint {name} exists {times[name]} times"
+            differences.append(equality(f"joint {name}", False, message, 1, times[name]))
         else:
             differences.append(_named("joint", name, bool(joint), bool(surplus), renamed))
     return Compared(tuple(differences))
@@ -110,7 +109,10 @@ def words(expected: Observation, actual: Observation, _: ToleranceModel) -> Comp
         same = _are_equal(*sides, part=of_shape)
         texts = [", ".join(map(str, values)) or "nothing" for values in sides]
         message = f"{subject}: {name} is {texts[1]}, not {texts[0]}"
-        differences.append(equality(subject, same, message, *texts, item=f"{subject} {name}"))
+        values = (
+            side[0] if len(side) == 1 else text for side, text in zip(sides, texts, strict=True)
+        )
+        differences.append(equality(subject, same, message, *values, item=f"{subject} {name}"))
     note = "the URDF has no such words, or the USD keeps none of them"
     return Compared(tuple(differences), note=None if differences else note)
 

@@ -8,11 +8,12 @@ the sum of its sides, and the volume of a closed surface by d times its area.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.shape_pairs import (
@@ -39,10 +40,10 @@ from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
     ToleranceModel,
-    number,
     relative_difference,
 )
-from urdf_usd.reports.records.record import Difference, Grade
+from urdf_usd.reports.quantities import value_text
+from urdf_usd.reports.records.record import Difference, Grade, Range, Value
 
 Measure: TypeAlias = Callable[
     [LinkShapes, CombinedSurface, CombinedSurface, ToleranceModel], Iterator[Difference]
@@ -156,8 +157,9 @@ def _difference(
     bound: float,
     model: ToleranceModel,
     text: str,
-    expected: str,
-    actual: str,
+    expected: Value,
+    actual: Value,
+    unit: str = "",
 ) -> Difference:
     return Difference(
         item=part.link,
@@ -165,6 +167,7 @@ def _difference(
         message=f"link {part.link}: {named(part.expected)} {text}",
         expected=expected,
         actual=actual,
+        unit=unit,
         amount=amount,
         bound=bound,
         tolerance=model.tolerance.shape,
@@ -177,11 +180,8 @@ def support(
     """Compare support functions and centroids of surfaces, relative to the size."""
     off = float(np.abs(actual.reach - expected.reach).max()) / expected.size
     bound = expected.point_bound / expected.size
-    texts = (
-        f"from {_triple(-side.reach[3:6])} to {_triple(side.reach[:3])} m"
-        for side in (expected, actual)
-    )
-    yield _difference(part, off, bound, model, _misplaced(expected, actual), *texts)
+    text, extents = _misplaced(expected, actual), (_extent(expected), _extent(actual))
+    yield _difference(part, off, bound, model, text, extents[0], extents[1], "m")
     if part.is_solid or expected.support_alone or actual.support_alone:
         return
     # A shape inside others has no effect on the support function, but on the centroid.
@@ -190,9 +190,9 @@ def support(
     whole_moves = length(actual.middle - expected.middle - moved) < 0.1 * shift
     how = "is shifted by" if whole_moves else "has a surface whose centroid differs by"
     bound += 2 * _area_bound(expected)
-    texts = (f"{_triple(side.center)} m" for side in (expected, actual))
-    how = f"{how} {number(shift, 'm')}"
-    yield _difference(part, shift / expected.size, bound, model, how, *texts)
+    how = f"{how} {value_text(shift, 'm')}"
+    centers = _triple(expected.center), _triple(actual.center)
+    yield _difference(part, shift / expected.size, bound, model, how, centers[0], centers[1], "m")
 
 
 def _misplaced(expected: CombinedSurface, actual: CombinedSurface) -> str:
@@ -205,9 +205,9 @@ def _misplaced(expected: CombinedSurface, actual: CombinedSurface) -> str:
     if not 1 / _FACTOR < factor < _FACTOR:
         return f"is {factor:.4g} times as large as in the URDF"
     if shift > 0.9 * off and abs(actual.size - expected.size) <= 0.1 * off:
-        return f"is shifted by {number(shift, 'm')}"
+        return f"is shifted by {value_text(shift, 'm')}"
     way = "further" if apart[farthest] > 0 else "less"
-    return f"extends {number(off, 'm')} {way} than in the URDF along {direction_text(farthest)}"
+    return f"extends {value_text(off, 'm')} {way} than in the URDF along {direction_text(farthest)}"
 
 
 def _area_bound(shape: CombinedSurface) -> float:
@@ -223,9 +223,10 @@ def area(
     if part.is_solid or expected.support_alone or actual.support_alone:
         return
     amount = relative_difference(expected.area, actual.area)
-    texts = number(expected.area, "m^2"), number(actual.area, "m^2")
+    texts = value_text(expected.area, "m^2"), value_text(actual.area, "m^2")
     text = f"has {texts[1]} of surface, not {texts[0]}"
-    yield _difference(part, amount, _area_bound(expected), model, text, *texts)
+    bound = _area_bound(expected)
+    yield _difference(part, amount, bound, model, text, expected.area, actual.area, "m^2")
 
 
 def volume(
@@ -238,8 +239,8 @@ def volume(
         off = length(actual.oriented - expected.oriented) / expected.area
         turned = float(actual.oriented @ expected.oriented) < 0
         text = "is inside out" if turned else "has differently oriented faces"
-        normals = (f"sum of area vectors {_triple(s.oriented)} m^2" for s in (expected, actual))
-        yield _difference(part, off, _area_bound(expected), model, text, *normals)
+        sums = _triple(expected.oriented), _triple(actual.oriented)
+        yield _difference(part, off, _area_bound(expected), model, text, sums[0], sums[1], "m^2")
         return
     if part.is_solid:
         volumes = [
@@ -251,11 +252,11 @@ def volume(
         volumes = [side.volume_about(expected.middle) for side in (expected, actual)]
         rounding = expected.point_bound * expected.area
         bound = _VOLUME + (rounding / abs(volumes[0]) if volumes[0] else math.inf)
-    texts = [number(value, "m^3") for value in volumes]
+    texts = [value_text(value, "m^3") for value in volumes]
     inside_out = "is inside out: it " if volumes[0] * volumes[1] < 0 else ""
     text = f"{inside_out}encloses {texts[1]}, not {texts[0]}"
     amount = relative_difference(volumes[0], volumes[1])
-    yield _difference(part, amount, bound, model, text, texts[0], texts[1])
+    yield _difference(part, amount, bound, model, text, volumes[0], volumes[1], "m^3")
 
 
 def triangles(
@@ -265,13 +266,16 @@ def triangles(
     if part.is_solid or not expected.triangles or not actual.triangles:
         return
     amount = relative_difference(expected.triangles, actual.triangles)
-    texts = str(expected.triangles), str(actual.triangles)
-    text = f"has {texts[1]} triangles, not {texts[0]}"
-    yield _difference(part, amount, 0.0, model, text, *texts)
+    text = f"has {actual.triangles} triangles, not {expected.triangles}"
+    yield _difference(part, amount, 0.0, model, text, expected.triangles, actual.triangles)
 
 
-def _triple(values: Iterable[float]) -> str:
-    return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"
+def _extent(side: CombinedSurface) -> Range:
+    return Range(low=_triple(-side.reach[3:6]), high=_triple(side.reach[:3]))
+
+
+def _triple(values: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(values.tolist())
 
 
 def shape_checks(role: Role) -> tuple[Check, ...]:

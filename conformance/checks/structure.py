@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from urdf_usd.conformance.checks import names
-from urdf_usd.conformance.checks.check import CheckGroup, equality, flags
+from urdf_usd.conformance.checks.check import CheckGroup, equality, flags, stated
 from urdf_usd.conformance.checks.limits import shared_joints, stored_limit, unit_hint
 from urdf_usd.conformance.checks.unexpected_settings import (
     setting_difference,
@@ -30,10 +30,10 @@ from urdf_usd.conformance.tolerance.comparison import (
     Comparison,
     Incomparable,
     ToleranceModel,
-    number,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
-from urdf_usd.reports.records.record import Difference
+from urdf_usd.reports.quantities import value_text
+from urdf_usd.reports.records.record import Difference, Range, Value
 
 STRUCTURE = CheckGroup()
 STRUCTURE.check("structure.links", "links", Quantity.LINKS)(names.links)
@@ -97,9 +97,9 @@ def _mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Com
         if single and (joint.mimic or found.mimic):
             head, other = heads[joint.name], found_heads[joint.name]
             problem = _mimic_problem(head, other, precision)
-            message = f"joint {joint.name}: {problem}"
-            texts = _coupling_text(head), _coupling_text(other)
-            differences.append(equality(f"joint {joint.name}", problem is None, message, *texts))
+            text, *values = problem or ("same coupling",)
+            message = f"joint {joint.name}: {text}"
+            differences.append(equality(f"joint {joint.name}", problem is None, message, *values))
     note = None if differences else "no joint mimics another"
     return Compared(tuple(differences), note=note)
 
@@ -109,26 +109,22 @@ def _heads(side: Observation) -> dict[str, HeadCoupling | None]:
     return {name: head_coupling(name, mimics.get) for name in mimics}
 
 
-def _coupling_text(head: HeadCoupling | None) -> str:
-    if head is None:
-        return "no mimic"
-    return f"{head.multiplier:.7g} * {head.leader} + {head.offset:.7g}"
-
-
 def _mimic_problem(
     expected: HeadCoupling | None, actual: HeadCoupling | None, precision: float
-) -> str | None:
-    """Describe the difference of two couplings; None if there is none.
+) -> tuple[str, Value, Value] | None:
+    """Describe the difference of two couplings, with both values; None if there is none.
 
     Engines may compute couplings from positions of joints up to 1 rad or 1 m, in which case
     offsets have the rounding of these.
     """
     if actual is None:
-        return f"mimic of {expected.leader if expected else 'nothing'} is missing"
+        leader = expected.leader if expected else "nothing"
+        return f"mimic of {leader} is missing", leader, "no mimic"
     if expected is None:
-        return f"mimics {actual.leader}, but not in the URDF"
+        return f"mimics {actual.leader}, but not in the URDF", "no mimic", actual.leader
     if expected.leader != actual.leader:
-        return f"mimics {actual.leader} instead of {expected.leader}"
+        message = f"mimics {actual.leader} instead of {expected.leader}"
+        return message, expected.leader, actual.leader
     # Every coupling of a chain is rounded once.
     steps = max(expected.steps, actual.steps)
     rounding = ROUNDINGS * precision * (expected.terms + abs(expected.multiplier))
@@ -137,8 +133,9 @@ def _mimic_problem(
         ("offset", expected.offset, actual.offset, expected.terms),
     ):
         if not abs(value - found) <= steps * scalar_bound(terms) + rounding:
-            hint = unit_hint(value, found)
-            return f"mimic {name} is {number(found)}, not {number(value)}{hint}"
+            texts = value_text(stated(found)), value_text(stated(value))
+            message = f"mimic {name} is {texts[0]}, not {texts[1]}{unit_hint(value, found)}"
+            return message, stated(value), stated(found)
     return None
 
 
@@ -153,9 +150,9 @@ def _articulation(expected: Observation, actual: Observation, _: ToleranceModel)
     if count is None:
         return Incomparable(f"{actual.engine} states no articulations")
     least, most = _root_counts(expected, actual)
-    required = str(least) if least == most else f"{least} to {most}"
-    message = f"{count} articulation roots instead of {required}"
-    robot = equality("robot", least <= count <= most, message, required, str(count), item="robot")
+    required = least if least == most else Range(low=least, high=most)
+    message = f"{count} articulation roots instead of {value_text(required)}"
+    robot = equality("robot", least <= count <= most, message, required, count, item="robot")
     # Without a root all joints are outside: one finding suffices. A joint that only the USD has
     # may be the one that fixes the base.
     shared = [joint.name for joint, _ in shared_joints(expected, actual)]

@@ -58,6 +58,7 @@ from urdf_usd.reports.records.record import (
     RobotSummary,
     RunSummary,
     SourceRecord,
+    Value,
     Verdict,
 )
 from urdf_usd.reports.records.suite_case import chapter_scores
@@ -201,8 +202,8 @@ def judged_record(
 def _portable_check(check: CheckRecord, names: FolderNames) -> CheckRecord:
     """Remove paths of this machine: values of shapes name their mesh files."""
 
-    def cut(text: str | None) -> str | None:
-        return None if text is None else portable(text, names)
+    def cut(value: Value | None) -> Value | None:
+        return portable(value, names) if isinstance(value, str) else value
 
     findings = tuple(
         structs.replace(

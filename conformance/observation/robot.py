@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.observation.shapes import ShapeObservation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
+from urdf_usd.reports.records.record import Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -302,8 +303,8 @@ class UnimpliedSetting(Struct, frozen=True):
     kind: SettingKind  # what it concerns
     subject: str  # the part that it changes: ``joint elbow``, ``link arm`` or ``robot``
     message: str  # what it does, and where it is authored
-    expected: str  # the value that a URDF implies
-    actual: str  # the value in the file
+    expected: Value  # the value that a URDF implies
+    actual: Value  # the value in the file
     # name of the property, with ``*`` for the instance of a schema; empty if it is not a single one
     attribute: str = ""
     partner: str = ""  # the other part, of a pair that does not collide

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from urdf_usd.conformance.reduction.failures import FailureKind
 from urdf_usd.conformance.reduction.reduce import Reduction
+from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Grade
 
 # A longer URDF is attached instead of quoted.
@@ -81,7 +82,11 @@ def _difference_lines(reduction: Reduction) -> Iterator[str]:
         failing = [one for one in checks[0].findings if one.grade is Grade.FAILS]
         for finding in failing[:_MOST_FINDINGS]:
             numbers = (_number(n, checks[0].unit) for n in (finding.measured, finding.tolerance))
-            values = (finding.subject, finding.expected or "", finding.actual or "", *numbers)
+            sides = (
+                "" if value is None else value_text(value, finding.unit)
+                for value in (finding.expected, finding.actual)
+            )
+            values = (finding.subject, *sides, *numbers)
             yield f"| {' | '.join(map(str, values))} |"
         yield ""
     elif record.output:

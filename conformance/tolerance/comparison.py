@@ -141,12 +141,3 @@ def relative_difference(expected: float, actual: float, least: float = 0.0) -> f
     if not scale or not (math.isfinite(expected) and math.isfinite(actual)):
         return math.inf
     return abs(expected - actual) / scale
-
-
-def number(value: float | None, unit: str = "") -> str:
-    """Format a value."""
-    if value is None:
-        return "absent"
-    if math.isinf(value):
-        return "unlimited" if value > 0 else "unlimited below"
-    return f"{value:.7g} {unit}".rstrip()

@@ -35,9 +35,10 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeKind,
     ShapeObservation,
 )
-from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel, number
+from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
 from urdf_usd.conformance.verdict.judged import ColliderChoice
-from urdf_usd.reports.records.record import Difference
+from urdf_usd.reports.quantities import value_text
+from urdf_usd.reports.records.record import Difference, Range, Value
 
 _MEASURES = {
     "collision.support": support,
@@ -250,10 +251,11 @@ def _measured(
                 part,
                 off / expected.size,
                 allowed * _SLACK / expected.size,
-                f"{named(part.actual)} is {number(off, 'm')} from {named(part.expected)}, "
-                f"not at most {number(allowed, 'm')}",
-                expected=f"at most {number(allowed, 'm')}",
-                actual=number(off, "m"),
+                f"{named(part.actual)} is {value_text(off, 'm')} from {named(part.expected)}, "
+                f"not at most {value_text(allowed, 'm')}",
+                expected=Range(low=0.0, high=allowed),
+                actual=off,
+                unit="m",
             )
         elif check == "collision.volume" and choice.kind == "decomposition":
             yield from _volume_of_pieces(part, expected)
@@ -266,8 +268,9 @@ def _difference(
     amount: float,
     tolerance: float,
     text: str,
-    expected: str,
-    actual: str,
+    expected: Value,
+    actual: Value,
+    unit: str,
 ) -> Difference:
     return Difference(
         item=part.link,
@@ -277,6 +280,7 @@ def _difference(
         message=f"link {part.link}: {text}",
         expected=expected,
         actual=actual,
+        unit=unit,
     )
 
 
@@ -302,10 +306,11 @@ def _volume_of_pieces(part: LinkShapes, expected: CombinedSurface) -> Iterator[D
         part,
         excess,
         _DECOMPOSED,
-        f"{len(hulls)} pieces of {number(total, 'm^3')}; mesh "
-        f"{number(solid, 'm^3')}, its convex hull {number(most, 'm^3')}",
-        expected=f"{number(solid, 'm^3')} to {number(most, 'm^3')}",
-        actual=number(total, "m^3"),
+        f"{len(hulls)} pieces of {value_text(total, 'm^3')}; mesh "
+        f"{value_text(solid, 'm^3')}, its convex hull {value_text(most, 'm^3')}",
+        expected=Range(low=solid, high=most),
+        actual=total,
+        unit="m^3",
     )
 
 
@@ -330,7 +335,9 @@ def _volume_of_primitive(
         part,
         abs(found - hull) / hull,
         allowed,
-        f"{named(part.actual)} has {number(found, 'm^3')}, the convex hull {number(hull, 'm^3')}",
-        expected=number(hull, "m^3"),
-        actual=number(found, "m^3"),
+        f"{named(part.actual)} has {value_text(found, 'm^3')}, the convex hull "
+        f"{value_text(hull, 'm^3')}",
+        expected=hull,
+        actual=found,
+        unit="m^3",
     )

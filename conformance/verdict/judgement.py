@@ -24,7 +24,7 @@ from urdf_usd.conformance.checks.catalogue import (
     SIMULATION_CHECKS,
 )
 from urdf_usd.conformance.checks.check import Check, compare
-from urdf_usd.conformance.checks.mass import moments_text
+from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
@@ -40,7 +40,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.observation.simulation import SimulationObservation
-from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.bounds import Tolerance, principal_moments
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
@@ -478,7 +478,7 @@ def departures(actual: Observation) -> list[DeviationRecord]:
 
 
 def _replaced_inertia(departure: Departure) -> Difference:
-    """Return both tensors as text; the difference is relative to the largest moment."""
+    """Return the moments of both tensors; the difference is relative to the largest moment."""
     stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
     finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())
     amount = math.inf
@@ -488,7 +488,8 @@ def _replaced_inertia(departure: Departure) -> Difference:
         item=departure.link,
         subject=f"link {departure.link}",
         message=f"link {departure.link}: {departure.cause}",
-        expected=moments_text(stated) if finite else "not finite",
-        actual=moments_text(computed) if finite else "not finite",
+        expected=principal_moments(stated) if finite else "not finite",
+        actual=principal_moments(computed) if finite else "not finite",
+        unit=MOMENT,
         amount=amount,
     )

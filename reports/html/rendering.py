@@ -154,6 +154,7 @@ def page_environment() -> Environment:
     )
     environment.filters |= {
         "quantity": quantities.quantity,
+        "value": quantities.value_text,
         "exact": quantities.exact,
         "unit": quantities.unit_symbol,
         "duration": quantities.duration,

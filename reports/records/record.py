@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
+from typing import TypeAlias
 
 import msgspec
 
@@ -162,6 +163,17 @@ class EngineDifference(_Record, frozen=True, kw_only=True):
     reason: str | None = None  # why nothing was compared
 
 
+class Range(_Record, frozen=True, kw_only=True):
+    """All values from one to another."""
+
+    low: float | tuple[float, ...]  # the least value; of vectors, the least components
+    high: float | tuple[float, ...]  # the greatest, likewise
+
+
+# A number or vector in a unit; text for names, types, files and absence.
+Value: TypeAlias = int | float | tuple[float, ...] | Range | str
+
+
 class Difference(_Record, frozen=True, kw_only=True):
     """One value on two sides: a check finds it, the verdict grades it, pages show it."""
 
@@ -169,8 +181,9 @@ class Difference(_Record, frozen=True, kw_only=True):
     item: str = ""  # its name, the same for all pairs of engines
     message: str  # one sentence that names quantity, sides and amount
     assigned: Grade | None = msgspec.field(default=None, name="grade")  # grade of this value
-    expected: str | None = None  # value on the URDF side, as text
-    actual: str | None = None  # value on the USD side, as text
+    expected: Value | None = None  # value on the URDF side; None if the check states none
+    actual: Value | None = None  # value on the USD side; likewise
+    unit: str = ""  # unit of the numbers in both values; empty for plain numbers
     # size in the unit of the check; ``inf`` for unequal, ``nan`` if a side that should state this
     # value does not
     amount: float = msgspec.field(default=math.inf, name="difference")

@@ -355,7 +355,8 @@ def test_departure_of_the_usd_engine_is_a_deviation() -> None:
     first, second = judgement.deviations
     assert (first.engine, first.subjects) == ("usd", ("link arm",))
     assert first.largest == first.values[0].amount == pytest.approx(1 / 2.5)
-    assert first.values[0].expected == first.values[0].actual == "(1, 1.5, 2.5) kg m^2"
+    assert first.values[0].expected == first.values[0].actual == pytest.approx((1, 1.5, 2.5))
+    assert first.values[0].unit == "kg m^2"
     assert second.largest is None
     assert second.values[0].actual == "not finite"
 

@@ -163,7 +163,7 @@ def _unaccounted(
     fallback = definition.GetAttributeFallbackValue(name)
     if value is None or value == fallback or (fallback is None and _is_empty(value)):
         return
-    implied = "nothing" if fallback is None else str(fallback)
+    implied = "nothing" if fallback is None else fallback
     yield parts.setting(SettingKind.GEOMETRY, prim, name, implied, short(value))
 
 

@@ -183,7 +183,7 @@ def material_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Unimp
                 parts.subject(prim),
                 f"{name} of its collider is {value:.6g}; the URDF states none",
                 "none",
-                f"{value:.6g}",
+                value,
                 attribute=name,
             )
 

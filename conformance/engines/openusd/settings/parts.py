@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msgspec import Struct
 from pxr import Usd, UsdGeom, UsdPhysics
 
@@ -14,6 +16,8 @@ from urdf_usd.conformance.observation.robot import (
     SettingKind,
     UnimpliedSetting,
 )
+from urdf_usd.reports.quantities import value_text
+from urdf_usd.reports.records.record import Value
 
 _QUATERNION_SIZE = 4
 SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
@@ -41,15 +45,15 @@ class Parts(Struct, frozen=True, eq=False):
         return f"link {nearest.name}" if nearest else "robot"
 
     def setting(
-        self, kind: SettingKind, prim: Usd.Prim, name: str, implied: str, value: object
+        self, kind: SettingKind, prim: Usd.Prim, name: str, implied: object, value: object
     ) -> UnimpliedSetting:
-        """Return a setting from the value of a property."""
-        actual = f"{value:.6g}" if isinstance(value, float) else str(value)
+        """Return a setting from the value of a property, and what is implied."""
+        expected, actual = _value(implied), _value(value)
         return UnimpliedSetting(
             kind,
             self.subject(prim),
-            f"{name} is {actual}, not {implied}",
-            implied,
+            f"{name} is {value_text(actual)}, not {value_text(expected)}",
+            expected,
             actual,
             attribute=schema_attribute(name),
         )
@@ -58,6 +62,13 @@ class Parts(Struct, frozen=True, eq=False):
         """Return the body of a collider, or WORLD."""
         shape = self.physics.shapes.get(collider)
         return str(shape.rigidBody) if shape and shape.collisionEnabled else WORLD
+
+
+def _value(value: object) -> Value:
+    """Return a number as such and all else as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return str(value)
+    return value
 
 
 def is_shown(prim: Usd.Prim) -> bool:

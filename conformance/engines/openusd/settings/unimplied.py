@@ -132,12 +132,8 @@ def _of_attributes(
             # MuJoCo has one name for margins of joints and of shapes.
             if kind is None or (kind is SettingKind.JOINT and not prim.IsA(UsdPhysics.Joint)):
                 kind = _kind_of(prim)
-            implied = "nothing" if is_unknown else _shown(fallback)
+            implied = "nothing" if is_unknown else fallback
             yield parts.setting(kind, prim, name, implied, short(value))
-
-
-def _shown(fallback: object) -> str:
-    return f"{fallback:.6g}" if isinstance(fallback, float) else str(fallback)
 
 
 def _has_effect(name: str, prim: Usd.Prim) -> bool:
@@ -292,7 +288,7 @@ def _scene_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Unimpli
         # gravity for other negative numbers.
         least, most = _GRAVITY
         if magnitude > -UNBOUNDED and not least <= magnitude * physics.units.length <= most:
-            implied = f"{9.81 / physics.units.length:.6g}"
+            implied = 9.81 / physics.units.length
             yield parts.setting(kind, prim, "physics:gravityMagnitude", implied, magnitude)
         if prim.GetAttribute("newton:gravityEnabled").Get() is False:
             yield parts.setting(kind, prim, "newton:gravityEnabled", "True", False)
