@@ -1,12 +1,5 @@
 """References to robots and corpora, and the sources that they are resolved from."""
 
-from urdf_usd.corpus.references import (
-    GRAMMAR,
-    WHOLE_CORPORA,
-    Reference,
-    Scheme,
-    parse_reference,
-)
 from urdf_usd.corpus.resolution import (
     candidate,
     list_corpora,
@@ -15,17 +8,22 @@ from urdf_usd.corpus.resolution import (
     robot_names,
 )
 from urdf_usd.corpus.robots import (
+    GRAMMAR,
+    WHOLE_CORPORA,
     Announce,
     Candidate,
     CorpusError,
     Download,
     Origin,
+    Reference,
     ReferenceSyntaxError,
     Resolved,
     RobotSource,
+    Scheme,
     UnavailableError,
     UnavailableSource,
     UnknownRobotError,
+    parse_reference,
 )
 from urdf_usd.corpus.selection import Selection
 

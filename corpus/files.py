@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from xml.parsers import expat
 
-from urdf_usd.corpus.references import Scheme, portable_path
+from lxml import etree
+
 from urdf_usd.corpus.robots import (
     Origin,
     RobotSource,
+    Scheme,
     UnavailableSource,
     UnknownRobotError,
     identifier,
+    portable_path,
 )
 
 STDIN = ("-", "/dev/stdin")
@@ -38,6 +41,7 @@ _MARKS = (
 # Python decodes other bytes of file names as lone surrogates. OpenUSD, XML libraries
 # and JSON accept UTF-8 alone.
 _NOT_UTF8 = "the name of the file or folder is not UTF-8; rename it"
+_INCLUDED = re.compile(r"<(?:\w+:)?include\s[^>]*\bfilename\s*=\s*[\"'](?:[^\"']*/)?([^\"'/]*)")
 
 
 def _stored_stdin() -> Path:
@@ -113,73 +117,50 @@ def locate_below(
         raise UnknownRobotError(f"{target}: there is no such folder")
     paths: list[Path] = []
     for root, subfolders, files in os.walk(folder):
-        subfolders[:] = [name for name in subfolders if _is_searched(root, name)]
+        subfolders[:] = [
+            name
+            for name in subfolders
+            if not name.startswith(".")
+            and name.lower() not in _GENERATED
+            and not any(Path(root, name, mark).exists() for mark in _MARKS)
+        ]
         paths += [Path(root, name) for name in files if name.lower().endswith(_SUFFIXES)]
     if not paths:
         raise UnknownRobotError(f"{target}: no .urdf or .xacro file lies in or below it")
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
-    included = frozenset(name for path in paths for name in _included(path))
+    # Folders of included files are usually substitutions: $(find arm)/urdf/arm.xacro.
+    included: set[str] = set()
+    for path in paths:
+        # A file that cannot be read is reported when it is read.
+        with suppress(OSError):
+            included |= set(_INCLUDED.findall(path.read_text("utf-8", errors="replace")))
     robots: list[RobotSource | UnavailableSource] = []
     for name, path in sorted((path.relative_to(folder).as_posix(), path) for path in paths):
         escaped = _escaped(name)
         robot_id = identifier(Scheme.FOLDER, escaped)
         reference = f"{Scheme.FILE}:{(shown / escaped).as_posix()}"
-        if _is_utf8(name):
-            robot = RobotSource(
-                robot_id,
-                reference,
-                path,
-                origin=Origin(license=declared_license(path)),
-                searched=True,
-                included=path.name in included,
-            )
-            robots.append(robot)
-        else:
+        if escaped != name:
             robots.append(UnavailableSource(robot_id, reference, f"{escaped}: {_NOT_UTF8}"))
+            continue
+        origin = Origin(license=declared_license(path))
+        is_included = path.name in included
+        robots.append(
+            RobotSource(
+                robot_id, reference, path, origin=origin, searched=True, included=is_included
+            )
+        )
     return tuple(robots)
 
 
 def _path(target: str, start: Path | None) -> Path:
-    if not _is_utf8(target):
+    if _escaped(target) != target:
         raise UnknownRobotError(f"{_escaped(target)}: {_NOT_UTF8}")
     return start / target if start else Path(target)
 
 
-def _is_searched(parent: str, name: str) -> bool:
-    if name.startswith(".") or name.lower() in _GENERATED:
-        return False
-    return not any(Path(parent, name, mark).exists() for mark in _MARKS)
-
-
-def _included(path: Path) -> frozenset[str]:
-    """Return the names, without folders, of the files that a xacro file includes.
-
-    Folders are usually substitutions, such as ``$(find arm)/urdf/arm.xacro``.
-    """
-    names: set[str] = set()
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        if tag.rpartition(":")[2] == "include":
-            names.add(attributes.get("filename", "").rpartition("/")[2])
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = start
-    # A file that cannot be parsed is reported when it is read.
-    with suppress(OSError, ValueError, expat.ExpatError):
-        parser.Parse(path.read_bytes(), True)
-    return frozenset(names)
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _escaped(path: str) -> str:
+    """Return a path with its bytes that are not UTF-8 escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -189,14 +170,13 @@ def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
     If a manifest cannot be read, the folder's name is used. Of two packages with the
     same name, the first in path order is kept, as in a ROS workspace.
     """
-    found: dict[str, Path] = {}
+    found: list[tuple[str, Path]] = []
     for root, subfolders, files in os.walk(folder):
         subfolders[:] = sorted(name for name in subfolders if name[0] != ".")
         if _MANIFEST in files:
             path = Path(root)
-            names = (*_declared(path / _MANIFEST, "name"), path.name)
-            found.setdefault(names[0], path)
-    return tuple(found.items())
+            found.append(((*_declared(path / _MANIFEST, "name"), path.name)[0], path))
+    return first_of_each(*found)
 
 
 def first_of_each(*packages: tuple[str, Path]) -> tuple[tuple[str, Path], ...]:
@@ -217,28 +197,9 @@ def declared_license(file: Path) -> str | None:
 
 def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
     """Return the texts of the elements of a manifest with a given tag."""
-    texts: list[str] = []
-    around: list[str] = []
-
-    def start(name: str, _: object) -> None:
-        around.append(name)
-        if around[1:] == [tag]:
-            texts.append("")
-
-    def add(text: str) -> None:
-        if around[1:] == [tag]:
-            texts[-1] += text
-
-    def refuse_entity(name: str, *_: object) -> None:
-        raise ValueError(f"entity {name!r} is declared")
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _: around.pop()
-    parser.CharacterDataHandler = add
-    parser.EntityDeclHandler = refuse_entity
     try:
-        parser.Parse(manifest.read_bytes(), True)
-    except (OSError, LookupError, ValueError, expat.ExpatError):
+        root = etree.parse(manifest, etree.XMLParser(resolve_entities=False)).getroot()
+    except (OSError, etree.XMLSyntaxError):
         return ()
-    return tuple(" ".join(text.split()) for text in texts if text.strip())
+    texts = (" ".join((element.text or "").split()) for element in root.iterfind(tag))
+    return tuple(filter(None, texts))

@@ -16,15 +16,16 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from urdf_usd.corpus.references import Scheme, suite_parts
 from urdf_usd.corpus.robots import (
     Origin,
     RobotSource,
+    Scheme,
     SuiteCase,
     UnavailableError,
     UnknownRobotError,
     close_names,
     identifier,
+    suite_parts,
 )
 from urdf_usd.installation import distribution_of, install_command
 

@@ -2,42 +2,46 @@
 
 All references are parsed first, then names are looked up, then robots are selected, and
 only then downloads start.
+
+The tables of a list (``list:<file.toml>``) are references to robots or corpora, and may
+add xacro arguments, packages, the kind of base, a licence and notes.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from msgspec import Struct, structs
 
 from urdf_usd.corpus import descriptions, files, installed
-from urdf_usd.corpus.lists import Additions, list_entries
-from urdf_usd.corpus.references import Reference, Scheme, parse_reference
 from urdf_usd.corpus.robots import (
     Announce,
     Candidate,
     CorpusError,
     Download,
+    Reference,
     ReferenceSyntaxError,
     Resolved,
     RobotSource,
+    Scheme,
     UnavailableError,
     UnavailableSource,
     UnknownRobotError,
     distinct,
     identifier,
+    parse_reference,
 )
 from urdf_usd.corpus.selection import Selection
+from urdf_usd.corpus.toml_tables import Table, TableError, Text, read_tables
 
 _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
 
 MIRROR_VARIABLE = "URDF_USD_MIRROR"
-_ALL = Selection()
-_NOTHING = Additions()
+_TABLE = "robots"
 
 
 def announce_on_stderr(line: str) -> None:
@@ -46,9 +50,95 @@ def announce_on_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
+# ---- Lists
+
+
+class _Row(Struct, frozen=True):
+    """One table of a list; what it states overrides what the source of the robot states."""
+
+    reference: Text
+    arguments: dict[str, bool | int | float | str] = {}
+    packages: dict[str, Text] = {}
+    base: Literal["fixed", "floating"] | None = None
+    license: Text | None = None
+    notes: Text | None = None
+
+
 class _Entry(Struct, frozen=True):
+    """A robot, and the table that names it."""
+
     robot: Candidate
-    additions: Additions = _NOTHING  # of the list that names it
+    row: _Row | None = None
+    start: Path = Path()  # folder that the paths of the table start from
+
+    def completed(self, robot: Candidate) -> Candidate:
+        """Return a robot with the properties that the table states."""
+        row = self.row
+        if row is None:
+            return robot
+        origin = structs.replace(robot.origin, license=row.license or robot.origin.license)
+        if not isinstance(robot, RobotSource):
+            return structs.replace(robot, origin=origin)
+        stated = {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in row.arguments.items()
+        }
+        packages = ((name, self.start / path) for name, path in row.packages.items())
+        return structs.replace(
+            robot,
+            packages=files.first_of_each(*packages, *robot.packages),
+            arguments=tuple({**dict(robot.arguments), **stated}.items()),
+            origin=origin,
+            base=row.base or robot.base,
+            notes=row.notes or robot.notes,
+        )
+
+
+def _listed(target: str, mirror: Path | None) -> Iterator[_Entry]:
+    path = Path(target)
+    if not path.is_file():
+        raise UnknownRobotError(f"{target}: there is no such file")
+    tables = read_tables(path, _TABLE, _Row)
+    if not tables:
+        raise UnknownRobotError(f"{target}: it has no [[{_TABLE}]]")
+    problems: list[str] = []
+    references: list[Reference] = []
+    for table in tables:
+        try:
+            references.append(_reference(table, path.parent))
+        except TableError as error:
+            problems.append(str(error))
+    if problems:
+        raise TableError("\n".join(problems))
+    for table, reference in zip(tables, references, strict=True):
+        try:
+            robots = tuple(_robots(reference, mirror, path.parent))
+        except UnknownRobotError as error:
+            raise UnknownRobotError(f"{table.location('reference')}: {error}") from None
+        for robot in robots:
+            yield _Entry(robot, table.values, path.parent)
+
+
+def _reference(table: Table[_Row], start: Path) -> Reference:
+    row, location = table.values, table.location("reference")
+    try:
+        reference = parse_reference(row.reference)
+    except ReferenceSyntaxError as error:
+        raise TableError(f"{location}: {error}") from None
+    if reference.scheme is Scheme.LIST:
+        raise TableError(f"{location}: a list cannot name a list")
+    if row.arguments and reference.whole:
+        raise TableError(f"{table.location('arguments')}: {reference} is no single xacro file")
+    for name, folder in row.packages.items():
+        if not (start / folder).is_dir():
+            place = table.location("packages")
+            raise TableError(f"{place}: the folder of {name!r} does not exist")
+    return reference
+
+
+# ---- Resolution
+
+_ALL = Selection()
 
 
 def resolve_robot(
@@ -120,9 +210,7 @@ def resolve_corpora(
         UnknownRobotError: A file, folder or robot does not exist.
         NothingSelectedError: No robot matches the selection.
     """
-    mirror = _mirror(mirror)
-    entries = _selected(texts, announce, selection, mirror)
-    robots = _fetched(entries, announce, mirror)
+    robots = _fetched(texts, announce, selection, _mirror(mirror))
     return _ordered([robot for robot in robots if not isinstance(robot, Download)])
 
 
@@ -138,9 +226,7 @@ def list_corpora(
     Robots that are already on this machine are resolved. Arguments, order and errors as
     in :func:`resolve_corpora`.
     """
-    mirror = _mirror(mirror)
-    entries = _selected(texts, announce, selection, mirror)
-    return _ordered(_fetched(entries, announce, mirror, only_cached=True))
+    return _ordered(_fetched(texts, announce, selection, _mirror(mirror), only_cached=True))
 
 
 def robot_names(scheme: Scheme) -> tuple[str, ...]:
@@ -191,31 +277,6 @@ def _mirror(named: Path | None) -> Path | None:
     return mirror
 
 
-def _selected(
-    texts: Iterable[str], announce: Announce, selection: Selection, mirror: Path | None
-) -> list[_Entry]:
-    """Find the robots of references and select from them; nothing is downloaded."""
-    references = [parse_reference(text) for text in texts]
-    entries = [entry for ref in references for entry in _entries(ref, mirror)]
-    robots = [entry.additions.to(entry.robot) for entry in entries]
-    chosen = {id(robot) for robot in selection.apply(robots, announce)}
-    return [entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen]
-
-
-def _entries(reference: Reference, mirror: Path | None) -> Iterator[_Entry]:
-    if reference.scheme is not Scheme.LIST or reference.target is None:
-        for robot in _robots(reference, mirror, None):
-            yield _Entry(robot)
-        return
-    for entry in list_entries(reference.target):
-        try:
-            robots = tuple(_robots(entry.reference, mirror, entry.start))
-        except UnknownRobotError as error:
-            raise UnknownRobotError(f"{entry.location}: {error}") from None
-        for robot in robots:
-            yield _Entry(robot, entry.additions)
-
-
 def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> Iterator[Candidate]:
     scheme, target = reference.scheme, reference.target
     if target is not None and scheme is Scheme.FOLDER:
@@ -242,13 +303,23 @@ def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> It
 
 
 def _fetched(
-    entries: Sequence[_Entry],
+    texts: Iterable[str],
     announce: Announce,
+    selection: Selection,
     mirror: Path | None,
     *,
     only_cached: bool = False,
 ) -> list[Candidate]:
-    """Fetch all downloads, or only those whose files are on this machine."""
+    """Find the robots of references, select from them, and fetch what is to be downloaded."""
+    entries: list[_Entry] = []
+    for reference in [parse_reference(text) for text in texts]:
+        if reference.scheme is Scheme.LIST and reference.target is not None:
+            entries += _listed(reference.target, mirror)
+        else:
+            entries += map(_Entry, _robots(reference, mirror, None))
+    robots = [entry.completed(entry.robot) for entry in entries]
+    chosen = {id(robot) for robot in selection.apply(robots, announce)}
+    entries = [entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen]
     downloads = {
         index: entry.robot
         for index, entry in enumerate(entries)
@@ -256,9 +327,7 @@ def _fetched(
     }
     fetched = descriptions.fetch_all(downloads.values(), announce, mirror)
     arrived = dict(zip(downloads, fetched, strict=True))
-    return [
-        entry.additions.to(arrived.get(index, entry.robot)) for index, entry in enumerate(entries)
-    ]
+    return [entry.completed(arrived.get(n, entry.robot)) for n, entry in enumerate(entries)]
 
 
 def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:

@@ -1,8 +1,10 @@
-"""Robots of a folder are read as if each were given alone."""
+"""Robots and ROS packages in folders."""
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,21 +13,13 @@ from urdf_usd import read_urdf
 from urdf_usd.conformance.execution.folder import STATE
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
+from urdf_usd.corpus.descriptions import MANIFEST, head_commit, mirrored_commit
+from urdf_usd.corpus.files import declared_license, first_of_each, ros_packages
 
 _ROBOT = """<robot name="r"><link name="a"><visual><geometry>
 <mesh filename="package://arm_description/meshes/part.stl"/>
 </geometry></visual></link></robot>"""
 _MANIFEST = "<package><name>arm_description</name></package>"
-_TRIANGLE = """solid s
-facet normal 0 0 1
-outer loop
-vertex 0 0 0
-vertex 1 0 0
-vertex 0 1 0
-endloop
-endfacet
-endsolid s
-"""
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
@@ -48,7 +42,7 @@ def _mesh_paths(path: Path, packages: dict[str, str]) -> list[str | None]:
             # The package of that name lacks the mesh; the folder of the robot has it.
             {
                 "robots/arm/urdf/arm.urdf": _ROBOT,
-                "robots/arm/meshes/part.stl": _TRIANGLE,
+                "robots/arm/meshes/part.stl": "",
                 "other/arm_description/package.xml": _MANIFEST,
             },
             "robots/arm/meshes/part.stl",
@@ -57,9 +51,9 @@ def _mesh_paths(path: Path, packages: dict[str, str]) -> list[str | None]:
             # Two packages declare one name; the one that contains the robot is used.
             {
                 "a/arm_description/package.xml": _MANIFEST,
-                "a/arm_description/meshes/part.stl": _TRIANGLE,
+                "a/arm_description/meshes/part.stl": "",
                 "b/arm_description/package.xml": _MANIFEST,
-                "b/arm_description/meshes/part.stl": _TRIANGLE,
+                "b/arm_description/meshes/part.stl": "",
                 "b/arm_description/urdf/arm.urdf": _ROBOT,
             },
             "b/arm_description/meshes/part.stl",
@@ -69,7 +63,6 @@ def _mesh_paths(path: Path, packages: dict[str, str]) -> list[str | None]:
 def test_robot_of_a_folder_finds_the_meshes_that_it_finds_alone(
     tmp_path: Path, files: dict[str, str], mesh: str
 ) -> None:
-    """Other packages in the folder do not hide the files of a robot."""
     _write(tmp_path, files)
     (robot,) = resolve_corpora([f"dir:{tmp_path}"])
     assert isinstance(robot, RobotSource)
@@ -80,29 +73,16 @@ def test_robot_of_a_folder_finds_the_meshes_that_it_finds_alone(
 
 
 @pytest.mark.parametrize(
-    "other",
+    "others",
     [
-        ".git/a.urdf",
-        "build/a.urdf",
-        "arm/Build/a.urdf",
-        "node_modules/arm/a.urdf",
-        "__pycache__/a.urdf",
+        [".git/a.urdf"],
+        ["arm/Build/a.urdf"],
+        ["node_modules/arm/a.urdf"],
+        *([f"x/{mark}", "x/share/a.urdf"] for mark in ("pyvenv.cfg", "COLCON_IGNORE", STATE)),
     ],
 )
-def test_generated_folders_are_skipped(tmp_path: Path, other: str) -> None:
-    """Their robots are copies of others, or belong to libraries."""
-    _write(tmp_path, {other: _ROBOT, "arm/own.urdf": _ROBOT})
-
-    assert [one.id for one in resolve_corpora([f"dir:{tmp_path}"])] == ["dir--arm--own"]
-
-
-@pytest.mark.parametrize("mark", ["pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", STATE])
-def test_marked_folders_are_skipped(tmp_path: Path, mark: str) -> None:
-    """Virtual environments, what the build tools of ROS skip, and reports of runs."""
-    _write(
-        tmp_path,
-        {f"x/{mark}": "", "x/share/a.urdf": _ROBOT, "arm/own.urdf": _ROBOT},
-    )
+def test_generated_and_marked_folders_are_skipped(tmp_path: Path, others: list[str]) -> None:
+    _write(tmp_path, {**dict.fromkeys(others, _ROBOT), "arm/own.urdf": _ROBOT})
 
     assert [one.id for one in resolve_corpora([f"dir:{tmp_path}"])] == ["dir--arm--own"]
 
@@ -113,10 +93,8 @@ def test_folder_that_is_named_is_searched(tmp_path: Path) -> None:
     assert len(resolve_corpora([f"dir:{tmp_path / 'build'}"])) == 1
 
 
-@pytest.mark.skipif(os.name == "nt", reason="file names are text on Windows")
 def test_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
-    robot = '<robot name="r"><link name="a"/></robot>'
-    _write(tmp_path, {"good.urdf": robot, os.fsdecode(b"\xff.urdf"): robot})
+    _write(tmp_path, {"good.urdf": _ROBOT, os.fsdecode(b"\xff.urdf"): _ROBOT})
 
     bad, good = resolve_corpora([f"dir:{tmp_path}"])
 
@@ -124,3 +102,83 @@ def test_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
     assert isinstance(bad, UnavailableSource)
     assert bad.reference.endswith("/\\xff.urdf")
     assert bad.reason == ("\\xff.urdf: the name of the file or folder is not UTF-8; rename it")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "name"),
+    [
+        ("<package><name> arm </name></package>", "arm"),
+        ("<package><name>x", "Folder"),
+        ("<package/>", "Folder"),
+        ('<!DOCTYPE a [<!ENTITY n "arm">]><package><name>&n;</name></package>', "Folder"),
+    ],
+)
+def test_package_is_named_by_its_manifest_or_folder(
+    tmp_path: Path, manifest: str, name: str
+) -> None:
+    _write(tmp_path, {"Folder/package.xml": manifest, ".git/x/package.xml": _MANIFEST})
+
+    assert ros_packages(tmp_path) == ((name, tmp_path / "Folder"),)
+
+
+def test_first_of_two_packages_with_the_same_name_is_used(tmp_path: Path) -> None:
+    _write(tmp_path, {"a/package.xml": _MANIFEST, "b/package.xml": _MANIFEST})
+
+    assert ros_packages(tmp_path) == (("arm_description", tmp_path / "a"),)
+    assert first_of_each(("x", tmp_path), ("x", Path())) == (("x", tmp_path),)
+
+
+def test_licences_of_a_robot_are_those_of_its_package(tmp_path: Path) -> None:
+    text = (
+        "<package><license> BSD\n 3 </license><license>MIT</license><license/>"
+        "<export><license>none</license></export></package>"
+    )
+    _write(tmp_path, {"arm/package.xml": text})
+
+    assert declared_license(tmp_path / "arm/urdf/arm.urdf") == "BSD 3 AND MIT"
+
+
+# ---- Commits of checkouts and mirrors
+
+COMMIT = "0123456789abcdef" * 2 + "01234567"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    command = ("git", *identity, *arguments)
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("change", [[], ["pack-refs", "--all"], ["checkout", "-q", "--detach"]])
+def test_commit_of_a_checkout_is_that_of_git(tmp_path: Path, change: list[str]) -> None:
+    checkout = tmp_path / "robot"
+    checkout.mkdir()
+    assert head_commit(checkout) is None
+    _git(checkout, "init", "--quiet")
+    assert head_commit(checkout) is None
+    _git(checkout, "commit", "--quiet", "--allow-empty", "--message=a")
+    if change:
+        _git(checkout, *change)
+    (tmp_path / MANIFEST).write_text(json.dumps({"robot": {"commit": COMMIT}}))
+
+    assert head_commit(checkout) == _git(checkout, "rev-parse", "HEAD")
+    assert mirrored_commit(tmp_path, "robot") == head_commit(checkout)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "commit"),
+    [
+        ({"robot": {"commit": COMMIT}}, COMMIT),
+        ({"robot": {"commit": "main"}}, None),
+        ({"robot": COMMIT}, None),
+        ({}, None),
+        ([], None),
+    ],
+)
+def test_manifest_of_a_mirror_gives_commits(
+    tmp_path: Path, manifest: object, commit: str | None
+) -> None:
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest))
+
+    assert mirrored_commit(tmp_path, "robot") == commit

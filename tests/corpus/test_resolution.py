@@ -1,4 +1,4 @@
-"""Resolution of references to robots."""
+"""Resolution of references to robots, lists of them, and selection."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from urdf_usd.corpus import (
     resolve_corpora,
     resolve_robot,
 )
+from urdf_usd.corpus.toml_tables import TableError
 
 ROBOT = '<robot name="r"><link name="a"/></robot>'
 
@@ -49,6 +50,7 @@ def test_robot_of_the_wheel_is_resolved_to_its_file() -> None:
     assert robot.id == "pybullet--kuka_iiwa--model"
     assert robot.reference == "pybullet:kuka_iiwa/model.urdf"
     assert robot.path == Path(pybullet_data.getDataPath()) / "kuka_iiwa/model.urdf"
+    assert resolve_robot("pybullet:random_urdfs/000/000.urdf", _silent).path.is_file()
 
 
 @pytest.mark.parametrize(
@@ -65,34 +67,12 @@ def test_missing_robot_of_the_wheel_is_unavailable(text: str, reason: str) -> No
         resolve_robot(text, _silent)
 
 
-def test_generated_object_is_found_by_name() -> None:
-    robot = resolve_robot("pybullet:random_urdfs/000/000.urdf", _silent)
+def test_file_is_a_robot_whether_it_exists_or_not(tmp_path: Path) -> None:
+    missing = resolve_robot(str(tmp_path / "arm.urdf"), _silent)
+    relative = resolve_robot("bots/arm.urdf.xacro", _silent)
 
-    assert robot.path.is_file()
-
-
-def test_existence_of_a_path_is_checked_by_the_reader(tmp_path: Path) -> None:
-    missing = tmp_path / "missing.urdf"
-
-    assert resolve_robot(str(missing), _silent).path == missing
-
-
-def test_references_in_records_are_relative(tmp_path: Path) -> None:
-    path = _write(tmp_path / "arm.urdf")
-
-    robot = resolve_robot(str(path), _silent)
-
-    assert (robot.id, robot.reference) == ("file--arm", "file:arm.urdf")
-
-
-def test_xacro_is_a_robot() -> None:
-    robot = resolve_robot("bots/arm.urdf.xacro", _silent)
-
-    assert robot.path == Path("bots/arm.urdf.xacro")
-    assert (robot.id, robot.reference) == (
-        "file--bots--arm",
-        "file:bots/arm.urdf.xacro",
-    )
+    assert (missing.path, missing.reference) == (tmp_path / "arm.urdf", "file:arm.urdf")
+    assert (relative.id, relative.reference) == ("file--bots--arm", "file:bots/arm.urdf.xacro")
 
 
 def test_unavailable_robot_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,61 +83,52 @@ def test_unavailable_robot_is_a_result(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(descriptions, "fetch", refuse)
 
-    found = resolve_corpora(["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent)
+    arm, upkie = resolve_corpora(["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent)
 
-    assert [type(robot) for robot in found] == [RobotSource, UnavailableSource]
-    assert found[1] == UnavailableSource(
-        "rd--upkie_description",
-        "rd:upkie_description",
-        "upkie_description cannot be downloaded",
-        # Data of the package about it are known.
-        origin=found[1].origin,
-    )
-    assert found[1].origin.license == "Apache-2.0"
+    assert isinstance(arm, RobotSource)
+    assert isinstance(upkie, UnavailableSource)
+    assert upkie.reason == "upkie_description cannot be downloaded"
+    # Data of the package about it are known.
+    assert upkie.origin.license == "Apache-2.0"
 
 
 @pytest.mark.parametrize("text", ["no/such.urdf", "dir:no/such", "pybullet:no/such.urdf"])
-def test_unknown_names_are_refused_before_any_work(text: str) -> None:
+def test_all_names_are_looked_up_before_the_first_download(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descriptions, "fetch", _silent)
+
     with pytest.raises(UnknownRobotError):
-        resolve_corpora(["pybullet:r2d2.urdf", text], _silent)
+        resolve_corpora(["rd:upkie_description", text], _silent)
+    with pytest.raises(ReferenceSyntaxError):
+        resolve_corpora(["rd:upkie_description", "pybulet"], _silent)
 
 
 def test_folder_has_all_robots_below_it(tmp_path: Path) -> None:
-    """In path order, without hidden folders; packages are found as for one file."""
-    _write(tmp_path / "b" / "arm.urdf")
+    _write(tmp_path / "b" / "arm.urdf.xacro")
     _write(tmp_path / "a" / "deep" / "leg.URDF")
-    _write(tmp_path / ".hidden" / "x.urdf")
     (tmp_path / "b" / "package.xml").write_text("<package><name>b</name></package>")
 
-    robots = resolve_corpora([f"dir:{tmp_path}"], _silent)
+    robots = resolve_corpora([f"dir:{tmp_path}", str(tmp_path / "a/deep/leg.URDF")], _silent)
 
-    assert [robot.id for robot in robots] == ["dir--a--deep--leg", "dir--b--arm"]
-    assert [robot.reference for robot in robots] == [
-        f"file:{tmp_path.name}/a/deep/leg.URDF",
-        f"file:{tmp_path.name}/b/arm.urdf",
+    # The robot that is named twice is listed once.
+    assert [(robot.id, robot.reference) for robot in robots] == [
+        ("dir--a--deep--leg", f"file:{tmp_path.name}/a/deep/leg.URDF"),
+        ("dir--b--arm", f"file:{tmp_path.name}/b/arm.urdf.xacro"),
     ]
-    assert all(isinstance(robot, RobotSource) and robot.packages == () for robot in robots)
-
-
-def test_robot_that_is_given_twice_is_run_once(tmp_path: Path) -> None:
-    path = _write(tmp_path / "arm.urdf")
-
-    robots = resolve_corpora([f"dir:{tmp_path}", str(path)], _silent)
-
-    assert [robot.id for robot in robots] == ["dir--arm"]
+    assert all(
+        isinstance(robot, RobotSource) and robot.searched and robot.packages == ()
+        for robot in robots
+    )
 
 
 def test_equal_ids_of_different_robots_are_distinguished(tmp_path: Path) -> None:
     paths = [_write(tmp_path / name / "arm.urdf") for name in "ab"]
 
-    robots = resolve_corpora(map(str, paths), _silent)
-
-    assert len({robot.id for robot in robots}) == 2
+    assert len({robot.id for robot in resolve_corpora(map(str, paths), _silent)}) == 2
 
 
-def test_all_references_are_parsed_before_the_first_is_resolved() -> None:
-    with pytest.raises(ReferenceSyntaxError):
-        resolve_corpora(["rd:panda_description", "pybulet"], _silent)
+# ---- Lists
 
 
 def _list(folder: Path, text: str) -> str:
@@ -167,15 +138,15 @@ def _list(folder: Path, text: str) -> str:
 
 
 def test_list_accepts_every_reference(tmp_path: Path) -> None:
-    """Paths are relative to the list, whose settings have priority."""
     _write(tmp_path / "bots" / "arm.urdf")
     (tmp_path / "deps").mkdir()
     text = """
 [[robots]]
 reference = "bots/arm.urdf"
-packages = { deps = "deps" }
 base = "fixed"
 notes = "the first"
+[robots.packages]
+deps = "deps"
 
 [[robots]]
 reference = "dir:bots"
@@ -187,15 +158,10 @@ license = "MIT"
 
     arm, again, r2d2 = resolve_corpora([_list(tmp_path, text)], _silent)
 
-    assert isinstance(arm, RobotSource)
     assert isinstance(again, RobotSource)
     # A fixed base makes it a different robot from that of the folder.
     assert (arm.id, arm.reference) == ("dir--arm", "file:bots/arm.urdf")
-    assert (again.id, again.base, again.notes) == (
-        "file--bots--arm",
-        "fixed",
-        "the first",
-    )
+    assert (again.id, again.base, again.notes) == ("file--bots--arm", "fixed", "the first")
     assert again.packages == (("deps", tmp_path / "deps"),)
     assert r2d2.origin.license == "MIT"
 
@@ -203,29 +169,34 @@ license = "MIT"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[robots]]\n", "robots.toml:1: 'reference' is missing"),
-        (
-            '[[robots]]\nreference = "pybulet"\n',
-            "robots.toml:2: cannot resolve 'pybulet'",
-        ),
-        (
-            '[[robots]]\nreference = "list:a.toml"\n',
-            "robots.toml:2: a list cannot name",
-        ),
+        ("[[robots]]\n", ":1: 'reference' is missing"),
+        ("[[robots]]\nreference = 3\n", ":2: 'reference' is invalid: Expected `str`, got `int`"),
+        ("[[robots]]\nreference = ' '\n", ":2: 'reference' is invalid: Expected `str` matching"),
+        ('[[robots]]\nreference = "pybulet"\n', ":2: cannot resolve 'pybulet'"),
+        ('[[robots]]\nreference = "list:a.toml"\n', ":2: a list cannot name"),
         (
             '[[robots]]\nreference = "erd"\narguments = { a = 1 }\n',
-            "robots.toml:3: erd is no single xacro file",
+            ":3: erd is no single xacro file",
         ),
         (
-            '[[robots]]\nreference = "a.urdf"\npackages = { a = "nowhere" }\n',
-            "robots.toml:3: the folder of 'a' does not exist",
+            '[[robots]]\nreference = "a.urdf"\n[robots.packages]\na = "nowhere"\n',
+            ":3: the folder of 'a' does not exist",
         ),
         (
             '\n\n[[robots]]\nreference = "pybullet:r2d.urdf"\n',
-            "robots.toml:4: pybullet_data has no URDF 'r2d.urdf'; close to it: r2d2",
+            ":4: pybullet_data has no URDF 'r2d.urdf'; close to it: r2d2",
         ),
-        ('[[robots]]\nreference = "x.urdf"\n', "robots.toml:2: x.urdf does not exist"),
-        ("", "it has no [[robots]]"),
+        ('[[robots]]\nreference = "x.urdf"\n', ":2: x.urdf does not exist"),
+        (
+            '[[robots]]\nreference = "a"\n\n[[robots]]\nreferenc = "a"\nbase = "welded"\n',
+            ":5: 'referenc' is not known here; did you mean 'reference'?",
+        ),
+        ("[[robots]]\nbase = 'welded'\n", ":2: 'base' is invalid: Invalid enum value 'welded'"),
+        ("robots = 3\n", ":1: 'robots' is not a list of [[robots]] tables"),
+        ("a = 1\n[[robot]]\n", ":2: 'robot' is not known here; did you mean 'robots'?"),
+        ("robots = [{ nam = 'x' }]\n", ":1: 'nam' is not known"),
+        ("[[robots]]\nreference = x\n", ": Invalid value (at line 2, column 13)"),
+        ("", ": it has no [[robots]]"),
     ],
 )
 def test_faults_of_a_list_are_reported_with_their_lines(
@@ -234,7 +205,14 @@ def test_faults_of_a_list_are_reported_with_their_lines(
     with pytest.raises(CorpusError) as refusal:
         resolve_corpora([_list(tmp_path, text)], _silent)
 
-    assert message in str(refusal.value)
+    assert f"robots.toml{message}" in str(refusal.value)
+
+
+def test_list_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_bytes(b"# \xff\n")
+
+    with pytest.raises(TableError, match=r"a\.toml: it is not UTF-8"):
+        resolve_corpora([f"list:{tmp_path / 'a.toml'}"], _silent)
 
 
 def test_robot_with_other_arguments_is_another_robot(tmp_path: Path) -> None:
@@ -251,29 +229,3 @@ def test_robot_with_other_arguments_is_another_robot(tmp_path: Path) -> None:
 
     assert ids[0] == ids[1]
     assert len(set(ids[0])) == 2
-
-
-def test_folder_includes_xacro_files(tmp_path: Path) -> None:
-    """Files without a robot are detected when they are read."""
-    _write(tmp_path / "arm.urdf.xacro")
-    _write(tmp_path / "leg.urdf")
-
-    arm, leg = resolve_corpora([f"dir:{tmp_path}"], _silent)
-
-    assert isinstance(arm, RobotSource)
-    assert isinstance(leg, RobotSource)
-    assert (arm.id, leg.id) == ("dir--arm", "dir--leg")
-    assert arm.searched
-    assert leg.searched
-
-
-def test_all_names_are_validated_before_the_first_download(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fetch(*_: object) -> NoReturn:
-        raise AssertionError("nothing may be downloaded")
-
-    monkeypatch.setattr(descriptions, "fetch", fetch)
-
-    with pytest.raises(UnknownRobotError):
-        resolve_corpora(["rd:upkie_description", "pybullet:r2d.urdf"], _silent)

@@ -81,7 +81,7 @@ def test_malformed_optional_keys_are_refused(line: str, message: str, tmp_path: 
         ('"fails"', '"crashed"', "known.toml:4: 'crashed' is none of"),
         ("robot", "robots", "known.toml:2: 'robots' is not known here; did you mean"),
         ("[[expected]]", "[[expect]]", "known.toml:1: 'expect' is not known here"),
-        ('"ada"', "ada", "known.toml:6:9: invalid value"),
+        ('"ada"', "ada", "known.toml: Invalid value (at line 6, column 9)"),
     ],
 )
 def test_invalid_baseline_is_refused_with_its_line(

@@ -63,33 +63,22 @@ def test_module_resolves_to_urdf_and_packages(repository: Path) -> None:
 
 
 @pytest.mark.usefixtures("repository")
-def test_download_is_announced_before_it_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "empty"))
-    lines: list[str] = []
-
-    resolve_robot("rd:upkie_description", lines.append)
-
-    assert lines == [
-        ("downloading upkie_description from https://github.com/upkie/upkie_description.git")
-    ]
-
-
-@pytest.mark.usefixtures("repository")
-def test_cached_repository_is_not_announced(
+def test_download_is_announced_unless_the_clone_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
-    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
+    lines: list[str] = []
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "empty"))
+    resolve_robot("rd:upkie_description", lines.append)
     git = tmp_path / "upkie_description" / ".git"
     git.mkdir()
     (git / "HEAD").write_text(f"{table['upkie_description'].commit}\n")
-    lines: list[str] = []
-
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
     resolve_robot("rd:upkie_description", lines.append)
 
-    assert lines == []
+    assert lines == [
+        "downloading upkie_description from https://github.com/upkie/upkie_description.git"
+    ]
 
 
 def test_failed_download_is_reported_in_one_line(

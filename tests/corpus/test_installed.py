@@ -1,0 +1,125 @@
+"""Robots of wheels: example-robot-data, made here, and the feature suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from urdf_usd.corpus import (
+    ReferenceSyntaxError,
+    RobotSource,
+    UnavailableError,
+    UnavailableSource,
+    UnknownRobotError,
+    installed,
+    parse_reference,
+    resolve_corpora,
+    resolve_robot,
+)
+
+ROBOTS = (
+    "panda_description/urdf/panda.urdf",
+    "anymal_b_description/robots/anymal.urdf",
+    "anymal_c_description/urdf/anymal.urdf",
+)
+SHARE = "cmeel.prefix/share/example-robot-data"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install a small example-robot-data with the layout of cmeel."""
+    info = tmp_path / "example_robot_data-6.0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: example-robot-data\nVersion: 6.0.0\n")
+    files = [f"{SHARE}/package.xml", *(f"{SHARE}/robots/{name}" for name in ROBOTS)]
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+    for name in files:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("<robot/>")
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path / SHARE
+
+
+def test_example_is_found_by_the_stem_of_its_file(wheel: Path) -> None:
+    robot = resolve_robot("erd:panda")
+
+    assert robot.path == wheel / "robots" / ROBOTS[0]
+    assert dict(robot.packages)["example-robot-data"] == wheel
+    assert dict(robot.packages)["panda_description"] == wheel / "robots" / "panda_description"
+    assert resolve_robot("erd:anymal_c_description/anymal").path == wheel / "robots" / ROBOTS[2]
+    with pytest.raises(UnavailableError, match="erd:anymal_b_description/anymal or erd:anymal_c"):
+        resolve_robot("erd:anymal")
+    with pytest.raises(UnavailableError, match="close to it: panda"):
+        resolve_robot("erd:pand")
+    assert [robot.id for robot in resolve_corpora(["erd"])] == [
+        "erd--anymal_b_description--anymal",
+        "erd--anymal_c_description--anymal",
+        "erd--panda",
+    ]
+
+
+def test_missing_wheel_is_reported_with_the_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("urdf_usd.corpus.installed.DISTRIBUTION", "no-such-thing")
+
+    (found,) = resolve_corpora(["erd"])
+
+    assert isinstance(found, UnavailableSource)
+    assert (found.id, found.reference) == ("erd", "erd")
+    assert "pip install 'example-robot-data>=" in found.reason
+
+
+LATEST = installed.suite_versions()[-1]
+
+
+@pytest.mark.parametrize("text", ["suite", "suite:", f"suite:{LATEST}"])
+def test_whole_suite_is_a_corpus(text: str) -> None:
+    robots = resolve_corpora([text])
+
+    assert parse_reference(text).whole
+    assert len(robots) == len(installed.case_names())
+    assert all(isinstance(robot, RobotSource) and robot.case for robot in robots)
+
+
+@pytest.mark.parametrize("text", ["suite:joints", f"suite:{LATEST}/joints"])
+def test_chapter_is_a_corpus(text: str) -> None:
+    robots = resolve_corpora([text])
+
+    paths = {robot.path for robot in robots if isinstance(robot, RobotSource)}
+    assert paths == set((installed.SUITE / LATEST / "joints").glob("*.urdf"))
+    with pytest.raises(ReferenceSyntaxError, match="whole corpus"):
+        resolve_robot(text)
+
+
+@pytest.mark.parametrize("prefix", ["", f"{LATEST}/"])
+def test_case_is_a_robot(prefix: str) -> None:
+    robot = resolve_robot(f"suite:{prefix}joints/axis-oblique")
+
+    assert robot.reference == f"suite:{LATEST}/joints/axis-oblique"
+    assert robot.id == f"suite--{LATEST}--joints--axis-oblique"
+    assert robot.path.name == "axis-oblique.urdf"
+    assert dict(robot.packages) == {"suite": installed.SUITE / LATEST}
+    assert robot.case is not None
+    assert (robot.case.chapter, robot.case.name) == ("joints", "axis-oblique")
+    assert installed.case_names()[robot.case.number - 1] == "joints/axis-oblique"
+
+
+def test_chapters_are_in_the_order_of_the_manifest() -> None:
+    chapters = [one["name"] for one in installed.suite_manifest(LATEST)["chapters"]]
+
+    assert chapters == list(dict.fromkeys(name.split("/")[0] for name in installed.case_names()))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("suite:joints/axis-obliqe", "close to it: joints/axis-oblique"),
+        ("suite:1999.01", f"no version '1999.01'; there are {LATEST}"),
+    ],
+)
+def test_unknown_case_is_reported_with_the_nearest(text: str, message: str) -> None:
+    with pytest.raises(UnknownRobotError, match=message):
+        resolve_corpora([text])
