@@ -157,8 +157,9 @@ def _is_here(repository: Any, mirror: Path | None) -> bool:  # noqa: ANN401  wit
     # A failed download leaves a repository without files.
     if not (folder / ".git" / "HEAD").is_file() or len(list(folder.iterdir())) == 1:
         return False
+    pinned: str = repository.commit
     # A tag cannot be compared with a commit.
-    return not _COMMIT.fullmatch(repository.commit) or head_commit(folder) == repository.commit
+    return not _COMMIT.fullmatch(pinned) or head_commit(folder) == pinned
 
 
 def fetch_all(
