@@ -151,7 +151,7 @@ def _commit(repository: Any, mirror: Path | None) -> str | None:  # noqa: ANN401
 
 def _is_here(repository: Any, mirror: Path | None) -> bool:  # noqa: ANN401  without types
     """Return whether importing a module finds its files without the network."""
-    folder = (mirror or _cache()) / repository.cache_path
+    folder: Path = (mirror or _cache()) / repository.cache_path
     if mirror:
         return folder.is_dir()
     # A failed download leaves a repository without files.
