@@ -32,12 +32,11 @@ from urdf_usd.conformance.observation.shapes import (
     merge_appearances,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import group_masses
+from urdf_usd.reports.quantities import value_text
+from urdf_usd.reports.records.record import CaseOutcome, CaseReadingRecord, Difference, Value
 from urdf_usd.reports.records.suite_case import (
     AppearanceValues,
     BodyValues,
-    CaseFailureRecord,
-    CaseOutcome,
-    CaseReadingRecord,
     Expected,
     JointValues,
     MimicValues,
@@ -113,10 +112,7 @@ def judge_case(
         if reading is None or reading.reason is not None:
             why = reading.reason if reading and reading.reason else "nothing was compared"
             return CaseOutcome.CRASHED, f"the USD cannot be read: {why}"
-        differences[:0] = [
-            f"{one.subject}: {one.quantity} {one.actual}, expected {one.expected}"
-            for one in reading.failures
-        ]
+        differences[:0] = [one.message for one in reading.failures]
     if not differences:
         return passed, ""
     more = len(differences) - _MOST_SHOWN
@@ -168,16 +164,7 @@ def compare_case(expected: Expected, actual: Observation) -> CaseReadingRecord:
     return CaseReadingRecord(
         engine=actual.engine,
         compared=len(values),
-        failures=tuple(
-            CaseFailureRecord(
-                subject=value.subject,
-                quantity=value.quantity,
-                expected=_text(value.expected),
-                actual=_text(value.actual),
-            )
-            for value in values
-            if not value.agrees
-        ),
+        failures=tuple(_failure(value) for value in values if not value.agrees),
     )
 
 
@@ -437,6 +424,29 @@ def _near(expected: float, actual: float) -> bool:
     if not math.isfinite(expected) or not math.isfinite(actual):
         return expected == actual
     return abs(expected - actual) <= _RELATIVE * abs(expected) + _SMALLEST
+
+
+def _failure(value: _Value) -> Difference:
+    expected, actual = _as_value(value.expected), _as_value(value.actual)
+    name = f"{value.subject}: {value.quantity}"
+    return Difference(
+        subject=value.subject,
+        item=f"{value.subject} {value.quantity}",
+        message=f"{name} {value_text(actual)}, expected {value_text(expected)}",
+        expected=expected,
+        actual=actual,
+    )
+
+
+def _as_value(value: Any) -> Value:  # noqa: ANN401  any value of a case or an observation
+    """Return numbers and vectors as such, and all else as text."""
+    match value:
+        case int() | float() if math.isfinite(value) and not isinstance(value, bool):
+            return value
+        case tuple() | list() if value and all(isinstance(one, float) for one in value):
+            return tuple(value)
+        case _:
+            return _text(value)
 
 
 def _text(value: Any) -> str:  # noqa: ANN401  any value of a case or an observation

@@ -24,13 +24,14 @@ from msgspec import structs
 from urdf_usd.reports.diagnosis import advice, explanation
 from urdf_usd.reports.records.record import (
     BaselineRecord,
+    CaseOutcome,
+    CaseRecord,
     CheckRecord,
     Grade,
     RobotRecord,
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports.records.suite_case import CaseOutcome, CaseRecord
 from urdf_usd.reports.summary import headline
 from urdf_usd.reports.text import one_line, plain
 

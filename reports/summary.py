@@ -17,6 +17,8 @@ from msgspec import Struct, structs
 
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.records.record import (
+    CaseSummary,
+    ChapterScore,
     CheckHeading,
     CheckRecord,
     ConverterRecord,
@@ -27,9 +29,10 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     RobotSummary,
     RunSummary,
+    Score,
     Verdict,
 )
-from urdf_usd.reports.records.suite_case import ChapterScore
+from urdf_usd.reports.records.suite_case import Requirement
 
 POSITION_CHECK = "kinematics.position"
 UNEXPLAINED = "unexplained"
@@ -179,6 +182,35 @@ def conformity(verdict: Verdict) -> str:
 def values(count: int) -> str:
     """Return how many values were compared."""
     return f"{count:,} value{'' if count == 1 else 's'} compared"
+
+
+def chapter_scores(
+    cases: Iterable[tuple[str, CaseSummary]], candidates: Iterable[str]
+) -> tuple[ChapterScore, ...]:
+    """Return the scores, by chapter in the order of the suite, then by converter.
+
+    Args:
+        cases: Each with the name of its converter.
+        candidates: Names of the converters, in their order.
+    """
+    ordered = sorted(cases, key=lambda one: (one[1].version, one[1].number))
+    titles = {case.chapter: case.title for _, case in ordered}
+    scores: dict[tuple[str, str, Requirement], Score] = {}
+    for candidate, case in ordered:
+        key = candidate, case.chapter, case.requirement
+        one = Score(passed=int(case.outcome.passes), total=1)
+        scores[key] = scores.get(key, Score()) + one
+    return tuple(
+        ChapterScore(
+            candidate=candidate,
+            chapter=chapter,
+            title=title,
+            must=scores.get((candidate, chapter, Requirement.MUST), Score()),
+            should=scores.get((candidate, chapter, Requirement.SHOULD), Score()),
+        )
+        for chapter, title in titles.items()
+        for candidate in candidates
+    )
 
 
 def suite_scores(summary: RunSummary) -> tuple[tuple[str, Mapping[str, ChapterScore]], ...]:

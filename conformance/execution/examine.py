@@ -78,6 +78,9 @@ from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.converter.urdf.xml import Element, parse_markup
 from urdf_usd.reports.records.record import (
+    CaseOutcome,
+    CaseReadingRecord,
+    CaseRecord,
     DescriptionRecord,
     Grade,
     RobotRecord,
@@ -85,13 +88,7 @@ from urdf_usd.reports.records.record import (
 )
 from urdf_usd.reports.records.results import write_seconds
 from urdf_usd.reports.records.scene import scene_path, write_scene
-from urdf_usd.reports.records.suite_case import (
-    CaseOutcome,
-    CaseReadingRecord,
-    CaseRecord,
-    Expected,
-    read_case,
-)
+from urdf_usd.reports.records.suite_case import Expected, read_case
 
 _READER_CRASHED = "the URDF reader crashed"
 _SELECTION = "selection.usda"

@@ -61,7 +61,7 @@ from urdf_usd.reports.records.record import (
     Value,
     Verdict,
 )
-from urdf_usd.reports.records.suite_case import chapter_scores
+from urdf_usd.reports.summary import chapter_scores
 
 # Largest file of which lines are quoted, in bytes, and longest quote.
 _LARGEST_QUOTED = 16 * 1024 * 1024

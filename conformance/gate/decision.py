@@ -24,12 +24,12 @@ from urdf_usd.conformance.gate.baseline import (
 )
 from urdf_usd.reports.records.record import (
     BaselineRecord,
+    CaseOutcome,
     FailureRecord,
     Grade,
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.records.suite_case import CaseOutcome
 from urdf_usd.reports.summary import worst_message
 
 # Invalid URDFs and robots that could not be fetched count only with --strict.

@@ -15,17 +15,14 @@ from urdf_usd.reports.html.rendering import (
     write_page,
 )
 from urdf_usd.reports.records.record import (
+    CaseOutcome,
+    CaseRecord,
     ConverterRecord,
     RobotRecord,
     RunSummary,
-)
-from urdf_usd.reports.records.suite_case import (
-    Case,
-    CaseOutcome,
-    CaseRecord,
-    Requirement,
     Score,
 )
+from urdf_usd.reports.records.suite_case import Case, Requirement
 from urdf_usd.reports.summary import suite_scores
 
 PAGE = "suite.html"

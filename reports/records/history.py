@@ -17,13 +17,14 @@ from msgspec import Struct
 
 from urdf_usd.reports.records.record import (
     SCHEMA_VERSION,
+    CaseOutcome,
+    ChapterScore,
     Grade,
     RobotSummary,
     RunSummary,
     Verdict,
 )
 from urdf_usd.reports.records.results import record_json, write_new
-from urdf_usd.reports.records.suite_case import CaseOutcome, ChapterScore
 
 # Checks whose largest difference is kept of every robot, exact or not.
 KEPT_CHECKS = (

@@ -16,12 +16,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from urdf_usd.reports.records.suite_case import (
-    CaseOutcome,
-    CaseRecord,
-    CaseSummary,
-    ChapterScore,
-)
+from urdf_usd.reports.records.suite_case import Case, Requirement
 
 SCHEMA_VERSION = "2.0"
 
@@ -259,6 +254,90 @@ class DeviationRecord(_Record, frozen=True, kw_only=True):
     largest: float | None = None  # largest difference in the unit of the check
     # of a USD engine, the values in the file, and those that it computes
     values: tuple[Difference, ...] = ()
+
+
+class CaseOutcome(StrEnum):
+    """Result of one case and one converter.
+
+    ``pass``: the USD has the expected values. ``refused as expected``: no USD was
+    written, as the case requires. ``fail``: a value differs, or a file that must be
+    refused was converted. ``refused wrongly``: no USD was written. ``crashed``: the
+    converter or the reader of the USD crashed.
+    """
+
+    PASS = "pass"  # noqa: S105  no password
+    REFUSED = "refused as expected"
+    FAIL = "fail"
+    REFUSED_WRONGLY = "refused wrongly"
+    CRASHED = "crashed"
+
+    @property
+    def passes(self) -> bool:
+        """Whether the converter does what the case requires."""
+        return self in {CaseOutcome.PASS, CaseOutcome.REFUSED}
+
+    @property
+    def severity(self) -> int:
+        """How bad the outcome is; 0 if the case passes."""
+        if self.passes:
+            return 0
+        return 2 if self is CaseOutcome.CRASHED else 1
+
+
+class CaseReadingRecord(_Record, frozen=True, kw_only=True):
+    """Comparison of the expected values with one engine's observation of the USD."""
+
+    engine: str  # the engine
+    compared: int = 0  # number of values that it states
+    failures: tuple[Difference, ...] = ()  # those that are not as expected
+    reason: str | None = None  # why it has no observation
+
+
+class CaseSummary(_Record, frozen=True, kw_only=True):
+    """One case and converter in ``summary.json``."""
+
+    version: str  # version of the suite
+    chapter: str  # chapter, by name
+    title: str  # title of the chapter
+    name: str  # name in its chapter
+    number: int  # place in the suite, from 1
+    requirement: Requirement  # whether the values must or should be as expected
+    outcome: CaseOutcome  # result, by the engine of OpenUSD
+    reason: str  # why it does not pass; empty if it does
+
+
+class CaseRecord(CaseSummary, frozen=True, kw_only=True):
+    """Result of one case for one converter."""
+
+    case: Case  # the case
+    readings: tuple[CaseReadingRecord, ...] = ()  # of each engine of the USD
+    urdf: str = ""  # text of the URDF
+
+    @property
+    def summary(self) -> CaseSummary:
+        """What ``summary.json`` has of the case."""
+        names = CaseSummary.__struct_fields__
+        return CaseSummary(**{name: getattr(self, name) for name in names})
+
+
+class Score(_Record, frozen=True, kw_only=True):
+    """Number of cases that pass, of all."""
+
+    passed: int = 0  # number of those that pass
+    total: int = 0  # number of all
+
+    def __add__(self, other: Score) -> Score:
+        return Score(passed=self.passed + other.passed, total=self.total + other.total)
+
+
+class ChapterScore(_Record, frozen=True, kw_only=True):
+    """Score of one converter for one chapter."""
+
+    candidate: str  # name of the converter in the run
+    chapter: str  # chapter, by name
+    title: str  # title of the chapter
+    must: Score  # of the cases that a converter must pass
+    should: Score  # of those that it should pass
 
 
 class FileRecord(_Record, frozen=True, kw_only=True):

@@ -1,12 +1,7 @@
-"""Cases of the feature suite: expected values, and the result for a converter.
-
-``corpus/suite/<version>/<chapter>/<case>.json`` holds a :class:`Case`. The record of a
-robot that is a case has a :class:`CaseRecord`.
-"""
+"""Cases of the feature suite: ``corpus/suite/<version>/<chapter>/<case>.json``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
@@ -25,34 +20,6 @@ class Requirement(StrEnum):
 
     MUST = "must"
     SHOULD = "should"
-
-
-class CaseOutcome(StrEnum):
-    """Result of one case and one converter.
-
-    ``pass``: the USD has the expected values. ``refused as expected``: no USD was
-    written, as the case requires. ``fail``: a value differs, or a file that must be
-    refused was converted. ``refused wrongly``: no USD was written. ``crashed``: the
-    converter or the reader of the USD crashed.
-    """
-
-    PASS = "pass"  # noqa: S105  no password
-    REFUSED = "refused as expected"
-    FAIL = "fail"
-    REFUSED_WRONGLY = "refused wrongly"
-    CRASHED = "crashed"
-
-    @property
-    def passes(self) -> bool:
-        """Whether the converter does what the case requires."""
-        return self in {CaseOutcome.PASS, CaseOutcome.REFUSED}
-
-    @property
-    def severity(self) -> int:
-        """How bad the outcome is; 0 if the case passes."""
-        if self.passes:
-            return 0
-        return 2 if self is CaseOutcome.CRASHED else 1
 
 
 class _Part(
@@ -179,104 +146,6 @@ class Case(_Part, frozen=True, kw_only=True):
     requirement: Requirement  # whether the values must or should be as expected
     derivation: str | None = None  # how values were worked out, unless they are in the URDF
     expected: Expected  # the values
-
-
-class _Record(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the records."""
-
-
-class CaseFailureRecord(_Record, frozen=True, kw_only=True):
-    """A value that is not as expected."""
-
-    subject: str  # its link, joint or shape; ``robot`` for others
-    quantity: str  # what differs
-    expected: str  # expected value, as text
-    actual: str  # value in the USD, as text; ``none`` if it has none
-
-
-class CaseReadingRecord(_Record, frozen=True, kw_only=True):
-    """Comparison of the expected values with one engine's observation of the USD."""
-
-    engine: str  # the engine
-    compared: int = 0  # number of values that it states
-    failures: tuple[CaseFailureRecord, ...] = ()  # those that are not as expected
-    reason: str | None = None  # why it has no observation
-
-
-class CaseSummary(_Record, frozen=True, kw_only=True):
-    """One case and converter in ``summary.json``."""
-
-    version: str  # version of the suite
-    chapter: str  # chapter, by name
-    title: str  # title of the chapter
-    name: str  # name in its chapter
-    number: int  # place in the suite, from 1
-    requirement: Requirement  # whether the values must or should be as expected
-    outcome: CaseOutcome  # result, by the engine of OpenUSD
-    reason: str  # why it does not pass; empty if it does
-
-
-class CaseRecord(CaseSummary, frozen=True, kw_only=True):
-    """Result of one case for one converter."""
-
-    case: Case  # the case
-    readings: tuple[CaseReadingRecord, ...] = ()  # of each engine of the USD
-    urdf: str = ""  # text of the URDF
-
-    @property
-    def summary(self) -> CaseSummary:
-        """What ``summary.json`` has of the case."""
-        names = CaseSummary.__struct_fields__
-        return CaseSummary(**{name: getattr(self, name) for name in names})
-
-
-class Score(_Record, frozen=True, kw_only=True):
-    """Number of cases that pass, of all."""
-
-    passed: int = 0  # number of those that pass
-    total: int = 0  # number of all
-
-    def __add__(self, other: Score) -> Score:
-        return Score(passed=self.passed + other.passed, total=self.total + other.total)
-
-
-class ChapterScore(_Record, frozen=True, kw_only=True):
-    """Score of one converter for one chapter."""
-
-    candidate: str  # name of the converter in the run
-    chapter: str  # chapter, by name
-    title: str  # title of the chapter
-    must: Score  # of the cases that a converter must pass
-    should: Score  # of those that it should pass
-
-
-def chapter_scores(
-    cases: Iterable[tuple[str, CaseSummary]], candidates: Iterable[str]
-) -> tuple[ChapterScore, ...]:
-    """Return the scores, by chapter in the order of the suite, then by converter.
-
-    Args:
-        cases: Each with the name of its converter.
-        candidates: Names of the converters, in their order.
-    """
-    ordered = sorted(cases, key=lambda one: (one[1].version, one[1].number))
-    titles = {case.chapter: case.title for _, case in ordered}
-    scores: dict[tuple[str, str, Requirement], Score] = {}
-    for candidate, case in ordered:
-        key = candidate, case.chapter, case.requirement
-        one = Score(passed=int(case.outcome.passes), total=1)
-        scores[key] = scores.get(key, Score()) + one
-    return tuple(
-        ChapterScore(
-            candidate=candidate,
-            chapter=chapter,
-            title=title,
-            must=scores.get((candidate, chapter, Requirement.MUST), Score()),
-            should=scores.get((candidate, chapter, Requirement.SHOULD), Score()),
-        )
-        for chapter, title in titles.items()
-        for candidate in candidates
-    )
 
 
 def read_case(text: str) -> Case:

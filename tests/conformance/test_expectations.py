@@ -20,12 +20,8 @@ from urdf_usd.conformance.expectations import (
 )
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.reports.records.suite_case import (
-    CaseFailureRecord,
-    CaseOutcome,
-    CaseReadingRecord,
-    Expected,
-)
+from urdf_usd.reports.records.record import CaseOutcome, CaseReadingRecord, Difference
+from urdf_usd.reports.records.suite_case import Expected
 
 CASES = {robot.name: robot for robot in all_cases()}
 # Cases that state every kind of value.
@@ -153,13 +149,13 @@ def test_parts_that_are_missing_are_named(tmp_path: Path) -> None:
 
     found = compare_case(msgspec.convert(content, Expected), observation)
 
-    assert [(one.subject, one.quantity, one.actual) for one in found.failures] == [
-        ("link arm", "existence", "no"),
-        ("robot", "joints that move", "j"),
-        ("joint k", "existence", "no"),
-        ("link base + arm", "existence of links", "arm"),
-        ("link arm", "existence", "no"),
-        ("link base", "number of colliders", "0"),
+    assert [(one.item, one.actual) for one in found.failures] == [
+        ("link arm existence", "no"),
+        ("robot joints that move", "j"),
+        ("joint k existence", "no"),
+        ("link base + arm existence of links", "arm"),
+        ("link arm existence", "no"),
+        ("link base number of colliders", 0),
     ]
 
 
@@ -180,7 +176,8 @@ def test_visual_may_be_split(tmp_path: Path) -> None:
     assert failures(kind="box") == 1
 
 
-OFF = CaseFailureRecord(subject="link tip", quantity="mass", expected="2", actual="3")
+MASS = "link tip: mass 3, expected 2"
+OFF = Difference(subject="link tip", message=MASS, expected=2.0, actual=3.0)
 GOOD = CaseReadingRecord(engine="openusd", compared=4)
 WRONG = CaseReadingRecord(engine="openusd", compared=4, failures=(OFF,) * 5)
 UNREAD = CaseReadingRecord(engine="openusd", reason="no default prim")
@@ -188,7 +185,6 @@ SIMULATOR = CaseReadingRecord(engine="newton-usd", compared=4, failures=(OFF,))
 ANY = Expected()
 REFUSED = Expected(refused=True, diagnostics=("tree-roots",))
 REPORTED = Expected(diagnostics=("mesh-missing",))
-MASS = "link tip: mass 3, expected 2"
 
 
 @pytest.mark.parametrize(

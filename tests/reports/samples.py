@@ -10,6 +10,9 @@ from msgspec import structs
 from urdf_usd.reports.records.record import (
     AssetRecord,
     BaselineRecord,
+    CaseOutcome,
+    CaseReadingRecord,
+    CaseRecord,
     CheckHeading,
     CheckRecord,
     ConverterRecord,
@@ -32,16 +35,8 @@ from urdf_usd.reports.records.record import (
     SourceRecord,
     Verdict,
 )
-from urdf_usd.reports.records.suite_case import (
-    Case,
-    CaseFailureRecord,
-    CaseOutcome,
-    CaseReadingRecord,
-    CaseRecord,
-    Expected,
-    Requirement,
-    chapter_scores,
-)
+from urdf_usd.reports.records.suite_case import Case, Expected, Requirement
+from urdf_usd.reports.summary import chapter_scores
 
 
 def position(
@@ -438,7 +433,9 @@ def cases() -> tuple[RobotRecord, ...]:
 
 
 def _case(name: str, number: int, outcome: CaseOutcome) -> CaseRecord:
-    failure = CaseFailureRecord(subject="joint j", quantity="axis", expected="x", actual="y")
+    failure = Difference(
+        subject="joint j", message="joint j: axis y, expected x", expected="x", actual="y"
+    )
     reading = CaseReadingRecord(
         engine="openusd", compared=4, failures=(failure,) if outcome is CaseOutcome.FAIL else ()
     )

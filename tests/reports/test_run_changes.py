@@ -18,6 +18,7 @@ from urdf_usd.reports.changes import (
     value_changes,
 )
 from urdf_usd.reports.records.record import (
+    CaseOutcome,
     ChangeKind,
     ChangeRecord,
     CheckRecord,
@@ -30,7 +31,6 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.records.results import StoredRun, StoredRunError, read_run, write_record
-from urdf_usd.reports.records.suite_case import CaseOutcome
 
 
 def _robot(

@@ -16,8 +16,7 @@ from urdf_usd.reports.records.history import (
     changed_versions,
     read_history,
 )
-from urdf_usd.reports.records.record import Grade, Verdict
-from urdf_usd.reports.records.suite_case import CaseOutcome
+from urdf_usd.reports.records.record import CaseOutcome, Grade, Verdict
 
 CASE = "suite:inertial/mass"
 CONVERTER = """
