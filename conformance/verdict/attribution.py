@@ -27,8 +27,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Incomparable,
     ToleranceModel,
 )
-from urdf_usd.conformance.verdict.conditions import DeviationCase
-from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, Deviation, explain
+from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, Deviation, DeviationCase, explain
 from urdf_usd.reports.records.record import DeviationRecord, Difference, Grade
 
 _UNEXPLAINED = "The engine differs from the specification for an unknown reason."
@@ -37,7 +36,7 @@ _UNEXPLAINED = "The engine differs from the specification for an unknown reason.
 class EngineComparison(Struct, frozen=True, eq=False):
     """Comparisons of one engine of the URDF for one check."""
 
-    stated: Observation  # of the URDF by the engine
+    observation: Observation  # of the URDF by the engine
     from_reference: Comparison  # the reference compared with it
     to_usd: Comparison  # it compared with the USD
 
@@ -93,22 +92,17 @@ def attribute(
     supported: set[str] = set()
     disagreements: dict[str, list[Disagreement]] = {}
     for one in comparisons:
-        precision = one.stated.precision
-        compared_with_usd = _by_item(one.to_usd)
-        for item, difference in _by_item(one.from_reference).items():
-            if agrees(difference, precision):
+        engine, usd = one.observation, by_item(one.to_usd)
+        for item, difference in by_item(one.from_reference).items():
+            if agrees(difference, engine.precision):
                 supported.add(item)
             elif difference.grade is Grade.FAILS:
-                same = compared_with_usd.get(item)
+                known = known_deviations(check, difference, reference, engine)
+                matches = item in usd and agrees(usd[item], engine.precision)
                 disagreements.setdefault(item, []).append(
-                    Disagreement(
-                        engine=one.stated.engine,
-                        difference=difference,
-                        known=known_deviations(check, difference, reference, one.stated),
-                        matches_usd=same is not None and agrees(same, precision),
-                    )
+                    Disagreement(engine.engine, difference, known, matches)
                 )
-    found = _by_item(to_usd)
+    found = by_item(to_usd)
     disputed = {}
     for item, against in disagreements.items():
         unexplained = tuple(one for one in against if not one.known)
@@ -145,29 +139,26 @@ def compare_simulator(
         simulated: The simulator's observation of the USD.
         model: Bounds and tolerances.
     """
+    engine, precision = simulated.engine, simulated.precision
     comparison = compare(check, reference, simulated, model)
     if isinstance(comparison, Incomparable):
-        return SimulatorResult(simulated.engine, comparison)
-    scale = max(1.0, roundings(simulated.precision))
-    comparison = comparison.each(lambda one: _reported_by(simulated.engine, scale, one))
-    from_usd = _by_item(compare(check, actual, simulated, model))
+        return SimulatorResult(engine, comparison)
+    scale = max(1.0, roundings(precision))
+    comparison = comparison.each(lambda one: _reported_by(engine, scale, one))
+    from_usd = by_item(compare(check, actual, simulated, model))
     excused = set()
     disagreements = []
-    for difference in comparison.differences:
-        own = from_usd.get(difference.item)
+    for item, difference in by_item(comparison).items():
+        own = from_usd.get(item)
         if difference.grade is not Grade.FAILS or own is None:
             continue
-        if agrees(own, simulated.precision):
-            excused.add(difference.item)
+        if agrees(own, precision):
+            excused.add(item)
         elif known := known_deviations(check.id, own, actual, simulated):
-            excused.add(difference.item)
-            disagreements.append(Disagreement(simulated.engine, own, known))
-    return SimulatorResult(
-        simulated.engine,
-        comparison,
-        comparison.each(lambda one: None if one.item in excused else one),
-        _deviation_records(check.id, disagreements),
-    )
+            excused.add(item)
+            disagreements.append(Disagreement(engine, own, known))
+    counted = comparison.each(lambda one: None if one.item in excused else one)
+    return SimulatorResult(engine, comparison, counted, _deviation_records(check.id, disagreements))
 
 
 def _reported_by(engine: str, scale: float, difference: Difference) -> Difference | None:
@@ -185,9 +176,8 @@ def agrees(difference: Difference, precision: float) -> bool:
     """Whether two values are equal within tolerance and the engine's arithmetic."""
     if difference.grade in {Grade.EXACT, Grade.CLOSE}:
         return True
-    return difference.grade is Grade.FAILS and (
-        difference.amount <= roundings(precision) * difference.bound
-    )
+    allowed = roundings(precision) * difference.bound
+    return difference.grade is Grade.FAILS and difference.amount <= allowed
 
 
 def roundings(precision: float) -> float:
@@ -196,26 +186,19 @@ def roundings(precision: float) -> float:
 
 
 def known_deviations(
-    check: str, difference: Difference, reference: Observation, stated: Observation
+    check: str, difference: Difference, expected: Observation, actual: Observation
 ) -> tuple[Deviation, ...]:
-    """Return the known deviations that explain a difference; empty unless all parts.
-
-    Args:
-        check: Identifier of the check.
-        difference: The difference, of which ``stated`` is one side.
-        reference: Observation of the reference engine.
-        stated: Observation of the engine that differs.
-    """
-    item = DeviationCase(check, difference.item, reference, stated)
-    if (whole := explain(item, whole=True)) is not None:
+    """Return the known deviations of the actual engine that explain all parts of a difference."""
+    if whole := explain(DeviationCase(check, difference.item, expected, actual), whole=True):
         return (whole,)
     parts = difference.traces or (difference.item,)
-    explanations = [explain(DeviationCase(check, part, reference, stated)) for part in parts]
+    explanations = [explain(DeviationCase(check, part, expected, actual)) for part in parts]
     known = tuple(dict.fromkeys(deviation for deviation in explanations if deviation))
     return known if all(explanations) else ()
 
 
-def _by_item(comparison: Comparison) -> dict[str, Difference]:
+def by_item(comparison: Comparison) -> dict[str, Difference]:
+    """Return the differences of a comparison by item; none of an incomparable one."""
     if isinstance(comparison, Incomparable):
         return {}
     return {difference.item: difference for difference in comparison.differences}

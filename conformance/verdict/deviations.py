@@ -1,32 +1,111 @@
-"""Known deviations of engines from their file, each with a minimal URDF.
+"""Known deviations of engines from their file, each with its condition and a minimal URDF.
 
-A known deviation of an engine is no evidence against the USD. Each is listed with the
-condition under which it occurs; any other difference is unexplained, and counts.
+A known deviation of an engine is no evidence against the USD. Any other difference of an engine
+is unexplained, and counts. A condition concerns one link or joint, as the reference (expected) and
+the engine (actual) report it; the first deviation of an engine whose condition holds explains it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TypeAlias
+
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import JointType
-from urdf_usd.conformance.verdict import conditions as given
-from urdf_usd.conformance.verdict.conditions import Condition, DeviationCase
+from urdf_usd.conformance.checks.joint_motion import (
+    is_displaced_along_axis,
+    is_unturned,
+    travel_factor,
+)
+from urdf_usd.conformance.observation.robot import (
+    ROOT_MOTION,
+    TRANSLATIONS,
+    VELOCITIES,
+    JointObservation,
+    JointType,
+    MassProperties,
+    Observation,
+    Vec6,
+    velocity_indices,
+)
+from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
+from urdf_usd.conformance.tolerance.bounds import scalar_bound
+from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
 
+UNEXPLAINED = "unexplained"
 _LIMITS = ("limits.lower", "limits.upper", "structure.types")
+_EFFORT, _VELOCITY = ("limits.effort",), ("limits.velocity",)
 _MASS = ("mass.link.", "mass.group.", "mass.total")
 _INERTIA = ("mass.link.inertia", "mass.group.inertia")
 _FRAMES = ("kinematics.position", "kinematics.rotation")
 _EQUATIONS = ("dynamics.inertia_matrix", "dynamics.bias")
 _MOTION = (*_EQUATIONS, "dynamics.rollout")
-_COUPLINGS = ("structure.mimic", "dynamics.rollout")
+_MIMIC = ("structure.mimic",)
+_COUPLINGS = (*_MIMIC, "dynamics.rollout")
 _SHAPES = ("collision.", "visual.")
-_TITLES = {
-    "mujoco": "MuJoCo",
-    "newton-usd": "Newton",
-    "physx": "PhysX",
-    "pybullet": "PyBullet",
-}
-UNEXPLAINED = "unexplained"
+_TITLES = {"mujoco": "MuJoCo", "newton-usd": "Newton", "physx": "PhysX", "pybullet": "PyBullet"}
+
+_SLIDES, _PLANAR = JointType.PRISMATIC, JointType.PLANAR
+_UNLIMITED = (-math.inf, math.inf)
+# Moments that are zero in single precision, relative to the largest, and absolute [kg m^2].
+_THIN, _TINY = 1e-6, 1e-10
+# Newton reads larger limits as none [rad or m].
+_FAR = 1e8
+# Thin rods and plates are at the boundary of possible inertia, on either side of it by rounding.
+_EDGE = 1e-6
+# PyBullet's upper limit where the file has none [rad or m].
+_ASSUMED_UPPER = -1.0
+# Tolerance of equal masses and moments, relative, and of positions [m].
+_SAME = 1e-5
+# Rounding of a factor.
+_ROUNDING = 1e-6
+# Equal inertia matrices: of the scale of an entry, of engines in double precision; of the largest
+# scale, as the normal of a planar joint has none.
+_EQUAL, _ROUND_OFF = 1e-6, 1e-14
+
+
+class DeviationCase(Struct, frozen=True, eq=False):
+    """A link or joint in which an engine differs from the reference."""
+
+    check: str  # identifier of the check with the difference
+    part: str  # name of the link or joint
+    # by the reference; for a further USD engine, by the engine that is judged
+    expected: Observation
+    actual: Observation  # by the engine that differs
+
+    @property
+    def joint(self) -> JointObservation | None:
+        """The expected joint of this name."""
+        return next((joint for joint in self.expected.joints if joint.name == self.part), None)
+
+    @property
+    def joints(self) -> tuple[JointObservation, JointObservation] | None:
+        """The joint of this name on both sides."""
+        found = next((joint for joint in self.actual.joints if joint.name == self.part), None)
+        return (self.joint, found) if self.joint and found else None
+
+    @property
+    def masses(self) -> tuple[MassProperties | None, MassProperties | None] | None:
+        """The mass of the link of this name on both sides; None if a side lacks the link."""
+        pair = [
+            link.mass
+            for side in (self.expected, self.actual)
+            for link in side.links
+            if link.name == self.part
+        ]
+        return (pair[0], pair[1]) if len(pair) == 2 else None
+
+    def shapes(self, side: Observation) -> list[ShapeObservation]:
+        """The shapes of the link that the check is about."""
+        role = self.check.partition(".")[0]
+        return [shape for shape in side.shapes if shape.link == self.part and shape.role == role]
+
+
+Condition: TypeAlias = Callable[[DeviationCase], bool]
 
 
 class Deviation(Struct, frozen=True):
@@ -38,10 +117,13 @@ class Deviation(Struct, frozen=True):
     checks: tuple[str, ...]  # prefixes of the identifiers of the affected checks
     applies: Condition
     file: str  # stem of a minimal file that shows it, in ``tests/data/deviations``
-    predicts: tuple[str, ...] = ()  # prefixes of checks in which it determines the stated value
+    predicts: tuple[str, ...] = ()  # prefixes of checks in which it determines the actual value
     # whether the condition applies to the compared value, not to the links and joints that cause
     # its difference
     whole: bool = False
+
+
+DEVIATIONS: list[Deviation] = []
 
 
 def explain(case: DeviationCase, *, whole: bool = False) -> Deviation | None:
@@ -50,7 +132,7 @@ def explain(case: DeviationCase, *, whole: bool = False) -> Deviation | None:
         (
             deviation
             for deviation in DEVIATIONS
-            if deviation.engine == case.stated.engine
+            if deviation.engine == case.actual.engine
             and deviation.whole is whole
             and case.check.startswith(deviation.checks)
             and deviation.applies(case)
@@ -59,403 +141,520 @@ def explain(case: DeviationCase, *, whole: bool = False) -> Deviation | None:
     )
 
 
-def _of(
+def _known(
     engines: str,
     name: str,
-    does: str,
     checks: tuple[str, ...],
-    applies: Condition,
     file: str,
+    does: str = "",
     *,
     predicts: tuple[str, ...] = (),
     whole: bool = False,
-) -> tuple[Deviation, ...]:
-    """Return one deviation per engine of a list of names."""
-    return tuple(
-        Deviation(
-            f"{engine}-{name}",
-            engine,
-            f"{_TITLES.get(engine, engine.title())} {does}.",
-            checks,
-            applies,
-            file,
-            predicts,
-            whole,
-        )
-        for engine in engines.split()
+) -> Callable[[Condition], Condition]:
+    """Add one deviation per engine. What they do is the docstring of the condition, or ``does``."""
+
+    def add(applies: Condition) -> Condition:
+        text = does or " ".join((applies.__doc__ or "").split()).rstrip(".")
+        for engine in engines.split():
+            cause = f"{_TITLES.get(engine, engine.title())} {text[0].lower()}{text[1:]}."
+            identifier = f"{engine}-{name}"
+            DEVIATIONS.append(
+                Deviation(identifier, engine, cause, checks, applies, file, predicts, whole)
+            )
+        return applies
+
+    return add
+
+
+def _of_joints(test: Callable[[JointObservation, JointObservation], bool]) -> Condition:
+    """Make a condition on the joint of both sides; false if a side lacks it."""
+
+    @wraps(test)
+    def applies(case: DeviationCase) -> bool:
+        return case.joints is not None and test(*case.joints)
+
+    return applies
+
+
+def _of_masses(test: Callable[[MassProperties | None, MassProperties | None], bool]) -> Condition:
+    """Make a condition on the mass of the link of both sides; false if a side lacks the link."""
+
+    @wraps(test)
+    def applies(case: DeviationCase) -> bool:
+        return case.masses is not None and test(*case.masses)
+
+    return applies
+
+
+def _limits(joint: JointObservation) -> tuple[float, float]:
+    return (
+        -math.inf if joint.lower is None else joint.lower,
+        math.inf if joint.upper is None else joint.upper,
     )
 
 
-_LIMIT_DEVIATIONS = (
-    *_of(
-        "mujoco",
-        "empty-range",
-        "reads equal limits as no limits",
-        _LIMITS,
-        given.limits_read_as(given.equal_limits),
-        "zero-range",
-        predicts=_LIMITS,
-    ),
-    *_of(
-        "mujoco",
-        "one-sided-range",
-        "reads a <limit> that gives only one bound as no limits",
-        _LIMITS,
-        given.limits_read_as(given.one_sided),
-        "upper-bound-alone",
-    ),
-    *_of(
-        "drake newton",
-        "one-sided-range",
-        "reads a missing bound of a <limit> as unlimited, not as zero",
-        _LIMITS,
-        given.about_joints(given.open_sided),
-        "upper-bound-alone",
-    ),
-    *_of(
-        "pybullet",
-        "no-bounds",
-        "reads a <limit> without bounds as no limits",
-        _LIMITS,
-        given.limits_read_as(given.no_range),
-        "absent-bounds",
-    ),
-    *_of(
-        "pybullet",
-        "lower-bound-alone",
-        "reads a missing upper limit as -1 rad or m, and as no limits below the lower one",
-        _LIMITS,
-        given.limits_read_as(given.upper_by_default),
-        "lower-bound-alone",
-    ),
-    *_of(
-        "mujoco",
-        "reversed-range",
-        "reads a lower limit above the upper one as no limits",
-        _LIMITS,
-        given.limits_read_as(given.reversed_limits),
-        "reversed-limits",
-    ),
-    *_of(
-        "pybullet",
-        "reversed-range",
-        "treats a lower limit above the upper one as no limits",
-        _LIMITS,
-        given.limits_read_as(given.reversed_limits),
-        "reversed-limits",
-    ),
-    *_of(
-        "drake",
-        "reversed-range",
-        "crashes on a lower limit above the upper one, so both are left out",
-        _LIMITS,
-        given.limits_read_as(given.reversed_limits),
-        "reversed-limits",
-    ),
-    *_of(
-        "drake newton pybullet",
-        "continuous-range",
-        "reports the bounds of a continuous joint, which has none",
-        _LIMITS,
-        given.about_joints(given.bounded_continuous),
-        "continuous-with-bounds",
-    ),
-    *_of(
-        "physx",
-        "reversed-range",
-        "locks a joint at zero if its lower limit is above the upper one",
-        _LIMITS,
-        given.limits_read_as(given.locked_by_limits),
-        "reversed-limits",
-    ),
-    *_of(
-        "newton newton-usd",
-        "far-range",
-        "uses 1e10 for no limit, and treats larger values likewise",
-        _LIMITS,
-        given.about_joints(given.far_limits),
-        "far-limits",
-    ),
-    *_of(
-        "mujoco",
-        "zero-effort",
-        "reads an effort limit of zero as no limit",
-        ("limits.effort",),
-        given.zero_is_absent("effort"),
-        "zero-effort",
-        predicts=("limits.effort",),
-    ),
-    *_of(
-        "mujoco",
-        "negative-effort",
-        "reads the magnitude of a negative effort limit",
-        ("limits.effort",),
-        given.negative_is_magnitude("effort"),
-        "negative-effort",
-        predicts=("limits.effort",),
-    ),
-    *_of(
-        "pybullet",
-        "absent-effort",
-        "reads an absent effort limit as zero",
-        ("limits.effort",),
-        given.absent_is_zero("effort"),
-        "absent-effort",
-        predicts=("limits.effort",),
-    ),
-    *_of(
-        "pybullet",
-        "absent-velocity",
-        "reads an absent velocity limit as zero",
-        ("limits.velocity",),
-        given.absent_is_zero("velocity"),
-        "absent-effort",
-        predicts=("limits.velocity",),
-    ),
-    *_of(
-        "newton-usd",
-        "zero-velocity",
-        "reads speeds from newton:velocityLimit, which cannot be zero",
-        ("limits.velocity",),
-        given.zero_is_absent("velocity"),
-        "zero-velocity",
-    ),
-    *_of(
-        "physx",
-        "zero-velocity",
-        "reads speeds from schemas to which zero is not written",
-        ("limits.velocity",),
-        given.zero_is_absent("velocity"),
-        "zero-velocity",
-    ),
+def _of_limits(predict: Callable[[float, float], tuple[float, float] | None]) -> Condition:
+    """Make a condition from what an engine reads instead of two limits; None if it reads them."""
+
+    @wraps(predict)
+    def applies(expected: JointObservation, actual: JointObservation) -> bool:
+        return predict(*_limits(expected)) == _limits(actual)
+
+    return _of_joints(applies)
+
+
+@_known("mujoco", "empty-range", _LIMITS, "zero-range", predicts=_LIMITS)
+@_of_limits
+def _equal_limits(lower: float, upper: float) -> tuple[float, float] | None:
+    """Reads equal limits as no limits."""
+    apart = abs(upper - lower)
+    equal = math.isfinite(apart) and apart <= scalar_bound(lower) + scalar_bound(upper)
+    return _UNLIMITED if equal else None
+
+
+@_known("mujoco", "one-sided-range", _LIMITS, "upper-bound-alone")
+@_of_limits
+def _one_sided(lower: float, upper: float) -> tuple[float, float] | None:
+    """Reads a <limit> that gives only one bound as no limits."""
+    return _UNLIMITED if (lower == 0.0) is not (upper == 0.0) else None
+
+
+@_known("drake newton", "one-sided-range", _LIMITS, "upper-bound-alone")
+@_of_joints
+def _open_sided(expected: JointObservation, actual: JointObservation) -> bool:
+    """Reads a missing bound of a <limit> as unlimited, not as zero."""
+    pairs = zip(_limits(expected), _limits(actual), strict=True)
+    return all(one == other or (one == 0 and math.isinf(other)) for one, other in pairs)
+
+
+@_known("pybullet", "no-bounds", _LIMITS, "absent-bounds")
+@_of_limits
+def _no_bounds(lower: float, upper: float) -> tuple[float, float] | None:
+    """Reads a <limit> without bounds as no limits."""
+    return _UNLIMITED if lower == upper == 0.0 else None
+
+
+@_known("pybullet", "lower-bound-alone", _LIMITS, "lower-bound-alone")
+@_of_limits
+def _upper_by_default(lower: float, upper: float) -> tuple[float, float] | None:
+    """Reads a missing upper limit as -1 rad or m, and as no limits below the lower one."""
+    if upper != 0.0:
+        return None
+    return _UNLIMITED if lower > _ASSUMED_UPPER else (lower, _ASSUMED_UPPER)
+
+
+_AS_NONE = "treats a lower limit above the upper one as no limits"
+_CRASHES = "crashes on a lower limit above the upper one, so both are left out"
+
+
+@_known("drake", "reversed-range", _LIMITS, "reversed-limits", _CRASHES)
+@_known("pybullet", "reversed-range", _LIMITS, "reversed-limits", _AS_NONE)
+@_known("mujoco", "reversed-range", _LIMITS, "reversed-limits")
+@_of_limits
+def _reversed(lower: float, upper: float) -> tuple[float, float] | None:
+    """Reads a lower limit above the upper one as no limits."""
+    return _UNLIMITED if lower > upper else None
+
+
+@_known("drake newton pybullet", "continuous-range", _LIMITS, "continuous-with-bounds")
+@_of_joints
+def _bounded_continuous(expected: JointObservation, actual: JointObservation) -> bool:
+    """Reports the bounds of a continuous joint, which has none."""
+    return expected.type is JointType.CONTINUOUS and _limits(actual) != _UNLIMITED
+
+
+@_known("physx", "reversed-range", _LIMITS, "reversed-limits")
+@_of_limits
+def _locked(lower: float, upper: float) -> tuple[float, float] | None:
+    """Locks a joint at zero if its lower limit is above the upper one."""
+    return (0.0, 0.0) if lower > upper else None
+
+
+@_known("newton newton-usd", "far-range", _LIMITS, "far-limits")
+@_of_joints
+def _far_limits(expected: JointObservation, actual: JointObservation) -> bool:
+    """Uses 1e10 for no limit, and treats larger values likewise."""
+    pairs = zip(_limits(expected), _limits(actual), strict=True)
+    return all(one == other or (abs(one) > _FAR and math.isinf(other)) for one, other in pairs)
+
+
+@_known("mujoco", "zero-effort", _EFFORT, "zero-effort", predicts=_EFFORT)
+@_of_joints
+def _zero_effort(expected: JointObservation, actual: JointObservation) -> bool:
+    """Reads an effort limit of zero as no limit."""
+    return expected.effort == 0.0 and actual.effort is None
+
+
+@_known("mujoco", "negative-effort", _EFFORT, "negative-effort", predicts=_EFFORT)
+@_of_joints
+def _negative_effort(expected: JointObservation, actual: JointObservation) -> bool:
+    """Reads the magnitude of a negative effort limit."""
+    return expected.effort is not None and expected.effort < 0 and actual.effort == -expected.effort
+
+
+@_known("pybullet", "absent-effort", _EFFORT, "absent-effort", predicts=_EFFORT)
+@_of_joints
+def _absent_effort(expected: JointObservation, actual: JointObservation) -> bool:
+    """Reads an absent effort limit as zero."""
+    return expected.effort is None and actual.effort == 0.0
+
+
+@_known("pybullet", "absent-velocity", _VELOCITY, "absent-effort", predicts=_VELOCITY)
+@_of_joints
+def _absent_velocity(expected: JointObservation, actual: JointObservation) -> bool:
+    """Reads an absent velocity limit as zero."""
+    return expected.velocity is None and actual.velocity == 0.0
+
+
+_UNWRITTEN = "reads speeds from schemas to which zero is not written"
+
+
+@_known("physx", "zero-velocity", _VELOCITY, "zero-velocity", _UNWRITTEN)
+@_known("newton-usd", "zero-velocity", _VELOCITY, "zero-velocity")
+@_of_joints
+def _zero_velocity(expected: JointObservation, actual: JointObservation) -> bool:
+    """Reads speeds from newton:velocityLimit, which cannot be zero."""
+    return expected.velocity == 0.0 and actual.velocity is None
+
+
+@_known("drake", "no-friction", ("dynamics.friction",), "joint-friction")
+@_of_joints
+def _no_friction(expected: JointObservation, actual: JointObservation) -> bool:
+    """Does not read joint friction."""
+    return expected.friction is not None and actual.friction is None
+
+
+def _is_a_kilogram(expected: MassProperties | None, actual: MassProperties | None) -> bool:
+    """Whether a massless link has 1 kg in the engine, rounded by Drake."""
+    massless = expected is None or not expected.mass
+    return massless and actual is not None and math.isclose(actual.mass, 1.0)
+
+
+def _is_massless_inertia(mass: MassProperties | None) -> bool:
+    return mass is not None and not mass.mass and any(mass.inertia or ())
+
+
+@_known("pybullet", "no-inertial", _MASS, "massless-moving-link", predicts=_MASS)
+def _no_inertial(case: DeviationCase) -> bool:
+    """Assumes 1 kg for a link without <inertial>."""
+    assumed = case.part in case.actual.invented
+    return assumed and case.masses is not None and _is_a_kilogram(*case.masses)
+
+
+@_known("drake", "massless-inertia", _MASS, "massless-inertia")
+@_of_masses
+def _massless_kilogram(expected: MassProperties | None, actual: MassProperties | None) -> bool:
+    """Assumes 1 kg for a link that has inertia but no mass."""
+    return _is_massless_inertia(expected) and _is_a_kilogram(expected, actual)
+
+
+@_known(
+    "mujoco",
+    "massless-inertia",
+    _MOTION,
+    "massless-inertia-welded",
+    predicts=_EQUATIONS,
+    whole=True,
+)
+def _counted_massless_inertia(case: DeviationCase) -> bool:
+    """Includes the inertia of a link without mass."""
+    # Links of which the engine reads no mass are left out: it replaces an inertia that it rejects.
+    read = frozenset(link.name for link in case.actual.links if link.mass is not None)
+    expected, actual = case.expected.dynamics, case.actual.dynamics
+    predicted = _with_massless_inertia(case.expected, read)
+    if expected is None or actual is None or predicted is None:
+        return False
+    first, second = velocity_indices(expected.joints), velocity_indices(actual.joints)
+    shared = [key for key in first if key in second]
+    columns, others = [first[key] for key in shared], [second[key] for key in shared]
+    count = min(len(predicted), len(actual.inertia))
+    predicted = predicted[:count][:, columns][:, :, columns]
+    own = np.sqrt(np.einsum("kii->ki", np.abs(predicted)))
+    scale = own[:, :, None] * own[:, None, :]
+    allowed = _EQUAL * scale + _ROUND_OFF * scale.max(initial=0.0)
+    return bool(
+        (np.abs(actual.inertia[:count][:, others][:, :, others] - predicted) <= allowed).all()
+    )
+
+
+@lru_cache(maxsize=8)
+def _with_massless_inertia(
+    expected: Observation, read: frozenset[str]
+) -> NDArray[np.float64] | None:
+    """Return (K, n, n) joint-space inertia M + J^T I J; None if there is nothing to add.
+
+    J (3, n) is the angular velocity of a link per velocity, and I its tensor, both along the axes
+    of the root link (Featherstone, "Rigid Body Dynamics Algorithms", section 2.14).
+
+    Args:
+        expected: The reference observation.
+        read: Links whose inertia is added, if they have no mass.
+    """
+    massless = [x for x in expected.links if x.name in read and _is_massless_inertia(x.mass)]
+    dynamics, frames = expected.dynamics, expected.frames
+    if not massless or dynamics is None or frames is None:
+        return None
+    column = {name: index for index, name in enumerate(frames.links)}
+    joint_to = {joint.child: joint for joint in expected.joints}
+    indices = velocity_indices(dynamics.joints)
+    total = dynamics.inertia.copy()
+    count = len(total)
+    for link in massless:
+        if link.name not in column or link.mass is None or link.mass.inertia is None:
+            return None
+        rates = np.zeros((count, 3, total.shape[-1]))
+
+        def turn_about(
+            joint: str, first: int, axes: NDArray[np.float64], rates: NDArray[np.float64] = rates
+        ) -> None:
+            for number in range(axes.shape[-1]):
+                if (index := indices.get((joint, first + number))) is not None:
+                    rates[:, :, index] = axes[..., number]
+
+        turn_about(ROOT_MOTION, TRANSLATIONS[JointType.FLOATING], np.eye(3))
+        name = link.name
+        while joint := joint_to.get(name):
+            first = TRANSLATIONS.get(joint.type, 0)
+            turn = frames.rotations[:count, column[joint.child]]
+            if VELOCITIES[joint.type] - first == 1:
+                turn = turn @ np.array(joint.axis or (1.0, 0.0, 0.0)).reshape(3, 1)
+            if VELOCITIES[joint.type] > first:
+                turn_about(joint.name, first, turn)
+            name = joint.parent
+        turn = frames.rotations[:count, column[link.name]]
+        tensor = turn @ tensor_of(link.mass.inertia) @ np.swapaxes(turn, -1, -2)
+        total += np.swapaxes(rates, -1, -2) @ tensor @ rates
+    return total
+
+
+@_known("pinocchio", "massless-inertia", _INERTIA, "massless-inertia")
+def _welded_to_massless_inertia(case: DeviationCase) -> bool:
+    """Includes the inertia of a fixed link without mass."""
+    masses = {link.name: link.mass for link in case.expected.links}
+    part = case.joint.child if case.joint else case.part
+    return any(
+        part in group and any(_is_massless_inertia(masses[name]) for name in group)
+        for group in rigid_groups(list(masses), case.expected.joints)
+    )
+
+
+def _moments(inertia: Vec6) -> tuple[float, float, float]:
+    a, b, c = np.linalg.eigvalsh(tensor_of(inertia)).tolist()
+    return a, b, c
+
+
+def _is_impossible(expected: MassProperties | None, actual: MassProperties | None) -> bool:
+    """Whether a tensor is physically impossible, and the engine has any."""
+    if not expected or not actual or expected.inertia is None:
+        return False
+    a, b, c = _moments(expected.inertia)
+    return a < 0 or a + b < c * (1 + _EDGE)
+
+
+@_known("pybullet", "impossible-inertia", _INERTIA, "implausible-inertia")
+@_of_masses
+def _zeroed(expected: MassProperties | None, actual: MassProperties | None) -> bool:
+    """Replaces physically impossible inertia by zero."""
+    zero = actual is not None and actual.inertia is not None and not any(actual.inertia)
+    return zero and _is_impossible(expected, actual)
+
+
+_WATER = "replaces physically impossible inertia by that of a solid sphere of water"
+_known("drake", "impossible-inertia", _INERTIA, "implausible-inertia", _WATER)(
+    _of_masses(_is_impossible)
 )
 
-_DYNAMICS_DEVIATIONS = (
-    *_of(
-        "drake",
-        "no-friction",
-        "does not read joint friction",
-        ("dynamics.friction",),
-        given.not_read("friction"),
-        "joint-friction",
-    ),
+
+# Differences of motion are traced to the link.
+@_known("physx", "negative-inertia", (*_INERTIA, *_MOTION), "negative-inertia")
+@_of_masses
+def _magnitude(expected: MassProperties | None, actual: MassProperties | None) -> bool:
+    """Takes the magnitude of negative principal moments of inertia."""
+    if not expected or not actual or not expected.inertia or actual.inertia is None:
+        return False
+    moments, axes = np.linalg.eigh(tensor_of(expected.inertia))
+    error = np.abs(tensor_of(actual.inertia) - axes @ np.diag(np.abs(moments)) @ axes.T).max()
+    return bool(moments[0] < 0 and error <= _SAME * np.abs(moments).max())
+
+
+@_known("newton newton-usd", "thin-inertia", (*_INERTIA, *_EQUATIONS), "thin-inertia")
+@_of_masses
+def _thin(expected: MassProperties | None, actual: MassProperties | None) -> bool:
+    """Adds 1e-6 kg m^2 to all moments if one is nearly zero."""
+    if not expected or not actual or expected.inertia is None:
+        return False
+    smallest, _, largest = _moments(expected.inertia)
+    return abs(smallest) <= max(_THIN * largest, _TINY)
+
+
+_ENLARGES = "enlarges physically impossible inertia until it is possible"
+_known(
+    "newton newton-usd",
+    "impossible-inertia",
+    (*_INERTIA, *_EQUATIONS),
+    "implausible-inertia",
+    _ENLARGES,
+)(_of_masses(_is_impossible))
+
+
+@_known("pybullet", "long-axis", _FRAMES, "axis-length")
+def _longer_axis(case: DeviationCase) -> bool:
+    """Multiplies the travel of a prismatic joint by the length of its axis."""
+    if case.joints is None or case.joints[0].type is not _SLIDES:
+        return False
+    sides = case.joints[0], case.expected, case.actual
+    factor = travel_factor(*sides)
+    if factor is not None and abs(factor - 1) > _ROUNDING:
+        return True
+    return case.joints[0].mimic is not None and is_displaced_along_axis(*sides)
+
+
+def _is_type(joint_type: JointType) -> Condition:
+    return lambda case: case.joint is not None and case.joint.type is joint_type
+
+
+@_known("pinocchio", "planar-axis", _FRAMES, "planar-joint")
+def _tilted_plane(case: DeviationCase) -> bool:
+    """Moves planar joints in the x, y plane of their frame, whatever the axis."""
+    return _is_type(_PLANAR)(case) and case.joint is not None and case.joint.axis != (0, 0, 1)
+
+
+_known("newton", "planar-turn", _FRAMES, "planar-joint", "gives a planar joint no rotation")(
+    _is_type(_PLANAR)
 )
 
-_MASS_DEVIATIONS = (
-    *_of(
-        "pybullet",
-        "no-inertial",
-        "assumes 1 kg for a link without <inertial>",
-        _MASS,
-        given.invented_kilogram,
-        "massless-moving-link",
-        predicts=_MASS,
-    ),
-    *_of(
-        "drake",
-        "massless-inertia",
-        "assumes 1 kg for a link that has inertia but no mass",
-        _MASS,
-        given.about_links(given.massless_kilogram),
-        "massless-inertia",
-    ),
-    *_of(
-        "mujoco",
-        "massless-inertia",
-        "includes the inertia of a link without mass",
-        _MOTION,
-        given.counted_massless_inertia,
-        "massless-inertia-welded",
-        predicts=_EQUATIONS,
-        whole=True,
-    ),
-    *_of(
-        "pinocchio",
-        "massless-inertia",
-        "includes the inertia of a fixed link without mass",
-        _INERTIA,
-        given.welded_to_massless_inertia,
-        "massless-inertia",
-    ),
-    *_of(
-        "pybullet",
-        "impossible-inertia",
-        "replaces physically impossible inertia by zero",
-        _INERTIA,
-        given.about_links(given.zeroed_inertia),
-        "implausible-inertia",
-    ),
-    *_of(
-        "drake",
-        "impossible-inertia",
-        "replaces physically impossible inertia by that of a solid sphere of water",
-        _INERTIA,
-        given.about_links(given.impossible_inertia),
-        "implausible-inertia",
-    ),
-    *_of(
-        "physx",
-        "negative-inertia",
-        "takes the magnitude of negative principal moments of inertia",
-        # Differences of motion are traced to the link.
-        (*_INERTIA, *_MOTION),
-        given.about_links(given.magnitude_of_inertia),
-        "negative-inertia",
-    ),
-    *_of(
-        "newton newton-usd",
-        "thin-inertia",
-        "adds 1e-6 kg m^2 to all moments if one is nearly zero",
-        (*_INERTIA, *_EQUATIONS),
-        given.about_links(given.thin_inertia),
-        "thin-inertia",
-    ),
-    *_of(
-        "newton newton-usd",
-        "impossible-inertia",
-        "enlarges physically impossible inertia until it is possible",
-        (*_INERTIA, *_EQUATIONS),
-        given.about_links(given.impossible_inertia),
-        "implausible-inertia",
-    ),
+
+@_known(
+    "drake mujoco newton pybullet", "quaternion", (*_FRAMES, *_MOTION, "mass."), "quaternion-origin"
+)
+def _unturned(case: DeviationCase) -> bool:
+    """Ignores quat_xyzw of URDF 1.1."""
+    if case.part not in case.expected.quaternions:
+        return False
+    if case.joint is not None:
+        return is_unturned(case.joint, case.expected, case.actual)
+    expected, actual = case.masses or (None, None)
+    if not expected or not actual:
+        return False
+    # Everything but the rotation is equal.
+    close = math.isclose(expected.mass, actual.mass, rel_tol=_SAME)
+    close &= math.dist(expected.center, actual.center) <= _SAME
+    if expected.inertia is None or actual.inertia is None:
+        return close
+    moments, others = _moments(expected.inertia), _moments(actual.inertia)
+    apart = max(abs(one - other) for one, other in zip(moments, others, strict=True))
+    return close and apart <= _SAME * max(map(abs, moments))
+
+
+_WELDS = "reads floating joints as fixed"
+_known("pybullet", "floating-welded", ("structure.types",), "floating-joint", _WELDS)(
+    _is_type(JointType.FLOATING)
+)
+_DROPS = "drops floating joints, leaving the child free in the world"
+_known("drake", "floating-lost", ("structure.joints",), "floating-joint", _DROPS)(
+    _is_type(JointType.FLOATING)
 )
 
-_FRAME_DEVIATIONS = (
-    *_of(
-        "pybullet",
-        "long-axis",
-        "multiplies the travel of a prismatic joint by the length of its axis",
-        _FRAMES,
-        given.longer_axis,
-        "axis-length",
-    ),
-    *_of(
-        "pinocchio",
-        "planar-axis",
-        "moves planar joints in the x, y plane of their frame, whatever the axis",
-        _FRAMES,
-        given.tilted_plane,
-        "planar-joint",
-    ),
-    *_of(
-        "newton",
-        "planar-turn",
-        "gives a planar joint no rotation",
-        _FRAMES,
-        given.is_type(JointType.PLANAR),
-        "planar-joint",
-    ),
-    *_of(
-        "drake mujoco newton pybullet",
-        "quaternion",
-        "ignores quat_xyzw of URDF 1.1",
-        (*_FRAMES, *_MOTION, "mass."),
-        given.turned_by_quaternion,
-        "quaternion-origin",
-    ),
-)
 
-_STRUCTURE_DEVIATIONS = (
-    *_of(
-        "pybullet",
-        "floating-welded",
-        "reads floating joints as fixed",
-        ("structure.types",),
-        given.is_type(JointType.FLOATING),
-        "floating-joint",
-    ),
-    *_of(
-        "drake",
-        "floating-lost",
-        "drops floating joints, leaving the child free in the world",
-        ("structure.joints",),
-        given.is_type(JointType.FLOATING),
-        "floating-joint",
-    ),
-    *_of(
-        "mujoco",
-        "mimic-loop",
-        "keeps mimic couplings that form a loop",
-        _COUPLINGS,
-        given.coupled_in_a_loop,
-        "mimic-loop",
-    ),
-    *_of(
-        "newton-usd",
-        "unlike-mimic",
-        "drops couplings between prismatic and revolute joints",
-        ("structure.mimic",),
-        given.coupled_to_another_kind,
-        "unlike-mimic",
-    ),
-    *_of(
-        "physx",
-        "unlike-mimic",
-        "couples prismatic with revolute joints by PhysxMimicJointAPI alone",
-        _COUPLINGS,
-        given.lost_coupling(given.of_unlike_joints),
-        "unlike-mimic",
-    ),
-    *_of(
-        "physx",
-        "unlimited-mimic",
-        "refuses couplings of revolute joints without limits",
-        _COUPLINGS,
-        given.lost_coupling(given.without_limits),
-        "unlimited-mimic",
-    ),
-    *_of(
-        "pybullet",
-        "malformed-text",
-        "reads ambiguous text differently",
-        ("",),
-        given.repaired_text,
-        "partial-vector",
-    ),
-)
+@_known("mujoco", "mimic-loop", _COUPLINGS, "mimic-loop")
+def _coupled_in_a_loop(case: DeviationCase) -> bool:
+    """Keeps mimic couplings that form a loop."""
+    leader_of = {joint.name: joint.mimic.leader for joint in case.actual.joints if joint.mimic}
 
-_SHAPE_DEVIATIONS = (
-    *_of(
-        "mujoco",
-        "obj-objects",
-        "makes one convex hull of all groups of an OBJ file, and reads the faces of "
-        "the first alone",
-        _SHAPES,
-        given.shapes_in_pieces,
-        "obj-objects",
-    ),
-    *_of(
-        "mujoco",
-        "obj-polygons",
-        "triangulates polygons of an OBJ file differently",
-        _SHAPES,
-        given.shapes_of_polygons,
-        "obj-polygons",
-    ),
-    *_of(
-        "mujoco",
-        "repeated-shape",
-        "takes of several shapes in one <geometry> a box before a cylinder, sphere, "
-        "capsule and mesh, not the first",
-        _SHAPES,
-        given.other_kind_of_shape,
-        "repeated-shape",
-    ),
-    *_of(
-        "pybullet",
-        "shown-colliders",
-        "uses the colliders of a link without visuals as visuals",
-        ("visual.",),
-        given.colliders_alone,
-        "colliders-alone",
-    ),
-)
+    def ends_in_a_loop(name: str) -> bool:
+        seen: set[str] = set()
+        while name in leader_of and name not in seen:
+            seen.add(name)
+            name = leader_of[name]
+        return name in seen
 
-DEVIATIONS = (
-    *_LIMIT_DEVIATIONS,
-    *_DYNAMICS_DEVIATIONS,
-    *_MASS_DEVIATIONS,
-    *_FRAME_DEVIATIONS,
-    *_STRUCTURE_DEVIATIONS,
-    *_SHAPE_DEVIATIONS,
-)
+    # In a rollout a loop affects every joint.
+    everywhere = case.check == "dynamics.rollout"
+    return any(map(ends_in_a_loop, leader_of if everywhere else (case.part,)))
+
+
+def _are_unlike(follower: JointObservation, leader: JointObservation) -> bool:
+    return (follower.type is _SLIDES) is not (leader.type is _SLIDES)
+
+
+@_known("newton-usd", "unlike-mimic", _MIMIC, "unlike-mimic")
+def _unlike_mimic(case: DeviationCase) -> bool:
+    """Drops couplings between prismatic and revolute joints."""
+    joint_of = {joint.name: joint for joint in case.expected.joints}
+    if case.joint is None or case.joint.mimic is None:
+        return False
+    leader = joint_of.get(case.joint.mimic.leader)
+    return leader is None or _are_unlike(case.joint, leader)
+
+
+def _lost_coupling(test: Callable[[JointObservation, JointObservation], bool]) -> Condition:
+    """Make a condition on a coupling that the engine lacks; it affects every joint of a rollout.
+
+    Args:
+        test: Whether such couplings of a follower and its leader are lost.
+    """
+
+    @wraps(test)
+    def applies(case: DeviationCase) -> bool:
+        coupled = {joint.name for joint in case.actual.joints if joint.mimic}
+        joint_of = {joint.name: joint for joint in case.expected.joints}
+        return any(
+            joint.mimic is not None
+            and joint.name not in coupled
+            and joint.mimic.leader in joint_of
+            and test(joint, joint_of[joint.mimic.leader])
+            for joint in case.expected.joints
+            if case.check == "dynamics.rollout" or joint.name == case.part
+        )
+
+    return applies
+
+
+_BY_PHYSX = "couples prismatic with revolute joints by PhysxMimicJointAPI alone"
+_known("physx", "unlike-mimic", _COUPLINGS, "unlike-mimic", _BY_PHYSX)(_lost_coupling(_are_unlike))
+
+
+@_known("physx", "unlimited-mimic", _COUPLINGS, "unlimited-mimic")
+@_lost_coupling
+def _without_limits(follower: JointObservation, leader: JointObservation) -> bool:
+    """Refuses couplings of revolute joints without limits."""
+    turning = (joint for joint in (follower, leader) if joint.type is not _SLIDES)
+    return any(math.inf in map(abs, _limits(joint)) for joint in turning)
+
+
+@_known("pybullet", "malformed-text", ("",), "partial-vector")
+def _ambiguous(case: DeviationCase) -> bool:
+    """Reads ambiguous text differently."""
+    return case.part in case.expected.repaired
+
+
+@_known("mujoco", "obj-objects", _SHAPES, "obj-objects")
+def _in_pieces(case: DeviationCase) -> bool:
+    """Makes one convex hull of all groups of an OBJ file, and reads the faces of the first
+    alone.
+    """
+    return any(shape.pieces > 1 for shape in case.shapes(case.expected))
+
+
+@_known("mujoco", "obj-polygons", _SHAPES, "obj-polygons")
+def _of_polygons(case: DeviationCase) -> bool:
+    """Triangulates polygons of an OBJ file differently."""
+    return any(shape.corners > 3 for shape in case.shapes(case.expected))
+
+
+@_known("mujoco", "repeated-shape", _SHAPES, "repeated-shape")
+def _other_kind(case: DeviationCase) -> bool:
+    """Takes of several shapes in one <geometry> a box before a cylinder, sphere, capsule and
+    mesh, not the first.
+    """
+    expected, actual = (
+        sorted(shape.kind for shape in case.shapes(side)) for side in (case.expected, case.actual)
+    )
+    return _ambiguous(case) and expected != actual
+
+
+@_known("pybullet", "shown-colliders", ("visual.",), "colliders-alone")
+def _colliders_alone(case: DeviationCase) -> bool:
+    """Uses the colliders of a link without visuals as visuals."""
+    roles = {shape.role for shape in case.expected.shapes if shape.link == case.part}
+    return roles == {Role.COLLISION}

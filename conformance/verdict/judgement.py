@@ -1,6 +1,6 @@
 """From outcomes of engines to checks, deviations and a verdict on the USD.
 
-The reference engine states the expected values. A failing check is attributed to the
+The reference engine gives the expected values. A failing check is attributed to the
 USD, unless the other engines contradict the reference; a single engine that differs is
 a deviation. What simulators report counts as well. The verdict is that of the worst
 check; if everything else agrees and parts could not be compared, it is *incomplete*.
@@ -13,32 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from types import MappingProxyType
-from typing import assert_never
 
 import numpy as np
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.checks.catalogue import (
-    CHECKS,
-    ROUND_TRIP_CHECKS,
-    SIMULATION_CHECKS,
-)
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.checks.check import Check, compare
 from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
-from urdf_usd.conformance.engines.protocol import (
-    Abstained,
-    Crashed,
-    Observed,
-    Outcome,
-    Side,
-)
-from urdf_usd.conformance.observation.robot import (
-    Base,
-    Departure,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome, Side
+from urdf_usd.conformance.observation.robot import Base, Departure, Observation, Quantity
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.tolerance.bounds import Tolerance, principal_moments
 from urdf_usd.conformance.tolerance.comparison import (
@@ -81,6 +65,7 @@ _MOST_MISSING = 3
 _FEW_LINKS = 3
 # Checks that differ if links of different robots are matched.
 _MATCHED = ("kinematics.position", "mass.link.mass")
+_SEVERITY = attrgetter("severity")
 
 
 def judge(
@@ -107,7 +92,7 @@ def judge(
         tolerance: Engineering tolerance; the default one if absent.
         expected_base: Base that the user requested; None for that of the URDF, if it
             defines one.
-        requested: What a robot description file states, if there is one.
+        requested: What a simulation settings file requests, if there is one.
         estimated: Links whose mass properties are not those of the URDF file but were
             computed from shapes: they are never exact.
         colliders: Requested colliders by link, where they are not those of the URDF:
@@ -130,45 +115,54 @@ def judge(
         case _, Abstained(reason):
             return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
         case Observed(reference), Observed(actual):
-            if requested is not None:
-                states = reference.states | {Quantity.SIMULATION}
-                reference = structs.replace(reference, states=states, simulation=requested)
-                actual = without_requested(actual, requested)
-            inputs = _Inputs(
-                reference=reference,
-                requested=structs.replace(reference, base=expected_base or reference.base),
-                actual=actual,
-                engines={name: outcome for name, outcome in urdf.items() if name != REFERENCE},
-                simulators=tuple(
-                    outcome.observation for outcome in simulators if isinstance(outcome, Observed)
-                ),
-                refusals=tuple(
-                    outcome.reason
-                    for outcome in simulators
-                    if isinstance(outcome, Abstained) and outcome.invalid
-                ),
-                back=back,
-                model=derive_tolerance_model(reference, tolerance or Tolerance()),
-                estimated=frozenset(estimated),
-                colliders=colliders,
-            )
-            return _judge(inputs)
+            pass
         case unknown:
             raise TypeError(f"not outcomes: {unknown}")
+    if requested is not None:
+        states = reference.states | {Quantity.SIMULATION}
+        reference = structs.replace(reference, states=states, simulation=requested)
+        actual = without_requested(actual, requested)
+    inputs = _Inputs(
+        reference=reference,
+        expected=structs.replace(reference, base=expected_base or reference.base),
+        actual=actual,
+        engines={name: outcome for name, outcome in urdf.items() if name != REFERENCE},
+        simulators=[one.observation for one in simulators if isinstance(one, Observed)],
+        model=derive_tolerance_model(reference, tolerance or Tolerance()),
+        estimated=estimated,
+        colliders=colliders,
+    )
+    judged = [
+        _judge_check(check, inputs)
+        for check in (*CHECKS, *(SIMULATION_CHECKS if requested else ()))
+    ]
+    round_trip = _judge_round_trip(inputs, back) if back else ()
+    checks = (*(record for record, _ in judged), *round_trip)
+    deviations = [deviation for _, records in judged for deviation in records]
+    verdict = _overall_verdict({check.grade for check in checks})
+    reason = _another_robot(inputs, checks) or _overall_reason(checks) + _unconfirmed(inputs)
+    if actual.missing:
+        missing = "; ".join(actual.missing[:_MOST_MISSING])
+        verdict = Verdict.INCOMPLETE if verdict.conforms else verdict
+        other = "" if verdict is Verdict.INCOMPLETE else f"; {reason}"
+        reason = f"parts of the USD are missing: {missing}{other}"
+    refusals = [one.reason for one in simulators if isinstance(one, Abstained) and one.invalid]
+    if refusals and verdict is not Verdict.FAILS:
+        verdict = Verdict.FAILS
+        reason = f"a simulator refuses the USD: {'; '.join(refusals)}"
+    return Judgement(checks, (*deviations, *_departures(actual)), verdict, reason)
 
 
 class _Inputs(Struct, frozen=True, eq=False):
     """Everything that is compared for one robot."""
 
     reference: Observation  # of the URDF by the reference engine
-    requested: Observation  # the same with the base that the user requested
+    expected: Observation  # the same with the base that the user requested
     actual: Observation  # of the USD
     engines: Mapping[str, Outcome]  # of the other engines of the URDF
-    simulators: tuple[Observation, ...]  # of the USD by the other engines
-    refusals: tuple[str, ...]  # why simulators refuse a USD that is made for them
-    back: RoundTripOutcomes | None
+    simulators: Sequence[Observation]  # of the USD by the other engines
     model: ToleranceModel
-    estimated: frozenset[str]  # links with mass properties computed from shapes
+    estimated: AbstractSet[str]  # links with mass properties computed from shapes
     colliders: Mapping[str, ColliderChoice]  # requested, by link
 
 
@@ -176,99 +170,73 @@ def _nothing(verdict: Verdict, reason: str) -> Judgement:
     return Judgement((), (), verdict, reason)
 
 
-def _judge(inputs: _Inputs) -> Judgement:
-    requested = () if inputs.reference.simulation is None else SIMULATION_CHECKS
-    judged = [_judge_check(check, inputs) for check in (*CHECKS, *requested)]
-    checks = _with_prims(
-        (*(record for record, _ in judged), *_judge_round_trip(inputs)), inputs.actual.prims
-    )
-    deviations = [deviation for _, records in judged for deviation in records]
-    deviations += departures(inputs.actual)
-    verdict = overall_verdict({check.grade for check in checks})
-    reason = _another_robot(inputs, checks) or overall_reason(checks) + _unconfirmed(inputs)
-    if inputs.actual.missing:
-        missing = "; ".join(inputs.actual.missing[:_MOST_MISSING])
-        verdict = Verdict.INCOMPLETE if verdict.conforms else verdict
-        other = "" if verdict is Verdict.INCOMPLETE else f"; {reason}"
-        reason = f"parts of the USD are missing: {missing}{other}"
-    if inputs.refusals and verdict is not Verdict.FAILS:
-        verdict = Verdict.FAILS
-        reason = f"a simulator refuses the USD: {'; '.join(inputs.refusals)}"
-    return Judgement(checks, tuple(deviations), verdict, reason)
-
-
 def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
     """Compare every engine, attribute the differences, and record them."""
-    comparison = with_losses(compare(check, inputs.requested, inputs.actual, inputs.model))
+    reference, expected, actual, model = (
+        inputs.reference,
+        inputs.expected,
+        inputs.actual,
+        inputs.model,
+    )
+    comparison = with_losses(compare(check, expected, actual, model))
     if inputs.estimated and check.group == "mass" and not check.usd_alone:
         comparison = _with_estimates(comparison, inputs)
     if inputs.colliders:
-        observed = inputs.requested, inputs.actual
         comparison = with_losses(
-            compare_chosen(check.id, comparison, observed, inputs.model, inputs.colliders)
+            compare_chosen(check.id, comparison, (expected, actual), model, inputs.colliders)
         )
-    engines = {
-        name: EngineComparison(
-            stated=outcome.observation,
-            from_reference=compare(check, inputs.reference, outcome.observation, inputs.model),
-            to_usd=compare(check, outcome.observation, inputs.actual, inputs.model),
-        )
-        for name, outcome in inputs.engines.items()
-        if isinstance(outcome, Observed) and not check.usd_alone
-    }
-    simulators = tuple(
-        compare_simulator(check, inputs.requested, inputs.actual, simulated, inputs.model)
-        for simulated in inputs.simulators
-        if not check.usd_alone and isinstance(comparison, Compared)
-    )
-    attribution = attribute(check.id, inputs.reference, comparison, engines.values())
-    sides = [
-        (REFERENCE, Side.URDF, comparison),
-        *(
-            (name, Side.URDF, engines[name].to_usd if name in engines else _absent(check, outcome))
-            for name, outcome in inputs.engines.items()
-        ),
-        (inputs.actual.engine, Side.USD, comparison),
-        *((one.engine, Side.USD, one.comparison) for one in simulators),
-    ]
+    engines: dict[str, EngineComparison] = {}
+    by_engine: list[tuple[str, Side, Comparison]] = [(REFERENCE, Side.URDF, comparison)]
+    for name, outcome in inputs.engines.items():
+        match outcome:
+            case Observed(observation) if not check.usd_alone:
+                from_reference = compare(check, reference, observation, model)
+                to_usd = compare(check, observation, actual, model)
+                engines[name] = EngineComparison(observation, from_reference, to_usd)
+            case Observed():
+                to_usd = Incomparable(f"{check.title}: concerns the USD alone")
+            case Abstained(reason):
+                to_usd = Incomparable(f"abstained: {reason}")
+            case Crashed(reason):
+                to_usd = Incomparable(f"crashed: {reason}")
+        by_engine.append((name, Side.URDF, to_usd))
+    by_engine.append((actual.engine, Side.USD, comparison))
+    attribution = attribute(check.id, reference, comparison, engines.values())
+    deviations = attribution.deviations
     if isinstance(comparison, Compared):
-        parts = [comparison, *(one.counted for one in simulators)]
-        comparison = attribution.apply(
-            structs.replace(
-                comparison,
-                differences=tuple(one for part in parts for one in part.differences),
-                reported=tuple(one for part in parts for one in part.shown),
-            )
-        )
+        parts = [comparison]
+        for simulated in () if check.usd_alone else inputs.simulators:
+            result = compare_simulator(check, expected, actual, simulated, model)
+            by_engine.append((result.engine, Side.USD, result.comparison))
+            parts.append(result.counted)
+            deviations += result.deviations
+        differences = tuple(one for part in parts for one in part.differences)
+        reported = tuple(one for part in parts for one in part.shown)
+        comparison = attribution.apply(Compared(differences, reported, comparison.note))
     disputing = dict.fromkeys(
         one.engine for against in attribution.disputed.values() for one in against
     )
     dispute = (
         f"{' and '.join(disputing)} contradict the {REFERENCE} engine, and no engine agrees with it"
     )
-    record = _check_record(check, comparison, sides, dispute if disputing else None)
-    explained = (known for one in simulators for known in one.deviations)
-    return record, (*attribution.deviations, *explained)
+    note = dispute if disputing else None
+    return _check_record(check, comparison, by_engine, actual, note), deviations
 
 
-def _judge_round_trip(inputs: _Inputs) -> Iterator[CheckRecord]:
+def _judge_round_trip(inputs: _Inputs, back: RoundTripOutcomes) -> Iterator[CheckRecord]:
     """Judge the round trip by the engines that read both URDFs."""
-    if inputs.back is None:
-        return
     for check in ROUND_TRIP_CHECKS:
-        trip = compare_round_trip(
-            check, inputs.reference, inputs.engines, inputs.back, inputs.model
-        )
+        trip = compare_round_trip(check, inputs.reference, inputs.engines, back, inputs.model)
         if trip is not None:
             sides = [(engine, Side.URDF, one) for engine, one in trip.by_engine.items()]
-            yield _check_record(check, trip.comparison, sides)
+            yield _check_record(check, trip.comparison, sides, inputs.actual)
 
 
 def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
     """Mark differences of links and groups whose mass properties were estimated."""
     if isinstance(comparison, Incomparable):
         return comparison
-    within = {group[0]: inputs.estimated.intersection(group) for group in inputs.model.groups}
+    within = {group[0]: inputs.estimated & {*group} for group in inputs.model.groups}
 
     def marked(difference: Difference) -> Difference:
         item = difference.item
@@ -287,26 +255,13 @@ def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
     return comparison.each(marked)
 
 
-def _absent(check: Check, outcome: Outcome) -> Incomparable:
-    """Return why an engine takes no part in a check."""
-    match outcome:
-        case Abstained(reason):
-            return Incomparable(f"abstained: {reason}")
-        case Crashed(reason):
-            return Incomparable(f"crashed: {reason}")
-        case Observed():
-            return Incomparable(f"{check.title}: concerns the USD alone")
-        case _:
-            assert_never(outcome)
-
-
 def _check_record(
     check: Check,
     comparison: Comparison,
     sides: Iterable[tuple[str, Side, Comparison]],
+    actual: Observation,
     dispute: str | None = None,
 ) -> CheckRecord:
-    differences = tuple(_engine_difference(check, *side) for side in sides)
     record = CheckRecord(
         id=check.id,
         title=check.title,
@@ -314,18 +269,18 @@ def _check_record(
         unit=check.unit,
         grade=Grade.NOT_COMPARABLE,
         compared=0,
-        differences=differences,
+        differences=tuple(_engine_difference(check, *side) for side in sides),
     )
     if isinstance(comparison, Incomparable):
         return structs.replace(record, reason=comparison.reason)
     grades = [difference.grade for difference in comparison.differences]
-    findings = _findings(comparison)
+    findings = _findings(comparison, dict(actual.prims))
     hidden = len(findings) > MOST_FINDINGS
     shown = f"{MOST_FINDINGS} of {len(findings)} findings shown" if hidden else None
-    worst = _worst(comparison)
+    worst = max(comparison.differences, key=_SEVERITY, default=None)
     return structs.replace(
         record,
-        grade=max(grades, key=attrgetter("severity"), default=Grade.NOT_APPLICABLE),
+        grade=max(grades, key=_SEVERITY, default=Grade.NOT_APPLICABLE),
         compared=sum(grade is not Grade.NOT_COMPARABLE for grade in grades),
         worst=worst.measured if worst and check.unit else None,
         worst_subject=worst.subject if worst and worst.amount else None,
@@ -336,11 +291,6 @@ def _check_record(
     )
 
 
-def _worst(comparison: Compared) -> Difference | None:
-    """Return the worst difference; values that one side does not state come last."""
-    return max(comparison.differences, key=attrgetter("severity"), default=None)
-
-
 def _engine_difference(
     check: Check, engine: str, side: Side, comparison: Comparison
 ) -> EngineDifference:
@@ -348,7 +298,7 @@ def _engine_difference(
         reason = comparison.reason
         return EngineDifference(engine=engine, side=side.value, compared=0, reason=reason)
     values = comparison.differences
-    worst = _worst(comparison)
+    worst = max(values, key=_SEVERITY, default=None)
     return EngineDifference(
         engine=engine,
         side=side.value,
@@ -360,32 +310,25 @@ def _engine_difference(
     )
 
 
-def _findings(comparison: Compared) -> list[Difference]:
-    """Return the values that are not exact, worst first, with their grades."""
+def _findings(comparison: Compared, prims: Mapping[str, str]) -> list[Difference]:
+    """Return the values that are not exact, worst first, with their grades and prims."""
 
     def order(difference: Difference) -> tuple[int, float]:
         disputed = difference.grade is Grade.DISPUTED
         return -difference.grade.severity, 0.0 if disputed else -difference.severity
 
     inexact = [one for one in comparison.shown if one.grade is not Grade.EXACT]
-    return [structs.replace(one, assigned=one.grade) for one in sorted(inexact, key=order)]
-
-
-def _with_prims(
-    checks: Iterable[CheckRecord], prims: Iterable[tuple[str, str]]
-) -> tuple[CheckRecord, ...]:
-    """Add the prims that findings concern."""
-    paths = dict(prims)
-
-    def located(finding: Difference) -> Difference:
-        # A group is named after its first link.
-        kind, _, name = finding.subject.partition(" ")
-        subject = f"link {name}" if kind == "group" else finding.subject
-        return structs.replace(finding, prim=paths.get(subject))
-
-    return tuple(
-        structs.replace(check, findings=tuple(map(located, check.findings))) for check in checks
-    )
+    # A group is named after its first link.
+    return [
+        structs.replace(
+            one,
+            assigned=one.grade,
+            prim=prims.get(f"link {one.subject.removeprefix('group ')}")
+            if one.subject.startswith("group ")
+            else prims.get(one.subject),
+        )
+        for one in sorted(inexact, key=order)
+    ]
 
 
 def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
@@ -431,9 +374,9 @@ def _unconfirmed(inputs: _Inputs) -> str:
     return remark
 
 
-def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
+def _overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
     """Return the verdict that follows from the grades of all checks."""
-    worst = max(grades, key=attrgetter("severity"))
+    worst = max(grades, key=_SEVERITY)
     if worst is Grade.NOT_APPLICABLE:
         return Verdict.NOT_COMPARABLE
     if worst is Grade.NOT_COMPARABLE and grades & {Grade.EXACT, Grade.CLOSE}:
@@ -441,9 +384,9 @@ def overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
     return Verdict(worst.value)
 
 
-def overall_reason(checks: Sequence[CheckRecord]) -> str:
+def _overall_reason(checks: Sequence[CheckRecord]) -> str:
     """Name the deciding finding, in one sentence."""
-    worst = max((check.grade for check in checks), key=attrgetter("severity"))
+    worst = max((check.grade for check in checks), key=_SEVERITY)
     if worst is Grade.NOT_APPLICABLE:
         return "nothing was compared"
     if worst is Grade.EXACT:
@@ -458,7 +401,7 @@ def overall_reason(checks: Sequence[CheckRecord]) -> str:
     return f"{first.title}: {message}{others}"
 
 
-def departures(actual: Observation) -> list[DeviationRecord]:
+def _departures(actual: Observation) -> list[DeviationRecord]:
     """Record the inertias that the USD engine replaces, one record per cause."""
     by_cause: dict[str, list[Difference]] = {}
     for departure in actual.departures:

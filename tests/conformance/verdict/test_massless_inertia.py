@@ -11,8 +11,8 @@ from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.reading import questions
-from urdf_usd.conformance.observation.robot import Dynamics, Observation
-from urdf_usd.conformance.verdict.massless_inertia import counts_massless
+from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.verdict.deviations import DeviationCase, explain
 from urdf_usd.converter.urdf.parse import parse
 
 _BODY = """<inertial><origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/><mass value="2"/>
@@ -36,7 +36,6 @@ _CHAIN = f"""<robot name="chain">
   <link name="plate">{_PLATE}</link>
   <joint name="weld" type="fixed"><parent link="hand"/><child link="plate"/>{_PLACE}
   </joint></robot>"""
-_CHECKS = ("dynamics.inertia_matrix", "dynamics.bias")
 
 
 @pytest.fixture(scope="module")
@@ -48,48 +47,22 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> list[Observation]:
     return [engine.observe(request) for engine in (ReferenceEngine(), MujocoEngine())]
 
 
-def _dynamics(reading: Observation) -> Dynamics:
-    assert reading.dynamics is not None
-    return reading.dynamics
+def _explained(expected: Observation, actual: Observation) -> bool:
+    case = DeviationCase("dynamics.inertia_matrix", "wrist", expected, actual)
+    return explain(case, whole=True) is not None
 
 
-@pytest.mark.parametrize("check", _CHECKS)
-def test_mujoco_matches_the_prediction_with_the_plate(
-    check: str, readings: list[Observation]
-) -> None:
-    spec, mujoco = readings
-
-    assert _dynamics(spec).velocities.any()
-    assert counts_massless(spec, mujoco, check)
-    assert not counts_massless(spec, spec, check)
-
-
-@pytest.mark.parametrize(
-    ("check", "field"),
-    [("dynamics.inertia_matrix", "inertia"), ("dynamics.bias", "bias")],
-)
-def test_other_values_are_not_predicted(
-    check: str, field: str, readings: list[Observation]
-) -> None:
-    """Only the effect of the plate is an accepted deviation."""
-    spec, mujoco = readings
-    dynamics = _dynamics(mujoco)
-    wrong = getattr(dynamics, field) * 1.001
-    stated = structs.replace(mujoco, dynamics=structs.replace(dynamics, **{field: wrong}))
-
-    assert not counts_massless(spec, stated, check)
-
-
-def test_robot_without_massless_inertia_has_no_prediction(
-    readings: list[Observation],
-) -> None:
-    spec, mujoco = readings
-    bare = structs.replace(
-        spec,
-        links=tuple(
-            structs.replace(link, mass=None) if link.name == "plate" else link
-            for link in spec.links
-        ),
+def test_only_the_inertia_of_the_plate_is_a_known_deviation(readings: list[Observation]) -> None:
+    expected, mujoco = readings
+    assert mujoco.dynamics is not None
+    wrong = structs.replace(mujoco.dynamics, inertia=mujoco.dynamics.inertia * 1.001)
+    links = (
+        structs.replace(link, mass=None) if link.name == "plate" else link
+        for link in expected.links
     )
 
-    assert not any(counts_massless(bare, mujoco, check) for check in _CHECKS)
+    assert mujoco.dynamics.velocities.any()
+    assert _explained(expected, mujoco)
+    assert not _explained(expected, structs.replace(expected, engine="mujoco"))
+    assert not _explained(expected, structs.replace(mujoco, dynamics=wrong))
+    assert not _explained(structs.replace(expected, links=tuple(links)), mujoco)

@@ -239,7 +239,7 @@ def test_difference_of_two_engines_is_attributed_to_the_usd(
     again = restating_joint(spec, "elbow", velocity=0.0)
     known = next(one for one in DEVIATIONS if one.id == "pybullet-absent-velocity")
     twice = structs.replace(known, id="mujoco-absent-velocity", engine="mujoco")
-    monkeypatch.setattr(deviations, "DEVIATIONS", (*DEVIATIONS, twice))
+    monkeypatch.setattr(deviations, "DEVIATIONS", [*DEVIATIONS, twice])
     engines = ("mujoco", "pybullet")
     checks = _trips(dict.fromkeys(engines, spec), dict.fromkeys(engines, again), spec=spec)
 
