@@ -112,7 +112,7 @@ def _not_stated(actual: Observation, what: str) -> Incomparable:
 def _gains(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Stiffness and damping of every drive that the robot description file states, relative; gains
     are forces, not accelerations. Natural frequencies become gains with the joint-space inertia
-    that MuJoCo computes.
+    at the initial positions.
     """
     requested, found = _settings(expected, actual)
     if requested.drives is None or found.drives is None:

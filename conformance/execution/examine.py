@@ -9,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import time
-import tomllib
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from xml.etree import ElementTree
 
 from msgspec import Struct, structs
 
@@ -67,7 +65,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
-from urdf_usd.conformance.requested_settings import read_requested_settings
+from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.verdict.judged import REFERENCE, ColliderChoice, Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError, StageError
@@ -76,7 +74,6 @@ from urdf_usd.converter.options import ColliderRules
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
-from urdf_usd.converter.urdf.xml import Element, parse_markup
 from urdf_usd.reports.records.record import (
     CaseOutcome,
     CaseReadingRecord,
@@ -408,36 +405,15 @@ def _judged(
 def _requested_settings(
     robot: _Robot, description: Description, results: EngineResults, expected: Observation
 ) -> Completed[SimulationObservation] | Crashed:
-    """Read what a robot description file states of a robot."""
+    """Resolve what a simulation settings file requests of a robot."""
     solids: tuple[Solid, ...] = ()
-    if tomllib.loads(description.text).get("filters", {}).get("overlap"):
+    if description.tables.filters.overlap:
         found = robot.steps.call("colliders of filters", rest_solids, str(results.files[Side.USD]))
         if isinstance(found, Crashed):
             return found
         solids = found.value
     urdf = str(results.files[Side.URDF])
-    return robot.steps.call(
-        "description",
-        read_requested_settings,
-        description.text,
-        expected,
-        dict(description.attached),
-        solids,
-        urdf,
-        _repaired_xml,
-    )
-
-
-def _repaired_xml(data: bytes) -> ElementTree.Element:
-    """Read a malformed URDF or SRDF with the converter's repair."""
-
-    def plain(element: Element) -> ElementTree.Element:
-        copy = ElementTree.Element(element.tag, dict(element.attributes))
-        copy.text = element.text
-        copy.extend(map(plain, element.children))
-        return copy
-
-    return plain(parse_markup(data, "the file", []))
+    return robot.steps.call("description", requested_settings, description, urdf, expected, solids)
 
 
 def _required_base(job: Job, expected: Observation | None) -> Base | None:

@@ -33,17 +33,14 @@ from urdf_usd.conformance.execution.usd_reading import (
     list_combinations,
 )
 from urdf_usd.conformance.execution.workers import Workers
-from urdf_usd.conformance.requested_settings import read_shape_settings
 from urdf_usd.converter import Conversion, convert
+from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
-    DEFAULT_TOLERANCE,
     NO_COLLIDER_RULES,
     ColliderKind,
-    ColliderRule,
     ColliderRules,
-    ColliderTolerance,
     ConvertOptions,
     InertiaOption,
     VariantChoice,
@@ -224,28 +221,17 @@ def check(
 
 
 def _requirements(options: CheckOptions) -> Requirements:
-    """Return what options require, or the robot description file where they do not."""
-    base, inertia, density = options.base, options.inertia, options.mass_density
-    colliders = options.colliders
-    if options.simulation is not None:
-        if base is BaseOption.AUTO:
-            base = BaseOption(options.simulation.tables.base or base)
-        stated = read_shape_settings(options.simulation.text)
-        if inertia is InertiaOption.KEEP and stated.inertia is not None:
-            inertia = InertiaOption(stated.inertia)
-        if density == DEFAULT_DENSITY:
-            density = stated.density or density
-        tolerance = colliders.tolerance
-        if tolerance == DEFAULT_TOLERANCE and stated.tolerance is not None:
-            tolerance = ColliderTolerance.parse(stated.tolerance)
-        rules = map(ColliderRule.parse, stated.colliders)
-        colliders = ColliderRules((*rules, *colliders.rules), tolerance)
-    return Requirements(
-        base,
-        density if inertia is InertiaOption.GEOMETRY else None,
-        colliders,
-        options.simulation,
+    """Return what options require, or the simulation settings file where they do not."""
+    chosen = ConvertOptions(
+        base=options.base,
+        inertia=options.inertia,
+        mass_density=options.mass_density,
+        colliders=options.colliders,
     )
+    if options.simulation is not None:
+        chosen = with_description(chosen, options.simulation)
+    density = chosen.mass_density if chosen.inertia is InertiaOption.GEOMETRY else None
+    return Requirements(chosen.base, density, chosen.colliders, options.simulation)
 
 
 def variant_combinations(

@@ -58,5 +58,3 @@ class SimulationObservation(Struct, frozen=True):
     # joints, and damping of these springs [N m s/rad or N s/m]
     limit_dampings: tuple[tuple[str, float], ...] | None = None
     sources: tuple[str, ...] = ()  # what the settings come from, for the record; empty for engines
-    # malformed files among these, which only the converter's repair reads
-    repaired: tuple[str, ...] = ()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 import numpy as np
 from msgspec import Struct
@@ -83,23 +82,15 @@ def center_bound(center: Vec3) -> float:
 
 def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
     """Return the eigenvalues of a symmetric tensor (3, 3), ascending; NaN if it is not finite."""
-    return _eigenvalues(np.asarray(tensor, np.float64).tobytes())
-
-
-# Several comparisons use the same tensor.
-@lru_cache(maxsize=4096)
-def _eigenvalues(tensor: bytes) -> Vec3:
-    matrix = np.frombuffer(tensor).reshape(3, 3)
-    if not np.isfinite(matrix).all():
+    if not np.isfinite(tensor).all():
         return math.nan, math.nan, math.nan
-    a, b, c = np.linalg.eigvalsh(matrix).tolist()
+    a, b, c = np.linalg.eigvalsh(tensor).tolist()
     return a, b, c
 
 
 def largest_moment(tensor: NDArray[np.float64]) -> float:
     """Return the spectral norm of a symmetric tensor (3, 3)."""
-    smallest, _, highest = principal_moments(tensor)
-    return max(abs(smallest), abs(highest))
+    return max(map(abs, principal_moments(tensor)))
 
 
 def inertia_bound(tensor: NDArray[np.float64]) -> float:
@@ -110,7 +101,7 @@ def inertia_bound(tensor: NDArray[np.float64]) -> float:
     smallest moment).
     """
     smallest, _, highest = principal_moments(tensor)
-    largest = largest_moment(tensor)
+    largest = max(abs(smallest), abs(highest))
     if not largest:
         return ARITHMETIC
     return RELATIVE + QUATERNION * (highest - smallest) / largest + ARITHMETIC
@@ -122,12 +113,9 @@ def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
 
 
 def harmless_moment(mass: float, size: float, total: float) -> float:
-    """Return the largest inertia that may be invented for a point mass [kg m^2].
+    """Return the largest inertia [kg m^2] that may be invented for a point mass [kg].
 
-    Args:
-        mass: Of the point [kg].
-        size: Of the robot [m].
-        total: Mass of the robot [kg].
+    ``size`` [m] and ``total`` mass [kg] are those of the robot.
     """
     least = min(_INVENTED_MOMENT, INVENTED * total * size**2)
     return max(INVENTED * mass * size**2, least)
@@ -146,11 +134,14 @@ def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameB
         parents: Parent link by child link.
     """
     column = {name: index for index, name in enumerate(frames.links)}
-    chains = {name: _chain(name, parents) for name in frames.links}
+    chains: dict[str, list[str]] = {}
     behind: dict[str, list[int]] = {}
-    for name, chain in chains.items():
-        for child in chain:
-            behind.setdefault(child, []).append(column[name])
+    for name in frames.links:
+        chain, link = chains.setdefault(name, []), name
+        while link in parents:
+            chain.append(link)
+            behind.setdefault(link, []).append(column[name])
+            link = parents[link]
     positions, rotations = frames.positions, frames.rotations
     shifts = np.zeros(positions.shape[:2])
     # From the leaves to the root, so that every link sums over its own chain.
@@ -167,15 +158,6 @@ def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameB
         name: FrameBound(largest[column[name]] + ARITHMETIC, len(chain) * PER_JOINT + ARITHMETIC)
         for name, chain in chains.items()
     }
-
-
-def _chain(link: str, parents: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the links on the way to the root, without the root."""
-    chain = []
-    while link in parents:
-        chain.append(link)
-        link = parents[link]
-    return tuple(chain)
 
 
 def length(vector: NDArray[np.float64]) -> float:

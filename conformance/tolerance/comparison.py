@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, field, structs
 
-from urdf_usd.conformance.observation.robot import Frames, JointObservation, Observation
+from urdf_usd.conformance.observation.robot import JointObservation, Observation
 from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_bounds
 from urdf_usd.conformance.tolerance.motion_scale import MotionScale, motion_scale
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
@@ -34,12 +34,11 @@ class Compared(Struct, frozen=True):
 
     def each(self, change: Callable[[Difference], Difference | None]) -> Compared:
         """Change every difference; those for which there is None are left out."""
-
-        def changed(differences: tuple[Difference, ...]) -> tuple[Difference, ...]:
-            return tuple(new for one in differences if (new := change(one)) is not None)
-
-        reported = None if self.reported is None else changed(self.reported)
-        return structs.replace(self, differences=changed(self.differences), reported=reported)
+        changed, reported = (
+            part and tuple(new for one in part if (new := change(one)) is not None)
+            for part in (self.differences, self.reported)
+        )
+        return Compared(changed or (), reported, self.note)
 
 
 class Incomparable(Struct, frozen=True):
@@ -53,15 +52,12 @@ Comparison: TypeAlias = Compared | Incomparable
 
 def with_losses(comparison: Comparison) -> Comparison:
     """Let values fail that only the first side states."""
-    if isinstance(comparison, Incomparable):
-        return comparison
-    return comparison.each(
-        lambda one: (
-            structs.replace(one, amount=math.inf)
-            if math.isnan(one.amount) and not one.unknown
-            else one
-        )
-    )
+
+    def lost(one: Difference) -> Difference:
+        is_lost = math.isnan(one.amount) and not one.unknown
+        return structs.replace(one, amount=math.inf) if is_lost else one
+
+    return comparison if isinstance(comparison, Incomparable) else comparison.each(lost)
 
 
 class ToleranceModel(Struct, frozen=True, eq=False):
@@ -92,40 +88,35 @@ class ToleranceModel(Struct, frozen=True, eq=False):
 Comparer: TypeAlias = Callable[[Observation, Observation, ToleranceModel], Comparison]
 
 
-def derive_tolerance_model(spec: Observation, tolerance: Tolerance) -> ToleranceModel:
+def derive_tolerance_model(expected: Observation, tolerance: Tolerance) -> ToleranceModel:
     """Derive the tolerance model from the reference observation of a robot.
 
     Raises:
         ValueError: The observation states no frames.
     """
-    if spec.frames is None:
-        raise ValueError(f"engine {spec.engine!r} states no frames")
-    joint_to = {joint.child: joint for joint in spec.joints}
-    masses = [link.mass.mass for link in spec.links if link.mass]
-    groups = rigid_groups([link.name for link in spec.links], spec.joints)
-    bounds = frame_bounds(spec.frames, {child: joint.parent for child, joint in joint_to.items()})
-    size = _size(spec, spec.frames)
+    frames = expected.frames
+    if frames is None:
+        raise ValueError(f"engine {expected.engine!r} states no frames")
+    joint_to = {joint.child: joint for joint in expected.joints}
+    groups = rigid_groups([link.name for link in expected.links], expected.joints)
+    bounds = frame_bounds(frames, {child: joint.parent for child, joint in joint_to.items()})
+    ends = []
+    for link in expected.links:
+        index = frames.links.index(link.name)
+        center = frames.rotations[0, index] @ (link.mass.center if link.mass else (0.0, 0.0, 0.0))
+        ends += [frames.positions[0, index], frames.positions[0, index] + center]
+    largest = max(math.hypot(*end) for end in ends)
+    size = largest if largest > _NANOMETRE else 1.0
     return ToleranceModel(
         tolerance=tolerance,
         joint_to=joint_to,
         groups=groups,
         bounds=bounds,
-        total_mass=sum(masses),
+        total_mass=sum(link.mass.mass for link in expected.links if link.mass),
         size=size,
-        motion=motion_scale(spec, groups, bounds, size),
-        spread=rollout_spread(spec.rollout, {joint.name: joint for joint in spec.joints}),
+        motion=motion_scale(expected, groups, bounds, size),
+        spread=rollout_spread(expected.rollout, {joint.name: joint for joint in expected.joints}),
     )
-
-
-def _size(spec: Observation, frames: Frames) -> float:
-    column = {name: index for index, name in enumerate(frames.links)}
-    largest = 0.0
-    for link in spec.links:
-        position = frames.positions[0, column[link.name]]
-        center = link.mass.center if link.mass else (0.0, 0.0, 0.0)
-        end = position + frames.rotations[0, column[link.name]] @ center
-        largest = max(largest, math.hypot(*position), math.hypot(*end))
-    return largest if largest > _NANOMETRE else 1.0
 
 
 def relative_difference(expected: float, actual: float, least: float = 0.0) -> float:

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
     TRANSLATIONS,
-    Dynamics,
-    Frames,
     JointType,
     Observation,
     Vec3,
@@ -58,6 +56,7 @@ class _Motion(Struct, frozen=True, eq=False):
 
     speed: Array  # (K, G, n) of the centres of mass
     spin: Array  # (G, n) angular speed
+    velocities: Array  # (K, n) magnitudes
 
     def inertia(self, mass: Array, moment: Array) -> Array:
         """Return (K, n, n) inertias of groups with (G) masses and moments."""
@@ -65,14 +64,14 @@ class _Motion(Struct, frozen=True, eq=False):
         total: Array = linear + (self.spin.T * moment) @ self.spin
         return total
 
-    def forces(self, mass: Array, moment: Array, velocities: Array) -> Array:
-        """Return (K, n) bounds of forces at (K, n) velocities, regardless of signs.
+    def forces(self, mass: Array, moment: Array) -> Array:
+        """Return (K, n) bounds of forces, regardless of signs.
 
         The velocity of a centre per unit of velocity is turned by the axes before it, and so
         is its arm: |dv_i/dt| <= 2 spin |v_i|.
         """
-        spin = np.abs(velocities) @ self.spin.T
-        travel = np.einsum("kgn,kn->kg", self.speed, np.abs(velocities))
+        spin = self.velocities @ self.spin.T
+        travel = np.einsum("kgn,kn->kg", self.speed, self.velocities)
         linear = self.speed * (mass * (_GRAVITY + 2 * spin * travel))[:, :, None]
         angular = self.spin * (moment * spin**2)[:, :, None]
         total: Array = (linear + angular).sum(axis=1)
@@ -80,7 +79,7 @@ class _Motion(Struct, frozen=True, eq=False):
 
 
 def motion_scale(
-    spec: Observation,
+    expected: Observation,
     groups: Sequence[Sequence[str]],
     bounds: Mapping[str, FrameBound],
     size: float,
@@ -88,77 +87,76 @@ def motion_scale(
     """Compute the scale of a robot's equations of motion.
 
     Args:
-        spec: The reference observation.
+        expected: The reference observation.
         groups: Rigid groups, the first link of each first.
         bounds: Rounding of link poses.
         size: Of the robot [m].
 
     Returns:
-        None if equations of motion, masses or frames are not stated.
+        None if equations of motion, masses or frames are not known.
     """
-    frames, dynamics = spec.frames, spec.dynamics
-    masses = [mass for mass in group_masses(spec, groups, spec.joints) if mass is not None]
-    if frames is None or dynamics is None or len(masses) < len(groups):
+    dynamics = expected.dynamics
+    masses = [mass for mass in group_masses(expected, groups, expected.joints) if mass is not None]
+    if dynamics is None or expected.frames is None or len(masses) < len(groups):
         return None
-    heads = [group[0] for group in groups]
-    exact, rounded, kinds = _group_motions(spec, frames, dynamics, heads, masses, bounds)
-    mass = np.array([one.mass for one in masses])
-    moment = np.array([largest_moment(one.tensor) for one in masses])
-    turns = np.array([bounds[head].rotation for head in heads])
+    exact, rounded, kinds = _group_motions(expected, [g[0] for g in groups], masses, bounds)
+    mass = np.array([own.mass for own in masses])
+    moment = np.array([largest_moment(own.tensor) for own in masses])
+    turns = np.array([bounds[group[0]].rotation for group in groups])
     # Each mass is stored, and so is their sum.
     rounded_mass = mass * (1 + 2 * RELATIVE)
-    rounded_moment = moment * (1 + np.array([one.inertia_bound for one in masses]) + 2 * turns)
-    invented = _invented(masses, size)
-    velocities = dynamics.velocities
+    rounded_moment = moment * (1 + np.array([own.inertia_bound for own in masses]) + 2 * turns)
+    # Masses and moments that may be invented: of massless groups and points.
+    total = sum(own.mass for own in masses) or 1.0
+    bare = np.array([0.0 if own.mass else INVENTED * total for own in masses])
+    points = np.array([own.harmless_moment(size, total) for own in masses])
+    invented = bare, bare * max(size, _EXTENT) ** 2 + points
 
     def increase(nominal: Array, enlarged: Array) -> Array:
         bound: Array = (enlarged - nominal).max(axis=0) + ARITHMETIC * nominal.max(axis=0)
         return bound
 
-    inertias = exact.inertia(mass, moment)
-    forces = exact.forces(mass, moment, velocities)
+    def shared(values: Array) -> Array:
+        # Single axes of a joint depend on the arbitrary orientation of its frame.
+        largest: dict[tuple[str, bool], float] = {}
+        for kind, value in zip(kinds, values.tolist(), strict=True):
+            largest[kind] = max(largest.get(kind, 0.0), value)
+        return np.array([largest[kind] for kind in kinds])
+
+    inertias, forces = exact.inertia(mass, moment), exact.forces(mass, moment)
     inertia_invented = exact.inertia(*invented).max(axis=0)
-    bias_invented = exact.forces(*invented, velocities).max(axis=0)
+    bias_invented = exact.forces(*invented).max(axis=0)
     stated = np.einsum("kii->ki", dynamics.inertia).max(axis=0)
-    bias = _shared(kinds, forces.max(axis=0) + bias_invented)
+    bias = shared(forces.max(axis=0) + bias_invented)
     # Sums of forces that cancel, where no force is possible.
     cancelled = ARITHMETIC * bias_invented.max(initial=0.0) * max(size, _EXTENT)
     return MotionScale(
         joints=dynamics.joints,
-        inertia=np.sqrt(_shared(kinds, np.maximum(stated, 0.0) + np.diagonal(inertia_invented))),
+        inertia=np.sqrt(shared(np.maximum(stated, 0.0) + np.diagonal(inertia_invented))),
         inertia_bound=increase(inertias, rounded.inertia(rounded_mass, rounded_moment)),
         inertia_invented=inertia_invented,
         bias=bias,
-        bias_bound=increase(forces, rounded.forces(rounded_mass, rounded_moment, velocities))
+        bias_bound=increase(forces, rounded.forces(rounded_mass, rounded_moment))
         + np.where(bias > 0.0, 0.0, cancelled),
         bias_invented=bias_invented,
     )
 
 
-def _shared(kinds: Sequence[tuple[str, bool]], values: Array) -> Array:
-    """Return the largest of the (n) values over the axes of one kind of each joint.
-
-    Single ones depend on the arbitrary orientation of the frame.
-    """
-    largest: dict[tuple[str, bool], float] = {}
-    for kind, value in zip(kinds, values.tolist(), strict=True):
-        largest[kind] = max(largest.get(kind, 0.0), value)
-    return np.array([largest[kind] for kind in kinds])
-
-
 def _group_motions(
-    spec: Observation,
-    frames: Frames,
-    dynamics: Dynamics,
+    expected: Observation,
     heads: Sequence[str],
     masses: Sequence[GroupMass],
     bounds: Mapping[str, FrameBound],
 ) -> tuple[_Motion, _Motion, list[tuple[str, bool]]]:
     """Compute motions, the same enlarged by rounding, and joint and kind of each velocity."""
-    count = len(dynamics.velocities)
+    frames, dynamics = expected.frames, expected.dynamics
+    if frames is None or dynamics is None:
+        raise ValueError("frames or equations of motion are not known")
+    velocities = np.abs(dynamics.velocities)
+    count = len(velocities)
     positions, rotations = frames.positions[:count], frames.rotations[:count]
     column = {name: index for index, name in enumerate(frames.links)}
-    parent = {joint.child: joint.parent for joint in spec.joints}
+    parent = {joint.child: joint.parent for joint in expected.joints}
     centers = np.zeros((count, len(heads), 3))
     center_errors = np.zeros(len(heads))
     carried: dict[str | None, list[int]] = {}
@@ -171,12 +169,12 @@ def _group_motions(
             carried.setdefault(link, []).append(row)
             link = parent.get(link)
 
-    joint_named = {joint.name: joint for joint in spec.joints}
+    joint_named = {joint.name: joint for joint in expected.joints}
     speed, speed_error = np.zeros((2, count, len(heads), len(dynamics.joints)))
     spin, spin_error = np.zeros((2, len(heads), len(dynamics.joints)))
     kinds: list[tuple[str, bool]] = []
     for name, width in Counter(dynamics.joints).items():
-        link, joint_type, axis = spec.root, JointType.FLOATING, None
+        link, joint_type, axis = expected.root, JointType.FLOATING, None
         bound = FrameBound(0.0, 0.0)
         if name != ROOT_MOTION:
             joint = joint_named[name]
@@ -200,7 +198,8 @@ def _group_motions(
             )
             spin[rows, index] = 1.0
             spin_error[rows, index] = bound.rotation
-    return _Motion(speed, spin), _Motion(speed + speed_error, spin + spin_error), kinds
+    rounded = _Motion(speed + speed_error, spin + spin_error, velocities)
+    return _Motion(speed, spin, velocities), rounded, kinds
 
 
 def _directions(joint_type: JointType, axis: Vec3 | None) -> Array:
@@ -219,11 +218,3 @@ def _directions(joint_type: JointType, axis: Vec3 | None) -> Array:
             return np.eye(3)
         case _:
             return own.T
-
-
-def _invented(masses: Sequence[GroupMass], size: float) -> tuple[Array, Array]:
-    """Return (G) masses and moments that may be invented: of massless groups and points."""
-    total = sum(own.mass for own in masses) or 1.0
-    mass = np.array([0.0 if own.mass else INVENTED * total for own in masses])
-    points = np.array([own.harmless_moment(size, total) for own in masses])
-    return mass, mass * max(size, _EXTENT) ** 2 + points

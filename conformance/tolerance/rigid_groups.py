@@ -29,8 +29,10 @@ from urdf_usd.conformance.tolerance.bounds import (
     length,
 )
 
+_Masses = Mapping[str, MassProperties | None]
 
-class LinkMass(Struct, frozen=True, eq=False):
+
+class _LinkMass(Struct, frozen=True, eq=False):
     """Mass of one link of a group, in the frame of the group's head, its first link."""
 
     mass: float  # [kg]
@@ -46,7 +48,7 @@ class GroupMass(Struct, frozen=True, eq=False):
     mass: float  # [kg]
     center: NDArray[np.float64]  # (3,) [m]; the head's origin if there is no mass
     tensor: NDArray[np.float64]  # (3, 3) inertia about the centre of mass [kg m^2]
-    parts: tuple[LinkMass, ...]  # masses of its links
+    parts: tuple[_LinkMass, ...]  # masses of its links
 
     @property
     def center_bound(self) -> float:
@@ -55,10 +57,10 @@ class GroupMass(Struct, frozen=True, eq=False):
         With r the largest distance from the head: each centre, each mass and the storage of
         the sum add u r, each fixed joint adds u r and two quaternions.
         """
-        ends = (length(end) for part in self.parts for end in (part.center, part.origin))
+        reach = (length(end) for part in self.parts for end in (part.center, part.origin))
         welds = max((part.depth for part in self.parts), default=0)
         factor = 3 * RELATIVE + welds * (RELATIVE + PER_JOINT)
-        return factor * max(ends, default=0.0) + ARITHMETIC
+        return factor * max(reach, default=0.0) + ARITHMETIC
 
     @property
     def inertia_bound(self) -> float:
@@ -112,46 +114,38 @@ def masses_of(observation: Observation) -> dict[str, MassProperties | None]:
 def unread_masses(
     links: Iterable[str], expected: Observation, actual: Observation
 ) -> tuple[str, ...]:
-    """Name the links whose mass one side states, and the other does not read."""
+    """Name the links whose mass one side has, and the other does not read."""
     unread: set[str] = set()
-    for one, other in ((expected, actual), (actual, expected)):
-        stated = masses_of(one)
-        unread |= {name for name in other.unread_masses if (mass := stated.get(name)) and mass.mass}
+    for side, other in ((expected, actual), (actual, expected)):
+        masses = masses_of(side)
+        unread |= {name for name in other.unread_masses if (mass := masses.get(name)) and mass.mass}
     return tuple(name for name in links if name in unread)
 
 
 def differing_links(
     links: Sequence[str],
-    expected: Mapping[str, MassProperties | None],
-    actual: Mapping[str, MassProperties | None],
+    expected: _Masses,
+    actual: _Masses,
     tolerance: Tolerance,
     aspects: Sequence[str],
 ) -> tuple[str, ...]:
     """Name the links whose own mass properties differ in an aspect: mass, center or inertia."""
-    return tuple(
-        name
-        for name in links
-        if any(_differs(expected.get(name), actual.get(name), tolerance, one) for one in aspects)
-    )
 
+    def differs(link: str, aspect: str) -> bool:
+        one, two = expected.get(link), actual.get(link)
+        masses = one.mass if one else 0.0, two.mass if two else 0.0
+        if aspect == "mass":
+            return abs(masses[0] - masses[1]) > tolerance.mass * masses[0]
+        if one is None or two is None or not all(masses):
+            return False
+        if aspect == "center":
+            return math.dist(one.center, two.center) > tolerance.position
+        if one.inertia is None or two.inertia is None:
+            return one.inertia is not two.inertia
+        scale = max(map(abs, one.inertia))
+        return math.dist(one.inertia, two.inertia) > tolerance.inertia * scale
 
-def _differs(
-    expected: MassProperties | None,
-    actual: MassProperties | None,
-    tolerance: Tolerance,
-    aspect: str,
-) -> bool:
-    masses = (expected.mass if expected else 0.0, actual.mass if actual else 0.0)
-    if aspect == "mass":
-        return abs(masses[0] - masses[1]) > tolerance.mass * masses[0]
-    if expected is None or actual is None or not all(masses):
-        return False
-    if aspect == "center":
-        return math.dist(expected.center, actual.center) > tolerance.position
-    if expected.inertia is None or actual.inertia is None:
-        return expected.inertia is not actual.inertia
-    scale = max(map(abs, expected.inertia))
-    return math.dist(expected.inertia, actual.inertia) > tolerance.inertia * scale
+    return tuple(link for link in links if any(differs(link, aspect) for aspect in aspects))
 
 
 def tensor_of(values: Vec6) -> NDArray[np.float64]:
@@ -173,12 +167,11 @@ def group_masses(
         joints: All joints.
 
     Returns:
-        One per group; None if a required mass or frame is not stated.
+        One per group; None if a required mass or frame is not known.
     """
-    frames = observation.frames
+    frames, masses = observation.frames, masses_of(observation)
     if frames is None:
         return (None,) * len(groups)
-    masses = masses_of(observation)
     parent = {joint.child: joint.parent for joint in joints}
     column = {name: index for index, name in enumerate(frames.links)}
     positions, rotations = frames.positions[0], frames.rotations[0]
@@ -199,19 +192,14 @@ def group_masses(
             depth, link = 0, name
             while link != head and link in parent:
                 link, depth = parent[link], depth + 1
-            parts.append(LinkMass(own.mass, center, tensor, origin, depth))
-        return _sum(tuple(parts))
+            parts.append(_LinkMass(own.mass, center, tensor, origin, depth))
+        mass = sum(part.mass for part in parts)
+        center, tensor = np.zeros(3), np.zeros((3, 3))
+        if mass:
+            center = sum((part.mass * part.center for part in parts), center) / mass
+        for part in parts:
+            arm = part.center - center
+            tensor += part.tensor + part.mass * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
+        return GroupMass(mass, center, tensor, tuple(parts))
 
     return tuple(map(combined, groups))
-
-
-def _sum(parts: tuple[LinkMass, ...]) -> GroupMass:
-    mass = sum(part.mass for part in parts)
-    if not mass:
-        return GroupMass(0.0, np.zeros(3), np.zeros((3, 3)), parts)
-    center = sum((part.mass * part.center for part in parts), np.zeros(3)) / mass
-    tensor = np.zeros((3, 3))
-    for part in parts:
-        arm = part.center - center
-        tensor += part.tensor + part.mass * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
-    return GroupMass(mass, center, tensor, parts)

@@ -358,20 +358,14 @@ def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
 
 
 def _unconfirmed(inputs: _Inputs) -> str:
-    """Return a remark if only the converter could read a malformed URDF or settings file."""
-    remark = ""
-    malformed, simulation = inputs.reference.malformed, inputs.reference.simulation
-    if malformed and not any(isinstance(one, Observed) for one in inputs.engines.values()):
-        remark = (
-            f"; the URDF is malformed XML ({', '.join(malformed)}), repaired by"
-            " the converter's reader: no other engine confirms the result"
-        )
-    if simulation is not None and simulation.repaired:
-        remark += (
-            f"; malformed XML ({', '.join(simulation.repaired)}), repaired by the converter's"
-            " reader: no other reading confirms the settings of the description file"
-        )
-    return remark
+    """Return a remark if only the converter could read a malformed URDF."""
+    malformed = inputs.reference.malformed
+    if not malformed or any(isinstance(one, Observed) for one in inputs.engines.values()):
+        return ""
+    return (
+        f"; the URDF is malformed XML ({', '.join(malformed)}), repaired by"
+        " the converter's reader: no other engine confirms the result"
+    )
 
 
 def _overall_verdict(grades: AbstractSet[Grade]) -> Verdict:

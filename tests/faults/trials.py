@@ -21,7 +21,7 @@ from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Obser
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
-from urdf_usd.conformance.requested_settings import read_requested_settings
+from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
@@ -75,8 +75,9 @@ class Trials:
             text = description_of(self._spec)
             file = folder / "robot.toml"
             file.write_text(text, encoding="utf-8")
-            options = with_description(options, load_description(file))
-            self._requested = read_requested_settings(text, self._spec, urdf=urdf)
+            description = load_description(file)
+            options = with_description(options, description)
+            self._requested = requested_settings(description, urdf, self._spec)
         elif profile == "mujoco":
             options = ConvertOptions(physics_variants=True)
         else:
