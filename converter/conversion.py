@@ -55,7 +55,7 @@ from urdf_usd.converter.usd.writer.asset import (
 )
 from urdf_usd.converter.usd.writer.layouts import ISAAC_FILES, PAYLOADS, arrange, bundle
 from urdf_usd.converter.usd.writer.materials import TEXTURES
-from urdf_usd.converter.usd.writer.textures import IMAGE_SUFFIXES
+from urdf_usd.converter.usd.writer.textures import IMAGE_TYPES
 
 
 class Conversion(Struct, frozen=True):
@@ -381,6 +381,7 @@ def _is_asset(target: Path) -> bool:
     images = {
         name
         for name in names
-        if name.rpartition("/")[0] == f"{folder}{TEXTURES}" and Path(name).suffix in IMAGE_SUFFIXES
+        if name.rpartition("/")[0] == f"{folder}{TEXTURES}"
+        and Path(name).suffix in IMAGE_TYPES.values()
     }
     return names <= {root, *layers, *images}

@@ -91,8 +91,8 @@ def known_to_the_grammar(element: ElementType, parent: str) -> Iterator[tuple[st
 
 def test_missing_names_are_detected() -> None:
     """A function, a module and a test."""
-    cell = "`usd/writer/joints.author_joints`, `usd/writer/joints.author_dreams`, `no/where.at_all`"
+    cell = "`usd/writer/physics.author_joints`, `usd/writer/physics.dreams`, `no/where.at_all`"
 
     found = list(missing(ROOT / "converter", cell))
 
-    assert found == ["usd/writer/joints.author_dreams", "no/where.at_all"]
+    assert found == ["usd/writer/physics.dreams", "no/where.at_all"]

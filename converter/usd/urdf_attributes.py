@@ -5,43 +5,25 @@ Values keep the units of URDF (SI, radians), in double precision.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pxr import Sdf, Usd, Vt
 
-from pxr import Sdf, Vt
-
-from urdf_usd.converter.robot.model import Vec6
-from urdf_usd.converter.usd.writer.specs import write_new
-
-if TYPE_CHECKING:
-    from pxr import Usd
+from urdf_usd.converter.usd.writer.specs import KINDS, UNIFORM, write
 
 # Principal moments and axes (wxyz) of the inertia of a link that is merged into a body.
 LINK_MOMENTS = "inertial:diagonalInertia"
 LINK_AXES = "inertial:principalAxes"
 _NUMBERS = (Vt.DoubleArray, Vt.FloatArray, Vt.IntArray)
+_KINDS = {bool: KINDS.Bool, float: KINDS.Double, str: KINDS.String, tuple: KINDS.DoubleArray}
 
 
-def write_number(prim: Sdf.PrimSpec, name: str, value: float | None) -> None:
-    """Author ``urdf:<name>`` as a double; an absent value leaves no attribute."""
-    if value is None:
-        return
-    _write(prim, name, Sdf.ValueTypeNames.Double, value)
-
-
-def write_flag(prim: Sdf.PrimSpec, name: str) -> None:
-    """Author ``urdf:<name>`` as true."""
-    _write(prim, name, Sdf.ValueTypeNames.Bool, True)
-
-
-def write_text(prim: Sdf.PrimSpec, name: str, value: str) -> None:
-    """Author ``urdf:<name>`` as a string."""
-    _write(prim, name, Sdf.ValueTypeNames.String, value)
-
-
-def write_numbers(prim: Sdf.PrimSpec, name: str, values: Vec6 | tuple[float, ...]) -> None:
-    """Author ``urdf:<name>`` as an array of doubles."""
-    array = Vt.DoubleArray(list(values))
-    _write(prim, name, Sdf.ValueTypeNames.DoubleArray, array)
+def write_urdf(
+    prim: Sdf.PrimSpec, name: str, value: bool | float | str | tuple[float, ...] | None
+) -> None:
+    """Author ``urdf:<name>``; an absent value leaves no attribute."""
+    if value is not None:
+        kind = _KINDS[type(value)]
+        stored = Vt.DoubleArray(list(value)) if isinstance(value, tuple) else value
+        write(prim, f"urdf:{name}", stored, kind, UNIFORM, custom=True)
 
 
 def read_flag(prim: Usd.Prim, name: str) -> bool:
@@ -67,8 +49,3 @@ def read_text(prim: Usd.Prim, name: str) -> str | None:
     """Return ``urdf:<name>``, or None if it is absent."""
     value = prim.GetAttribute(f"urdf:{name}").Get()
     return None if value is None else str(value)
-
-
-def _write(prim: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object) -> None:
-    name = f"urdf:{name}"
-    write_new(prim, name, kind, value, Sdf.VariabilityUniform, custom=True)

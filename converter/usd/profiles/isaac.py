@@ -9,16 +9,16 @@ below a link are sites, and follow it. The joint that fixes the base is the firs
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pxr import Sdf, Usd
 
-from urdf_usd.converter.robot.model import Floating, Joint
-from urdf_usd.converter.usd.profiles import ROBOT_TYPE
+from urdf_usd.converter.robot.model import Floating
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import apply, over, write_new
+from urdf_usd.converter.usd.writer.specs import KINDS, apply, over, write
 
-LICENSE = "asset_license"
+# Metadata with which an asset has the robot schema, also of SimReady.
+ROBOT_TYPE, LICENSE = "robot_type", "asset_license"
 # Version of an asset whose URDF is in no versioned package.
 UNVERSIONED = "0.0.0"
 # Values of isaac:robotType besides the fallback, which is no type.
@@ -62,17 +62,13 @@ def author_robot_schema(
     robot = over(layer, prims.robot)
     apply(robot, "IsaacRobotAPI")
     if version != UNVERSIONED:
-        write_new(robot, "isaac:version", Sdf.ValueTypeNames.String, version)
-    token = Sdf.ValueTypeNames.Token
+        write(robot, "isaac:version", version)
     if kind := metadata.get(ROBOT_TYPE):
-        write_new(robot, "isaac:robotType", token, kind)
+        write(robot, "isaac:robotType", kind, KINDS.Token)
     if metadata.get(LICENSE) in _LICENSES:
-        write_new(robot, "isaac:license", token, metadata[LICENSE])
+        write(robot, "isaac:license", metadata[LICENSE], KINDS.Token)
     links, joints = _order(prims, stage)
     sites = _sites(prims, stage, custom)
-    if not (prims.anchor is not None or any(_articulated(prims))):
-        # Without joints, Isaac Sim looks for bodies alone.
-        sites = {}
     for parent in (prims.robot, prims.geometry, prims.physics, *sites):
         # The layer is weaker than those of physics, and would define the order.
         for child in stage.GetPrimAtPath(parent).GetChildren():
@@ -86,31 +82,25 @@ def author_robot_schema(
         apply(over(layer, path), "IsaacSiteAPI")
     names = {path: name for name, path in prims.joint.items()}
     for path in joints:
-        name = names.get(path, path.name)
-        _label(layer, path, name, "IsaacJointAPI", "isaac:NameOverride")
-    _list(robot, "isaac:physics:robotLinks", listed)
-    _list(robot, "isaac:physics:robotJoints", joints)
+        _label(layer, path, names.get(path, path.name), "IsaacJointAPI", "isaac:NameOverride")
+    for key, paths in (("robotLinks", listed), ("robotJoints", joints)):
+        relationship = Sdf.RelationshipSpec(robot, f"isaac:physics:{key}", custom=False)
+        # Not explicit, as in Isaac Sim: other layers can add parts.
+        relationship.targetPathList.prependedItems = paths
 
 
-def _order(prims: Prims, stage: Usd.Stage) -> tuple[list[str], list[Sdf.Path]]:
+def _order(prims: Prims, stage: Usd.Stage) -> tuple[Sequence[str], list[Sdf.Path]]:
     """Return the links with bodies depth first, and the paths of joints as found.
 
     Joints of a body are in the order of the stage, also those whose parent in the URDF
     is a link that was merged into the body.
     """
     tree, body_of = prims.tree, prims.bodies.body_of
-    scope = stage.GetPrimAtPath(prims.physics)
-    order = {child.GetPath(): place for place, child in enumerate(scope.GetChildren())}
-    moving = [
-        joint
-        for below in tree.child_joints.values()
-        for joint in below
-        if joint.name in prims.joint
-    ]
-    moving.sort(key=lambda joint: order[prims.joint[joint.name]])
+    by_path = {prims.joint[j.name]: j for j in tree.parent_joint.values() if j.name in prims.joint}
     below = defaultdict(list)
-    for joint in moving:
-        below[body_of[joint.parent]].append(joint)
+    for child in stage.GetPrimAtPath(prims.physics).GetChildren():
+        if joint := by_path.get(child.GetPath()):
+            below[body_of[joint.parent]].append(joint)
     joints = [prims.anchor] if prims.anchor is not None else []
     # None stands for links that are fixed to the world. Bodies that no joint connects
     # to the base follow.
@@ -119,39 +109,36 @@ def _order(prims: Prims, stage: Usd.Stage) -> tuple[list[str], list[Sdf.Path]]:
     pending = [*reversed(roots), body_of[tree.root]]
     while pending:
         body = pending.pop()
-        if body in links:
-            continue
-        links[body] = None
-        joints += [prims.joint[joint.name] for joint in below[body]]
-        pending += [body_of[joint.child] for joint in reversed(below[body])]
+        if body not in links:
+            links[body] = None
+            joints += [prims.joint[joint.name] for joint in below[body]]
+            pending += [body_of[joint.child] for joint in reversed(below[body])]
     return [body for body in links if body is not None], joints
-
-
-def _articulated(prims: Prims) -> Iterator[Joint]:
-    """Return the joints with prims that belong to an articulation."""
-    for below in prims.tree.child_joints.values():
-        for joint in below:
-            if joint.name in prims.joint and not isinstance(joint.kind, Floating):
-                yield joint
 
 
 def _sites(
     prims: Prims, stage: Usd.Stage, custom: Sdf.Layer | None
 ) -> dict[Sdf.Path, list[Sdf.Path]]:
-    """Return the frames directly below a body without anything below them."""
+    """Return the frames directly below a body without anything below them.
 
-    def is_empty(path: Sdf.Path) -> bool:
-        data = custom.GetPrimAtPath(path) if custom is not None else None
-        below = data.nameChildren if data is not None else ()
-        return not (below or stage.GetPrimAtPath(path).GetChildren())
-
-    links = prims.tree.links
-    bodies = {prims.link[name] for name in links if prims.bodies.body_of[name] == name}
+    Without joints, Isaac Sim looks for bodies alone.
+    """
+    tree, body_of = prims.tree, prims.bodies.body_of
+    articulated = (
+        joint
+        for joint in tree.parent_joint.values()
+        if joint.name in prims.joint and not isinstance(joint.kind, Floating)
+    )
+    if prims.anchor is None and not any(articulated):
+        return {}
+    bodies = {prims.link[name] for name in tree.links if body_of[name] == name}
     found: dict[Sdf.Path, list[Sdf.Path]] = {}
-    for name in links:
+    for name in tree.links:
         path = prims.link[name]
+        data = custom.GetPrimAtPath(path) if custom is not None else None
         is_frame = path not in bodies and path.GetParentPath() in bodies
-        if is_frame and is_empty(path):
+        below = (data and data.nameChildren) or stage.GetPrimAtPath(path).GetChildren()
+        if is_frame and not below:
             found.setdefault(path.GetParentPath(), []).append(path)
     return found
 
@@ -161,10 +148,4 @@ def _label(layer: Sdf.Layer, path: Sdf.Path, name: str, schema: str, attribute: 
     spec = over(layer, path)
     apply(spec, schema)
     if path.name != name:
-        write_new(spec, attribute, Sdf.ValueTypeNames.String, name)
-
-
-def _list(robot: Sdf.PrimSpec, name: str, paths: Sequence[Sdf.Path]) -> None:
-    relationship = Sdf.RelationshipSpec(robot, name, custom=False)
-    # Not explicit, as in Isaac Sim: other layers can add parts.
-    relationship.targetPathList.prependedItems = list(paths)
+        write(spec, attribute, name)

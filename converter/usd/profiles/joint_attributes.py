@@ -8,36 +8,69 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import degrees, inf
+from typing import TypeAlias
 
 from msgspec import Struct
 from pxr import Sdf
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
-from urdf_usd.converter.usd.writer.float32 import fits_float32
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import applied, apply, write_new
+from urdf_usd.converter.usd.writer.specs import applied, apply, fits_float32, write
 
 DEGREES = degrees(1.0)
 
 
-class JointAttribute(Struct, frozen=True):
-    """An attribute of a schema with a number of a joint.
+class AxisJoint(Struct, frozen=True, eq=False):
+    """A revolute, continuous or prismatic joint, with its prim in the physics layer.
 
-    Attributes:
-        attribute: Name of the attribute.
-        number: Returns the number of a joint [SI], or None.
-        angular: Factor from SI to the schema's unit, for a revolute joint.
-        positive: Whether zero is not allowed. Negative numbers never are.
+    The unit of a schema's number depends on the axis, so that it is not applicable to
+    joints with several axes.
     """
 
+    prim: Sdf.PrimSpec
+    joint: Joint
+
+    @property
+    def is_angular(self) -> bool:
+        """Whether the joint is revolute."""
+        return bool(self.prim.typeName == "PhysicsRevoluteJoint")
+
+    @property
+    def axis(self) -> str:
+        """Instance name of a multiple-apply schema for the joint's axis."""
+        return "angular" if self.is_angular else "linear"
+
+    @property
+    def unit(self) -> float:
+        """Number of degrees in a radian, or of metres in a metre."""
+        return DEGREES if self.is_angular else 1.0
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Lower and upper limit [deg or m]; infinite if not authored, as in the schema."""
+        lower = self.prim.attributes.get("physics:lowerLimit")
+        upper = self.prim.attributes.get("physics:upperLimit")
+        return -inf if lower is None else lower.default, inf if upper is None else upper.default
+
+
+def axis_joints(physics: Sdf.Layer, prims: Prims) -> list[AxisJoint]:
+    """Return the joints with one axis that have a prim."""
+    joints = (joint for joint in prims.tree.parent_joint.values() if joint.name in prims.joint)
+    found = (AxisJoint(physics.GetPrimAtPath(prims.joint[one.name]), one) for one in joints)
+    return [one for one in found if one.is_angular or one.prim.typeName == "PhysicsPrismaticJoint"]
+
+
+class JointAttribute(Struct, frozen=True):
+    """An attribute of a schema with a number of a joint."""
+
     attribute: str
-    number: Callable[[Joint], float | None]
-    angular: float = 1.0
-    positive: bool = False
+    number: Callable[[Joint], float | None]  # [SI]
+    angular: float = 1.0  # Factor from SI to the schema's unit, for a revolute joint.
+    positive: bool = False  # Whether zero is not allowed. Negative numbers never are.
 
 
-_EFFORT = JointAttribute("maxForce", lambda joint: joint.effort)
+EFFORT = JointAttribute("maxForce", lambda joint: joint.effort)
 
 
 def damping(joint: Joint) -> float | None:
@@ -50,9 +83,7 @@ def friction(joint: Joint) -> float | None:
     return joint.dynamics.friction if joint.dynamics else None
 
 
-def schema_values(
-    attributes: Iterable[JointAttribute], joint: Joint, *, angular: bool
-) -> dict[str, float]:
+def schema_values(attributes: Iterable[JointAttribute], own: AxisJoint) -> dict[str, float]:
     """Return the values of a joint's attributes in the units of a schema.
 
     Values outside the schema's range, or zero or infinite in float32, are omitted; they
@@ -60,152 +91,91 @@ def schema_values(
     """
     values = {}
     for attribute in attributes:
-        number = attribute.number(joint)
+        number = attribute.number(own.joint)
         if number is None or number < 0 or (attribute.positive and number == 0):
             continue
-        value = number * attribute.angular if angular else number
+        value = number * attribute.angular if own.is_angular else number
         if fits_float32(number) and fits_float32(value):
             values[attribute.attribute] = value
     return values
 
 
-def write_schema(prim: Sdf.PrimSpec, schema: str, values: Mapping[str, float]) -> None:
+def write_schema(
+    prim: Sdf.PrimSpec, schema: str, values: Mapping[str, float], prefix: str = ""
+) -> None:
     """Apply a schema by name, registered or not, and author its attributes."""
     apply(prim, schema)
     for name, value in values.items():
-        write_new(prim, name, Sdf.ValueTypeNames.Float, value)
+        write(prim, f"{prefix}{name}", value)
 
 
-def write_drive(prim: Sdf.PrimSpec, joint: Joint) -> None:
+def write_drive(own: AxisJoint) -> None:
     """Author the effort limit as ``maxForce`` of a drive without gains.
 
     Simulators read the limit from a drive, and users set gains there. A drive that is
     there, of another simulator, has the same limit.
     """
-    angular = is_revolute(prim)
-    instance = axis_instance(angular=angular)
-    schema = f"PhysicsDriveAPI:{instance}"
-    if schema in applied(prim):
-        return
-    for force in schema_values((_EFFORT,), joint, angular=angular).values():
-        values = {"maxForce": force, "stiffness": 0.0, "damping": 0.0}
-        begin = f"drive:{instance}:physics"
-        write_schema(prim, schema, {f"{begin}:{n}": v for n, v in values.items()})
+    schema = f"PhysicsDriveAPI:{own.axis}"
+    if schema not in applied(own.prim) and (values := schema_values((EFFORT,), own)):
+        values |= {"stiffness": 0.0, "damping": 0.0}
+        write_schema(own.prim, schema, values, f"drive:{own.axis}:physics:")
 
 
-def axis_instance(*, angular: bool) -> str:
-    """Return the instance name of a multiple-apply schema for a joint's axis."""
-    return "angular" if angular else "linear"
-
-
-def single_axis_joints(physics: Sdf.Layer, prims: Prims) -> list[tuple[Sdf.PrimSpec, Joint]]:
-    """Return the revolute, continuous and prismatic joints with their prims.
-
-    The unit of a schema's number depends on the axis, so that it is not applicable to
-    joints with several axes.
-
-    Args:
-        physics: The layer that defines the joints.
-        prims: The robot.
-    """
-    found = []
-    for joint in prims.tree.parent_joint.values():
-        if joint.name in prims.joint:
-            prim = physics.GetPrimAtPath(prims.joint[joint.name])
-            if is_revolute(prim) or prim.typeName == "PhysicsPrismaticJoint":
-                found.append((prim, joint))
-    return found
-
-
-def is_revolute(prim: Sdf.PrimSpec) -> bool:
-    """Return whether a joint with one axis is revolute (in degrees)."""
-    return bool(prim.typeName == "PhysicsRevoluteJoint")
-
-
-def position_limits(prim: Sdf.PrimSpec) -> tuple[float, float]:
-    """Return the lower and the upper limit of a joint [deg or m].
-
-    Those that are not authored are infinite, as in the schema.
-    """
-    lower = prim.attributes.get("physics:lowerLimit")
-    upper = prim.attributes.get("physics:upperLimit")
-    return (
-        -inf if lower is None else lower.default,
-        inf if upper is None else upper.default,
-    )
+Coefficients: TypeAlias = Callable[[AxisJoint, AxisJoint, Mimic], "tuple[float, float] | None"]
 
 
 def author_couplings(
-    joints: Sequence[tuple[Sdf.PrimSpec, Joint]],
+    joints: Sequence[AxisJoint],
     schema: str,
-    can_couple: Callable[[Sdf.PrimSpec, Sdf.PrimSpec, Mimic], bool],
-    author: Callable[[Sdf.PrimSpec, Sdf.PrimSpec, Mimic], None],
+    coefficients: Coefficients,
+    author: Callable[[AxisJoint, AxisJoint, tuple[float, float]], None],
 ) -> tuple[Diagnostic, ...]:
     """Couple mimic joints to the starts of their chains.
 
+    A chain starts where the schema cannot represent a coupling; a joint that cannot be
+    coupled to the start of the rest of its chain is coupled to the start of the whole
+    chain.
+
     Args:
-        joints: Joints that can be coupled, with their prims.
+        joints: Joints that can be coupled.
         schema: Name of the schema of couplings, for diagnostics.
-        can_couple: Whether the schema can represent a coupling of a joint to a leader.
-        author: Writes a coupling.
+        coefficients: Returns the numbers of a coupling of a joint to a leader; None if
+            the schema cannot represent it.
+        author: Writes a coupling with these numbers.
 
     Returns:
         Diagnostics about joints whose coupling the schema cannot represent.
     """
-    prim_of = {joint.name: prim for prim, joint in joints}
-    couplings = head_couplings(
-        (joint for _, joint in joints),
-        lambda name, mimic: can_couple(prim_of[name], prim_of[mimic.joint], mimic),
-    )
-    for name, mimic in couplings.items():
-        author(prim_of[name], prim_of[mimic.joint], mimic)
-    return tuple(
-        Diagnostic(
-            "mimic-unrepresentable",
-            f"{schema} cannot represent that joint {joint.name!r} follows {joint.mimic.joint!r}",
-            joint.location,
-        )
-        for _, joint in joints
-        if joint.mimic and joint.name not in couplings
-    )
+    by_name = {own.joint.name: own for own in joints}
 
+    def numbers(name: str, mimic: Mimic) -> tuple[float, float] | None:
+        leader = by_name.get(mimic.joint)
+        found = coefficients(by_name[name], leader, mimic) if leader else None
+        return found if found and all(map(fits_float32, found)) else None
 
-def head_couplings(
-    joints: Iterable[Joint], can_couple: Callable[[str, Mimic], bool]
-) -> dict[str, Mimic]:
-    """Couple mimic joints to the starts of their chains.
-
-    Args:
-        joints: Joints that can be coupled.
-        can_couple: Whether a schema can represent a coupling of a joint, by name. A
-            chain starts where it cannot; a joint that cannot be coupled to the start of
-            the rest of its chain is coupled to the start of the whole chain.
-
-    Returns:
-        Representable couplings, by mimic joint.
-    """
-    mimics = {joint.name: joint.mimic for joint in joints}
     whole: dict[str, Mimic] = {}
     decided: dict[str, Mimic | None] = {}
-    for follower in mimics:
+    for follower in by_name:
         chain = []
         name = follower
-        while name not in decided and (mimic := mimics.get(name)):
+        while name in by_name and name not in decided and (mimic := by_name[name].joint.mimic):
             decided[name] = None
             chain.append((name, mimic))
             name = mimic.joint
         for name, mimic in reversed(chain):
             whole[name] = _behind(mimic, whole.get(mimic.joint))
             couplings = (_behind(mimic, decided.get(mimic.joint)), whole[name])
-            decided[name] = next(
-                (
-                    coupling
-                    for coupling in couplings
-                    if coupling.joint in mimics and can_couple(name, coupling)
-                ),
-                None,
-            )
-    return {name: mimic for name, mimic in decided.items() if mimic}
+            decided[name] = next((one for one in couplings if numbers(name, one)), None)
+    lost = []
+    for own in joints:
+        mimic = decided.get(own.joint.name)
+        if mimic and (found := numbers(own.joint.name, mimic)):
+            author(own, by_name[mimic.joint], found)
+        elif own.joint.mimic:
+            leader = own.joint.mimic.joint
+            message = f"{schema} cannot represent that joint {own.joint.name!r} follows {leader!r}"
+            lost.append(Diagnostic("mimic-unrepresentable", message, own.joint.location))
+    return tuple(lost)
 
 
 def _behind(mimic: Mimic, leader: Mimic | None) -> Mimic:

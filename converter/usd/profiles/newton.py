@@ -8,19 +8,18 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Mimic
 from urdf_usd.converter.usd.profiles.joint_attributes import (
     DEGREES,
+    AxisJoint,
     JointAttribute,
     author_couplings,
+    axis_joints,
     damping,
     friction,
-    is_revolute,
     schema_values,
-    single_axis_joints,
     write_drive,
     write_schema,
 )
-from urdf_usd.converter.usd.writer.float32 import fits_float32
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import apply, relate, write_new
+from urdf_usd.converter.usd.writer.specs import KINDS, apply, relate, write
 
 _JOINT_ATTRIBUTES = (
     JointAttribute("newton:damping", damping, 1 / DEGREES),
@@ -30,51 +29,34 @@ _JOINT_ATTRIBUTES = (
 )
 
 
-def author_newton(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
-    """Apply Newton's schemas to joints and bodies; report lost couplings."""
-    _author_inertias(physics, prims)
-    return author_newton_joints(physics, prims)
-
-
-def author_newton_joints(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
-    """Apply Newton's schemas to joints; report lost couplings."""
-    joints = single_axis_joints(physics, prims)
-    for prim, joint in joints:
-        # Newton reads the effort limit from the drive.
-        write_drive(prim, joint)
-        # Also without values, to state that they are absent.
-        values = schema_values(_JOINT_ATTRIBUTES, joint, angular=is_revolute(prim))
-        write_schema(prim, "NewtonJointAPI", values)
-    return author_couplings(joints, "NewtonMimicAPI", _can_couple, _author_mimic)
-
-
-def _can_couple(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> bool:
-    """Return whether the schema can represent a coupling.
-
-    Its coefficients have no unit, so that both joints must be of the same type.
-    """
-    alike = prim.typeName == leader.typeName
-    return alike and fits_float32(mimic.multiplier) and fits_float32(_offset(prim, mimic))
-
-
-def _offset(prim: Sdf.PrimSpec, mimic: Mimic) -> float:
-    return mimic.offset * DEGREES if is_revolute(prim) else mimic.offset
-
-
-def _author_mimic(prim: Sdf.PrimSpec, leader: Sdf.PrimSpec, mimic: Mimic) -> None:
-    values = {
-        "newton:mimicCoef0": _offset(prim, mimic),
-        "newton:mimicCoef1": mimic.multiplier,
-    }
-    write_schema(prim, "NewtonMimicAPI", values)
-    relate(prim, "newton:mimicJoint", leader.path)
-
-
-def _author_inertias(physics: Sdf.Layer, prims: Prims) -> None:
+def author_inertias(physics: Sdf.Layer, prims: Prims) -> None:
     """Author inertia tensors in double precision, along the axes of the link."""
     for body in prims.bodies.bodies:
         prim = physics.GetPrimAtPath(prims.link[body.link])
         xx, xy, xz, yy, yz, zz = body.inertia
         apply(prim, "NewtonMassAPI")
         tensor = Vt.DoubleArray([xx, yy, zz, xy, xz, yz])
-        write_new(prim, "newton:inertia", Sdf.ValueTypeNames.DoubleArray, tensor)
+        write(prim, "newton:inertia", tensor, KINDS.DoubleArray)
+
+
+def author_newton(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
+    """Apply Newton's schemas to joints; report lost couplings."""
+    joints = axis_joints(physics, prims)
+    for own in joints:
+        # Newton reads the effort limit from the drive.
+        write_drive(own)
+        # Also without values, to state that they are absent.
+        write_schema(own.prim, "NewtonJointAPI", schema_values(_JOINT_ATTRIBUTES, own))
+    return author_couplings(joints, "NewtonMimicAPI", _coefficients, _author_mimic)
+
+
+def _coefficients(own: AxisJoint, leader: AxisJoint, mimic: Mimic) -> tuple[float, float] | None:
+    """Return offset and factor, which have no unit: both joints must be of the same type."""
+    alike = own.is_angular == leader.is_angular
+    return (mimic.offset * own.unit, mimic.multiplier) if alike else None
+
+
+def _author_mimic(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
+    values = dict(zip(("newton:mimicCoef0", "newton:mimicCoef1"), numbers, strict=True))
+    write_schema(own.prim, "NewtonMimicAPI", values)
+    relate(own.prim, "newton:mimicJoint", leader.prim.path)

@@ -7,16 +7,18 @@ https://nvidia.github.io/simready-foundation
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
-from pxr import Gf, Sdf, UsdGeom, Vt
+from numpy.typing import NDArray
+from pxr import Gf, Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import applied, apply, over, prim_specs, write_new
+from urdf_usd.converter.usd.writer.specs import KINDS, applied, apply, over, prim_specs, write
 
 METADATA = (
     "author",
@@ -29,10 +31,8 @@ METADATA = (
     "usd_date_generated",
 )
 """Metadata that requirement SR.004 has as text."""
-NESTED = "SimReady_Metadata"
-_INDICES = "faceVertexIndices"
-_NORMALS = f"primvars:{UsdGeom.Tokens.normals}"
-_NORMAL_INDICES = f"{_NORMALS}:indices"
+_NESTED = "SimReady_Metadata"
+_NORMALS = "primvars:normals"
 # Also required outside of the nested dictionary, by SR.001.
 _OUTER = ("asset_name", "asset_type", "source_file", "usd_date_generated")
 _ROBOT = {
@@ -41,20 +41,14 @@ _ROBOT = {
     # Robot, in Wikidata.
     "qcode": "Q11012",
 }
-_EPOCH = "SOURCE_DATE_EPOCH"
-_UP = Gf.Vec3f(0.0, 0.0, 1.0)
 
 
 def complete_metadata(
     robot: Robot, given: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
-    """Add what the robot and the environment state to metadata.
+    """Add what the robot and the environment state to metadata, which takes precedence.
 
     The date is that of SOURCE_DATE_EPOCH: equal inputs give equal assets.
-
-    Args:
-        robot: The robot.
-        given: Metadata by name, which takes precedence.
 
     Returns:
         The metadata, and a diagnostic if some is missing.
@@ -62,7 +56,7 @@ def complete_metadata(
     found = {"asset_name": robot.name, **_ROBOT}
     if robot.location is not None:
         found["source_file"] = os.path.basename(robot.location.file)  # noqa: PTH119  may be the path of another system
-    seconds = os.environ.get(_EPOCH, "")
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
     if seconds.isdecimal():
         date = datetime.fromtimestamp(int(seconds), UTC).date()
         found["usd_date_generated"] = date.isoformat()
@@ -76,7 +70,7 @@ def complete_metadata(
 
 def complete(
     physics: Sdf.Layer, library: Sdf.Layer, prims: Prims, robot: Robot
-) -> tuple[Diagnostic, ...]:
+) -> list[Diagnostic]:
     """Author what the profile requires of physics and meshes.
 
     Args:
@@ -85,63 +79,36 @@ def complete(
         prims: The robot.
         robot: The same, for diagnostics.
     """
-    complete_newton(physics)
-    replaced = complete_normals(library)
-    hide_colliders(physics, prims)
-    return (
-        *_lacking(library, robot, len(prims.bodies.bodies)),
-        *(
-            Diagnostic(
-                "normals-opposite",
-                f"normals of mesh {name!r} point against its faces, which SimReady "
-                "excludes; those of the faces are written",
-                robot.location,
-            )
-            for name in replaced
-        ),
-    )
-
-
-def _lacking(library: Sdf.Layer, robot: Robot, bodies: int) -> Iterator[Diagnostic]:
-    """Report a robot without meshes (VG.MESH.001) or rigid bodies (RB.001)."""
-    if not library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
-        message = "SimReady requires a mesh; all shapes are primitive"
-        yield Diagnostic("mesh-required", message, robot.location)
-    if not bodies:
-        message = "SimReady requires a rigid body; no link has mass and can move"
-        yield Diagnostic("body-required", message, robot.location)
-
-
-def hide_colliders(layer: Sdf.Layer, prims: Prims) -> None:
-    """Hide the colliders that a layer has, which coincide with visuals (VG.008)."""
-    for paths in prims.collision.values():
-        for path in paths:
-            if layer.GetPrimAtPath(path):
-                collider = over(layer, path)
-                kind = Sdf.ValueTypeNames.Token
-                tokens = UsdGeom.Tokens
-                write_new(collider, tokens.visibility, kind, tokens.invisible)
-
-
-def complete_newton(layer: Sdf.Layer) -> None:
-    """State what Newton assumes by itself (NEWTON.COL.001, NEWTON.BA.001).
-
-    Mesh colliders have its schema, and links of one robot collide with each other.
-
-    Args:
-        layer: The physics layer, with articulation roots.
-    """
-    for prim in prim_specs(layer):
-        schemas = applied(prim)
-        if "PhysicsMeshCollisionAPI" in schemas:
+    for prim in prim_specs(physics):
+        # What Newton assumes by itself (NEWTON.COL.001, NEWTON.BA.001).
+        if "PhysicsMeshCollisionAPI" in applied(prim):
             apply(prim, "NewtonMeshCollisionAPI")
-        if "PhysicsArticulationRootAPI" in schemas:
+        if "PhysicsArticulationRootAPI" in applied(prim):
             apply(prim, "NewtonArticulationRootAPI")
-            kind = Sdf.ValueTypeNames.Bool
-            write_new(prim, "newton:selfCollisionEnabled", kind, value=True)
+            write(prim, "newton:selfCollisionEnabled", True)
+    for path in (path for paths in prims.collision.values() for path in paths):
+        if physics.GetPrimAtPath(path):
+            # Colliders coincide with visuals (VG.008).
+            write(over(physics, path), "visibility", "invisible")
+    replaced = _complete_normals(library)
+    problems = []
+    if not library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
+        # VG.MESH.001
+        problems.append(("mesh-required", "SimReady requires a mesh; all shapes are primitive"))
+    if not prims.bodies.bodies:
+        # RB.001
+        message = "SimReady requires a rigid body; no link has mass and can move"
+        problems.append(("body-required", message))
+    for name in replaced:
+        message = (
+            f"normals of mesh {name!r} point against its faces, which SimReady "
+            "excludes; those of the faces are written"
+        )
+        problems.append(("normals-opposite", message))
+    return [Diagnostic(rule, message, robot.location) for rule, message in problems]
 
 
-def complete_normals(library: Sdf.Layer) -> list[str]:
+def _complete_normals(library: Sdf.Layer) -> list[str]:
     """Give meshes the normals of their faces if they have none, or opposite ones.
 
     They are the normals with which OpenUSD shades meshes without normals (VG.027).
@@ -155,39 +122,33 @@ def complete_normals(library: Sdf.Layer) -> list[str]:
     for mesh in prim_specs(library):
         if mesh.typeName != "Mesh":
             continue
-        topology = ("points", "faceVertexCounts", _INDICES)
-        areas = _area_vectors(*(_values(mesh, name) for name in topology))
+
+        def values(name: str, mesh: Sdf.PrimSpec = mesh) -> NDArray[Any]:
+            return np.array(mesh.attributes[name].default)
+
+        counts, corners = values("faceVertexCounts"), values("faceVertexIndices")
+        areas = _area_vectors(values("points"), counts, corners)
+        indices = f"{_NORMALS}:indices"
         if _NORMALS in mesh.properties:
-            if _agreement(mesh, areas) >= 0:
+            own = values(_NORMALS).astype(np.float64)
+            per_corner = own[values(indices) if indices in mesh.properties else corners]
+            if np.vdot(per_corner, np.repeat(areas, counts, axis=0)) >= 0:
                 continue
             replaced.append(mesh.name)
-            for name in (_NORMALS, _NORMAL_INDICES):
+            for name in (_NORMALS, indices):
                 if name in mesh.properties:
                     mesh.RemoveProperty(mesh.properties[name])
-        write_new(
-            mesh,
-            _NORMALS,
-            Sdf.ValueTypeNames.Normal3fArray,
-            Vt.Vec3fArray.FromNumpy(_unit(areas)),
-            interpolation=UsdGeom.Tokens.uniform,
-        )
+        lengths = np.linalg.norm(areas, axis=1, keepdims=True)
+        # Up for faces of no area.
+        unit = np.where(lengths > 0, areas / np.where(lengths > 0, lengths, 1), (0.0, 0.0, 1.0))
+        normals = Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(unit, np.float32))
+        write(mesh, _NORMALS, normals, KINDS.Normal3fArray, interpolation="uniform")
     return replaced
 
 
-def _values(mesh: Sdf.PrimSpec, attribute: str) -> np.ndarray:
-    return np.array(mesh.attributes[attribute].default)
-
-
-def _agreement(mesh: Sdf.PrimSpec, areas: np.ndarray) -> float:
-    """Sum of the products of normals of corners and area vectors of their faces."""
-    normals = _values(mesh, _NORMALS).astype(np.float64)
-    per_corner = _NORMAL_INDICES if _NORMAL_INDICES in mesh.properties else _INDICES
-    corners = normals[_values(mesh, per_corner)]
-    counts = _values(mesh, "faceVertexCounts")
-    return float(np.vdot(corners, np.repeat(areas, counts, axis=0)))
-
-
-def _area_vectors(points: np.ndarray, counts: np.ndarray, indices: np.ndarray) -> np.ndarray:
+def _area_vectors(
+    points: NDArray[np.float64], counts: NDArray[np.int64], indices: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return (F, 3) normals of faces, as long as twice their area (Newell's method).
 
     Args:
@@ -204,49 +165,35 @@ def _area_vectors(points: np.ndarray, counts: np.ndarray, indices: np.ndarray) -
     return np.add.reduceat(np.cross(corners, corners[following]), ends - counts)
 
 
-def _unit(areas: np.ndarray) -> np.ndarray:
-    """Return vectors of length one; up for faces of no area."""
-    lengths = np.linalg.norm(areas, axis=1, keepdims=True)
-    unit = np.where(lengths > 0, areas / np.where(lengths > 0, lengths, 1), _UP)
-    return np.ascontiguousarray(unit, np.float32)
-
-
 def author_metadata(
-    layer: Sdf.Layer, metadata: Mapping[str, str], bodies: int, mass: float
+    layer: Sdf.Layer,
+    metadata: Mapping[str, str],
+    bodies: int,
+    mass: float,
+    sets: Iterable[str],
 ) -> None:
-    """Write metadata to the interface layer (SR.001, SR.004).
+    """Write metadata to the interface layer (SR.001, SR.004, RV.003, RV.006).
 
     Args:
         layer: The interface layer, with the hint of the extent.
         metadata: Texts by name.
         bodies: Number of rigid bodies.
         mass: Mass of the robot [kg].
+        sets: Variant sets of the default prim that enable a simulator.
     """
-    prim = layer.GetPrimAtPath(f"/{layer.defaultPrim}")
-    hint = prim.attributes.get("extentsHint")
+    path = f"/{layer.defaultPrim}"
+    hint = layer.GetPrimAtPath(path).attributes.get("extentsHint")
     lower, upper = hint.default if hint else (Gf.Vec3f(0.0), Gf.Vec3f(0.0))
-    nested = {
+    nested: dict[str, object] = {
         **metadata,
         "rigid_body_count": bodies,
         "asset_extents": upper - lower,
         "mass": mass,
     }
-    outer = {name: metadata[name] for name in _OUTER if name in metadata}
-    layer.customLayerData = {**layer.customLayerData, **outer, NESTED: nested}
-
-
-def author_variants(layer: Sdf.Layer, sets: Iterable[str], option: str) -> None:
-    """Describe the variant sets of simulators in the metadata (RV.003 and RV.006).
-
-    Args:
-        layer: The interface layer, with metadata.
-        sets: Names of the variant sets of the default prim.
-        option: Variant that adds the schemas of the simulator.
-    """
-    prim = f"/{layer.defaultPrim}"
-    described = {
-        name: {"prim": prim, "variantSetName": name, "activateOption": option} for name in sets
+    enabling = {
+        name: {"prim": path, "variantSetName": name, "activateOption": "Enabled"} for name in sets
     }
-    data = layer.customLayerData
-    nested = {**data[NESTED], "Variants": {"Physics": described}}
-    layer.customLayerData = {**data, NESTED: nested}
+    if enabling:
+        nested["Variants"] = {"Physics": enabling}
+    outer = {name: metadata[name] for name in _OUTER if name in metadata}
+    layer.customLayerData = {**layer.customLayerData, **outer, _NESTED: nested}

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from functools import cache, partial
 from pathlib import Path
 
@@ -46,19 +45,22 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.uris import declared_version
-from urdf_usd.converter.usd.profiles import ROBOT_TYPE, author_profile, simready
-from urdf_usd.converter.usd.profiles.isaac import UNVERSIONED, author_robot_schema
+from urdf_usd.converter.usd.profiles import simready
+from urdf_usd.converter.usd.profiles.isaac import ROBOT_TYPE, UNVERSIONED, author_robot_schema
 from urdf_usd.converter.usd.profiles.mujoco import author_mujoco
-from urdf_usd.converter.usd.simulation.layer import author_simulation
-from urdf_usd.converter.usd.urdf_attributes import LINK_AXES, LINK_MOMENTS, write_numbers
-from urdf_usd.converter.usd.writer.bodies import author_bodies
+from urdf_usd.converter.usd.profiles.newton import author_inertias, author_newton
+from urdf_usd.converter.usd.profiles.physx import author_physx
+from urdf_usd.converter.usd.profiles.ros import author_ros
+from urdf_usd.converter.usd.urdf_attributes import LINK_AXES, LINK_MOMENTS, write_urdf
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry, rest_extent
-from urdf_usd.converter.usd.writer.joints import articulation_roots, author_joints
-from urdf_usd.converter.usd.writer.materials import author_material_library, author_materials
+from urdf_usd.converter.usd.writer.materials import author_material_library, bind_materials
 from urdf_usd.converter.usd.writer.meshes import author_mesh_library
+from urdf_usd.converter.usd.writer.physics import articulation_roots, author_bodies, author_joints
 from urdf_usd.converter.usd.writer.prims import Prims, legal_name, place_prims
+from urdf_usd.converter.usd.writer.simulation import author_simulation
 from urdf_usd.converter.usd.writer.specs import (
+    KINDS,
     applied,
     apply,
     define,
@@ -67,7 +69,6 @@ from urdf_usd.converter.usd.writer.specs import (
     set_applied,
     show_spec_name,
     write,
-    write_new,
 )
 from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail
 
@@ -75,28 +76,19 @@ PAYLOAD = "payload"
 # OpenUSD composes recursively: with the default stack size of Linux, usd-core 26.11
 # crashes between 1500 and 2000 nested prims.
 DEEPEST = 1000
-GEOMETRY_LIBRARY = "GeometryLibrary.usdc"
-MATERIALS_LIBRARY = "MaterialsLibrary.usdc"
+GEOMETRY_LIBRARY, MATERIALS_LIBRARY = "GeometryLibrary.usdc", "MaterialsLibrary.usdc"
 CONTENTS = "Contents.usda"
 EXTENSIONS_LAYER = "Extensions.usda"
-GEOMETRY_LAYER = "Geometry.usda"
-MATERIALS_LAYER = "Materials.usda"
-PHYSICS_LAYER = "Physics.usda"
-SIMULATION_LAYER = "Simulation.usda"
+GEOMETRY_LAYER, MATERIALS_LAYER = "Geometry.usda", "Materials.usda"
+PHYSICS_LAYER, SIMULATION_LAYER = "Physics.usda", "Simulation.usda"
 NO_COLLIDERS_LAYER = "NoColliders.usda"
-NEWTON_LAYER = "Newton.usda"
-PHYSX_LAYER = "Physx.usda"
-MUJOCO_LAYER = "Mujoco.usda"
-ROS_LAYER = "Ros.usda"
-ROBOT_LAYER = "Robot.usda"
-THUMBNAILS = ".thumbs"
-# Folder of the layers of simulators in an asset of SimReady (RV.002 and RV.005), and
-# these layers by variant set.
-RUNNABLES = "runnables"
+NEWTON_LAYER, PHYSX_LAYER, MUJOCO_LAYER = "Newton.usda", "Physx.usda", "Mujoco.usda"
+ROS_LAYER, ROBOT_LAYER = "Ros.usda", "Robot.usda"
+# Layers of simulators in an asset of SimReady (RV.002 and RV.005), by variant set.
 RUNNABLE_LAYERS = {
-    "PhysX": f"{RUNNABLES}/physics/physx.usda",
-    "Newton": f"{RUNNABLES}/physics/newton.usda",
-    "MuJoCo": f"{RUNNABLES}/physics/mujoco.usda",
+    "PhysX": "runnables/physics/physx.usda",
+    "Newton": "runnables/physics/newton.usda",
+    "MuJoCo": "runnables/physics/mujoco.usda",
 }
 # Names of layers with physics in an asset of SimReady, which RC.005 recognises by them.
 _SIMREADY_NAMES = {
@@ -124,20 +116,10 @@ _CREATOR = "urdf-usd convert"
 # Standard gravity, rounded as in simulators and URDF tools [m/s^2].
 _GRAVITY = 9.81
 _WRITING = "Error occurred writing file: "
-_UNWRITTEN = ("Failed to write", "Could not close", "Unable to open file")
+_UNWRITTEN = (_WRITING, "Failed to write", "Could not close", "Unable to open file")
 # Errors of OpenUSD among which the cause is.
 _MOST_ERRORS = 20
 _DEFAULTS = ConvertOptions()
-
-Variants = Mapping[str, Sequence[str]]
-"""Layers, strongest first, by variant; the default variant is the first."""
-
-
-class Arc(Enum):
-    """Composition arc from the interface to the content."""
-
-    PAYLOAD = "payload"
-    REFERENCE = "reference"
 
 
 def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
@@ -147,7 +129,7 @@ def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
 
 def thumbnail_path(asset: Path) -> Path:
     """Return the path of the thumbnail of a root layer (SimReady, SR.002)."""
-    return asset.parent / THUMBNAILS / "256x256" / f"{asset.name}.png"
+    return asset.parent / ".thumbs" / "256x256" / f"{asset.name}.png"
 
 
 def is_written_here(file: Path) -> bool:
@@ -164,16 +146,13 @@ def system_errors() -> Iterator[None]:
     """Raise errors of OpenUSD about files that it cannot write as ``OSError``.
 
     A full disk leads to an error of OpenUSD per block that is written.
-
-    Raises:
-        OSError: A layer could not be written.
     """
     try:
         yield
     except Tf.ErrorException as error:
         for one in error.args[:_MOST_ERRORS]:
             text = " ".join(one.commentary.split())
-            if text.startswith((_WRITING, *_UNWRITTEN)):
+            if text.startswith(_UNWRITTEN):
                 raise OSError(text.removeprefix(_WRITING)) from None
         raise
 
@@ -212,42 +191,48 @@ def author_asset(
             message = f"link {name!r} is nested more than {DEEPEST} prims deep"
             raise AuthoringError((Diagnostic("tree-depth", message, tree.link[name].location),))
     metadata: Mapping[str, str] = dict(options.metadata)
-    lacking: tuple[Diagnostic, ...] = ()
+    lacking: Sequence[Diagnostic] = ()
     if profile is Profile.SIMREADY:
         metadata, lacking = simready.complete_metadata(robot, metadata)
-
-    shapes = _new_layer(payload / GEOMETRY_LIBRARY)
-    meshes = author_mesh_library(robot, shapes)
-    appearances = _new_layer(payload / MATERIALS_LIBRARY)
-    materials = author_material_library(robot, meshes, appearances, payload, options.materials)
 
     several = options.physics_variants or profile is Profile.ISAAC
     simulators = _simulator_layers(profile) if several else {}
     # In SimReady the type of the robot decides: without it, the asset is neutral.
     typed = profile is Profile.ISAAC or bool(metadata.get(ROBOT_TYPE))
     files = _sublayers(robot, profile, simulators, simulated=simulation is not None, typed=typed)
-    layer = {
-        name: _new_layer(folder / path)
-        for name, path in (
-            {n: f"{PAYLOAD}/{file}" for n, file in files.items()} | simulators
-        ).items()
-    }
+    places = {name: f"{PAYLOAD}/{file}" for name, file in files.items()} | simulators
+    library = _new_layer(payload / GEOMETRY_LIBRARY)
+    appearances = _new_layer(payload / MATERIALS_LIBRARY)
+    layer = {name: _new_layer(folder / place) for name, place in places.items()}
     physics, geometry = layer[PHYSICS_LAYER], layer[GEOMETRY_LAYER]
-    found = (*meshes.diagnostics, *materials.diagnostics)
+
+    meshes = author_mesh_library(robot, library)
+    bindings, notes = author_material_library(
+        robot, meshes, appearances, payload, options.materials
+    )
+    found = [*meshes.diagnostics, *notes]
     found += author_geometry(geometry, prims, meshes, f"./{GEOMETRY_LIBRARY}")
-    author_materials(layer[MATERIALS_LAYER], geometry, prims, materials, f"./{MATERIALS_LIBRARY}")
+    bind_materials(layer[MATERIALS_LAYER], geometry, prims, bindings, f"./{MATERIALS_LIBRARY}")
     define(physics, prims.physics, "Scope")
     author_bodies(physics, geometry, prims, meshes)
     author_joints(physics, prims)
-    extent = rest_extent(geometry, shapes, prims)
+    extent = rest_extent(geometry, library, prims)
     for one in layer.values():
         # A payload of a layer without its default prim would not resolve.
-        Sdf.CreatePrimInLayer(one, prims.robot)
+        over(one, prims.robot)
         one.defaultPrim = prims.robot.name
-    found += author_profile(physics, prims, profile)
-    if several:
-        other = Profile.GENERIC if profile.is_for_physx else Profile.PHYSX
-        found += author_profile(physics, prims, other)
+    newton = several or not (profile.is_for_physx or profile is Profile.USDPHYSICS)
+    physx = several or profile.is_for_physx
+    if newton and profile is not Profile.ROS:
+        author_inertias(physics, prims)
+    # The simulator of the profile first.
+    for author, wanted in sorted(
+        ((author_newton, newton), (author_physx, physx)),
+        key=lambda pair: (pair[0] is author_newton) == profile.is_for_physx,
+    ):
+        found += author(physics, prims) if wanted else ()
+    if profile is Profile.ROS:
+        author_ros(physics, prims)
     for path in articulation_roots(prims):
         apply(over(physics, path), "PhysicsArticulationRootAPI")
     if prims.scene is not None:
@@ -262,47 +247,51 @@ def author_asset(
     if MUJOCO_LAYER in layer:
         found += author_mujoco(layer[MUJOCO_LAYER], physics, composed(), prims, simulation)
     if simulation is not None:
+        selected = not (several and profile is Profile.SIMREADY)
         found += author_simulation(
             layer[SIMULATION_LAYER],
             composed(),
             simulation,
             prims,
-            newton=several or not (profile.is_for_physx or profile is Profile.USDPHYSICS),
-            physx=several or profile.is_for_physx,
-            selected=not (several and profile is Profile.SIMREADY),
+            newton=newton,
+            physx=physx,
+            selected=selected,
         )
     custom = layer.get(EXTENSIONS_LAYER)
     if custom is not None:
-        author_extensions(custom, sublayers, shapes, robot, prims)
-    declared = declared_version(Path(robot.location.file)) if robot.location else None
-    version = declared or UNVERSIONED
+        author_extensions(custom, sublayers, library, robot, prims)
+    version = (robot.location and declared_version(Path(robot.location.file))) or UNVERSIONED
     if typed:
         author_robot_schema(layer[ROBOT_LAYER], composed(), prims, version, metadata, custom)
     if profile is Profile.SIMREADY:
-        found += simready.complete(physics, shapes, prims, robot)
+        found += simready.complete(physics, library, prims, robot)
     _isolate(layer, profile, several=several)
 
     contents = _new_layer(payload / CONTENTS)
     contents.subLayerPaths = [f"./{name}" for name in files.values()]
     contents.defaultPrim = prims.robot.name
-    for written in (shapes, appearances, contents, *layer.values()):
-        written.Save()
-    choices = {
-        COLLIDERS_SET: {"colliders": (), NONE: _author_no_colliders(geometry, prims, payload)},
-        **_physics_choices(profile, simulators),
-    }
+    no_colliders = _no_colliders(geometry, prims, payload / NO_COLLIDERS_LAYER)
     interface = _new_layer(folder / asset_name(robot))
     _author_interface(interface, robot, prims, version, extent)
-    arc = Arc.REFERENCE if profile is Profile.ROS else Arc.PAYLOAD
+    choices = {
+        COLLIDERS_SET: {"colliders": (), NONE: no_colliders},
+        **_physics_choices(profile, simulators),
+    }
     for name, variants in choices.items():
-        author_choice(interface.GetPrimAtPath(prims.robot), name, variants, arc)
+        author_choice(
+            interface.GetPrimAtPath(prims.robot),
+            name,
+            {variant: [f"./{place}" for place in places] for variant, places in variants.items()},
+            references=profile is Profile.ROS,
+        )
     if profile is Profile.SIMREADY:
         mass = sum(body.mass for body in bodies.bodies)
-        simready.author_metadata(interface, metadata, len(bodies.bodies), mass)
-        if simulators:
-            simready.author_variants(interface, RUNNABLE_LAYERS, "Enabled")
+        sets = RUNNABLE_LAYERS if simulators else ()
+        simready.author_metadata(interface, metadata, len(bodies.bodies), mass, sets)
+    for written in (library, appearances, contents, *layer.values(), interface):
+        written.Save()
+    if profile is Profile.SIMREADY:
         write_thumbnail(composed(), thumbnail_path(folder / asset_name(robot)))
-    interface.Save()
     return (*found, *lacking)
 
 
@@ -312,13 +301,16 @@ def _simulator_layers(profile: Profile) -> dict[str, str]:
     That of the profile is the first.
     """
     if profile is Profile.SIMREADY:
-        return dict(
-            zip((PHYSX_LAYER, NEWTON_LAYER, MUJOCO_LAYER), RUNNABLE_LAYERS.values(), strict=True)
-        )
-    names = [PHYSX_LAYER, NEWTON_LAYER] if profile.is_for_physx else [NEWTON_LAYER, PHYSX_LAYER]
-    if profile is not Profile.ISAAC:
-        names.append(MUJOCO_LAYER)
-    return {name: f"{PAYLOAD}/{name}" for name in names}
+        names = (PHYSX_LAYER, NEWTON_LAYER, MUJOCO_LAYER)
+        return dict(zip(names, RUNNABLE_LAYERS.values(), strict=True))
+    names = (NEWTON_LAYER, PHYSX_LAYER, MUJOCO_LAYER)
+    if profile.is_for_physx:
+        names = (PHYSX_LAYER, NEWTON_LAYER, MUJOCO_LAYER)
+    return {
+        name: f"{PAYLOAD}/{name}"
+        for name in names
+        if not (name is MUJOCO_LAYER and profile is Profile.ISAAC)
+    }
 
 
 def _sublayers(
@@ -330,32 +322,61 @@ def _sublayers(
     typed: bool,
 ) -> dict[str, str]:
     """Return the file names of the sublayers of the content, strongest first."""
-    settings = (SIMULATION_LAYER,) if simulated else ()
-    if profile is Profile.ROS:
-        newton = () if NEWTON_LAYER in simulators else (NEWTON_LAYER,)
-        names = (EXTENSIONS_LAYER, *settings, *newton, ROS_LAYER, *_SUBLAYERS)
-    else:
-        schema = (ROBOT_LAYER,) if typed else ()
-        extensions = (EXTENSIONS_LAYER,) if has_extensions(robot) else ()
-        names = (*schema, *extensions, *settings, *_SUBLAYERS)
+    is_ros = profile is Profile.ROS
+    wanted = {
+        ROBOT_LAYER: typed,
+        EXTENSIONS_LAYER: is_ros or has_extensions(robot),
+        SIMULATION_LAYER: simulated,
+        NEWTON_LAYER: is_ros and NEWTON_LAYER not in simulators,
+        ROS_LAYER: is_ros,
+        **dict.fromkeys(_SUBLAYERS, True),
+    }
     renamed = _SIMREADY_NAMES if profile is Profile.SIMREADY else {}
-    return {name: renamed.get(name, name) for name in names}
+    return {name: renamed.get(name, name) for name, is_wanted in wanted.items() if is_wanted}
 
 
-def _physics_choices(profile: Profile, simulators: Mapping[str, str]) -> Mapping[str, Variants]:
-    """Return the layers of the variants with and without physics."""
-    contents = f"./{PAYLOAD}/{CONTENTS}"
+def _physics_choices(
+    profile: Profile, simulators: Mapping[str, str]
+) -> dict[str, Mapping[str, Sequence[str]]]:
+    """Return the layers of the variants with and without physics, strongest first."""
+    contents = f"{PAYLOAD}/{CONTENTS}"
     if profile is Profile.SIMREADY and simulators:
         # Newton's schemas include those of UsdPhysics, so that a variant without
         # physics would have some if Newton is enabled. RV.001 and RV.004.
-        chosen = {
-            name: {"Disabled": (), "Enabled": (f"./{path}",)}
-            for name, path in RUNNABLE_LAYERS.items()
+        enabling = {
+            name: {"Disabled": (), "Enabled": (path,)} for name, path in RUNNABLE_LAYERS.items()
         }
-        return {**chosen, PHYSICS_SET: {WITH_PHYSICS: (contents,)}}
-    variants = {_VARIANT_OF[name]: (f"./{path}", contents) for name, path in simulators.items()}
-    without = tuple(f"./{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS)
+        return {**enabling, PHYSICS_SET: {WITH_PHYSICS: (contents,)}}
+    variants = {_VARIANT_OF[name]: (path, contents) for name, path in simulators.items()}
+    without = tuple(f"{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS)
     return {PHYSICS_SET: {**variants, WITH_PHYSICS: (contents,), NONE: without}}
+
+
+def author_choice(
+    prim: Sdf.PrimSpec,
+    name: str,
+    variants: Mapping[str, Sequence[str]],
+    *,
+    references: bool = False,
+) -> None:
+    """Add a variant set, which becomes the weakest, with its first variant selected.
+
+    Args:
+        prim: The prim.
+        name: Name of the variant set.
+        variants: Layers, strongest first, by variant.
+        references: Whether they are references, instead of payloads.
+    """
+    prim.variantSetNameList.prependedItems.append(name)
+    variant_set = Sdf.VariantSetSpec(prim, name)
+    for variant, layers in variants.items():
+        content = Sdf.VariantSpec(variant_set, variant).primSpec
+        for layer in layers:
+            if references:
+                content.referenceList.prependedItems.append(Sdf.Reference(layer))
+            else:
+                content.payloadList.prependedItems.append(Sdf.Payload(layer))
+    prim.variantSelections[name] = next(iter(variants))
 
 
 def _author_interface(
@@ -377,35 +398,21 @@ def _author_interface(
         # One entry, of the default purpose: entries for others would need empty, hence
         # infinite, bounds for the purposes in between.
         ends = Vt.Vec3fArray([Gf.Vec3f(extent.min), Gf.Vec3f(extent.max)])
-        write_new(prim, "extentsHint", Sdf.ValueTypeNames.Float3Array, ends)
+        write(prim, "extentsHint", ends, KINDS.Float3Array)
 
 
-def author_choice(prim: Sdf.PrimSpec, name: str, variants: Variants, arc: Arc) -> None:
-    """Add a variant set, which becomes the weakest, with its first variant selected."""
-    prim.variantSetNameList.prependedItems.append(name)
-    chosen = Sdf.VariantSetSpec(prim, name)
-    for variant, layers in variants.items():
-        content = Sdf.VariantSpec(chosen, variant).primSpec
-        for layer in layers:
-            if arc is Arc.PAYLOAD:
-                content.payloadList.prependedItems.append(Sdf.Payload(layer))
-            else:
-                content.referenceList.prependedItems.append(Sdf.Reference(layer))
-    prim.variantSelections[name] = next(iter(variants))
-
-
-def _author_no_colliders(geometry: Sdf.Layer, prims: Prims, payload: Path) -> tuple[str, ...]:
+def _no_colliders(geometry: Sdf.Layer, prims: Prims, file: Path) -> tuple[str, ...]:
     """Write the layer that deactivates colliders, if there are any."""
     shapes = (path for paths in prims.collision.values() for path in paths)
     colliders = [path for path in shapes if geometry.GetPrimAtPath(path)]
     if not colliders:
         return ()
-    layer = _new_layer(payload / NO_COLLIDERS_LAYER)
+    layer = _new_layer(file)
     for path in colliders:
         over(layer, path).active = False
     layer.defaultPrim = prims.robot.name
     layer.Save()
-    return (f"./{PAYLOAD}/{NO_COLLIDERS_LAYER}",)
+    return (f"{PAYLOAD}/{file.name}",)
 
 
 def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
@@ -422,12 +429,17 @@ def _new_layer(path: Path) -> Sdf.Layer:
         layer = Sdf.Layer.CreateNew(str(path))
     else:
         layer = Sdf.Layer.New(Sdf.FileFormat.FindByExtension("usda"), str(path))
+    write_units(layer)
+    return layer
+
+
+def write_units(layer: Sdf.Layer) -> None:
+    """State the units and the up axis of a layer."""
     layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
     layer.pseudoRoot.SetInfo("upAxis", "Z")
     layer.pseudoRoot.SetInfo("kilogramsPerUnit", 1.0)
     # Times that users add are in seconds (REP 158, 1.1).
     layer.pseudoRoot.SetInfo("timeCodesPerSecond", 1.0)
-    return layer
 
 
 def _isolate(layer: Mapping[str, Sdf.Layer], profile: Profile, *, several: bool) -> None:
@@ -441,38 +453,39 @@ def _isolate(layer: Mapping[str, Sdf.Layer], profile: Profile, *, several: bool)
         _move_opinions(physics, layer[EXTENSIONS_LAYER], "urdf:")
         _move_opinions(physics, layer[ROS_LAYER], "ros:", "Ros")
         _move_opinions(physics, layer[ROS_LAYER], "ext_physics:", "ExtendedPhysics")
-        for name in WITHOUT_PHYSICS:
-            _load_on_demand(layer[name])
+        for prim in (prim for name in WITHOUT_PHYSICS for prim in prim_specs(layer[name])):
+            for reference in list(prim.referenceList.prependedItems):
+                payload = Sdf.Payload(reference.assetPath, reference.primPath)
+                prim.payloadList.prependedItems.append(payload)
+            prim.referenceList.ClearEdits()
     # Settings of a description override those of the URDF.
-    sources = [physics]
-    if several and SIMULATION_LAYER in layer:
-        sources.append(layer[SIMULATION_LAYER])
-    for source in sources:
-        if NEWTON_LAYER in layer:
-            _move_opinions(source, layer[NEWTON_LAYER], "newton:", "Newton")
-        if PHYSX_LAYER in layer:
-            _move_opinions(source, layer[PHYSX_LAYER], "physx", "Physx")
+    for source in (PHYSICS_LAYER, SIMULATION_LAYER) if several else (PHYSICS_LAYER,):
+        for name, namespace, schemas in (
+            (NEWTON_LAYER, "newton:", "Newton"),
+            (PHYSX_LAYER, "physx", "Physx"),
+        ):
+            if source in layer and name in layer:
+                _move_opinions(layer[source], layer[name], namespace, schemas)
 
 
 def _move_opinions(
-    source: Sdf.Layer, target: Sdf.Layer, namespace: str, schemas: str | None = None
+    source: Sdf.Layer, target: Sdf.Layer, namespace: str, schemas: str = "\0"
 ) -> None:
     """Move properties and applied schemas, by the beginnings of their names."""
     with Sdf.ChangeBlock():
         for prim in list(prim_specs(source)):
             names = [name for name in list(prim.properties.keys()) if name.startswith(namespace)]
-            listed = applied(prim)
-            moved = [name for name in listed if schemas and name.startswith(schemas)]
+            moved = [name for name in applied(prim) if name.startswith(schemas)]
             if not names and not moved:
                 continue
-            place = Sdf.CreatePrimInLayer(target, prim.path)
+            place = over(target, prim.path)
             for name in names:
                 path = prim.path.AppendProperty(name)
                 Sdf.CopySpec(source, path, target, path)
                 prim.RemoveProperty(prim.properties[name])
             if moved:
                 set_applied(place, list(dict.fromkeys((*applied(place), *moved))))
-                set_applied(prim, [name for name in listed if name not in moved])
+                set_applied(prim, [name for name in applied(prim) if name not in moved])
 
 
 def _decompose_link_tensors(layer: Sdf.Layer) -> None:
@@ -481,22 +494,9 @@ def _decompose_link_tensors(layer: Sdf.Layer) -> None:
     REP 158 forbids inertia as six values (1.3, Inertia Representation). The axes are
     relative to the frame of the inertial.
     """
-    with Sdf.ChangeBlock():
-        for prim in list(prim_specs(layer)):
-            tensor = prim.attributes.get("urdf:inertial:inertia")
-            if tensor is None:
-                continue
+    for prim in list(prim_specs(layer)):
+        if (tensor := prim.attributes.get("urdf:inertial:inertia")) is not None:
             moments, quat_wxyz = principal_inertia(tuple(tensor.default))
             prim.RemoveProperty(tensor)
-            write_numbers(prim, LINK_MOMENTS, moments)
-            write_numbers(prim, LINK_AXES, quat_wxyz)
-
-
-def _load_on_demand(layer: Sdf.Layer) -> None:
-    """Replace references of prims to libraries by payloads."""
-    with Sdf.ChangeBlock():
-        for prim in prim_specs(layer):
-            for reference in list(prim.referenceList.prependedItems):
-                payload = Sdf.Payload(reference.assetPath, reference.primPath)
-                prim.payloadList.prependedItems.append(payload)
-            prim.referenceList.ClearEdits()
+            write_urdf(prim, LINK_MOMENTS, moments)
+            write_urdf(prim, LINK_AXES, quat_wxyz)

@@ -11,7 +11,8 @@ Scope. A name that is invalid in USD or already used is changed, and kept as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, count
 
 from msgspec import structs
 from pxr import Sdf
@@ -19,10 +20,13 @@ from pxr import Sdf
 from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
 from urdf_usd.converter.usd.writer.prims import Prims, legal_name, sibling_names
 from urdf_usd.converter.usd.writer.specs import (
+    KINDS,
     SCOPE_PROPERTIES,
+    UNIFORM,
     define,
+    over,
     show_spec_name,
-    write_new,
+    write,
 )
 
 EXTENSIONS = "Extensions"
@@ -45,10 +49,8 @@ RESERVED = frozenset(
 
 def has_extensions(robot: Robot) -> bool:
     """Return whether a robot has custom data."""
-    links = any(link.custom for link in robot.links)
-    joints = any(joint.custom for joint in robot.joints)
-    shapes = any(shape.custom for link in robot.links for shape in link.shapes)
-    return bool(robot.custom) or links or joints or shapes
+    shapes = chain.from_iterable(link.shapes for link in robot.links)
+    return any(owner.custom for owner in (robot, *robot.links, *robot.joints, *shapes))
 
 
 def author_extensions(
@@ -58,9 +60,7 @@ def author_extensions(
     robot: Robot,
     prims: Prims,
 ) -> None:
-    """Write all custom data as overs of existing prims.
-
-    Data of omitted shapes is omitted.
+    """Write all custom data as overs of existing prims; that of omitted shapes is omitted.
 
     Args:
         layer: The empty target layer.
@@ -71,21 +71,25 @@ def author_extensions(
     """
 
     def author(path: Sdf.Path, custom: Custom, around: tuple[str, ...] = ()) -> None:
-        if not custom.attributes and not custom.elements:
+        others = [spec for one in weaker if (spec := one.GetPrimAtPath(path))]
+        if not others or not (custom.attributes or custom.elements):
             return
-        specs = [spec for one in weaker if (spec := one.GetPrimAtPath(path))]
-        targets = [
-            library.GetPrimAtPath(reference.primPath)
-            for spec in specs
-            for reference in spec.referenceList.prependedItems
-        ]
-        if specs:
-            _author(layer, path, (*specs, *targets), custom, around)
+        for spec in tuple(others):
+            items = spec.referenceList.prependedItems
+            others += [library.GetPrimAtPath(reference.primPath) for reference in items]
+        spec = over(layer, path)
+        # No schema declares properties in this namespace.
+        taken = {TEXT, WITHIN}.union(*(one.properties.keys() for one in (spec, *others)))
+        for attribute in custom.attributes:
+            name = ":".join((*around, *attribute.within, attribute.name))
+            _author_text(spec, taken, name, attribute.value, NAMESPACE)
+        names = set[str]().union(*(one.nameChildren.keys() for one in (spec, *others)))
+        _author_elements(spec, names, custom.elements, around)
 
     author(prims.robot, structs.replace(robot.custom, elements=()))
     if robot.custom.elements:
         scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
-        _author_elements(scope, (), robot.custom.elements)
+        _author_elements(scope, set(), robot.custom.elements, ())
     for link in robot.links:
         author(prims.link[link.name], link.custom)
         shapes = (*prims.visual[link.name], *prims.collision[link.name])
@@ -98,102 +102,52 @@ def author_extensions(
             author(prims.link[joint.child], joint.custom, (JOINT,))
 
 
-def _author(
-    layer: Sdf.Layer,
-    path: Sdf.Path,
-    others: Sequence[Sdf.PrimSpec],
-    custom: Custom,
-    around: tuple[str, ...],
-) -> None:
-    """Author the custom data of a prim that has other specs in other layers."""
-    spec = Sdf.CreatePrimInLayer(layer, path)
-    specs = (spec, *others)
-    if custom.attributes:
-        # No schema declares properties in this namespace.
-        taken = {TEXT, WITHIN}.union(*(one.properties.keys() for one in specs))
-        for attribute in custom.attributes:
-            name = ":".join((*around, *attribute.within, attribute.name))
-            _author_text(spec, taken, name, attribute.value, NAMESPACE)
-    if custom.elements:
-        children = set[str]().union(*(one.nameChildren.keys() for one in specs))
-        _author_elements(spec, children, custom.elements, around)
-
-
 def _author_elements(
     above: Sdf.PrimSpec,
-    taken: Iterable[str],
-    elements: Iterable[CustomElement],
-    around: tuple[str, ...] = (),
+    taken: set[str],
+    elements: Sequence[CustomElement],
+    around: tuple[str, ...],
 ) -> None:
-    custom = tuple(elements)
-    if not custom:
-        return
     layer, path = above.layer, above.path
-    placed = _placed(path, [one.content for one in custom], taken)
+    placed = _placed(path, [element.content for element in elements], taken)
+    # Prims first, so that children are ordered as elements.
     scopes = [(define(layer, place, "Scope"), element) for place, element in placed]
     for scope, element in scopes:
-        _describe(scope, element)
+        show_spec_name(scope, element.tag)
+        names = {TEXT, WITHIN, *SCOPE_PROPERTIES}
+        for key, value in element.attributes:
+            _author_text(scope, names, key, value)
+        if element.text:
+            write(scope, TEXT, element.text, KINDS.String, UNIFORM, custom=True)
     outermost = (scope for scope, _ in scopes if scope.path.GetParentPath() == path)
-    for scope, one in zip(outermost, custom, strict=True):
-        _write_text(scope, WITHIN, "/".join((*around, *one.within)))
+    for scope, custom in zip(outermost, elements, strict=True):
+        within = "/".join((*around, *custom.within))
+        write(scope, WITHIN, within, KINDS.String, UNIFORM, custom=True)
 
 
 def _placed(
-    parent: Sdf.Path, elements: Sequence[XmlElement], taken: Iterable[str] = ()
+    parent: Sdf.Path, elements: Sequence[XmlElement], taken: set[str]
 ) -> Iterator[tuple[Sdf.Path, XmlElement]]:
     """Yield sibling elements and all inside them with their paths, parents first."""
-    if not elements:
-        return
     names = sibling_names([element.tag for element in elements], taken)
     for name, element in zip(names, elements, strict=True):
         path = parent.AppendChild(name)
         yield path, element
-        yield from _placed(path, element.children)
-
-
-def _describe(scope: Sdf.PrimSpec, element: XmlElement) -> None:
-    """Write the attributes and the text of an element, without its children."""
-    show_spec_name(scope, element.tag)
-    taken = {TEXT, WITHIN, *SCOPE_PROPERTIES}
-    for key, value in element.attributes:
-        _author_text(scope, taken, key, value)
-    if element.text:
-        _write_text(scope, TEXT, element.text)
+        yield from _placed(path, element.children, set())
 
 
 def _author_text(
     spec: Sdf.PrimSpec, taken: set[str], name: str, value: str, namespace: str = ""
 ) -> None:
-    """Author a string attribute under a valid and unused name.
-
-    Args:
-        spec: The prim.
-        taken: Names of its properties, by schema or authored; the name is added.
-        name: Name in the URDF.
-        value: The text.
-        namespace: Prefix of the attribute name.
-    """
+    """Author a string attribute under a valid name, and add it to those that are taken."""
     parts = [part for part in name.split(":") if part]
     stem = ":".join(map(legal_name, parts)) or legal_name(name)
     prefix = f"{namespace}:" if namespace else ""
     free = next(
         candidate
-        for candidate in _numbered(stem)
+        for candidate in chain([stem], (f"{stem}_{number}" for number in count(1)))
         if (not namespace or candidate not in RESERVED) and f"{prefix}{candidate}" not in taken
     )
     taken.add(f"{prefix}{free}")
     shown = {} if free == name else {"displayName": name}
-    _write_text(spec, f"{prefix}{free}", value, **shown)
-
-
-def _numbered(stem: str) -> Iterator[str]:
-    yield stem
-    number = 1
-    while True:
-        yield f"{stem}_{number}"
-        number += 1
-
-
-def _write_text(spec: Sdf.PrimSpec, name: str, value: str, **metadata: str) -> None:
-    kind, uniform = Sdf.ValueTypeNames.String, Sdf.VariabilityUniform
-    write_new(spec, name, kind, value, uniform, custom=True, **metadata)
+    write(spec, f"{prefix}{free}", value, KINDS.String, UNIFORM, custom=True, **shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import assert_never
 
@@ -15,25 +14,30 @@ from urdf_usd.converter.robot.model import (
     Collision,
     Cylinder,
     Geometry,
-    Link,
     MeshFile,
     Pose,
     Sphere,
     Vec3,
 )
 from urdf_usd.converter.robot.spatial import compose, invert_pose, rest_poses
-from urdf_usd.converter.usd.writer.float32 import is_positive_float32
 from urdf_usd.converter.usd.writer.meshes import MeshLibrary, mesh_key
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
+from urdf_usd.converter.usd.writer.specs import (
+    KINDS,
+    define,
+    is_positive_float32,
+    show_spec_name,
+    write,
+)
 
-_SCHEMAS: Mapping[type[Geometry], str] = {
+_SCHEMAS = {
     Box: "Cube",
     Cylinder: "Cylinder",
     Capsule: "Capsule",
     Sphere: "Sphere",
     MeshFile: "Mesh",
 }
+_UNSCALED = (1.0, 1.0, 1.0)
 
 
 def author_geometry(
@@ -41,11 +45,7 @@ def author_geometry(
 ) -> tuple[Diagnostic, ...]:
     """Write the robot's prim, link frames and shapes.
 
-    Args:
-        layer: The geometry layer; faster if no stage composes it yet.
-        prims: The robot.
-        library: The meshes.
-        library_asset: Layer of the meshes, relative to the geometry layer.
+    Meshes refer to ``library_asset``, whose path is relative to the layer.
 
     Returns:
         Diagnostics about omitted shapes.
@@ -54,10 +54,8 @@ def author_geometry(
     define(layer, prims.robot, "Xform")
     define(layer, prims.geometry, "Scope")
     rest = rest_poses(tree)
-    diagnostics: list[Diagnostic] = []
     # Children are ordered as they are defined.
-    names = sorted(tree.links, key=lambda link: prims.link[link].pathElementCount)
-    for name in names:
+    for name in sorted(tree.links, key=lambda link: prims.link[link].pathElementCount):
         xform = define(layer, prims.link[name], "Xform")
         show_spec_name(xform, name)
         parent = prims.link_parent[name]
@@ -65,51 +63,92 @@ def author_geometry(
         if name != tree.root and parent != tree.parent_joint[name].parent:
             pose = rest[name] if parent is None else compose(invert_pose(rest[parent]), rest[name])
         _place(xform, pose)
-    for name in tree.links:
-        link = tree.link[name]
-        diagnostics += _author_shapes(layer, link, prims, library, library_asset)
+    diagnostics = []
+    for link in (tree.link[name] for name in tree.links):
+        paths = (*prims.visual[link.name], *prims.collision[link.name])
+        for shape, path in zip(link.shapes, paths, strict=True):
+            if isinstance(shape.geometry, MeshFile) and not library.is_readable(shape.geometry):
+                continue  # Reported by the parser and the mesh library.
+            sizes = _sizes(shape.geometry)
+            if not all(map(is_positive_float32, sizes)):
+                text = " x ".join(f"{size:g}" for size in sizes)
+                message = f"{path.name!r} of link {link.name!r} has size {text}"
+                diagnostics.append(Diagnostic("geometry-invalid", message, link.location))
+                continue
+            groups = library.groups_of(shape)
+            gprim = define(layer, path, "Xform" if groups else _SCHEMAS[type(shape.geometry)])
+            if isinstance(shape.geometry, MeshFile):
+                mesh = groups.prim if groups else library.prims[mesh_key(shape.geometry)]
+                gprim.referenceList.prependedItems = [Sdf.Reference(library_asset, mesh)]
+            else:
+                _author_primitive(gprim, shape.geometry)
+            _place(gprim, shape.origin, _scale(shape.geometry))
+            if shape.name:
+                show_spec_name(gprim, shape.name)
+            if isinstance(shape, Collision):
+                write(gprim, "purpose", "guide")
     return tuple(diagnostics)
 
 
-def _author_shapes(
-    layer: Sdf.Layer, link: Link, prims: Prims, library: MeshLibrary, library_asset: str
-) -> list[Diagnostic]:
-    diagnostics = []
-    paths = (*prims.visual[link.name], *prims.collision[link.name])
-    touched = frozenset(prims.collision[link.name])
-    for shape, path in zip(link.shapes, paths, strict=True):
-        problem = shape_problem(shape.geometry, library)
-        if problem is not None:
-            rule, text = problem
-            # Other problems were reported by the parser and the mesh library.
-            if rule == "geometry-invalid":
-                message = f"{path.name!r} of link {link.name!r} {text}"
-                diagnostics.append(Diagnostic(rule, message, link.location))
-            continue
-        groups = library.groups_of(shape)
-        schema = "Xform" if groups else _SCHEMAS[type(shape.geometry)]
-        gprim = define(layer, path, schema)
-        if groups:
-            _refer(gprim, library_asset, groups.prim)
-        else:
-            _author_shape(gprim, shape.geometry, library, library_asset)
-        _place(gprim, shape.origin, shape_scale(shape.geometry))
-        if shape.name:
-            show_spec_name(gprim, shape.name)
-        if path in touched:
-            write(gprim, "purpose", "guide")
-    return diagnostics
+def _sizes(geometry: Geometry) -> tuple[float, ...]:
+    """Return the sizes of a shape that must be positive."""
+    match geometry:
+        case Box():
+            return geometry.size
+        case Cylinder():
+            return geometry.radius, geometry.length
+        case Capsule():
+            # A capsule of length zero is a sphere.
+            return geometry.radius, geometry.length or geometry.radius
+        case Sphere():
+            return (geometry.radius,)
+        case MeshFile():
+            return _scale(geometry)
+        case _:
+            assert_never(geometry)
+
+
+def _scale(geometry: Geometry) -> Vec3:
+    """Return the scale op of a shape's prim, all factors positive."""
+    if isinstance(geometry, MeshFile):
+        x, y, z = map(abs, geometry.scale)
+        return x, y, z
+    return geometry.size if isinstance(geometry, Box) else _UNSCALED
+
+
+def _author_primitive(gprim: Sdf.PrimSpec, shape: Box | Cylinder | Capsule | Sphere) -> None:
+    if isinstance(shape, Box):
+        write(gprim, "size", 1.0)
+        upper = Gf.Vec3f(0.5)
+    else:
+        upper = Gf.Vec3f(shape.radius)
+        if not isinstance(shape, Sphere):
+            write(gprim, "axis", "Z")
+            write(gprim, "height", shape.length)
+            caps = shape.radius if isinstance(shape, Capsule) else 0.0
+            upper[2] = shape.length / 2 + caps
+        write(gprim, "radius", shape.radius)
+    write(gprim, "extent", Vt.Vec3fArray([-upper, upper]))
+
+
+def _place(xform: Sdf.PrimSpec, pose: Pose, scale: Vec3 = _UNSCALED) -> None:
+    """Author translate, orient and, where it is not one, scale."""
+    ops = {
+        "xformOp:translate": (Gf.Vec3d(*pose.position), KINDS.Double3),
+        "xformOp:orient": (Gf.Quatd(*pose.quat_wxyz), KINDS.Quatd),
+    }
+    if scale != _UNSCALED:
+        ops["xformOp:scale"] = (Gf.Vec3f(*scale), KINDS.Float3)
+    for name, (value, kind) in ops.items():
+        write(xform, name, value, kind)
+    write(xform, "xformOpOrder", Vt.TokenArray(list(ops)))
 
 
 def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, prims: Prims) -> Gf.Range3d:
     """Return the extent of all visuals, or of all colliders of a robot without visuals.
 
-    Computed from the extents of shapes, with all joints at zero.
-
-    Args:
-        geometry: The authored geometry layer.
-        library: The layer of the meshes.
-        prims: The robot.
+    It is that of the extents of shapes in the layers of geometry and of meshes, with all
+    joints at zero.
 
     Returns:
         The extent [m] in the frame of the robot's prim; empty without shapes.
@@ -127,25 +166,18 @@ def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, prims: Prims) -> Gf.Ran
     for name, link in prims.tree.link.items():
         paths = (*prims.visual[name], *prims.collision[name])
         for shape, path in zip(link.shapes, paths, strict=True):
-            gprim = geometry.GetPrimAtPath(path)
-            if gprim:
-                meshes = gprim.referenceList.prependedItems
-                extent = (
-                    mesh_extent(meshes[0].primPath) if meshes else _authored_extent(geometry, path)
-                )
-                frame = compose(rest[name], shape.origin)
-                matrix = _matrix(frame, shape_scale(shape.geometry))
-                box = Gf.BBox3d(extent, matrix)
-                whole = colliding if isinstance(shape, Collision) else visible
-                whole.UnionWith(box.ComputeAlignedRange())
+            if not (gprim := geometry.GetPrimAtPath(path)):
+                continue
+            meshes = gprim.referenceList.prependedItems
+            own = mesh_extent(meshes[0].primPath) if meshes else _authored_extent(geometry, path)
+            pose = compose(rest[name], shape.origin)
+            # Of row vectors.
+            matrix = Gf.Matrix4d().SetRotate(Gf.Quatd(*pose.quat_wxyz))
+            matrix.SetTranslateOnly(Gf.Vec3d(*pose.position))
+            scale = Gf.Matrix4d().SetScale(Gf.Vec3d(*_scale(shape.geometry)))
+            whole = colliding if isinstance(shape, Collision) else visible
+            whole.UnionWith(Gf.BBox3d(own, scale * matrix).ComputeAlignedRange())
     return colliding if visible.IsEmpty() else visible
-
-
-def _matrix(pose: Pose, scale: Vec3) -> Gf.Matrix4d:
-    """Return the matrix of row vectors that scales, rotates and translates."""
-    matrix = Gf.Matrix4d().SetRotate(Gf.Quatd(*pose.quat_wxyz))
-    matrix.SetTranslateOnly(Gf.Vec3d(*pose.position))
-    return Gf.Matrix4d().SetScale(Gf.Vec3d(*scale)) * matrix
 
 
 def _authored_extent(layer: Sdf.Layer, path: Sdf.Path) -> Gf.Range3d:
@@ -155,92 +187,3 @@ def _authored_extent(layer: Sdf.Layer, path: Sdf.Path) -> Gf.Range3d:
         return Gf.Range3d()
     lower, upper = attribute.default
     return Gf.Range3d(Gf.Vec3d(lower), Gf.Vec3d(upper))
-
-
-def shape_problem(geometry: Geometry, library: MeshLibrary) -> tuple[str, str] | None:
-    """Return the rule and the reason if a shape cannot be written, or None."""
-    match geometry:
-        case Box():
-            sizes: Sequence[float] = geometry.size
-        case Cylinder():
-            sizes = (geometry.radius, geometry.length)
-        case Capsule():
-            # A capsule of length zero is a sphere.
-            sizes = (geometry.radius, geometry.length or geometry.radius)
-        case Sphere():
-            sizes = (geometry.radius,)
-        case MeshFile():
-            if geometry.path is None:
-                return "mesh-missing", "has no mesh file"
-            if geometry.path in library.unreadable:
-                return "mesh-unreadable", library.unreadable[geometry.path]
-            sizes = tuple(abs(factor) for factor in geometry.scale)
-        case _:
-            assert_never(geometry)
-    if not all(map(is_positive_float32, sizes)):
-        text = " x ".join(f"{size:g}" for size in sizes)
-        return "geometry-invalid", f"has size {text}"
-    return None
-
-
-def shape_scale(geometry: Geometry) -> Vec3:
-    """Return the scale op of a shape's prim, all factors positive."""
-    match geometry:
-        case Box():
-            return geometry.size
-        case MeshFile():
-            x, y, z = (abs(factor) for factor in geometry.scale)
-            return x, y, z
-        case _:
-            return 1.0, 1.0, 1.0
-
-
-def _author_shape(
-    gprim: Sdf.PrimSpec, geometry: Geometry, library: MeshLibrary, library_asset: str
-) -> None:
-    match geometry:
-        case Box():
-            write(gprim, "size", 1.0)
-            reach = (0.5, 0.5, 0.5)
-        case Cylinder():
-            _author_axial(gprim, geometry)
-            reach = (geometry.radius, geometry.radius, geometry.length / 2)
-        case Capsule():
-            _author_axial(gprim, geometry)
-            top = geometry.length / 2 + geometry.radius
-            reach = (geometry.radius, geometry.radius, top)
-        case Sphere():
-            write(gprim, "radius", geometry.radius)
-            reach = (geometry.radius, geometry.radius, geometry.radius)
-        case MeshFile():
-            _refer(gprim, library_asset, library.prims[mesh_key(geometry)])
-            return
-        case _:
-            assert_never(geometry)
-    upper = Gf.Vec3f(*reach)
-    write(gprim, "extent", Vt.Vec3fArray([-upper, upper]))
-
-
-def _refer(prim: Sdf.PrimSpec, asset: str, target: Sdf.Path) -> None:
-    prim.referenceList.prependedItems = [Sdf.Reference(asset, target)]
-
-
-def _author_axial(gprim: Sdf.PrimSpec, geometry: Cylinder | Capsule) -> None:
-    write(gprim, "axis", "Z")
-    write(gprim, "radius", geometry.radius)
-    write(gprim, "height", geometry.length)
-
-
-def _place(xform: Sdf.PrimSpec, pose: Pose, scale: Vec3 = (1.0, 1.0, 1.0)) -> None:
-    """Author translate, orient and, where it is not one, scale."""
-    w, x, y, z = pose.quat_wxyz
-    kinds = Sdf.ValueTypeNames
-    ops = {
-        "xformOp:translate": (kinds.Double3, Gf.Vec3d(*pose.position)),
-        "xformOp:orient": (kinds.Quatd, Gf.Quatd(w, x, y, z)),
-    }
-    if scale != (1.0, 1.0, 1.0):
-        ops["xformOp:scale"] = (kinds.Float3, Gf.Vec3f(*scale))
-    for name, (kind, value) in ops.items():
-        write_new(xform, name, kind, value)
-    write(xform, "xformOpOrder", Vt.TokenArray(list(ops)))

@@ -41,8 +41,8 @@ from urdf_usd.converter.usd.writer.asset import (
     WITH_PHYSICS,
     WITH_PHYSX,
     WITHOUT_PHYSICS,
-    Arc,
     author_choice,
+    write_units,
 )
 from urdf_usd.converter.usd.writer.materials import TEXTURES
 from urdf_usd.converter.usd.writer.prims import sibling_names
@@ -57,52 +57,37 @@ _MERGED_VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (PHYSICS_SET, WITH_PHYSX, (PHYSX_LAYER, *_MERGED_PHYSICS)),
     (PHYSICS_SET, WITH_MUJOCO, (MUJOCO_LAYER, *_MERGED_PHYSICS)),
     (PHYSICS_SET, WITH_PHYSICS, _MERGED_PHYSICS),
-    (PHYSICS_SET, NONE, ()),
     (COLLIDERS_SET, NONE, (NO_COLLIDERS_LAYER,)),
 )
 # Each library, and the name of its class.
-_CLASSES = (
-    (GEOMETRY_LIBRARY, "GeometryLibrary"),
-    (MATERIALS_LIBRARY, "MaterialsLibrary"),
-)
+_CLASSES = {GEOMETRY_LIBRARY: "GeometryLibrary", MATERIALS_LIBRARY: "MaterialsLibrary"}
 
 # Folder of the layers in the profile of Isaac Sim, and its files besides textures.
 PAYLOADS = "payloads"
-_BASE = "base.usda"
-_PHYSICS_FOLDER = "Physics"
-_ROBOT, _INSTANCES = "robot.usda", "instances.usda"
-_GEOMETRIES, _MATERIALS = "geometries.usd", "materials.usd"
-_LIBRARIES = {GEOMETRY_LIBRARY: _GEOMETRIES, MATERIALS_LIBRARY: _MATERIALS}
-# Layers of simulators, over that with UsdPhysics and the custom data of the URDF.
-_SIMULATORS = {PHYSX_LAYER: "physx.usda", NEWTON_LAYER: "newton.usda"}
+_BASE, _ROBOT, _INSTANCES = "base.usda", "robot.usda", "instances.usda"
+_LIBRARIES = {GEOMETRY_LIBRARY: "geometries.usd", MATERIALS_LIBRARY: "materials.usd"}
+# Layers of variants; those of simulators are over that with UsdPhysics and the custom
+# data of the URDF.
 _VARIANTS = {
-    WITH_PHYSX: "physx.usda",
-    WITH_NEWTON: "newton.usda",
-    WITH_PHYSICS: "physics.usda",
+    WITH_PHYSX: "Physics/physx.usda",
+    WITH_NEWTON: "Physics/newton.usda",
+    WITH_PHYSICS: "Physics/physics.usda",
 }
-ISAAC_FILES = frozenset(
-    {
-        *(_BASE, _ROBOT, _INSTANCES, _GEOMETRIES, _MATERIALS),
-        *(f"{_PHYSICS_FOLDER}/{name}" for name in _VARIANTS.values()),
-    }
-)
-_STAGE_METADATA = ("metersPerUnit", "upAxis", "kilogramsPerUnit", "timeCodesPerSecond")
+ISAAC_FILES = frozenset({_BASE, _ROBOT, _INSTANCES, *_LIBRARIES.values(), *_VARIANTS.values()})
 _INSTANCES_ROOT = Sdf.Path("/Instances")
 
 # USDZ: alignment of files; sizes of the header that precedes each file, without its
 # name and extra field, and of the header within the extra field.
-_ALIGNMENT = 64
-_LOCAL_HEADER, _EXTRA_HEADER = 30, 4
+_ALIGNMENT, _LOCAL_HEADER, _EXTRA_HEADER = 64, 30, 4
 # Marks the extra field as padding, as OpenUSD's writer does.
 _PADDING = 0x1986
 # The earliest time that an archive can state.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
-_UNIX = 3
-_READABLE = 0o100644 << 16
+_UNIX, _READABLE = 3, 0o100644 << 16
 
 
 def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
-    """Write a layered asset in another layout.
+    """Write a layered asset as one layer, or a package.
 
     Args:
         layered: Folder of the layered asset; its textures are moved.
@@ -138,24 +123,34 @@ def _write_merged(layered: Path, interface: str, file: Path) -> None:
     Sdf.CopySpec(front, robot, merged, robot)
     identifier = Sdf.AssetPath(f"./{file.name}")
     merged.GetPrimAtPath(robot).assetInfo["identifier"] = identifier
-    visuals = flattened([payload / name for name in WITHOUT_PHYSICS])
+    visuals = _flattened(payload / name for name in WITHOUT_PHYSICS)
     for child in visuals.GetPrimAtPath(robot).nameChildren:
         Sdf.CopySpec(visuals, child.path, merged, child.path)
+    for choice in merged.GetPrimAtPath(robot).variantSets.values():
+        for variant in choice.variantList:
+            variant.primSpec.payloadList.ClearEdits()
     for choice, variant, names in _MERGED_VARIANTS:
         path = robot.AppendVariantSelection(choice, variant)
-        if merged.GetPrimAtPath(path) is None:
-            continue
-        merged.GetPrimAtPath(path).payloadList.ClearEdits()
         layers = [payload / name for name in names if (payload / name).is_file()]
-        if layers:
-            Sdf.CopySpec(flattened(layers), robot, merged, path)
-    names = sibling_names((name for _, name in _CLASSES), (robot.name,))
-    for (library, _), name in zip(_CLASSES, names, strict=True):
+        if layers and merged.GetPrimAtPath(path) is not None:
+            Sdf.CopySpec(_flattened(layers), robot, merged, path)
+    classes = sibling_names(_CLASSES.values(), (robot.name,))
+    for library, name in zip(_CLASSES, classes, strict=True):
         source = Sdf.Layer.FindOrOpen(str(payload / library))
         origin, root = _ROOT.AppendChild(source.defaultPrim), _ROOT.AppendChild(name)
         Sdf.CopySpec(source, origin, merged, root)
-        _refer_inside(merged, f"./{library}", origin, root)
-    _keep_order(Usd.Stage.Open(front), Usd.Stage.Open(merged))
+        for prim in prim_specs(merged):
+            for reference in list(prim.referenceList.prependedItems):
+                if reference.assetPath == f"./{library}":
+                    inside = Sdf.Reference("", reference.primPath.ReplacePrefix(origin, root))
+                    prim.referenceList.ReplaceItemEdits(reference, inside)
+    # Children in variants are weaker and would be listed first, and simulators number
+    # joints in stage order.
+    before, after = Usd.Stage.Open(front), Usd.Stage.Open(merged)
+    for prim in Usd.PrimRange(before.GetDefaultPrim()):
+        same = after.GetPrimAtPath(prim.GetPath())
+        if same.GetAllChildrenNames() != prim.GetAllChildrenNames():
+            same.SetChildrenReorder(prim.GetAllChildrenNames())
     _write_ordered(merged, file)
 
 
@@ -188,36 +183,12 @@ def _write_ordered(layer: Sdf.Layer, file: Path) -> None:
     written.Save()
 
 
-def flattened(layers: Iterable[Path]) -> Sdf.Layer:
+def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
     """Return an anonymous layer of several, strongest first; asset paths stay as they are."""
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [str(layer) for layer in layers]
     stage = Usd.Stage.Open(stack, Usd.Stage.LoadNone)
     return UsdUtils.FlattenLayerStack(stage, lambda _, path: path)
-
-
-def _refer_inside(layer: Sdf.Layer, asset: str, origin: Sdf.Path, root: Sdf.Path) -> None:
-    """Replace references to a library by internal references."""
-    for prim in prim_specs(layer):
-        references = prim.referenceList
-        for reference in list(references.prependedItems):
-            if reference.assetPath == asset:
-                target = reference.primPath.ReplacePrefix(origin, root)
-                inside = Sdf.Reference("", target)
-                references.ReplaceItemEdits(reference, inside)
-
-
-def _keep_order(source: Usd.Stage, target: Usd.Stage) -> None:
-    """Reorder children as on another stage.
-
-    Children in variants are weaker and would be listed first, and simulators number
-    joints in stage order.
-    """
-    for prim in Usd.PrimRange(source.GetDefaultPrim()):
-        same = target.GetPrimAtPath(prim.GetPath())
-        names = prim.GetAllChildrenNames()
-        if same.GetAllChildrenNames() != names:
-            same.SetChildrenReorder(names)
 
 
 def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
@@ -251,7 +222,7 @@ def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
 
 
 def arrange(layered: Path, interface: str, folder: Path) -> None:
-    """Write a layered asset for several simulators in this layout.
+    """Write a layered asset for several simulators in the layout of Isaac Sim.
 
     Args:
         layered: Folder of the layered asset; its libraries and textures are moved.
@@ -259,21 +230,33 @@ def arrange(layered: Path, interface: str, folder: Path) -> None:
         folder: Empty folder for the asset.
     """
     source, target = layered / PAYLOAD, folder / PAYLOADS
-    (target / _PHYSICS_FOLDER).mkdir(parents=True)
-    _write_base(source, target)
+    (target / _VARIANTS[WITH_PHYSICS]).parent.mkdir(parents=True)
+    base = _merged([source / name for name in WITHOUT_PHYSICS], target / _BASE)
+    extensions = source / EXTENSIONS_LAYER
+    _instantiate_visuals(base, Sdf.Layer.CreateNew(str(target / _INSTANCES)), extensions)
+    _copied(source / ROBOT_LAYER, target / _ROBOT).Save()
+    base.subLayerPaths = [f"./{_ROBOT}"]
+    base.Save()
     # Before a stage is opened that composes them.
     for name, new in {**_LIBRARIES, TEXTURES: TEXTURES}.items():
         if (source / name).exists():
             (source / name).rename(target / new)
-    names = EXTENSIONS_LAYER, SIMULATION_LAYER, PHYSICS_LAYER
-    physics = [source / name for name in names]
-    file = target / _PHYSICS_FOLDER / "physics.usda"
-    _flattened([path for path in physics if path.is_file()], file).Save()
-    for name, simulator in _SIMULATORS.items():
-        layer = _copied(source / name, target / _PHYSICS_FOLDER / simulator)
+    physics = [source / name for name in _MERGED_PHYSICS if (source / name).is_file()]
+    _merged(physics, target / _VARIANTS[WITH_PHYSICS]).Save()
+    for name, variant in ((PHYSX_LAYER, WITH_PHYSX), (NEWTON_LAYER, WITH_NEWTON)):
+        layer = _copied(source / name, target / _VARIANTS[variant])
         layer.subLayerPaths = ["./physics.usda"]
         layer.Save()
-    _write_interface(layered / interface, folder / interface)
+    layer = _copied(layered / interface, folder / interface)
+    prim = layer.GetPrimAtPath(f"/{layer.defaultPrim}")
+    for name in list(prim.variantSets.keys()):
+        del prim.variantSets[name]
+        del prim.variantSelections[name]
+    prim.variantSetNameList.ClearEdits()
+    prim.referenceList.prependedItems = [Sdf.Reference(f"./{PAYLOADS}/{_BASE}")]
+    variants = {name: (f"./{PAYLOADS}/{file}",) for name, file in _VARIANTS.items()}
+    author_choice(prim, PHYSICS_SET, {**variants, NONE: ()})
+    layer.Save()
 
 
 def _copied(source: Path, target: Path) -> Sdf.Layer:
@@ -282,120 +265,79 @@ def _copied(source: Path, target: Path) -> Sdf.Layer:
     return layer
 
 
-def _flattened(sources: list[Path], target: Path) -> Sdf.Layer:
-    """Return a layer with the opinions of several, and the metadata of the last one."""
-    last = Sdf.Layer.FindOrOpen(str(sources[-1]))
+def _merged(sources: list[Path], target: Path) -> Sdf.Layer:
+    """Return a new layer with the opinions of several, and their units."""
     layer = Sdf.Layer.CreateNew(str(target))
-    layer.TransferContent(flattened(sources))
-    for key in _STAGE_METADATA:
-        layer.pseudoRoot.SetInfo(key, last.pseudoRoot.GetInfo(key))
-    layer.defaultPrim = last.defaultPrim
+    layer.TransferContent(_flattened(sources))
+    write_units(layer)
+    layer.defaultPrim = Sdf.Layer.FindOrOpen(str(sources[-1])).defaultPrim
     return layer
 
 
-def _write_base(source: Path, target: Path) -> None:
-    """Write links, shapes and materials, and the instances of visuals."""
-    base = _flattened([source / name for name in WITHOUT_PHYSICS], target / _BASE)
-    instances = Sdf.Layer.CreateNew(str(target / _INSTANCES))
-    for key in _STAGE_METADATA:
-        instances.pseudoRoot.SetInfo(key, base.pseudoRoot.GetInfo(key))
+def _instantiate_visuals(base: Sdf.Layer, instances: Sdf.Layer, extensions: Path) -> None:
+    """Turn visual meshes into instances of prims of another layer with that mesh.
+
+    The material of the whole mesh stays on the instance; those of parts are inside.
+    Visuals with custom elements below them stay, because instances would hide these.
+    """
+    write_units(instances)
     define(instances, _INSTANCES_ROOT, "Scope")
     instances.defaultPrim = _INSTANCES_ROOT.name
+    extended = set()
+    if extensions.is_file():
+        specs = prim_specs(Sdf.Layer.FindOrOpen(str(extensions)))
+        extended = {prim.path for prim in specs if prim.nameChildren}
+    prims = list(prim_specs(base))
     with Sdf.ChangeBlock():
-        for prim in list(prim_specs(base)):
+        for prim in prims:
             for reference in list(prim.referenceList.prependedItems):
                 library = _LIBRARIES[reference.assetPath.removeprefix("./")]
                 moved = Sdf.Reference(f"./{library}", reference.primPath)
                 prim.referenceList.ReplaceItemEdits(reference, moved)
-    extended = _extended(source)
-    made: dict[tuple[object, ...], Sdf.Path] = {}
-    for prim in [prim for prim in prim_specs(base) if _is_visual(prim)]:
-        if prim.path not in extended:
-            _instantiate(prim, instances, made)
-    _copied(source / ROBOT_LAYER, target / _ROBOT).Save()
-    base.subLayerPaths = [f"./{_ROBOT}"]
+    made: dict[tuple[object, ...], Sdf.Path] = {}  # By mesh and materials of its parts.
+    for prim in prims:
+        purpose = prim.attributes.get("purpose")
+        is_collider = purpose is not None and purpose.default == "guide"
+        meshes = prim.referenceList.prependedItems
+        if prim.typeName != "Mesh" or is_collider or not meshes or prim.path in extended:
+            continue
+        materials = {}
+        for child in prim.nameChildren.values():
+            (path,) = child.relationships["material:binding"].targetPathList.explicitItems
+            (materials[child.name],) = base.GetPrimAtPath(path).referenceList.prependedItems
+        key = (meshes[0].primPath, *materials.items())
+        if key not in made:
+            names = [path.name for path in made.values()]
+            (free,) = sibling_names([meshes[0].primPath.name], names)
+            made[key] = _INSTANCES_ROOT.AppendChild(free)
+            _write_instance(instances, made[key], meshes[0], materials)
+        for name in list(prim.nameChildren.keys()):
+            del prim.nameChildren[name]
+        prim.typeName = "Xform"
+        prim.instanceable = True
+        inside = Sdf.Reference(f"./{_INSTANCES}", made[key])
+        prim.referenceList.ReplaceItemEdits(meshes[0], inside)
     instances.Save()
-    base.Save()
 
 
-def _is_visual(prim: Sdf.PrimSpec) -> bool:
-    purpose = prim.attributes.get("purpose")
-    guide = purpose is not None and purpose.default == "guide"
-    return bool(prim.typeName == "Mesh" and prim.referenceList.prependedItems) and (not guide)
-
-
-def _extended(source: Path) -> set[Sdf.Path]:
-    """Return the prims below which custom elements are, which instances would hide."""
-    if not (source / EXTENSIONS_LAYER).is_file():
-        return set()
-    layer = Sdf.Layer.FindOrOpen(str(source / EXTENSIONS_LAYER))
-    return {prim.path for prim in prim_specs(layer) if prim.nameChildren}
-
-
-def _instantiate(
-    prim: Sdf.PrimSpec, instances: Sdf.Layer, made: dict[tuple[object, ...], Sdf.Path]
+def _write_instance(
+    layer: Sdf.Layer,
+    path: Sdf.Path,
+    reference: Sdf.Reference,
+    materials: Mapping[str, Sdf.Reference],
 ) -> None:
-    """Turn a visual mesh into an instance of a prim with that mesh.
-
-    The material of the whole mesh stays on the instance; those of parts are inside.
-    ``made`` has the instances by mesh and materials.
-    """
-    (reference,) = prim.referenceList.prependedItems
-    bound = {child.name: _target(prim.layer, child) for child in prim.nameChildren.values()}
-    key = (reference.primPath, *bound.items())
-    name = reference.primPath.name
-    if key not in made:
-        (free,) = sibling_names([name], [path.name for path in made.values()])
-        made[key] = _INSTANCES_ROOT.AppendChild(free)
-        define(instances, made[key], "Xform")
-        mesh = define(instances, made[key].AppendChild(name), "Mesh")
-        mesh.referenceList.prependedItems = [reference]
-        _bind(instances, mesh, bound)
-    for child in list(prim.nameChildren.keys()):
-        del prim.nameChildren[child]
-    prim.typeName = "Xform"
-    prim.instanceable = True
-    inside = Sdf.Reference(f"./{_INSTANCES}", made[key])
-    prim.referenceList.ReplaceItemEdits(reference, inside)
-
-
-def _target(base: Sdf.Layer, part: Sdf.PrimSpec) -> Sdf.Reference:
-    """Return the reference to the material that is bound to a part of a mesh."""
-    binding = part.relationships["material:binding"]
-    (path,) = binding.targetPathList.explicitItems
-    (reference,) = base.GetPrimAtPath(path).referenceList.prependedItems
-    return reference
-
-
-def _bind(instances: Sdf.Layer, mesh: Sdf.PrimSpec, bound: Mapping[str, Sdf.Reference]) -> None:
-    """Bind materials to parts of a mesh inside of its instance."""
-    if not bound:
+    """Write a prim with a mesh, whose parts have materials."""
+    define(layer, path, "Xform")
+    mesh = define(layer, path.AppendChild(reference.primPath.name), "Mesh")
+    mesh.referenceList.prependedItems = [reference]
+    if not materials:
         return
-    (scope,) = sibling_names(["VisualMaterials"], [mesh.name])
-    place = mesh.path.GetParentPath().AppendChild(scope)
-    define(instances, place, "Scope")
-    for name, reference in bound.items():
-        path = place.AppendChild(reference.primPath.name)
-        define(instances, path, "Material").referenceList.prependedItems = [reference]
-        part = over(instances, mesh.path.AppendChild(name))
+    (name,) = sibling_names(["VisualMaterials"], [mesh.name])
+    scope = path.AppendChild(name)
+    define(layer, scope, "Scope")
+    for name, material in materials.items():
+        local = scope.AppendChild(material.primPath.name)
+        define(layer, local, "Material").referenceList.prependedItems = [material]
+        part = over(layer, mesh.path.AppendChild(name))
         apply(part, "MaterialBindingAPI")
-        relate(part, "material:binding", path)
-
-
-def _write_interface(source: Path, target: Path) -> None:
-    front = Sdf.Layer.FindOrOpen(str(source))
-    layer = Sdf.Layer.CreateNew(str(target))
-    layer.TransferContent(front)
-    prim = layer.GetPrimAtPath(f"/{layer.defaultPrim}")
-    for name in list(prim.variantSets.keys()):
-        del prim.variantSets[name]
-        del prim.variantSelections[name]
-    prim.variantSetNameList.ClearEdits()
-    base = Sdf.Reference(f"./{PAYLOADS}/{_BASE}")
-    prim.referenceList.prependedItems = [base]
-    choices = {
-        name: (f"./{PAYLOADS}/{_PHYSICS_FOLDER}/{file}",) for name, file in _VARIANTS.items()
-    }
-    variants = {**choices, NONE: ()}
-    author_choice(prim, PHYSICS_SET, variants, Arc.PAYLOAD)
-    layer.Save()
+        relate(part, "material:binding", local)

@@ -6,9 +6,9 @@ bound to parts without one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct, structs
 from pxr import Sdf
@@ -22,44 +22,33 @@ from urdf_usd.converter.meshes.mesh_materials import (
     Slot,
 )
 from urdf_usd.converter.options import MaterialNetworks
-from urdf_usd.converter.robot.model import Geometry, Link, MeshFile, Robot
+from urdf_usd.converter.robot.model import Link, Material, MeshFile, Robot
 from urdf_usd.converter.usd.writer.meshes import MeshLibrary, SurfaceParts
 from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
-from urdf_usd.converter.usd.writer.shading import Appearance, Texture, write_networks
+from urdf_usd.converter.usd.writer.shading import write_networks
 from urdf_usd.converter.usd.writer.specs import apply, define, over, relate, show_spec_name
-from urdf_usd.converter.usd.writer.textures import (
-    Image,
-    copy_textures,
-    image_of,
-    is_outside,
-    own_folders,
-)
+from urdf_usd.converter.usd.writer.textures import Image, copy_textures, image_of, outside_note
 
 LIBRARY_ROOT = Sdf.Path("/Materials")
 # Folder next to the library.
 TEXTURES = "Textures"
-# Name of materials without name.
 _UNNAMED = "material"
+_NO_PARTS = SurfaceParts((), covered=False, coordinate_sets=())
 
 
-class MaterialBinding(Struct, frozen=True):
-    """The appearance of a part of a visual."""
+class _Part(Struct, frozen=True):
+    """A visual, or a part of it, with a material."""
 
-    link: str
+    link: Link
     visual: int  # Index in its link.
     subset: str | None  # Of its mesh; None for the visual itself.
-    appearance: Appearance  # Without textures.
-    images: tuple[tuple[Slot, Image, Sampling], ...]
+    material: MeshMaterial  # Without textures.
+    images: list[tuple[Slot, Image, Sampling]]
     mesh_file: str | None  # The file that has the material; None if the URDF does.
-    location: Location | None
 
 
-class MaterialLibrary(Struct, frozen=True):
-    """Materials of an asset: prims of the library, and the parts of visuals that have them."""
-
-    prims: dict[Appearance, Sdf.Path]
-    bindings: tuple[tuple[MaterialBinding, Appearance], ...]
-    diagnostics: tuple[Diagnostic, ...]
+Binding: TypeAlias = tuple[str, int, str | None, Sdf.Path]
+"""A link, the index of its visual, the subset of the mesh, and a prim of the library."""
 
 
 def author_material_library(
@@ -68,179 +57,120 @@ def author_material_library(
     layer: Sdf.Layer,
     folder: Path,
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
-) -> MaterialLibrary:
-    """Write each distinct appearance of a robot to a library, and copy its textures.
+) -> tuple[tuple[Binding, ...], tuple[Diagnostic, ...]]:
+    """Write each distinct material of a robot to an empty layer, and copy its textures.
 
     Args:
         robot: The robot.
         meshes: Its meshes, with their materials.
-        layer: Empty layer of the library, which no stage composes.
-        folder: Folder of the library layer.
+        layer: The layer.
+        folder: Folder of the layer.
         networks: Shader networks of materials.
     """
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
-    parts = [binding for link in robot.links for binding in _bindings(link, meshes)]
-    locations: dict[Image, Location | None] = {}
+    notes: list[Diagnostic] = []
+    parts = [part for link in robot.links for part in _parts(link, meshes, notes)]
+    images: dict[Image, Location | None] = {}
     for part in parts:
         for _, image, _ in part.images:
-            locations.setdefault(image, part.location)
-    textures = copy_textures(locations, folder / TEXTURES)
-    bindings = []
+            images.setdefault(image, part.link.location)
+            if image.path and part.mesh_file:
+                notes += outside_note(image.path, Path(part.mesh_file).parent, part.link.location)
+    files, problems = copy_textures(images, folder / TEXTURES)
+    bound = []
     for part in parts:
-        shown = tuple(
-            (slot, Texture(f"./{TEXTURES}/{textures.files[image]}", sampling))
+        textures = tuple(
+            (slot, MeshTexture(f"./{TEXTURES}/{files[image]}", sampling=sampling))
             for slot, image, sampling in part.images
-            if image in textures.files
+            if image in files
         )
-        appearance = structs.replace(part.appearance, textures=shown)
-        if part.mesh_file or appearance.textures or appearance.color:
-            bindings.append((part, appearance))
-    appearances = list(dict.fromkeys(appearance for _, appearance in bindings))
-    names = sibling_names(appearance.name or _UNNAMED for appearance in appearances)
-    prims = {}
-    for appearance, name in zip(appearances, names, strict=True):
-        prims[appearance] = LIBRARY_ROOT.AppendChild(name)
-        material = define(layer, prims[appearance], "Material")
-        if appearance.name:
-            show_spec_name(material, appearance.name)
-        write_networks(material, appearance, networks)
-    diagnostics = (
-        *_texture_diagnostics(robot, meshes),
-        *_from_outside(parts),
-        *textures.diagnostics,
-    )
-    return MaterialLibrary(prims, tuple(bindings), _once(diagnostics))
+        if part.mesh_file or textures or part.material.color:
+            bound.append((part, structs.replace(part.material, textures=textures)))
+    materials = list(dict.fromkeys(material for _, material in bound))
+    names = sibling_names(material.name or _UNNAMED for material in materials)
+    paths = {}
+    for material, name in zip(materials, names, strict=True):
+        paths[material] = LIBRARY_ROOT.AppendChild(name)
+        spec = define(layer, paths[material], "Material")
+        if material.name:
+            show_spec_name(spec, material.name)
+        write_networks(spec, material, networks)
+    bindings = ((part.link.name, part.visual, part.subset, paths[own]) for part, own in bound)
+    first: dict[tuple[str, str], Diagnostic] = {}
+    for note in (*notes, *problems):
+        first.setdefault((note.rule, note.message), note)
+    return tuple(bindings), tuple(first.values())
 
 
-def author_materials(
+def bind_materials(
     layer: Sdf.Layer,
     geometry: Sdf.Layer,
     prims: Prims,
-    library: MaterialLibrary,
+    bindings: tuple[Binding, ...],
     library_asset: str,
 ) -> None:
     """Reference the library's materials into the asset and bind them.
 
-    Bindings must not target prims in other layers: they are lost across a payload.
-
-    Args:
-        layer: The layer of materials; faster if no stage composes it yet.
-        geometry: The geometry layer, finished.
-        prims: Paths of all prims.
-        library: The materials.
-        library_asset: Layer of the materials, relative to the first.
+    Bindings must not target prims in other layers: they are lost across a payload. The
+    path of the library is relative to the layer.
     """
-    if not library.prims:
-        return
-    define(layer, prims.materials, "Scope")
-    for path in library.prims.values():
+    if bindings:
+        define(layer, prims.materials, "Scope")
+    for path in dict.fromkeys(path for *_, path in bindings):
         local = define(layer, prims.materials.AppendChild(path.name), "Material")
         local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
-    for binding, appearance in library.bindings:
-        path = prims.visual[binding.link][binding.visual]
-        if not geometry.GetPrimAtPath(path):
-            continue
-        if binding.subset is not None:
-            path = path.AppendChild(binding.subset)
-        part = over(layer, path)
-        apply(part, "MaterialBindingAPI")
-        name = library.prims[appearance].name
-        relate(part, "material:binding", prims.materials.AppendChild(name))
+    for link, visual, subset, material in bindings:
+        path = prims.visual[link][visual]
+        if geometry.GetPrimAtPath(path):
+            part = over(layer, path.AppendChild(subset) if subset else path)
+            apply(part, "MaterialBindingAPI")
+            relate(part, "material:binding", prims.materials.AppendChild(material.name))
 
 
-def _bindings(link: Link, meshes: MeshLibrary) -> Iterator[MaterialBinding]:
+def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator[_Part]:
+    """Yield the parts of a link with materials; report what is not used."""
     for index, visual in enumerate(link.visuals):
-        file, parts = _surface(visual.geometry, meshes)
-        can_show = _can_show(parts)
-        if (material := visual.material) is not None and not (parts and parts.covered):
-            color, opacity = None, 1.0
-            if material.rgba is not None:
-                red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
-                color = red, green, blue
-            images: tuple[tuple[Slot, Image, Sampling], ...] = ()
-            if material.texture_path and can_show:
-                image = Image(material.texture_uri or "", material.texture_path)
-                images = ((Slot.COLOR, image, PLAIN_SAMPLING),)
-            appearance = Appearance(material.name, color, opacity)
-            yield MaterialBinding(link.name, index, None, appearance, images, None, link.location)
-        for subset, own in parts.materials if parts else ():
-            images = tuple(
-                (slot, image_of(texture, file), _within(texture, parts))
-                for slot, texture in own.textures
-                if can_show
+        mesh = visual.geometry if isinstance(visual.geometry, MeshFile) else None
+        file = (mesh.path if mesh else None) or ""
+        surface = meshes.parts.get(file, _NO_PARTS)
+        shows_textures = 0 in surface.coordinate_sets
+
+        def drop(reference: str | None, shape: str = "mesh" if mesh else "shape") -> None:
+            message = (
+                f"texture {reference!r} is not converted: a {shape} it is on has no texture "
+                "coordinates; the colour is used"
             )
-            appearance = _appearance_of(own)
-            yield MaterialBinding(link.name, index, subset, appearance, images, file, link.location)
+            notes.append(Diagnostic("texture-dropped", message, link.location))
+
+        if (own := visual.material) is not None and surface.covered:
+            name = f"material {own.name!r}" if own.name else "a material"
+            message = f"{name} is not used on meshes that have their own"
+            notes.append(Diagnostic("material-overridden", message, link.location))
+        elif own is not None:
+            images: list[tuple[Slot, Image, Sampling]] = []
+            if own.texture_path and shows_textures:
+                image = Image(own.texture_uri or "", own.texture_path)
+                images.append((Slot.COLOR, image, PLAIN_SAMPLING))
+            elif own.texture_path:
+                drop(own.texture_uri)
+            yield _Part(link, index, None, _of_urdf(own), images, None)
+        for subset, material in surface.materials:
+            images = []
+            for slot, texture in material.textures:
+                if not shows_textures:
+                    drop(texture.reference)
+                    continue
+                # The first texture coordinates, if the surface lacks those of the texture.
+                known = texture.sampling.coordinates in surface.coordinate_sets
+                sampling = texture.sampling if known else texture.sampled(coordinates=0).sampling
+                images.append((slot, image_of(texture, file), sampling))
+            plain = structs.replace(material, textures=(), double_sided=False)
+            yield _Part(link, index, subset, plain, images, file)
 
 
-def _appearance_of(material: MeshMaterial) -> Appearance:
-    names = set(Appearance.__struct_fields__) - {"name", "textures"}
-    return Appearance(material.name or None, **{name: getattr(material, name) for name in names})
-
-
-def _within(texture: MeshTexture, parts: SurfaceParts | None) -> Sampling:
-    """Use the first texture coordinates if the surface lacks those of the texture."""
-    number = texture.sampling.coordinates
-    known = parts is not None and number in parts.coordinate_sets
-    return texture.sampling if known else structs.replace(texture.sampling, coordinates=0)
-
-
-def _surface(geometry: Geometry, meshes: MeshLibrary) -> tuple[str, SurfaceParts | None]:
-    """Return the file and the parts of a mesh; None for other shapes."""
-    if not isinstance(geometry, MeshFile) or geometry.path is None:
-        return "", None
-    return geometry.path, meshes.parts.get(geometry.path)
-
-
-def _texture_diagnostics(robot: Robot, meshes: MeshLibrary) -> Iterator[Diagnostic]:
-    """Report textures without texture coordinates, and overridden materials."""
-    for link in robot.links:
-        for visual in link.visuals:
-            _, parts = _surface(visual.geometry, meshes)
-            material, location = visual.material, link.location
-            if material and parts and parts.covered:
-                name = f"material {material.name!r}" if material.name else "a material"
-                message = f"{name} is not used on meshes that have their own"
-                yield Diagnostic("material-overridden", message, location)
-            elif material and material.texture_path and not _can_show(parts):
-                yield _dropped_texture(material.texture_uri, visual.geometry, location)
-            for _, own in parts.materials if parts else ():
-                for _, texture in () if _can_show(parts) else own.textures:
-                    yield _dropped_texture(texture.reference, visual.geometry, location)
-
-
-def _can_show(parts: SurfaceParts | None) -> bool:
-    return parts is not None and 0 in parts.coordinate_sets
-
-
-def _dropped_texture(
-    reference: str | None, geometry: Geometry, location: Location | None
-) -> Diagnostic:
-    shape = "mesh" if isinstance(geometry, MeshFile) else "shape"
-    message = (
-        f"texture {reference!r} is not converted: a {shape} it is on has no texture "
-        "coordinates; the colour is used"
-    )
-    return Diagnostic("texture-dropped", message, location)
-
-
-def _from_outside(bindings: Iterable[MaterialBinding]) -> Iterator[Diagnostic]:
-    uses: dict[tuple[str, str], Location | None] = {}
-    for binding in bindings:
-        for _, image, _ in binding.images if binding.mesh_file else ():
-            if image.path:
-                uses.setdefault((image.path, binding.mesh_file or ""), binding.location)
-    folders_of = cache(own_folders)
-    for (path, mesh_file), location in uses.items():
-        if is_outside(path, folders_of(Path(mesh_file).parent)):
-            message = f"{path} lies outside the folders of its mesh; it is used"
-            yield Diagnostic("file-outside", message, location)
-
-
-def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Remove diagnostics with the same rule and message."""
-    first: dict[tuple[str, str], Diagnostic] = {}
-    for diagnostic in diagnostics:
-        first.setdefault((diagnostic.rule, diagnostic.message), diagnostic)
-    return tuple(first.values())
+def _of_urdf(material: Material) -> MeshMaterial:
+    if material.rgba is None:
+        return MeshMaterial(material.name or "")
+    red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
+    return MeshMaterial(material.name or "", (red, green, blue), opacity)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -32,17 +32,13 @@ from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Shape
 from urdf_usd.converter.robot.solids import fills_hull
 from urdf_usd.converter.usd.writer.prims import sibling_names
 from urdf_usd.converter.usd.writer.shading import coordinates_name
-from urdf_usd.converter.usd.writer.specs import define, show_spec_name, write, write_new
-from urdf_usd.converter.usd.writer.textures import is_outside, own_folders
+from urdf_usd.converter.usd.writer.specs import KINDS, UNIFORM, define, show_spec_name, write
+from urdf_usd.converter.usd.writer.textures import outside_note
 
 LIBRARY_ROOT = Sdf.Path("/Geometry")
-
-Mirror: TypeAlias = tuple[bool, bool, bool]
 # A mesh file, and per axis whether its scale is negative: mirrored meshes are separate,
 # because a negative scale on a prim turns it inside out for some consumers.
-MeshKey: TypeAlias = tuple[str, Mirror]
-# Name and surface of each group of a mesh.
-Groups: TypeAlias = Sequence[tuple[str, PolygonMesh]]
+MeshKey: TypeAlias = tuple[str, tuple[bool, bool, bool]]
 
 _UNNAMED_MATERIAL, _UNNAMED_GROUP = "material", "group"
 # Share of its convex hull that a convex group fills: decompositions write few digits.
@@ -50,8 +46,6 @@ _FILLED = 0.95
 # Keywords of references to other files. Equal files without them are equal meshes; with
 # them only in the same folder.
 _REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
-# Types of arrays by number of components.
-_ARRAYS = {2: Vt.Vec2fArray, 3: Vt.Vec3fArray}
 
 
 class _Use(Struct):
@@ -84,17 +78,20 @@ class MeshLibrary(Struct, frozen=True):
     prims: dict[MeshKey, Sdf.Path]  # Of meshes that are used as a whole.
     groups: dict[MeshKey, ColliderGroups]  # Of colliders with several groups.
     parts: dict[str, SurfaceParts]  # By file.
-    unreadable: dict[str, str]  # Reason, by file.
+    unreadable: frozenset[str]
     diagnostics: tuple[Diagnostic, ...]
+
+    def is_readable(self, geometry: MeshFile) -> bool:
+        """Return whether a mesh has a file that could be read."""
+        return geometry.path is not None and geometry.path not in self.unreadable
 
     def groups_of(self, shape: Shape) -> ColliderGroups | None:
         """Return the groups of a collider; None if it is one shape."""
-        geometry = shape.geometry
-        if not (isinstance(shape, Collision) and shape.approximation is None):
+        mesh = shape.geometry
+        if not isinstance(mesh, MeshFile) or mesh.path is None:
             return None
-        if not isinstance(geometry, MeshFile) or geometry.path is None:
-            return None
-        return self.groups.get(mesh_key(geometry))
+        collides_as_hulls = isinstance(shape, Collision) and shape.approximation is None
+        return self.groups.get(mesh_key(mesh)) if collides_as_hulls else None
 
 
 def mesh_key(geometry: MeshFile) -> MeshKey:
@@ -106,13 +103,10 @@ def mesh_key(geometry: MeshFile) -> MeshKey:
 
 
 def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
-    """Read every mesh that the robot uses and write it to a library.
+    """Read every mesh file of a robot and write it to an empty layer.
 
-    One mesh is in memory at a time.
-
-    Args:
-        robot: The robot; meshes without a file are left out.
-        layer: Empty layer of the library.
+    One mesh is in memory at a time. Every surface is written once, also if several files
+    have the same content.
     """
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
@@ -126,72 +120,75 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
                 else:
                     use.whole = True
     writer = _Writer(uses, layer)
-    for file in dict.fromkeys(file for file, _ in uses):
-        location = next(use.location for (name, _), use in uses.items() if name == file)
+    unreadable = set()
+    files: dict[str, list[MeshKey]] = {}
+    for key in uses:
+        files.setdefault(key[0], []).append(key)
+    for file, keys in files.items():
         try:
-            writer.write(file, location)
+            writer.write(Path(file), keys)
         except (MeshError, OSError) as error:
             reason = str(error)
             if isinstance(error, OSError):
                 reason = f"it cannot be opened: {error.strerror}"
-            writer.library.unreadable[file] = reason
+            unreadable.add(file)
             message = f"mesh {Path(file).name!r} cannot be read: {reason}"
-            writer.diagnostics.append(Diagnostic("mesh-unreadable", message, location))
-    return structs.replace(writer.library, diagnostics=tuple(writer.diagnostics))
+            writer.notes.append(Diagnostic("mesh-unreadable", message, uses[keys[0]].location))
+    return structs.replace(
+        writer.library, unreadable=frozenset(unreadable), diagnostics=tuple(writer.notes)
+    )
 
 
 class _Writer:
-    """Writes every surface once, also if several files have the same content."""
-
-    def __init__(self, uses: Mapping[MeshKey, _Use], layer: Sdf.Layer) -> None:
-        self.library = MeshLibrary({}, {}, {}, {}, ())
-        self.diagnostics: list[Diagnostic] = []
-        self._uses = uses
-        self._layer = layer
+    def __init__(self, uses: dict[MeshKey, _Use], layer: Sdf.Layer) -> None:
+        self.library = MeshLibrary({}, {}, {}, frozenset(), ())
+        self.notes: list[Diagnostic] = []
+        self._uses, self._layer = uses, layer
         names = sibling_names(Path(path).stem for path, _ in uses)
         self._names = dict(zip(uses, names, strict=True))
-        self._folders_of = cache(own_folders)
         self._alike = _of_equal_size({file for file, _ in uses})
         # By content.
         self._has_groups: dict[str, bool] = {}
         self._meshes: dict[MeshKey, tuple[Sdf.Path, SurfaceParts]] = {}
         self._groups: dict[MeshKey, ColliderGroups] = {}
 
-    def write(self, file: str, location: Location | None) -> None:
-        data = read_file(Path(file), LARGEST_MESH)
-        content = _content(data, file) if file in self._alike else file
+    def write(self, file: Path, keys: Sequence[MeshKey]) -> None:
+        """Write a file as it is used, by the keys of its mirror images."""
+        data = read_file(file, LARGEST_MESH)
+        content = _content(data, file) if str(file) in self._alike else str(file)
+        location = self._uses[keys[0]].location
 
         @cache
         def decoded() -> PolygonMesh:
-            mesh = decode_mesh(data, Path(file))
-            self.diagnostics += mesh_notes(Path(file).name, mesh, location)
+            mesh = decode_mesh(data, file)
+            self.notes += mesh_notes(file.name, mesh, location)
             for path in mesh.sibling_files:
-                if is_outside(path, self._folders_of(Path(file).parent)):
-                    message = f"{path} lies outside the folders of its mesh; it is used"
-                    self.diagnostics.append(Diagnostic("file-outside", message, location))
+                self.notes += outside_note(path, file.parent, location)
             return mesh
 
-        for key in [key for key in self._uses if key[0] == file]:
-            use, mirror = self._uses[key], key[1]
-            same = content, mirror
+        for key in keys:
+            use, same = self._uses[key], (content, key[1])
             if content not in self._has_groups:
                 self._has_groups[content] = has_groups(decoded())
             in_groups = use.groups and self._has_groups[content]
             if in_groups:
                 if same not in self._groups:
-                    groups = split_groups(mirrored(decoded(), mirror))
-                    if not any(other == content for other, _ in self._groups):
-                        self.diagnostics += _concave_groups(file, groups, location)
+                    is_new = not any(other == content for other, _ in self._groups)
+                    groups = split_groups(mirrored(decoded(), key[1]))
                     self._groups[same] = self._write_groups(key, groups)
+                    if is_new:
+                        self.notes += _concave_groups(file.name, groups, location)
                 self.library.groups[key] = self._groups[same]
             if use.whole or not in_groups:
                 if same not in self._meshes:
                     path = LIBRARY_ROOT.AppendChild(self._names[key])
-                    whole = mirrored(decoded(), mirror)
-                    self._meshes[same] = path, write_mesh(self._layer, path, whole)
-                self.library.prims[key], self.library.parts[file] = self._meshes[same]
+                    parts = write_mesh(self._layer, path, mirrored(decoded(), key[1]))
+                    self._meshes[same] = path, parts
+                self.library.prims[key], self.library.parts[key[0]] = self._meshes[same]
 
-    def _write_groups(self, key: MeshKey, groups: Groups) -> ColliderGroups:
+    def _write_groups(
+        self, key: MeshKey, groups: Sequence[tuple[str, PolygonMesh]]
+    ) -> ColliderGroups:
         """Write the groups of a mesh below an Xform, as positions and faces alone."""
         name = self._names[key]
         if self._uses[key].whole:
@@ -207,17 +204,19 @@ class _Writer:
         return ColliderGroups(prim, names)
 
 
-def _concave_groups(file: str, groups: Groups, location: Location | None) -> tuple[Diagnostic, ...]:
+def _concave_groups(
+    name: str, groups: Sequence[tuple[str, PolygonMesh]], location: Location | None
+) -> tuple[Diagnostic, ...]:
     """Report the groups of a mesh that fill much less than their convex hulls."""
     concave = [
-        name or _UNNAMED_GROUP
-        for name, group in groups
-        if not fills_hull(group.points, group.face_counts, group.face_indices, _FILLED)
+        group or _UNNAMED_GROUP
+        for group, mesh in groups
+        if not fills_hull(mesh.points, mesh.face_counts, mesh.face_indices, _FILLED)
     ]
     if not concave:
         return ()
     message = (
-        f"mesh {Path(file).name!r}: {len(concave)} of {len(groups)} groups are not "
+        f"mesh {name!r}: {len(concave)} of {len(groups)} groups are not "
         f"convex, such as {concave[0]!r}; each collides as its convex hull"
     )
     return (Diagnostic("collider-concave", message, location),)
@@ -233,11 +232,11 @@ def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
     return frozenset(file for alike in sizes.values() if len(alike) > 1 for file in alike)
 
 
-def _content(data: bytes, file: str) -> str:
+def _content(data: bytes, file: Path) -> str:
     """Return a key of the content; equal keys mean equal meshes."""
     digest = hashlib.sha256(data).hexdigest()
     refers = not holds_binary_stl(data) and any(word in data for word in _REFERENCES)
-    return f"{digest} {Path(file).parent}" if refers else digest
+    return f"{digest} {file.parent}" if refers else digest
 
 
 def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:
@@ -246,41 +245,33 @@ def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfacePa
     Subdivision is off, and faces are right-handed.
     """
     prim = define(layer, path, "Mesh")
-    points = np.ascontiguousarray(mesh.points, np.float32)
-    write(prim, "points", Vt.Vec3fArray.FromNumpy(points))
-    counts, indices = map(Vt.IntArray.FromNumpy, (mesh.face_counts, mesh.face_indices))
-    write(prim, "faceVertexCounts", counts)
-    write(prim, "faceVertexIndices", indices)
-    write(prim, "subdivisionScheme", "none")
-    write(prim, "orientation", "rightHanded")
-    write(prim, "extent", _extent(points))
-    kinds = Sdf.ValueTypeNames
     attributes = mesh.attributes
-    if any(material.double_sided for material in attributes.materials):
-        write(prim, "doubleSided", True)
-    for name, kind, held in (
-        # A primvar, because the normals attribute cannot be indexed.
-        ("normals", kinds.Normal3fArray, attributes.normals),
-        *(
-            (coordinates_name(number), kinds.TexCoord2fArray, coordinates)
-            for number, coordinates in enumerate(attributes.coordinate_sets)
-        ),
-    ):
-        if held is not None:
-            _write_primvar(prim, name, kind, held.values, held, mesh)
-    if attributes.colors is not None:
-        linear = linear_from_srgb(attributes.colors.values)
-        kind = kinds.Color3fArray
-        _write_primvar(prim, "displayColor", kind, linear, attributes.colors, mesh)
-    return _write_subsets(prim, mesh)
-
-
-def _extent(points: NDArray[np.float32]) -> Vt.Vec3fArray:
+    points = np.ascontiguousarray(mesh.points, np.float32)
     # Per coordinate, which is five times as fast as numpy's reduction of rows; negative
     # zeros become positive.
-    lower = (float(coordinates.min()) + 0.0 for coordinates in points.T)
-    upper = (float(coordinates.max()) + 0.0 for coordinates in points.T)
-    return Vt.Vec3fArray([Gf.Vec3f(*lower), Gf.Vec3f(*upper)])
+    lower = Gf.Vec3f(*(float(coordinates.min()) + 0.0 for coordinates in points.T))
+    upper = Gf.Vec3f(*(float(coordinates.max()) + 0.0 for coordinates in points.T))
+    write(prim, "points", Vt.Vec3fArray.FromNumpy(points))
+    write(prim, "faceVertexCounts", Vt.IntArray.FromNumpy(mesh.face_counts))
+    write(prim, "faceVertexIndices", Vt.IntArray.FromNumpy(mesh.face_indices))
+    write(prim, "subdivisionScheme", "none")
+    write(prim, "orientation", "rightHanded")
+    write(prim, "extent", Vt.Vec3fArray([lower, upper]))
+    if any(material.double_sided for material in attributes.materials):
+        write(prim, "doubleSided", True)
+    if (normals := attributes.normals) is not None:
+        # A primvar, because the normals attribute cannot be indexed.
+        _write_primvar(prim, "normals", KINDS.Normal3fArray, normals.values, normals, mesh)
+    known = enumerate(attributes.coordinate_sets)
+    sets = [(number, some) for number, some in known if some is not None]
+    for number, some in sets:
+        name = coordinates_name(number)
+        _write_primvar(prim, name, KINDS.TexCoord2fArray, some.values, some, mesh)
+    if (colors := attributes.colors) is not None:
+        linear = linear_from_srgb(colors.values)
+        _write_primvar(prim, "displayColor", KINDS.Color3fArray, linear, colors, mesh)
+    materials, covered = _write_subsets(prim, mesh)
+    return SurfaceParts(materials, covered, tuple(number for number, _ in sets))
 
 
 def _write_primvar(
@@ -288,54 +279,48 @@ def _write_primvar(
     name: str,
     kind: Sdf.ValueTypeName,
     values: NDArray[np.float64],
-    held: CornerValues,
+    corners: CornerValues,
     mesh: PolygonMesh,
 ) -> None:
-    array = _ARRAYS[values.shape[1]]
-    per_point = len(values) == len(mesh.points) and np.array_equal(held.indices, mesh.face_indices)
-    single = array.FromNumpy(np.ascontiguousarray(values, np.float32))
-    name = f"primvars:{name}"
-    interpolation = "vertex" if per_point else "faceVarying"
-    write_new(prim, name, kind, single, interpolation=interpolation)
-    if not per_point:
-        numbers = Vt.IntArray.FromNumpy(held.indices)
-        write_new(prim, f"{name}:indices", Sdf.ValueTypeNames.IntArray, numbers)
-
-
-def _write_subsets(prim: Sdf.PrimSpec, mesh: PolygonMesh) -> SurfaceParts:
-    """Write a subset for each material that has a colour; none for one of all faces."""
-    attributes = mesh.attributes
-    numbers = attributes.face_materials
-    faces = (
-        {}
-        if numbers is None
-        else {
-            number: np.flatnonzero(numbers == number)
-            for number in np.flatnonzero(np.bincount(numbers[numbers >= 0])).tolist()
-            if attributes.materials[number].has_color
-        }
+    array = Vt.Vec2fArray if values.shape[1] == 2 else Vt.Vec3fArray
+    per_point = len(values) == len(mesh.points) and np.array_equal(
+        corners.indices, mesh.face_indices
     )
+    single = array.FromNumpy(np.ascontiguousarray(values, np.float32))
+    interpolation = "vertex" if per_point else "faceVarying"
+    write(prim, f"primvars:{name}", single, kind, interpolation=interpolation)
+    if not per_point:
+        numbers = Vt.IntArray.FromNumpy(corners.indices)
+        write(prim, f"primvars:{name}:indices", numbers, KINDS.IntArray)
+
+
+def _write_subsets(
+    prim: Sdf.PrimSpec, mesh: PolygonMesh
+) -> tuple[tuple[tuple[str | None, MeshMaterial], ...], bool]:
+    """Write a subset for each material that has a colour; none for one of all faces.
+
+    Returns:
+        Materials by name of their subset, None for the whole mesh; and whether every face
+        has one.
+    """
+    numbers, known = mesh.attributes.face_materials, mesh.attributes.materials
+    faces: dict[int, NDArray[np.int64]] = {}
+    if numbers is not None:
+        used = np.flatnonzero(np.bincount(numbers[numbers >= 0])).tolist()
+        faces = {i: np.flatnonzero(numbers == i) for i in used if known[i].has_color}
     covered = sum(map(len, faces.values())) == len(mesh.face_counts)
-    materials = tuple(attributes.materials[number] for number in faces)
-    names: tuple[str | None, ...] = sibling_names(m.name or _UNNAMED_MATERIAL for m in materials)
+    materials = tuple(known[number] for number in faces)
     if covered and len(materials) == 1:
-        names = (None,)
-    family = "materialBind"
+        return ((None, materials[0]),), True
+    names = sibling_names(material.name or _UNNAMED_MATERIAL for material in materials)
     for name, material, some in zip(names, materials, faces.values(), strict=True):
-        if name is None:
-            continue
         subset = define(prim.layer, prim.path.AppendChild(name), "GeomSubset")
         write(subset, "elementType", "face")
         write(subset, "indices", Vt.IntArray.FromNumpy(some.astype(np.int32)))
-        write(subset, "familyName", family)
+        write(subset, "familyName", "materialBind")
         show_spec_name(subset, material.name or _UNNAMED_MATERIAL)
-    if any(names):
+    if names:
         kind = "partition" if covered else "nonOverlapping"
-        name = f"subsetFamily:{family}:familyType"
-        write_new(prim, name, Sdf.ValueTypeNames.Token, kind, Sdf.VariabilityUniform)
-    sets = enumerate(attributes.coordinate_sets)
-    return SurfaceParts(
-        tuple(zip(names, materials, strict=True)),
-        covered,
-        tuple(number for number, coordinates in sets if coordinates is not None),
-    )
+        family = "subsetFamily:materialBind:familyType"
+        write(prim, family, kind, KINDS.Token, UNIFORM)
+    return tuple(zip(names, materials, strict=True)), covered

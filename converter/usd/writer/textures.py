@@ -16,17 +16,11 @@ from PIL import UnidentifiedImageError
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.meshes.mesh_materials import MeshTexture
-from urdf_usd.converter.urdf.uris import (
-    is_package,
-    is_repository,
-    path_prefix,
-)
+from urdf_usd.converter.urdf.uris import is_package, is_repository, path_prefix
 from urdf_usd.converter.usd.writer.prims import sibling_names
 
 # Formats that all renderers read, and that USDZ allows.
 IMAGE_TYPES = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
-IMAGE_SUFFIXES = frozenset(IMAGE_TYPES.values())
-_FILE_SCHEME = "file://"
 LARGEST_IMAGE = 128 * MIB
 # Formats that are written as PNG.
 _OTHER_FORMATS = ("GIF", "TIFF", "BMP", "TGA")
@@ -40,13 +34,6 @@ class Image(Struct, frozen=True):
     content: bytes | None = None
 
 
-class Textures(Struct, frozen=True):
-    """Images of an asset: file name in the folder of textures, by usable image."""
-
-    files: dict[Image, str]
-    diagnostics: tuple[Diagnostic, ...]
-
-
 def image_of(texture: MeshTexture, mesh_file: str) -> Image:
     """Find an image that a mesh file refers to.
 
@@ -56,61 +43,61 @@ def image_of(texture: MeshTexture, mesh_file: str) -> Image:
     if texture.content is not None:
         return Image(texture.reference, content=texture.content)
     folder = Path(mesh_file).parent
-    plain = texture.reference.removeprefix(_FILE_SCHEME)
+    plain = texture.reference.removeprefix("file://")
     for reference in (plain, unquote(plain)):
         for candidate in (folder / reference, folder / Path(reference).name):
-            if _is_file(candidate):
-                return Image(candidate.name, str(candidate))
+            try:
+                if candidate.is_file():
+                    return Image(candidate.name, str(candidate))
+            except (OSError, ValueError):
+                continue  # A name that is too long, or with a null character.
     return Image(texture.reference)
 
 
-def own_folders(folder: Path) -> tuple[str, ...]:
-    """Return the folders of the meshes in a folder, as prefixes of paths.
+def outside_note(path: str, folder: Path, location: Location | None) -> tuple[Diagnostic, ...]:
+    """Report a file outside of the package and the repository around a mesh.
 
-    These are the package and the repository around it, otherwise its parent.
+    A mesh in neither may refer to files below the parent of its folder.
     """
-    absolute = folder.absolute()
-    folders = (absolute, *absolute.parents)
-    own = [
-        next((folder for folder in folders if marks(folder)), None)
-        for marks in (is_package, is_repository)
-    ]
-    around = [folder for folder in own if folder] or [absolute.parent]
-    return tuple(map(path_prefix, around))
+    folders = (folder.absolute(), *folder.absolute().parents)
+    around = [next(filter(marks, folders), None) for marks in (is_package, is_repository)]
+    own = [found for found in around if found] or [folders[0].parent]
+    if os.path.realpath(path).startswith(tuple(map(path_prefix, own))):
+        return ()
+    message = f"{path} lies outside the folders of its mesh; it is used"
+    return (Diagnostic("file-outside", message, location),)
 
 
-def is_outside(path: str, own: tuple[str, ...]) -> bool:
-    """Return whether a file, after following links, is outside of folders.
-
-    Args:
-        path: The file.
-        own: The folders of its mesh, from :func:`own_folders`.
-    """
-    return not os.path.realpath(path).startswith(own)
-
-
-def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Textures:
+def copy_textures(
+    images: Mapping[Image, Location | None], folder: Path
+) -> tuple[dict[Image, str], list[Diagnostic]]:
     """Copy images into a folder, others than PNG and JPG as PNG; equal ones once.
 
     Args:
         images: The images and the locations of their use, in order.
         folder: Target folder; created if there are any images.
+
+    Returns:
+        File names of usable images, and diagnostics about the others.
     """
     contents: dict[Image, bytes] = {}
     diagnostics = []
     for image, location in images.items():
-        content = _content(image)
+        content = image.content
+        if content is None and image.path is not None:
+            try:
+                content = read_file(Path(image.path), LARGEST_IMAGE)
+            except OSError:
+                content = None
         if content is None:
             message = f"texture {image.name!r} is not there; the colour is used"
             diagnostics.append(Diagnostic("texture-missing", message, location))
-        elif _suffix(content):
-            contents[image] = content
-        else:
-            try:
-                contents[image] = _as_png(content)
-            except ValueError as error:
-                message = f"texture {image.name!r} {error}; the colour is used"
-                diagnostics.append(Diagnostic("texture-dropped", message, location))
+            continue
+        try:
+            contents[image] = content if _suffix(content) else _as_png(content)
+        except _ImageError as error:
+            message = f"texture {image.name!r} {error}; the colour is used"
+            diagnostics.append(Diagnostic("texture-dropped", message, location))
     first: dict[bytes, Image] = {}
     for image, content in contents.items():
         first.setdefault(content, image)
@@ -120,18 +107,23 @@ def copy_textures(images: Mapping[Image, Location | None], folder: Path) -> Text
         files[content] = f"{name}{_suffix(content)}"
         folder.mkdir(exist_ok=True)
         (folder / files[content]).write_bytes(content)
-    return Textures(
-        {image: files[content] for image, content in contents.items()},
-        tuple(diagnostics),
-    )
+    return {image: files[content] for image, content in contents.items()}, diagnostics
+
+
+def _suffix(content: bytes) -> str | None:
+    return next((IMAGE_TYPES[start] for start in IMAGE_TYPES if content.startswith(start)), None)
+
+
+class _ImageError(ValueError):
+    """An image cannot be written as PNG; the message says why."""
 
 
 def _as_png(content: bytes) -> bytes:
     """Encode an image as PNG with the same pixels; the first picture of several.
 
     Raises:
-        ValueError: It has another format, is damaged, has more pixels than Pillow's
-            limit, or numbers that PNG does not have; the message says so.
+        _ImageError: It has another format, is damaged, has more pixels than Pillow's
+            limit, or numbers that PNG does not have.
     """
     try:
         with warnings.catch_warnings():
@@ -139,7 +131,13 @@ def _as_png(content: bytes) -> bytes:
             # Its limit against small files of huge images is a warning at first.
             warnings.simplefilter("error", Picture.DecompressionBombWarning)
             with Picture.open(BytesIO(content), formats=_OTHER_FORMATS) as image:
-                shown = _in_mode_of_png(image)
+                if image.mode in {"I", "F"}:
+                    raise _ImageError("has numbers that PNG does not have")
+                if image.mode.startswith("I;16"):
+                    # By way of 32 bits, because not every order of bytes is converted.
+                    shown = image.convert("I").convert("I;16")
+                else:
+                    shown = image.convert("RGBA" if image.has_transparency_data else "RGB")
             encoded = BytesIO()
             # Without metadata, such as the resolution and the time.
             shown.info.clear()
@@ -150,40 +148,5 @@ def _as_png(content: bytes) -> bytes:
         raise _ImageError("is not PNG, JPG, GIF, TIFF, BMP or TGA") from None
     # Pillow raises any exception on damaged files.
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise _ImageError(f"cannot be read ({reason})") from error
+        raise _ImageError(f"cannot be read ({' '.join(str(error).split())})") from error
     return encoded.getvalue()
-
-
-def _in_mode_of_png(image: Picture.Image) -> Picture.Image:
-    if image.mode in {"I", "F"}:
-        raise _ImageError("has numbers that PNG does not have")
-    if image.mode.startswith("I;16"):
-        # By way of 32 bits, because not every order of bytes is converted directly.
-        return image.convert("I").convert("I;16")
-    return image.convert("RGBA" if image.has_transparency_data else "RGB")
-
-
-class _ImageError(ValueError):
-    """An image cannot be written as PNG; the message says why."""
-
-
-def _suffix(content: bytes) -> str | None:
-    return next((IMAGE_TYPES[start] for start in IMAGE_TYPES if content.startswith(start)), None)
-
-
-def _content(image: Image) -> bytes | None:
-    if image.content is not None or image.path is None:
-        return image.content
-    try:
-        return read_file(Path(image.path), LARGEST_IMAGE)
-    except OSError:
-        return None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        # A name that is too long, or with a null character.
-        return False

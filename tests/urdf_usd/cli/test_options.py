@@ -29,7 +29,7 @@ from urdf_usd.converter.options import (
     Profile,
 )
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
-from urdf_usd.converter.usd.profiles import ROBOT_TYPE, isaac
+from urdf_usd.converter.usd.profiles import isaac
 from urdf_usd.converter.usd.profiles.simready import METADATA
 from urdf_usd.reports.records.schema import RECORDS
 
@@ -91,8 +91,8 @@ def test_metadata_is_that_of_the_profiles() -> None:
 
     assert convert_options(chosen).metadata == given
     assert options.METADATA == METADATA
-    assert options.ISAAC_METADATA == (ROBOT_TYPE, isaac.LICENSE)
-    assert options.ROBOT_TYPES == isaac.ROBOT_TYPES
+    assert options.ISAAC_METADATA == (isaac.ROBOT_TYPE, isaac.LICENSE)
+    assert options.isaac.ROBOT_TYPES == isaac.ROBOT_TYPES
 
 
 def test_tables_cover_their_enumerations() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from math import inf
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from urdf_usd.converter.robot.model import (
     Range,
     Revolute,
 )
-from urdf_usd.converter.usd.profiles.joint_attributes import head_couplings
+from urdf_usd.converter.usd.profiles.joint_attributes import AxisJoint, author_couplings
 
 _NEWTON, _PHYSX = Profile.GENERIC, Profile.PHYSX
 _DEGREE = math.pi / 180
@@ -238,46 +239,55 @@ def test_physx_properties_have_the_types_of_its_schemas(tmp_path: Path) -> None:
     assert {a.GetTypeName() for a in attributes.values()} == {Sdf.ValueTypeNames.Float}
 
 
-def _always(*_: object) -> bool:
-    return True
+def _couplings(
+    joints: Iterable[Joint], can_couple: Callable[[str, str], bool] = lambda *_: True
+) -> dict[str, tuple[object, ...]]:
+    """Leader, offset and factor of each coupling."""
+    found: dict[str, tuple[object, ...]] = {}
+    author_couplings(
+        [AxisJoint(None, joint) for joint in joints],
+        "Schema",
+        lambda own, leader, mimic: (
+            (mimic.offset, mimic.multiplier)
+            if can_couple(own.joint.name, leader.joint.name)
+            else None
+        ),
+        lambda own, leader, numbers: found.update({own.joint.name: (leader.joint.name, *numbers)}),
+    )
+    return found
 
 
 def test_couplings_do_not_depend_on_joint_order() -> None:
-    assert head_couplings(chain()[::-1], _always) == head_couplings(chain(), _always)
+    assert _couplings(chain()[::-1]) == _couplings(chain())
 
 
 def test_coupling_starts_at_a_follower_that_cannot_be_coupled() -> None:
-    couplings = head_couplings(chain(), lambda name, _: name != "second")
-
-    assert couplings == {"third": Mimic("second", 0.8, -0.2)}
+    assert _couplings(chain(), lambda name, _: name != "second") == {"third": ("second", -0.2, 0.8)}
 
 
 def test_coupling_skips_followers_that_cannot_be_coupled() -> None:
     """Two prismatic joints with a revolute one between them in the chain."""
-    couplings = head_couplings(
-        chain(), lambda name, mimic: name == "third" and mimic.joint == "first"
-    )
+    ((leader, offset, factor),) = _couplings(
+        chain(), lambda name, leader: (name, leader) == ("third", "first")
+    ).values()
 
-    (third,) = couplings.values()
-    assert third.joint == "first"
-    assert third.multiplier == pytest.approx(-0.4)
-    assert third.offset == pytest.approx(0.8 * 0.1 - 0.2)
+    assert leader == "first"
+    assert (offset, factor) == pytest.approx((0.8 * 0.1 - 0.2, -0.4))
 
 
 def test_coupling_to_a_missing_leader_is_omitted() -> None:
-    assert head_couplings(chain()[1:2], _always) == {}
+    assert _couplings(chain()[1:2]) == {}
 
 
 def test_loops_and_long_chains_of_couplings_terminate() -> None:
     one = Joint("one", "a", "b", TURN, mimic=Mimic("two", 2.0))
     two = Joint("two", "b", "c", TURN, mimic=Mimic("one", 3.0))
-    first = Joint("0", "a", "b", TURN)
     rest = [
         Joint(str(n), "a", "b", TURN, mimic=Mimic(str(n - 1), 1.0, 0.5)) for n in range(1, 5001)
     ]
 
-    assert set(head_couplings((one, two), _always)) == {"one", "two"}
-    assert head_couplings((first, *rest), _always)["5000"] == Mimic("0", 1.0, 2500.0)
+    assert set(_couplings((one, two))) == {"one", "two"}
+    assert _couplings((Joint("0", "a", "b", TURN), *rest))["5000"] == ("0", 2500.0, 1.0)
 
 
 _LIMIT = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'

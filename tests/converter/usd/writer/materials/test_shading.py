@@ -11,9 +11,15 @@ from pxr import Sdf, Usd, UsdShade
 from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
 from tests.converter.usd.textured_meshes import shaders
 from urdf_usd.converter.colors import linear_from_srgb
-from urdf_usd.converter.meshes.mesh_materials import Sampling, Slot, Wrap
+from urdf_usd.converter.meshes.mesh_materials import (
+    MeshMaterial,
+    MeshTexture,
+    Sampling,
+    Slot,
+    Wrap,
+)
 from urdf_usd.converter.options import MaterialNetworks
-from urdf_usd.converter.usd.writer.shading import Appearance, Texture, write_networks
+from urdf_usd.converter.usd.writer.shading import write_networks
 from urdf_usd.converter.usd.writer.specs import define
 
 # Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and
@@ -125,10 +131,10 @@ def samplings(draw: st.DrawFn, slot: Slot) -> Sampling:
 
 
 @st.composite
-def appearances(draw: st.DrawFn) -> Appearance:
+def appearances(draw: st.DrawFn) -> MeshMaterial:
     """Draw an appearance."""
     slots = draw(st.lists(st.sampled_from(Slot), unique=True))
-    return Appearance(
+    return MeshMaterial(
         name="x",
         color=draw(st.none() | st.tuples(units, units, units)),
         opacity=draw(units),
@@ -140,19 +146,19 @@ def appearances(draw: st.DrawFn) -> Appearance:
         textures=tuple(
             (
                 slot,
-                Texture(f"./{draw(st.sampled_from('ab'))}.png", draw(samplings(slot))),
+                MeshTexture(f"./{draw(st.sampled_from('ab'))}.png", None, draw(samplings(slot))),
             )
             for slot in slots
         ),
     )
 
 
-def written(appearance: Appearance) -> UsdShade.Material:
+def written(appearance: MeshMaterial) -> UsdShade.Material:
     """Give a new material both networks."""
     return _material(appearance, MaterialNetworks.OPENPBR)
 
 
-def _material(appearance: Appearance, networks: MaterialNetworks) -> UsdShade.Material:
+def _material(appearance: MeshMaterial, networks: MaterialNetworks) -> UsdShade.Material:
     layer = Sdf.Layer.CreateAnonymous()
     write_networks(define(layer, _PATH, "Material"), appearance, networks)
     stage = Usd.Stage.Open(layer)
@@ -170,7 +176,7 @@ def surface(material: UsdShade.Material, context: str = "") -> UsdShade.Shader:
 
 
 @given(appearances())
-def test_both_networks_compute_the_appearance(appearance: Appearance) -> None:
+def test_both_networks_compute_the_appearance(appearance: MeshMaterial) -> None:
     """Values of slots without image; otherwise the sampled image."""
     material = written(appearance)
 
@@ -191,7 +197,7 @@ def test_both_networks_compute_the_appearance(appearance: Appearance) -> None:
             np.testing.assert_allclose(value, expected, atol=1e-5, err_msg=slot)
 
 
-def _expected(appearance: Appearance, slot: Slot) -> np.ndarray | None:
+def _expected(appearance: MeshMaterial, slot: Slot) -> np.ndarray | None:
     texture = dict(appearance.textures).get(slot)
     if texture is None:
         return _number(appearance, slot)
@@ -209,7 +215,7 @@ def _expected(appearance: Appearance, slot: Slot) -> np.ndarray | None:
     return np.array(rgba["rgba".index(sampling.components)])
 
 
-def _number(appearance: Appearance, slot: Slot) -> np.ndarray | None:
+def _number(appearance: MeshMaterial, slot: Slot) -> np.ndarray | None:
     color = None if appearance.color is None else linear_from_srgb(appearance.color)
     numbers = {
         Slot.COLOR: CORNER_COLOR if appearance.shows_corners else color,
@@ -225,7 +231,7 @@ def _number(appearance: Appearance, slot: Slot) -> np.ndarray | None:
 
 @given(appearances())
 def test_nodes_match_their_definitions(
-    appearance: Appearance,
+    appearance: MeshMaterial,
 ) -> None:
     """Inputs, outputs and the types of connections."""
     material = written(appearance)
@@ -253,10 +259,10 @@ def test_wrap_modes_are_written_in_both_networks(
     wrap: Wrap, preview: str, mode: str | None
 ) -> None:
     """``periodic`` is the default of MaterialX."""
-    texture = Texture("./a.png", Sampling(wrap_t=wrap))
+    texture = MeshTexture("./a.png", None, Sampling(wrap_t=wrap))
     found = {
         shader.GetIdAttr().Get(): shader
-        for shader in shaders(written(Appearance("x", textures=((Slot.COLOR, texture),))))
+        for shader in shaders(written(MeshMaterial("x", textures=((Slot.COLOR, texture),))))
     }
 
     image = found["UsdUVTexture"]
@@ -269,10 +275,10 @@ def test_wrap_modes_are_written_in_both_networks(
 def test_image_is_read_once_for_several_slots() -> None:
     """Alpha is read with the colour; roughness and metalness share a raw image."""
 
-    def part(components: str) -> Texture:
-        return Texture("./a.png", Sampling(components))
+    def part(components: str) -> MeshTexture:
+        return MeshTexture("./a.png", None, Sampling(components))
 
-    appearance = Appearance(
+    appearance = MeshMaterial(
         "x",
         (0.5, 0.25, 0.0),
         opacity=0.75,
@@ -305,11 +311,11 @@ def test_image_is_read_once_for_several_slots() -> None:
 
 def test_opacity_cutoff_is_a_threshold_in_both_networks() -> None:
     """An input of the preview surface, a comparison in MaterialX."""
-    texture = Texture("./a.png", Sampling("a"))
+    texture = MeshTexture("./a.png", None, Sampling("a"))
     opacity = float(pixel(np.array(POINT.coordinates["st"]), is_color=False)[3])
 
     for cutoff, left in ((opacity - 0.01, 1.0), (opacity + 0.01, 0.0)):
-        appearance = Appearance("x", cutoff=cutoff, textures=((Slot.OPACITY, texture),))
+        appearance = MeshMaterial("x", cutoff=cutoff, textures=((Slot.OPACITY, texture),))
         material = written(appearance)
         threshold = surface(material).GetInput("opacityThreshold").Get()
         assert threshold == pytest.approx(cutoff)
@@ -319,16 +325,16 @@ def test_opacity_cutoff_is_a_threshold_in_both_networks() -> None:
 
 def test_openpbr_emission_luminance_is_set_for_emissive_materials_only() -> None:
     """Its default is zero."""
-    dark = surface(written(Appearance("x", (1.0, 0.0, 0.0))), "mtlx")
+    dark = surface(written(MeshMaterial("x", (1.0, 0.0, 0.0))), "mtlx")
     assert not dark.GetInput("emission_luminance")
 
-    bright = surface(written(Appearance("x", emissive=(0.5, 0.0, 0.0))), "mtlx")
+    bright = surface(written(MeshMaterial("x", emissive=(0.5, 0.0, 0.0))), "mtlx")
     assert bright.GetInput("emission_luminance").Get() == 1.0
 
 
 def test_preview_surface_alone_by_default() -> None:
     """A consumer of MaterialX then uses the preview surface."""
-    appearance = Appearance("x", (1.0, 0.0, 0.0))
+    appearance = MeshMaterial("x", (1.0, 0.0, 0.0))
 
     material = _material(appearance, MaterialNetworks.PREVIEW)
 

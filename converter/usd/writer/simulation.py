@@ -15,21 +15,19 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous, Prismatic, Revolute
 from urdf_usd.converter.simulation.sources import ContactMaterial, Simulation
-from urdf_usd.converter.usd.profiles.joint_attributes import axis_instance
-from urdf_usd.converter.usd.simulation.overlaps import bodies_in_contact
-from urdf_usd.converter.usd.writer.float32 import to_float32
-from urdf_usd.converter.usd.writer.joints import articulation_roots
+from urdf_usd.converter.usd.writer.overlaps import bodies_in_contact
+from urdf_usd.converter.usd.writer.physics import articulation_roots
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
+    KINDS,
+    UNIFORM,
     apply,
-    apply_once,
     define,
     over,
     relate,
-    write_new,
+    to_float32,
+    write,
 )
-
-_ONE_AXIS = (Revolute, Continuous, Prismatic)
 
 
 def author_simulation(
@@ -41,7 +39,7 @@ def author_simulation(
     newton: bool,
     physx: bool,
     selected: bool = True,
-) -> tuple[Diagnostic, ...]:
+) -> list[Diagnostic]:
     """Write simulation settings.
 
     Args:
@@ -64,36 +62,29 @@ def author_simulation(
     roots = articulation_roots(prims)
     for path in roots if simulation.self_collision is not None else ():
         prim = over(layer, path)
-        for written, schema, attribute in (
-            (newton, "NewtonArticulationRootAPI", "newton:selfCollisionEnabled"),
-            (physx, "PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
-        ):
-            if written:
-                apply_once(prim, schema)
-                kind = Sdf.ValueTypeNames.Bool
-                write_new(prim, attribute, kind, simulation.self_collision)
-    notes: list[Diagnostic] = []
-    _author_filtered_pairs(layer, composed, simulation, prims, roots, notes)
+        if newton:
+            apply(prim, "NewtonArticulationRootAPI")
+            write(prim, "newton:selfCollisionEnabled", simulation.self_collision)
+        if physx:
+            apply(prim, "PhysxArticulationAPI")
+            write(prim, "physxArticulation:enabledSelfCollisions", simulation.self_collision)
+    notes = _author_filtered_pairs(layer, composed, simulation, prims, roots)
     _author_contact_materials(layer, composed, simulation.contact_materials, prims)
-    for key in _lost(simulation, newton=newton, physx=physx):
-        message = f"{key} is not written: the profile has no schema for it"
-        notes.append(Diagnostic("description-lost", message))
-    for key in () if selected else _lost(simulation, newton=False, physx=False):
-        message = f"{key} is written in physics variants, none of which is selected"
-        notes.append(Diagnostic("description-variants", message))
-    return tuple(notes)
-
-
-def _lost(simulation: Simulation, *, newton: bool, physx: bool) -> list[str]:
-    """Return the keys of settings that no schema has."""
-    represented = {
+    settings = {
         "armature": (simulation.armatures, newton or physx),
         # A stiffness of PhysX would soften its limits, which are hard.
         "limit_stiffness": (simulation.limit_stiffnesses, newton),
         "limit_damping": (simulation.limit_dampings, newton),
         "self_collision": (simulation.self_collision is not None, newton or physx),
     }
-    return [key for key, (wanted, known) in represented.items() if wanted and not known]
+    given = {key: known for key, (wanted, known) in settings.items() if wanted}
+    for key in (key for key, known in given.items() if not known):
+        message = f"{key} is not written: the profile has no schema for it"
+        notes.append(Diagnostic("description-lost", message))
+    for key in given if not selected else ():
+        message = f"{key} is written in physics variants, none of which is selected"
+        notes.append(Diagnostic("description-variants", message))
+    return notes
 
 
 def _author_joints(
@@ -102,70 +93,59 @@ def _author_joints(
     """Write drives, armature, springs at limits and initial positions."""
     joints = {joint.name: joint for joint in prims.tree.parent_joint.values()}
     # Angles are in degrees, and gains per degree.
-    units = {
-        name: 1.0 if isinstance(joints[name].kind, Prismatic) else degrees(1.0)
-        for name in prims.joint
-    }
-    axes = {name: axis_instance(angular=unit != 1.0) for name, unit in units.items()}
+    is_linear = {name: isinstance(joints[name].kind, Prismatic) for name in prims.joint}
+    units = {name: 1.0 if linear else degrees(1.0) for name, linear in is_linear.items()}
+    axes = {name: "linear" if linear else "angular" for name, linear in is_linear.items()}
 
-    def author(joint: str, schema: str, attributes: Mapping[str, float], what: str = "") -> None:
+    def author(
+        joint: str, schema: str, prefix: str, values: Mapping[str, float], what: str = ""
+    ) -> None:
         prim = over(layer, prims.joint[joint])
-        apply_once(prim, schema)
-        for name, value in attributes.items():
+        apply(prim, schema)
+        for name, value in values.items():
             subject = what or name.rpartition(":")[2]
-            _write(prim, name, value, f"{subject} of joint {joint!r}")
+            write(prim, f"{prefix}{name}", to_float32(value, f"{subject} of joint {joint!r}"))
 
     for name in prims.joint if simulation.drives and not (newton or physx) else ():
         # In an asset with drives, consumers read effort limits from drives alone.
-        effort = joints[name].effort
-        if isinstance(joints[name].kind, _ONE_AXIS) and effort is not None and effort >= 0:
-            begin = f"drive:{axes[name]}:physics"
-            values = {"maxForce": effort, "stiffness": 0.0, "damping": 0.0}
-            schema = f"PhysicsDriveAPI:{axes[name]}"
-            author(name, schema, {f"{begin}:{key}": value for key, value in values.items()})
+        joint, axis = joints[name], axes[name]
+        has_one_axis = isinstance(joint.kind, (Revolute, Continuous, Prismatic))
+        if has_one_axis and joint.effort is not None and joint.effort >= 0:
+            limit = {"maxForce": joint.effort, "stiffness": 0.0, "damping": 0.0}
+            author(name, f"PhysicsDriveAPI:{axis}", f"drive:{axis}:physics:", limit)
     for drive in simulation.drives:
         name, unit, axis = drive.joint, units[drive.joint], axes[drive.joint]
-        begin, schema = f"drive:{axis}:physics", f"PhysicsDriveAPI:{axis}"
-        author(name, schema, {})
-        uniform, token = Sdf.VariabilityUniform, Sdf.ValueTypeNames.Token
-        kind = UsdPhysics.Tokens.force
-        write_new(over(layer, prims.joint[name]), f"{begin}:type", token, kind, uniform)
+        prefix = f"drive:{axis}:physics:"
         values = {
             "stiffness": drive.stiffness / unit,
             "damping": drive.damping / unit,
             "targetPosition": drive.target_position * unit,
             "targetVelocity": drive.target_velocity * unit,
         }
-        author(name, schema, {f"{begin}:{key}": value for key, value in values.items()})
+        author(name, f"PhysicsDriveAPI:{axis}", prefix, values)
+        write(over(layer, prims.joint[name]), f"{prefix}type", "force", KINDS.Token, UNIFORM)
     for name, armature in simulation.armatures:
         if newton:
             # Newton and PhysX read it.
-            author(name, "NewtonJointAPI", {"newton:armature": armature})
+            author(name, "NewtonJointAPI", "newton:", {"armature": armature})
         if physx:
             # Read by PhysX before ovphysx 0.7, and from then on.
-            author(name, "PhysxJointAPI", {"physxJoint:armature": armature})
-            begin = f"physxJointAxis:{axes[name]}"
-            author(name, f"PhysxJointAxisAPI:{axes[name]}", {f"{begin}:armature": armature})
+            author(name, "PhysxJointAPI", "physxJoint:", {"armature": armature})
+            schema, prefix = f"PhysxJointAxisAPI:{axes[name]}", f"physxJointAxis:{axes[name]}:"
+            author(name, schema, prefix, {"armature": armature})
     for key, springs in (
-        ("newton:limitStiffness", simulation.limit_stiffnesses),
-        ("newton:limitDamping", simulation.limit_dampings),
+        ("limitStiffness", simulation.limit_stiffnesses),
+        ("limitDamping", simulation.limit_dampings),
     ):
         for name, value in springs if newton else ():
-            author(name, "NewtonJointAPI", {key: value / units[name]})
+            author(name, "NewtonJointAPI", "newton:", {key: value / units[name]})
     for name, position in simulation.positions:
-        values = {f"state:{axes[name]}:physics:position": position * units[name]}
+        axis = axes[name]
+        values = {f"state:{axis}:physics:position": position * units[name]}
         if newton:
             # Newton does not read PhysicsJointStateAPI, but this attribute without schema.
-            values[f"newton:{axes[name]}:position"] = position * units[name]
-        author(name, f"PhysicsJointStateAPI:{axes[name]}", values, "the initial position")
-
-
-def _write(prim: Sdf.PrimSpec, name: str, value: float, what: str) -> None:
-    stored = to_float32(value, what)
-    if name in prim.attributes:
-        prim.attributes[name].default = stored
-    else:
-        write_new(prim, name, Sdf.ValueTypeNames.Float, stored)
+            values[f"newton:{axis}:position"] = position * units[name]
+        author(name, f"PhysicsJointStateAPI:{axis}", "", values, "the initial position")
 
 
 def _author_filtered_pairs(
@@ -174,20 +154,33 @@ def _author_filtered_pairs(
     simulation: Simulation,
     prims: Prims,
     roots: Collection[Sdf.Path],
-    notes: list[Diagnostic],
-) -> None:
-    """Write pairs of bodies that do not collide.
+) -> list[Diagnostic]:
+    """Write pairs of bodies that do not collide, and report those that overlap or touch.
 
     A filter of a body that is the root of an articulation would concern all of it;
     there, the colliders are named.
     """
-    pairs = _body_pairs(simulation.filtered_pairs, prims.bodies)
+    bodies, notes = prims.bodies, list[Diagnostic]()
+    pairs = _body_pairs(simulation.filtered_pairs, bodies)
     shapes: dict[str, list[Sdf.Path]] = {}
     for link, paths in prims.collision.items():
-        if (body := prims.bodies.body_of[link]) is not None:
+        if (body := bodies.body_of[link]) is not None:
             shapes.setdefault(body, []).extend(paths)
     if simulation.filter_overlaps:
-        pairs += _overlaps(composed, pairs, prims, shapes, notes)
+        # Bodies of one joint are not tested: simulators let them not collide.
+        joined = [(joint.parent, joint.child) for joint in prims.tree.parent_joint.values()]
+        ignored = set(map(frozenset, (*pairs, *_body_pairs(joined, bodies))))
+        body_of = {str(path): body for body, paths in shapes.items() for path in paths}
+        overlapping, touching = bodies_in_contact(composed, body_of, ignored)
+        pairs += overlapping
+        what = "overlap at rest, and filters.overlap stops their collisions"
+        for rule, found, verb in (
+            ("collision-overlap", overlapping, what),
+            ("collision-touch", touching, "touch at rest"),
+        ):
+            if found:
+                listed = ", ".join(f"{one} and {other}" for one, other in found)
+                notes.append(Diagnostic(rule, f"links {verb}: {listed}"))
 
     def prims_of(body: str) -> tuple[Sdf.Path, ...]:
         if prims.link[body] not in roots:
@@ -201,9 +194,9 @@ def _author_filtered_pairs(
     for path, others in targets.items():
         if others:
             prim = over(layer, path)
-            apply_once(prim, "PhysicsFilteredPairsAPI")
-            relation = Sdf.RelationshipSpec(prim, "physics:filteredPairs", custom=False)
-            relation.targetPathList.explicitItems = list(others)
+            apply(prim, "PhysicsFilteredPairsAPI")
+            relate(prim, "physics:filteredPairs", *others)
+    return notes
 
 
 def _body_pairs(
@@ -218,35 +211,6 @@ def _body_pairs(
             if one is not None and other is not None and one != other
         )
     )
-
-
-def _overlaps(
-    composed: Usd.Stage,
-    filtered: Iterable[tuple[str, str]],
-    prims: Prims,
-    shapes: Mapping[str, Iterable[Sdf.Path]],
-    notes: list[Diagnostic],
-) -> tuple[tuple[str, str], ...]:
-    """Return bodies that overlap at rest, and report them and those that touch.
-
-    Bodies of one joint are not tested: simulators let them not collide.
-    """
-    joined = ((joint.parent, joint.child) for joint in prims.tree.parent_joint.values())
-    ignored = set(map(frozenset, (*filtered, *_body_pairs(joined, prims.bodies))))
-    body_of = {str(path): body for body, paths in shapes.items() for path in paths}
-    overlapping, touching = bodies_in_contact(composed, body_of, ignored)
-    for rule, pairs, what in (
-        (
-            "collision-overlap",
-            overlapping,
-            "overlap at rest, and filters.overlap stops their collisions",
-        ),
-        ("collision-touch", touching, "touch at rest"),
-    ):
-        if pairs:
-            listed = ", ".join(f"{one} and {other}" for one, other in pairs)
-            notes.append(Diagnostic(rule, f"links {what}: {listed}"))
-    return overlapping
 
 
 def _author_contact_materials(
@@ -270,17 +234,15 @@ def _author_contact_materials(
             materials[values] = prims.physics.AppendChild(name)
             prim = define(layer, materials[values], "Material")
             apply(prim, "PhysicsMaterialAPI")
-            attributes = dict(
-                zip(("staticFriction", "dynamicFriction", "restitution"), values, strict=True)
-            )
-            for attribute, value in attributes.items():
+            attributes = "staticFriction", "dynamicFriction", "restitution"
+            for attribute, value in zip(attributes, values, strict=True):
                 # A restitution of zero is that of the schema.
                 if value or attribute != "restitution":
                     what = f"{attribute} of link {contact.link!r}"
-                    _write(prim, f"physics:{attribute}", value, what)
+                    write(prim, f"physics:{attribute}", to_float32(value, what))
         for path in _colliders(composed, prims.collision[contact.link]):
             prim = over(layer, path)
-            apply_once(prim, "MaterialBindingAPI")
+            apply(prim, "MaterialBindingAPI")
             relate(prim, "material:binding:physics", materials[values])
 
 

@@ -1,1 +1,0 @@
-"""The layer of simulation settings, and colliders in contact at rest."""

@@ -1,0 +1,386 @@
+"""UsdPhysics: bodies, mass, colliders, joints, articulation roots; and what it has no schema for.
+
+A joint's frame on the child side is the child link's frame turned so that one of its
+axes is the joint's axis; on the parent side it is the same frame at position zero, in
+the frame of the parent's body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import degrees, inf, isinf
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+from pxr import Gf, Sdf
+
+from urdf_usd.converter.robot.bodies import Body
+from urdf_usd.converter.robot.mass_properties import principal_inertia
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    Approximation,
+    Continuous,
+    Fixed,
+    Floating,
+    Generic,
+    Inertial,
+    Joint,
+    JointKind,
+    Link,
+    MeshFile,
+    Planar,
+    Pose,
+    Prismatic,
+    Range,
+    Revolute,
+    Spherical,
+    Vec3,
+    Vec4,
+)
+from urdf_usd.converter.robot.spatial import (
+    compose,
+    invert_pose,
+    quat_wxyz_from_rotation,
+    quats_wxyz_from_rotations,
+    rest_poses,
+    rotate_inertia,
+    rotation_about,
+    rotation_from_quat_wxyz,
+    rotation_onto_axis,
+    rotations_from_quats_wxyz,
+)
+from urdf_usd.converter.usd.urdf_attributes import write_urdf
+from urdf_usd.converter.usd.writer.meshes import MeshLibrary
+from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.specs import (
+    NO_LIMIT,
+    apply,
+    define,
+    limit_to_float32,
+    moments_to_float32,
+    over,
+    relate,
+    show_spec_name,
+    to_float32,
+    write,
+)
+
+# UsdPhysics locks an axis whose low limit is above its high one. Infinite values do
+# not lock: OpenUSD's parser reads them as "no limit".
+_LOCKED, _FREE = (1.0, -1.0), (-inf, inf)
+_FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+# Number of candidate rotations about the axis of a joint.
+_TWISTS = 128
+# Component of the bodies that are connected to the world; no link has an empty name.
+_WORLD = ""
+
+
+def author_bodies(
+    layer: Sdf.Layer, geometry: Sdf.Layer, prims: Prims, library: MeshLibrary
+) -> None:
+    """Apply body, mass and collider schemas to prims of the finished geometry layer.
+
+    Raises:
+        AuthoringError: A number is beyond float32.
+    """
+    tree = prims.tree
+    for body in prims.bodies.bodies:
+        prim = over(layer, prims.link[body.link])
+        apply(prim, "PhysicsRigidBodyAPI")
+        _author_mass(prim, body)
+        own = tree.link[body.link].inertial
+        if not _is_own(body, own):
+            _author_inertial(prim, own)
+        if own and own.estimated:
+            write_urdf(prim, "inertial:estimated", own.estimated.value)
+    for name in tree.links:
+        link = tree.link[name]
+        if prims.bodies.body_of[name] != name:
+            # Distinguishes a frame from Xforms that group shapes.
+            frame = over(layer, prims.link[name])
+            write_urdf(frame, "link", name)
+            if link.inertial is not None:
+                _author_inertial(frame, link.inertial)
+                if link.inertial.estimated:
+                    write_urdf(frame, "inertial:estimated", link.inertial.estimated.value)
+        for path, approximation in _colliders(geometry, link, prims, library):
+            collider = over(layer, path)
+            apply(collider, "PhysicsCollisionAPI")
+            if approximation is not None:
+                apply(collider, "PhysicsMeshCollisionAPI")
+                write(collider, "physics:approximation", approximation.value)
+            if path not in prims.collision[name]:
+                # Joins the groups to one <collision> again when the USD is read.
+                write_urdf(over(layer, path.GetParentPath()), "collision", True)
+
+
+def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
+    """Author mass, centre of mass and inertia, so that consumers compute nothing."""
+    what = f"of link {body.link!r}"
+    moments, quat_wxyz = principal_inertia(body.inertia)
+    center = (to_float32(c, f"the centre of mass {what}") for c in body.center)
+    apply(prim, "PhysicsMassAPI")
+    write(prim, "physics:mass", to_float32(body.mass, f"the mass {what}"))
+    write(prim, "physics:centerOfMass", Gf.Vec3f(*center))
+    diagonal = moments_to_float32(moments, f"the inertia {what}")
+    write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal))
+    write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz))
+
+
+def _is_own(body: Body, own: Inertial | None) -> bool:
+    """Return whether a body has exactly the inertial of its link."""
+    if own is None or own.mass != body.mass:
+        return False
+    turned = rotate_inertia(own.inertia, own.origin.quat_wxyz)
+    slack = 1e-12 * max(body.inertia)
+    return all(
+        abs(moment - expected) <= slack + 1e-9 * abs(expected)
+        for moment, expected in zip(turned, body.inertia, strict=True)
+    )
+
+
+def _author_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
+    """Store the inertial of a link that differs from that of its body.
+
+    A mass alone means that there is no ``<inertial>``.
+    """
+    write_urdf(prim, "inertial:mass", inertial.mass if inertial else 0.0)
+    if inertial is not None:
+        write_urdf(prim, "inertial:origin:position", inertial.origin.position)
+        write_urdf(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)
+        write_urdf(prim, "inertial:inertia", inertial.inertia)
+
+
+def _colliders(
+    geometry: Sdf.Layer, link: Link, prims: Prims, library: MeshLibrary
+) -> Iterator[tuple[Sdf.Path, Approximation | None]]:
+    """Yield the prims that collide; a mesh of several groups has one for each."""
+    for shape, path in zip(link.collisions, prims.collision[link.name], strict=True):
+        if not geometry.GetPrimAtPath(path):
+            continue
+        if groups := library.groups_of(shape):
+            for name in groups.names:
+                yield path.AppendChild(name), Approximation.HULL
+        elif isinstance(shape.geometry, MeshFile):
+            yield path, shape.approximation or Approximation.HULL
+        else:
+            yield path, None
+
+
+def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
+    """Write all joints between bodies, and the names of the other joints.
+
+    Raises:
+        AuthoringError: A number is beyond float32.
+    """
+    tree = prims.tree
+    rest = rest_poses(tree)
+    for name in tree.links:
+        joint = tree.parent_joint.get(name)
+        if joint is None:
+            continue
+        if joint.name in prims.joint:
+            prim = define(layer, prims.joint[joint.name], _schema(joint.kind))
+            show_spec_name(prim, joint.name)
+            _author_frames(prim, joint, rest, prims)
+            _author_freedom(prim, joint.kind)
+        else:
+            prim = over(layer, prims.link[name])
+            write_urdf(prim, "joint:name", joint.name)
+        write_urdf(prim, "joint:type", type(joint.kind).__name__.lower())
+        write_urdf(prim, "joint:dont_collapse", joint.dont_collapse or None)
+        for value in ("effort", "velocity", "acceleration", "deceleration", "jerk"):
+            write_urdf(prim, f"limit:{value}", getattr(joint, value))
+        for element, part in (
+            ("dynamics", joint.dynamics),
+            ("safety_controller", joint.safety),
+            ("calibration", joint.calibration),
+            ("mimic", joint.mimic),
+        ):
+            for value in part.__struct_fields__ if part else ():
+                write_urdf(prim, f"{element}:{value}", getattr(part, value))
+    if prims.anchor is not None:
+        anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
+        for side, body in enumerate((prims.robot, prims.link[tree.root])):
+            _author_side(anchor, side, body, IDENTITY, "the base")
+
+
+def _schema(kind: JointKind) -> str:
+    match kind:
+        case Revolute() | Continuous():
+            return "PhysicsRevoluteJoint"
+        case Prismatic():
+            return "PhysicsPrismaticJoint"
+        case Fixed():
+            return "PhysicsFixedJoint"
+        case Spherical() | Generic(cone=(_, _)):
+            return "PhysicsSphericalJoint"
+        case Planar() | Floating() | Generic():
+            return "PhysicsJoint"
+        case _:
+            assert_never(kind)
+
+
+def _author_frames(prim: Sdf.PrimSpec, joint: Joint, rest: dict[str, Pose], prims: Prims) -> None:
+    origin = joint.origin
+    parent_body = prims.bodies.body_of[joint.parent]
+    if parent_body is None:
+        # The default prim represents the world; the root link is at its origin.
+        origin = compose(rest[joint.parent], origin)
+    elif parent_body != joint.parent:
+        origin = compose(compose(invert_pose(rest[parent_body]), rest[joint.parent]), origin)
+    if parent_body != joint.parent:
+        write_urdf(prim, "joint:parent", joint.parent)
+    turn, sides = IDENTITY, (0, 1)
+    if isinstance(joint.kind, (Revolute, Continuous, Prismatic, Planar)):
+        turn = Pose(quat_wxyz=_joint_frame(joint.kind.axis, origin.quat_wxyz))
+    elif isinstance(joint.kind, Generic):
+        turn = joint.kind.frame
+        sides = (1, 0) if joint.kind.backwards else sides
+    body = prims.robot if parent_body is None else prims.link[parent_body]
+    what = f"of joint {joint.name!r}"
+    _author_side(prim, sides[0], body, compose(origin, turn), f"the origin {what}")
+    _author_side(prim, sides[1], prims.link[joint.child], turn, f"the axis {what}")
+
+
+def _author_side(joint: Sdf.PrimSpec, side: int, body: Sdf.Path, pose: Pose, what: str) -> None:
+    relate(joint, f"physics:body{side}", body)
+    position = Gf.Vec3f(*(to_float32(c, what) + 0.0 for c in pose.position))
+    write(joint, f"physics:localPos{side}", position)
+    write(joint, f"physics:localRot{side}", Gf.Quatf(*pose.quat_wxyz))
+
+
+def _joint_frame(axis: Vec3, origin: Vec4) -> Vec4:
+    """Choose the orientation of a joint's frame with the smallest rounding error.
+
+    The joint frame may be rotated about the joint axis on both sides without changing
+    the motion. The error of the stored quaternions depends on that rotation: the error
+    of the child's orientation in the parent, and of the axis in the child.
+
+    Args:
+        axis: Unit vector in the child's frame.
+        origin: Orientation of the child in the parent body, as a quaternion wxyz.
+
+    Returns:
+        Orientation of the joint frame in the child, as a quaternion wxyz.
+    """
+    _, frame = rotation_onto_axis(axis)
+    # Coordinate axes get plain frames, for consumers that ignore the joint frame.
+    if sum(c != 0 for c in axis) == 1:
+        return frame
+    child, turn = rotation_from_quat_wxyz(origin), rotation_from_quat_wxyz(frame)
+    angles = np.linspace(0.0, 2 * np.pi, _TWISTS, endpoint=False, dtype=np.float64)
+    twists = rotation_about(axis, angles) @ turn
+
+    def stored(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
+        quats = quats_wxyz_from_rotations(rotations).astype(np.float32)
+        return rotations_from_quats_wxyz(quats.astype(np.float64))
+
+    parents, children = stored(child @ twists), stored(twists)
+    turned = parents @ children.transpose(0, 2, 1) - child
+    tilted = children @ (turn.T @ axis) - axis
+    errors = np.linalg.norm(turned, axis=(1, 2)) + np.linalg.norm(tilted, axis=1)
+    return quat_wxyz_from_rotation(twists[int(np.argmin(errors))])
+
+
+def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
+    """Write the axis and the limits of a joint, in degrees or metres."""
+    if isinstance(kind, (Revolute, Continuous, Prismatic)):
+        write(joint, "physics:axis", rotation_onto_axis(kind.axis)[0])
+    match kind:
+        case Revolute():
+            lower, upper = _limits(kind.range, degrees(1.0))
+            write(joint, "physics:lowerLimit", lower)
+            write(joint, "physics:upperLimit", upper)
+        case Prismatic():
+            write(joint, "physics:lowerLimit", limit_to_float32(kind.range.lower))
+            write(joint, "physics:upperLimit", limit_to_float32(kind.range.upper))
+        case Planar():
+            normal = rotation_onto_axis(kind.axis)[0]
+            free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
+            for freedom in _FREEDOMS:
+                # Free axes are authored too: some consumers lock axes without limits.
+                _author_limits(joint, freedom, _FREE if freedom in free else _LOCKED)
+        case Generic():
+            _author_axes(joint, kind)
+        case Floating():
+            # Stores name and origin; disabled, because a free body needs no joint.
+            write(joint, "physics:jointEnabled", False)
+            write(joint, "physics:excludeFromArticulation", True)
+        case Continuous() | Fixed() | Spherical():
+            pass
+        case _:
+            assert_never(kind)
+
+
+def _limits(limits: Range, unit: float) -> tuple[float, float]:
+    """Convert limits to another unit; a limit on one side only stays effective.
+
+    OpenUSD's parser disables both limits of a revolute joint if one is infinite, so
+    that a very large angle is used instead.
+    """
+    lower, upper = (limit_to_float32(end * unit) for end in (limits.lower, limits.upper))
+    if isinf(lower) and isinf(upper):
+        return lower, upper
+    return max(lower, -NO_LIMIT), min(upper, NO_LIMIT)
+
+
+def _author_limits(joint: Sdf.PrimSpec, freedom: str, limits: tuple[float, float]) -> None:
+    apply(joint, f"PhysicsLimitAPI:{freedom}")
+    for bound, value in zip(("low", "high"), limits, strict=True):
+        write(joint, f"limit:{freedom}:physics:{bound}", value)
+
+
+def _author_axes(joint: Sdf.PrimSpec, kind: Generic) -> None:
+    """Write limits and largest forces of a D6 joint, or the cone of a spherical one."""
+    if kind.cone is not None:
+        write(joint, "physics:axis", kind.axes[-1].token[-1])
+        for number, angle in enumerate(kind.cone):
+            write(joint, f"physics:coneAngle{number}Limit", limit_to_float32(angle))
+    axes = {axis.token: axis for axis in kind.axes}
+    for freedom in _FREEDOMS:
+        axis = axes.get(freedom)
+        if kind.cone is None:
+            unit = 1.0 if freedom.startswith("trans") else degrees(1.0)
+            limits = _LOCKED if axis is None else _limits(axis.range, unit)
+            _author_limits(joint, freedom, limits)
+        if axis is not None and axis.effort is not None:
+            apply(joint, f"PhysicsDriveAPI:{freedom}")
+            write(joint, f"drive:{freedom}:physics:maxForce", limit_to_float32(axis.effort))
+
+
+def articulation_roots(prims: Prims) -> list[Sdf.Path]:
+    """Return the prims that are marked as the roots of articulations.
+
+    A floating base is marked on its root body. A fixed one is marked on the default
+    prim, an ancestor of the joint to the world, or on that joint if there are free
+    bodies; on the body itself, OpenUSD's parser reports a floating articulation. A body
+    without joints is no articulation. Each subtree below a floating joint is a separate
+    articulation.
+    """
+    tree, body_of = prims.tree, prims.bodies.body_of
+    component: dict[str, str] = {}
+    held: list[Sdf.Path] = []
+    articulated: dict[str, None] = {}
+    for name in tree.links:
+        if body_of[name] != name:
+            continue
+        joint = tree.parent_joint.get(name)
+        path = prims.anchor if joint is None else prims.joint[joint.name]
+        if path is None or (joint is not None and isinstance(joint.kind, Floating)):
+            component[name] = name
+            continue
+        parent = None if joint is None else body_of[joint.parent]
+        component[name] = _WORLD if parent is None else component[parent]
+        if parent is None:
+            held.append(path)
+        moves = joint is not None and not isinstance(joint.kind, Fixed)
+        if parent is not None or moves:
+            articulated[component[name]] = None
+    floating = [prims.link[name] for name in articulated if name != _WORLD]
+    if _WORLD not in articulated:
+        return floating
+    # The default prim would include free bodies.
+    alone = set(component.values()) == {_WORLD}
+    return [prims.robot] if alone else [*held, *floating]
