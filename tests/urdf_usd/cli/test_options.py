@@ -92,7 +92,7 @@ def test_metadata_is_that_of_the_profiles() -> None:
     assert convert_options(chosen).metadata == given
     assert options.METADATA == METADATA
     assert options.ISAAC_METADATA == (isaac.ROBOT_TYPE, isaac.LICENSE)
-    assert options.isaac.ROBOT_TYPES == isaac.ROBOT_TYPES
+    assert options.ROBOT_TYPES == isaac.ROBOT_TYPES
 
 
 def test_tables_cover_their_enumerations() -> None:
