@@ -44,6 +44,45 @@ def _fail_on_option() -> Any:  # noqa: ANN401  # as dataclasses.field
 
 
 @dataclass(frozen=True, kw_only=True)
+class Behave:
+    """Simulate the robot SOURCE, and say whether it holds its pose and reaches its targets.
+
+    SOURCE is a USD asset, or a URDF or xacro file or a reference such as
+    rd:panda_description, which is converted: with --with, or with drives of --frequency
+    for all joints, on a fixed base unless --base says otherwise.
+
+    MuJoCo simulates what OpenUSD reads of the asset; PhysX (extra 'physx') and Newton
+    (extra 'newton') load it themselves. After 2 s of gravity, all targets move by 0.1 rad
+    or 10 mm for 1 s, then to the upper limits in 5 s, and to the lower ones. A
+    joint holds its pose within 0.1 rad or 10 mm. docs/simulation.md explains what to do if
+    it does not.
+
+    Examples:
+        urdf-usd behave robot.urdf
+        urdf-usd behave robot.urdf --with robot.toml --simulator PhysX
+        urdf-usd behave out/robot.usda --format json
+    """
+
+    source: str = argument()
+    simulators: tuple[str, ...] = option(
+        (),
+        "Use only this simulator: MuJoCo, PhysX or Newton. Repeatable.  [default: all that are "
+        "installed]",
+        "--simulator",
+        kind=click.Choice(["MuJoCo", "PhysX", "Newton"], case_sensitive=False),
+    )
+    frequency: float = option(
+        5.0,
+        "Natural frequency of the drives of a URDF without --with; 0: no drives.",
+        metavar="HZ",
+        kind=click.FloatRange(min=0.0, max=100.0),
+    )
+    output_format: Literal["text", "json"] = option("text", "", "--format")
+    conversion: Conversion
+    limits: WorkerLimits
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """Compare a USD with its URDF, quantity by quantity.
 
@@ -654,6 +693,12 @@ class View:
 
 CORPUS_HELP = "List robots, and show where they come from."
 COMMANDS: dict[str, Command | dict[str, Command]] = {
+    "behave": Command(
+        Behave,
+        "behave:behave",
+        "Exit status: 0 it holds its pose and reaches targets in every simulator; 1 it does not; "
+        "2 it cannot be read or simulated.",
+    ),
     "check": Command(Check, "check:check"),
     "convert": Command(Convert, "convert:convert"),
     "corpus": {

@@ -22,20 +22,16 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from tests.tools.behaviour.__main__ import (
-    ASSETS,
-    WITH,
-    configurations_at_rest,
-    convert_robot,
+from tests.tools.behaviour.__main__ import ASSETS, WITH, run_simulators
+from urdf_usd import ConvertOptions
+from urdf_usd.conformance.behaviour.simulate_mujoco import Ground, simulate_in_mujoco
+from urdf_usd.conformance.behaviour.simulations import (
+    convert_for_simulation,
     find_prims,
     joint_names,
-    run_simulators,
+    observe_at_rest,
 )
-from tests.tools.behaviour.simulation import Ground, simulate_in_mujoco
-from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urdf_name
-from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
@@ -59,10 +55,10 @@ def main() -> None:
     with run_simulators(options.newton) as simulators:
         for reference in options.robot:
             with tempfile.TemporaryDirectory() as scratch:
-                usd, request, chosen = _request(reference, Path(scratch))
+                usd, request = _request(reference, Path(scratch))
                 for simulator in simulators:
                     _write(reference, simulator.name, simulator.observe(request))
-                _write(reference, "MuJoCo", _in_mujoco(usd, request, chosen))
+                _write(reference, "MuJoCo", _in_mujoco(usd, request))
 
 
 def _write(reference: str, simulator: str, answer: Mapping[str, Any]) -> None:
@@ -71,12 +67,14 @@ def _write(reference: str, simulator: str, answer: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _request(reference: str, folder: Path) -> tuple[Path, dict[str, Any], Configurations]:
-    """Return the asset, the request for its scene, and configurations for MuJoCo."""
+def _request(reference: str, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the asset, and the request for its scene."""
     source = resolve_robot(reference)
     packages = {name: str(path) for name, path in source.packages}
     parsed = parse(str(source.path), packages=packages, arguments=dict(source.arguments))
-    usd = convert_robot(parsed, folder / "asset", ASSETS[WITH], BaseOption.FLOATING)
+    usd = convert_for_simulation(
+        parsed, folder / "asset", ASSETS[WITH], ConvertOptions(base=BaseOption.FLOATING)
+    )
     scene, body = _place(usd)
     steps = round(_SECONDS / _STEP)
     request = {
@@ -89,13 +87,12 @@ def _request(reference: str, folder: Path) -> tuple[Path, dict[str, Any], Config
         "every": round(1.0 / (_RATE * _STEP)),
         "segments": [{"steps": steps, "targets": {}}],
     }
-    return usd, request, configurations_at_rest(parsed)
+    return usd, request
 
 
-def _in_mujoco(usd: Path, request: Mapping[str, Any], chosen: Configurations) -> dict[str, Any]:
+def _in_mujoco(usd: Path, request: Mapping[str, Any]) -> dict[str, Any]:
     """Simulate the asset above a plane, which touches its lowest collider."""
-    with captured_diagnostics():
-        seen = OpenusdEngine().observe(Request(str(usd), chosen))
+    seen, chosen = observe_at_rest(usd)
     colliders, lowest = _colliders(usd)
     ground = Ground(lowest - _CLEARANCE, colliders)
     paths = {name: path for path, name in joint_names(usd).items()}

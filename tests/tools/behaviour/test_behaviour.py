@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.tools.behaviour.assessment import (
+from tests.tools.behaviour.table import agrees, tables
+from urdf_usd import ConvertOptions, convert, load_description, with_description
+from urdf_usd.conformance.behaviour.assessment import (
     assess_bounds,
     assess_hold,
     assess_overshoot,
     assess_settling,
     differing_joints,
 )
-from tests.tools.behaviour.simulation import simulate_in_mujoco
-from tests.tools.behaviour.table import agrees, tables
-from urdf_usd import ConvertOptions, convert, load_description, with_description
+from urdf_usd.conformance.behaviour.simulate_mujoco import simulate_in_mujoco
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import (

@@ -1,6 +1,6 @@
 """A process that simulates assets in PhysX, one after the other.
 
-Requests and answers are lines of JSON, see :mod:`tests.tools.behaviour.simulation`. It
+Requests and answers are lines of JSON, see ``simulate_mujoco``. It
 imports nothing of usd-core: ovphysx brings its own build of OpenUSD.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from ovphysx.types import SimObjectType
 
-from tests.tools.behaviour.answering import answer_requests
+from urdf_usd.conformance.behaviour.process import answer_requests
 from urdf_usd.conformance.engines.physx_program import Scene, configure
 
 

@@ -1,6 +1,6 @@
 """A process that simulates assets in Newton, one after the other.
 
-Requests and answers are lines of JSON, see :mod:`tests.tools.behaviour.simulation`. The
+Requests and answers are lines of JSON, see ``simulate_mujoco``. The
 solver is Newton's ``SolverMuJoCo`` on the CPU, with contacts if the pose of a body is
 requested.
 """
@@ -17,7 +17,7 @@ import newton
 import numpy as np
 import warp
 
-from tests.tools.behaviour.answering import answer_requests
+from urdf_usd.conformance.behaviour.process import answer_requests
 
 _DEVICE = "cpu"
 

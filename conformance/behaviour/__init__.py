@@ -1,0 +1,1 @@
+"""What a robot does in simulators: it holds its pose, and its joints reach their targets."""

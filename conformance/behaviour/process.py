@@ -1,0 +1,110 @@
+"""Processes of simulators, which answer lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from urdf_usd.conformance.engines.native_output import captured
+
+
+@dataclass
+class Simulator:
+    """A simulator in a process of its own, which is restarted if it crashes.
+
+    Attributes:
+        name: ``PhysX`` or ``Newton``.
+        program: Module to run.
+        python: Interpreter that runs it.
+        timeout: Time for one request [s], after which the process is killed.
+    """
+
+    name: str
+    program: str
+    python: str = sys.executable
+    timeout: float | None = None
+    _process: subprocess.Popen[str] | None = field(default=None, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def observe(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request; with ``error`` if there is none."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [self.python, "-m", self.program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+            )
+        line = ""
+        requests, answers = self._process.stdin, self._process.stdout
+        if requests and answers:
+            with suppress(BrokenPipeError):
+                requests.write(json.dumps(request) + "\n")
+                requests.flush()
+                ready, _, _ = select.select([answers], [], [], self.timeout)
+                if ready:
+                    line = answers.readline()
+                else:
+                    self._process.kill()
+        if line:
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        code = self._stop()
+        return {"error": f"crashed with exit status {code}", "messages": []}
+
+    def _stop(self) -> int | None:
+        if self._process is None:
+            return None
+        process, self._process = self._process, None
+        with suppress(BrokenPipeError):
+            # Closes its pipes, and waits for its end.
+            process.communicate()
+        return process.wait()
+
+
+def answer_requests(
+    answer: Callable[[dict[str, Any]], dict[str, Any]], configure: Callable[[], None]
+) -> None:
+    """Answer requests until the input ends.
+
+    An exception is an answer with its text, ``error``. All answers have ``seconds`` and
+    ``messages``, the lines that were printed.
+
+    Args:
+        answer: Returns the answer to a request.
+        configure: Is called before the first request.
+    """
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    with captured():
+        configure()
+    for line in sys.stdin:
+        start = time.perf_counter()
+        with captured() as printed:
+            try:
+                found = answer(json.loads(line))
+            except Exception as error:  # noqa: BLE001  its text is the answer
+                found = {"error": f"{type(error).__name__}: {error}"}
+            found["messages"] = printed().splitlines()
+        found["seconds"] = time.perf_counter() - start
+        answers.write(json.dumps(found) + "\n")
+        answers.flush()

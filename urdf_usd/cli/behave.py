@@ -1,0 +1,168 @@
+"""``urdf-usd behave``: what a robot does in simulators."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import structs
+from rich.text import Text
+
+from urdf_usd.cli.commands import Behave
+from urdf_usd.cli.convert import convert_options
+from urdf_usd.cli.failures import CommandError, ExitCode
+from urdf_usd.cli.options import USD_SUFFIXES, existing_robot
+from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status
+from urdf_usd.conformance.behaviour.simulations import (
+    MUJOCO,
+    convert_for_simulation,
+    drives,
+)
+from urdf_usd.conformance.behaviour.simulations import (
+    behave as simulate,
+)
+from urdf_usd.conformance.engines.protocol import Available, Unavailable, optional_engine
+from urdf_usd.conformance.execution.usd_reading import call_on_usd
+from urdf_usd.converter.conversion import convert_parsed
+from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.scratch import temporary_folder
+from urdf_usd.converter.urdf.parse import parse
+
+_STATES = {
+    "holds": "holds its pose",
+    "sags": "does not hold its pose",
+    "moves": "does not come to rest",
+    "diverges": "diverges",
+}
+_FAULTS = {
+    "unsettled": "away from the target after 1 s",
+    "short": "not at the limit in the end",
+}
+_NOTES = {
+    "weak": "gravity exceeds the effort limit",
+    "beyond": "passes a limit by more than 0.1 rad or 10 mm",
+}
+_UNITS = (("rad", 1.0, "rad"), ("m", 1000.0, "mm"))
+_NAMES = 3
+
+
+def behave(options: Behave) -> ExitCode:
+    chosen = options.simulators or (MUJOCO, "PhysX", "Newton")
+    absent: dict[str, Unavailable] = {
+        name: found
+        for name in ("PhysX", "Newton")
+        if name in chosen and isinstance(found := _availability(name), Unavailable)
+    }
+    if options.simulators and absent:
+        name, reason = next(iter(absent.items()))
+        raise CommandError(f"{name}: {reason.reason}; {reason.remedy}")
+    robot = existing_robot(options.source)
+    others = [name for name in chosen if name not in {MUJOCO, *absent}]
+    with shown_status("Simulating ..."), temporary_folder() as folder:
+        usd = robot.path
+        if usd.suffix.lower() not in USD_SUFFIXES:
+            usd = _converted(options, folder)
+        simulated = call_on_usd(
+            simulate, usd, others, options.limits.timeout, limits=options.limits.limits
+        )
+    rows = [row for row in simulated if row["simulator"] in chosen]
+    if options.output_format == "json":
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        print_lines(_lines(rows, absent))
+    if all(row["status"] != "simulated" for row in rows):
+        return ExitCode.NOT_DONE
+    return ExitCode.DONE if all(map(_is_good, rows)) else ExitCode.DOES_NOT_CONFORM
+
+
+def _availability(simulator: str) -> Available | Unavailable:
+    if simulator == "PhysX":
+        return optional_engine("ovphysx", "ovphysx", "physx")
+    found = optional_engine("newton", "newton", "newton")
+    # Its solver.
+    return (
+        found
+        if isinstance(found, Unavailable)
+        else optional_engine("mujoco_warp", "mujoco-warp", "newton")
+    )
+
+
+def _converted(options: Behave, folder: Path) -> Path:
+    robot = existing_robot(options.source)
+    sources = options.conversion.robot.sources
+    chosen = structs.replace(
+        convert_options(options.conversion),
+        packages=sources.packages_of(robot),
+        arguments=sources.arguments_of(robot),
+    )
+    words = []
+    if chosen.base is BaseOption.AUTO:
+        chosen = structs.replace(chosen, base=BaseOption.FIXED)
+        words.append("a fixed base (--base)")
+    parsed = parse(
+        robot.path,
+        packages=dict(chosen.packages),
+        arguments=dict(chosen.arguments),
+        environment=chosen.environment,
+    )
+    if options.conversion.robot.description:
+        conversion = convert_parsed(parsed, folder / "usd", chosen)
+        show_diagnostics(conversion.diagnostics)
+        usd = conversion.root_layer
+    else:
+        text = drives(options.frequency) if options.frequency else None
+        words.append(
+            f"drives of {options.frequency:g} Hz (--frequency, --with)" if text else "no drives"
+        )
+        usd = convert_for_simulation(parsed, folder / "usd", text, chosen)
+    if words:
+        say(f"converted with {' and '.join(words)}")
+    return usd
+
+
+def _is_good(row: Mapping[str, Any]) -> bool:
+    return row.get("state") == "holds" and not any(row.get(fault) for fault in _FAULTS)
+
+
+def _lines(rows: Sequence[Mapping[str, Any]], absent: Mapping[str, Unavailable]) -> Iterator[Text]:
+    for row in rows:
+        mark = ("\u2713", "green") if _is_good(row) else ("\u2717", "red")
+        seconds = f"  ({row['seconds']:.1f} s)" if row["seconds"] else ""
+        yield Text.assemble(mark, f" {row['simulator']:7} {'; '.join(_words(row))}{seconds}")
+    for name, found in absent.items():
+        yield Text.assemble(("-", "yellow"), f" {name:7} {found.reason}; {found.remedy}")
+    if rows and not any(row.get("driven") for row in rows):
+        yield Text("No joint has a drive with stiffness: give gains (urdf-usd init, --with).")
+
+
+def _words(row: Mapping[str, Any]) -> Iterator[str]:
+    if row["status"] != "simulated":
+        yield f"refuses the asset: {row['error']}"
+        return
+    worst = f": joint {row['worst']}" if row["worst"] else ""
+    offsets = [
+        f"{row[f'offset_{key}'] * scale:.2g} {unit}"
+        for key, scale, unit in _UNITS
+        if row.get(f"offset_{key}") is not None
+    ]
+    away = f", {' and '.join(offsets)} away at most" if offsets else ""
+    yield f"{_STATES[row['state']]}{worst}{away}"
+    if row["driven"] and not any(row.get(fault) for fault in _FAULTS):
+        plural = "" if row["driven"] == 1 else "s"
+        yield f"{row['driven']} driven joint{plural} reached targets and limits"
+    for fault, text in _FAULTS.items():
+        if joints := row.get(fault):
+            yield f"{text}: {_named(joints)}"
+    for note, text in _NOTES.items():
+        if joints := row.get(note):
+            yield f"{text}: {_named(joints)}"
+    if differing := sorted({name for names in row.get("differing", ()) for name in names}):
+        yield f"elsewhere than in MuJoCo: {_named(differing)}"
+
+
+def _named(joints: Sequence[str]) -> str:
+    more = f" and {len(joints) - _NAMES} more" if len(joints) > _NAMES else ""
+    return f"joint {', '.join(joints[:_NAMES])}{more}"
