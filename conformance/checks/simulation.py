@@ -15,7 +15,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
     SettingKind,
-    UnimpliedSetting,
+    UnexpectedSetting,
 )
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.observation.simulation import (
@@ -62,7 +62,7 @@ SIMULATION = CheckGroup()
 
 def without_requested(observation: Observation, requested: SimulationObservation) -> Observation:
     """Leave out unexpected settings of a USD that a settings file requests: they are compared."""
-    if observation.unimplied is None:
+    if observation.unexpected is None:
         return observation
     explained = {
         (kind, f"joint {setting[0] if isinstance(setting, tuple) else setting.joint}", attribute)
@@ -76,7 +76,7 @@ def without_requested(observation: Observation, requested: SimulationObservation
     materials = requested.contact_materials or ()
     with_material = {f"link {body.get(one.link, one.link)}" for one in materials}
 
-    def is_requested(setting: UnimpliedSetting) -> bool:
+    def is_requested(setting: UnexpectedSetting) -> bool:
         attribute = setting.attribute
         if setting.kind is SettingKind.MATERIAL and setting.subject in with_material:
             return attribute in _FRICTIONS
@@ -87,8 +87,8 @@ def without_requested(observation: Observation, requested: SimulationObservation
             return frozenset(end.removeprefix("link ") for end in ends) in pairs
         return (setting.kind, setting.subject, attribute) in explained
 
-    rest = tuple(one for one in observation.unimplied if not is_requested(one))
-    return structs.replace(observation, unimplied=rest)
+    rest = tuple(one for one in observation.unexpected if not is_requested(one))
+    return structs.replace(observation, unexpected=rest)
 
 
 def _settings(

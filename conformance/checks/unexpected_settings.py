@@ -13,7 +13,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
     SettingKind,
-    UnimpliedSetting,
+    UnexpectedSetting,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.tolerance.comparison import (
@@ -47,7 +47,7 @@ def unexpected_check(id: str, title: str, kind: SettingKind, clause: str) -> Che
 def _compare(
     kind: SettingKind, expected: Observation, actual: Observation, _: ToleranceModel
 ) -> Comparison:
-    if actual.unimplied is None:
+    if actual.unexpected is None:
         return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
     links = {link.name for link in expected.links}
     settings = [*settings_of(kind, actual)]
@@ -78,7 +78,7 @@ def _compare(
 _NO_BODY = "no link has a rigid body"
 
 
-def _surplus_shapes(links: set[str], actual: Observation) -> Iterable[UnimpliedSetting]:
+def _surplus_shapes(links: set[str], actual: Observation) -> Iterable[UnexpectedSetting]:
     """Yield the colliders and visuals that belong to no link of the robot."""
     carriers: dict[tuple[Role, str], list[str]] = {}
     for shape in actual.shapes:
@@ -88,15 +88,15 @@ def _surplus_shapes(links: set[str], actual: Observation) -> Iterable[UnimpliedS
             noun = "collider" if role is Role.COLLISION else "visual"
             message = f"{noun} {source} belongs to no link"
             sides = f"no {noun}", f"a {noun}"
-            yield UnimpliedSetting(SettingKind.SCENE, _ROBOT, message, *sides)
+            yield UnexpectedSetting(SettingKind.SCENE, _ROBOT, message, *sides)
 
 
-def settings_of(kind: SettingKind, observation: Observation) -> tuple[UnimpliedSetting, ...]:
+def settings_of(kind: SettingKind, observation: Observation) -> tuple[UnexpectedSetting, ...]:
     """Return the unexpected settings of one kind."""
-    return tuple(one for one in observation.unimplied or () if one.kind is kind)
+    return tuple(one for one in observation.unexpected or () if one.kind is kind)
 
 
-def setting_difference(setting: UnimpliedSetting) -> Difference:
+def setting_difference(setting: UnexpectedSetting) -> Difference:
     """Return the difference of an unexpected setting, which fails."""
     subject, message = setting.subject, setting.message
     message = message if subject == _ROBOT else f"{subject}: {message}"

@@ -297,7 +297,7 @@ class SettingKind(StrEnum):
     VALUES = "unusable values"
 
 
-class UnimpliedSetting(Struct, frozen=True):
+class UnexpectedSetting(Struct, frozen=True):
     """A setting that changes what is simulated or shown, and that no URDF implies."""
 
     kind: SettingKind  # what it concerns
@@ -344,7 +344,7 @@ class Observation(Struct, frozen=True, eq=False):
     # links whose body is declared to be the root of an articulation
     articulation_starts: tuple[str, ...] = ()
     # settings that no URDF implies; None if the engine reads none
-    unimplied: tuple[UnimpliedSetting, ...] | None = None
+    unexpected: tuple[UnexpectedSetting, ...] | None = None
     up: Vec3 | None = None  # up axis in the root link's frame, a unit vector, if the file states it
     # links and joints whose text is ambiguous, so that engines may differ
     repaired: tuple[str, ...] = ()

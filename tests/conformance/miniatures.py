@@ -30,7 +30,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Restatement,
     SettingKind,
-    UnimpliedSetting,
+    UnexpectedSetting,
     Word,
 )
 from urdf_usd.conformance.observation.shapes import Role
@@ -247,7 +247,7 @@ def usd_reading(
         articulation_roots=1,
         up=(0.0, 0.0, 1.0),
         articulation_starts=(reading.root,),
-        unimplied=(),
+        unexpected=(),
         assembly=tuple(
             AssemblyGap(joint.name, 0.0, 0.0)
             for joint in robot.joints
@@ -417,8 +417,8 @@ def _without_velocities() -> Observation:
 
 
 def _with_setting(kind: SettingKind, subject: str) -> Observation:
-    setting = UnimpliedSetting(kind, subject, "something is 5, not 0", "0", "5")
-    return structs.replace(usd_reading(), unimplied=(setting,))
+    setting = UnexpectedSetting(kind, subject, "something is 5, not 0", "0", "5")
+    return structs.replace(usd_reading(), unexpected=(setting,))
 
 
 def _with_ground() -> Observation:

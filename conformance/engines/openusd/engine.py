@@ -33,9 +33,9 @@ from urdf_usd.conformance.engines.openusd.links import (
 )
 from urdf_usd.conformance.engines.openusd.masses import BodyMass, body_mass
 from urdf_usd.conformance.engines.openusd.settings.authored import authored_settings
-from urdf_usd.conformance.engines.openusd.settings.unimplied import (
+from urdf_usd.conformance.engines.openusd.settings.unexpected import (
     articulation_starts,
-    unimplied_settings,
+    unexpected_settings,
 )
 from urdf_usd.conformance.engines.openusd.settings.words import state_words
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
@@ -185,8 +185,8 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         unarticulated=unarticulated(physics, tree),
         at_world=at_world(physics, joints),
         articulation_starts=articulation_starts(physics, links),
-        unimplied=(
-            *unimplied_settings(physics, links, joints),
+        unexpected=(
+            *unexpected_settings(physics, links, joints),
             *authored_settings(physics, links),
             *exchanged_bodies(physics, tree),
         ),

@@ -34,7 +34,7 @@ from urdf_usd.conformance.observation.robot import (
     Configurations,
     JointType,
     SettingKind,
-    UnimpliedSetting,
+    UnexpectedSetting,
 )
 
 
@@ -256,7 +256,7 @@ def nondynamic(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
     )
 
 
-def exchanged_bodies(physics: Physics, tree: BodyTree) -> Iterator[UnimpliedSetting]:
+def exchanged_bodies(physics: Physics, tree: BodyTree) -> Iterator[UnexpectedSetting]:
     """Yield joints whose ``body0`` is the child, unless the asset is PhysX's alone.
 
     Newton 1.8 refuses a robot with one ("Reversed joints are not supported"), or
@@ -268,7 +268,7 @@ def exchanged_bodies(physics: Physics, tree: BodyTree) -> Iterator[UnimpliedSett
         return
     for joint in tree.joints:
         if joint.reversed and WORLD not in joint.bodies:
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 SettingKind.JOINT,
                 f"joint {joint.name}",
                 "physics:body0 is the child and physics:body1 the parent, which Newton "

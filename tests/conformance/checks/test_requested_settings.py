@@ -14,7 +14,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
     SettingKind,
-    UnimpliedSetting,
+    UnexpectedSetting,
 )
 from urdf_usd.conformance.observation.simulation import (
     ContactMaterialObservation,
@@ -118,7 +118,7 @@ def test_links_without_colliders_need_no_contact_material() -> None:
 
 
 def test_only_requested_settings_are_left_out() -> None:
-    stiff = UnimpliedSetting(
+    stiff = UnexpectedSetting(
         SettingKind.DRIVE,
         "joint i",
         "stiff",
@@ -126,7 +126,7 @@ def test_only_requested_settings_are_left_out() -> None:
         "1",
         attribute="drive:*:physics:stiffness",
     )
-    friction = UnimpliedSetting(
+    friction = UnexpectedSetting(
         SettingKind.MATERIAL,
         "link a",
         "rough",
@@ -137,11 +137,11 @@ def test_only_requested_settings_are_left_out() -> None:
     bouncing = structs.replace(friction, attribute="physics:restitution")
     tuned = structs.replace(friction, attribute="newton:torsionalFriction")
     other = structs.replace(friction, subject="link b")
-    observation = structs.replace(_BARE, unimplied=(stiff, friction, bouncing, tuned, other))
+    observation = structs.replace(_BARE, unexpected=(stiff, friction, bouncing, tuned, other))
 
     left = without_requested(observation, _REQUESTED)
 
-    assert left.unimplied == (stiff, tuned, other)
+    assert left.unexpected == (stiff, tuned, other)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from urdf_usd.conformance.engines.openusd.stage import (
     number_attribute,
     text_attribute,
 )
-from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
+from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
 
 # float32 keeps 6e-8.
 _SAME = 1e-6
@@ -45,7 +45,7 @@ class _Gains(Struct, frozen=True):
         )
 
 
-def actuators(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
+def actuators(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield joints on which actuators act otherwise than their drives."""
     joints: Mapping[str, object] = parts.physics.joints
     acting: dict[str, list[Usd.Prim]] = {}
@@ -71,8 +71,8 @@ def actuators(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSett
             yield _setting(target, f"actuator {paths} acts otherwise than it", parts)
 
 
-def _setting(joint: str, text: str, parts: Parts) -> UnimpliedSetting:
-    return UnimpliedSetting(
+def _setting(joint: str, text: str, parts: Parts) -> UnexpectedSetting:
+    return UnexpectedSetting(
         SettingKind.DRIVE,
         parts.subject(parts.physics.stage.GetPrimAtPath(joint)),
         text,

@@ -26,7 +26,7 @@ from urdf_usd.conformance.engines.openusd.settings.parts import (
 from urdf_usd.conformance.engines.openusd.settings.schema_attributes import NAMESPACES, is_accounted
 from urdf_usd.conformance.engines.openusd.stage import Physics
 from urdf_usd.conformance.engines.openusd.values import Authored
-from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
+from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
 
 TYPES = frozenset(
     {
@@ -71,7 +71,7 @@ _BOUNDS = 2
 # Numbers of the longest value that is shown, a quaternion.
 
 
-def authored_settings(physics: Physics, links: LinkPrims) -> tuple[UnimpliedSetting, ...]:
+def authored_settings(physics: Physics, links: LinkPrims) -> tuple[UnexpectedSetting, ...]:
     """Return what is authored on a stage that no URDF implies.
 
     Args:
@@ -79,7 +79,7 @@ def authored_settings(physics: Physics, links: LinkPrims) -> tuple[UnimpliedSett
         links: The candidates for links.
     """
     parts = Parts(physics, links)
-    found: list[UnimpliedSetting] = []
+    found: list[UnexpectedSetting] = []
     for prim, properties in physics.authored:
         found += _of_type(prim)
         found += _of_clips(prim, parts)
@@ -89,9 +89,9 @@ def authored_settings(physics: Physics, links: LinkPrims) -> tuple[UnimpliedSett
     return tuple(dict.fromkeys(found))
 
 
-def _of_clips(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _of_clips(prim: Usd.Prim, parts: Parts) -> Iterator[UnexpectedSetting]:
     if prim.HasAuthoredMetadata("clips"):
-        yield UnimpliedSetting(
+        yield UnexpectedSetting(
             SettingKind.ANIMATION,
             parts.subject(prim),
             f"{prim.GetPath()} has value clips",
@@ -100,7 +100,7 @@ def _of_clips(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
         )
 
 
-def _of_type(prim: Usd.Prim) -> Iterator[UnimpliedSetting]:
+def _of_type(prim: Usd.Prim) -> Iterator[UnexpectedSetting]:
     kind = str(prim.GetTypeName())
     is_part = (
         kind in TYPES
@@ -112,7 +112,7 @@ def _of_type(prim: Usd.Prim) -> Iterator[UnimpliedSetting]:
     lights = prim.HasAPI("LightAPI")
     if (is_part and not lights) or _is_hidden(prim):
         return
-    yield UnimpliedSetting(
+    yield UnexpectedSetting(
         SettingKind.SCENE,
         "robot",
         f"{prim.GetPath()} is a {'light' if lights else kind}, which no URDF has",
@@ -128,7 +128,7 @@ def _is_hidden(prim: Usd.Prim) -> bool:
 
 def _of_properties(
     prim: Usd.Prim, properties: Iterable[Authored], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+) -> Iterator[UnexpectedSetting]:
     definition = prim.GetPrimDefinition()
     for authored in properties:
         name, property_, value = authored
@@ -152,7 +152,7 @@ def _of_properties(
 
 def _unaccounted(
     authored: Authored, definition: Usd.PrimDefinition, parts: Parts
-) -> Iterator[UnimpliedSetting]:
+) -> Iterator[UnexpectedSetting]:
     name, property_, value = authored
     prim = property_.GetPrim()
     if isinstance(property_, Usd.Relationship):
@@ -171,14 +171,14 @@ def _is_empty(value: object) -> bool:
     return hasattr(value, "__len__") and not len(value)
 
 
-def _over_time(attribute: Usd.Attribute, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _over_time(attribute: Usd.Attribute, parts: Parts) -> Iterator[UnexpectedSetting]:
     if attribute.HasSpline():
         what = "a spline"
     elif attribute.GetNumTimeSamples() and _changes(attribute):
         what = "time samples that differ from its default value"
     else:
         return
-    yield UnimpliedSetting(
+    yield UnexpectedSetting(
         SettingKind.ANIMATION,
         parts.subject(attribute.GetPrim()),
         f"{attribute.GetName()} of {attribute.GetPrim().GetName()} has {what}",
@@ -199,7 +199,9 @@ def _changes(attribute: Usd.Attribute) -> bool:
     return any(attribute.Get(time) != value for time in times)
 
 
-def _unusable(prim: Usd.Prim, name: str, value: object, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _unusable(
+    prim: Usd.Prim, name: str, value: object, parts: Parts
+) -> Iterator[UnexpectedSetting]:
     if isinstance(value, _QUATERNIONS):
         length = value.GetLength()
         zero = length == 0.0 and name == _ZERO_ALLOWED
@@ -213,7 +215,7 @@ def _unusable(prim: Usd.Prim, name: str, value: object, parts: Parts) -> Iterato
 
 def _no_value(
     parts: Parts, prim: Usd.Prim, name: str, implied: str, value: object
-) -> UnimpliedSetting:
+) -> UnexpectedSetting:
     return parts.setting(SettingKind.VALUES, prim, name, implied, value)
 
 
@@ -226,7 +228,7 @@ def _is_finite(value: object) -> bool:
     return numbers.dtype.kind != "f" or bool(np.isfinite(numbers).all())
 
 
-def _of_shape(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _of_shape(prim: Usd.Prim, parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield a wrong extent, reversed faces of a primitive, and ambiguous subsets."""
     kind = SettingKind.GEOMETRY
     boundable = UsdGeom.Boundable(prim)
@@ -255,7 +257,7 @@ def _is_extent(boundable: UsdGeom.Boundable, stated: object) -> bool:
     return bool((np.abs(authored - bounds) <= _EXTENT * diagonal).all())
 
 
-def _of_hint(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _of_hint(prim: Usd.Prim, parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield a hint that would frame or cull a model wrongly, in OpenUSD's reading."""
     shapes = _shown_extent(prim)
     if shapes.IsEmpty():

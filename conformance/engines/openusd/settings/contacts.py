@@ -22,7 +22,7 @@ from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
 from urdf_usd.conformance.observation.robot import (
     JointType,
     SettingKind,
-    UnimpliedSetting,
+    UnexpectedSetting,
 )
 from urdf_usd.conformance.observation.simulation import USUAL_FRICTIONS
 
@@ -38,7 +38,7 @@ _FLAT = frozenset({UsdGeom.Tokens.none, UsdGeom.Tokens.bilinear})
 
 def contact_settings(
     every: Sequence[Usd.Prim], parts: Parts, joints: Sequence[Connection]
-) -> Iterator[UnimpliedSetting]:
+) -> Iterator[UnexpectedSetting]:
     """Yield contacts between links of a joint, and contacts that are filtered out."""
     kind = SettingKind.FILTER
     collide = {parts.body_of(path): path for path in parts.physics.shapes}
@@ -47,7 +47,7 @@ def contact_settings(
         descriptor = parts.physics.joints.get(joint.path)
         if descriptor and descriptor.collisionEnabled and collide.keys() >= set(joint.bodies):
             prim = parts.physics.stage.GetPrimAtPath(joint.path)
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 kind,
                 f"joint {joint.name}",
                 "physics:collisionEnabled lets the links that it connects collide with "
@@ -80,7 +80,7 @@ def contact_settings(
     for pair, source in {**named, **dict(_filtered_groups(every, parts))}.items():
         if matters(pair):
             here, there = map(parts.physics.stage.GetPrimAtPath, sorted(pair))
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 kind,
                 parts.subject(here),
                 f"does not collide with {parts.subject(there)}: {source}",
@@ -91,9 +91,9 @@ def contact_settings(
             )
 
 
-def _of_triggers(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _of_triggers(prim: Usd.Prim, parts: Parts) -> Iterator[UnexpectedSetting]:
     if collides(prim) and "PhysxTriggerAPI" in applied_schemas(prim):
-        yield UnimpliedSetting(
+        yield UnexpectedSetting(
             SettingKind.FILTER,
             parts.subject(prim),
             f"collider {prim.GetName()} is a trigger of PhysX, without contacts",
@@ -163,7 +163,7 @@ def _filtered_groups(
             yield frozenset(pair), f"collision group {Sdf.Path(one).name}"
 
 
-def material_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
+def material_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield properties of the contact materials that colliders have."""
     materials = {
         str(prim.GetPath()): settings
@@ -178,7 +178,7 @@ def material_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Unimp
         binding = UsdShade.MaterialBindingAPI(prim)
         bound, _ = binding.ComputeBoundMaterial(_PHYSICS)
         for name, value in materials.get(str(bound.GetPath()), ()) if bound else ():
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 SettingKind.MATERIAL,
                 parts.subject(prim),
                 f"{name} of its collider is {value:.6g}; the URDF states none",
@@ -216,13 +216,13 @@ def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
                 yield name, float(attribute.Get())
 
 
-def shape_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
+def shape_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield shapes that consumers read as something else, or approximate."""
     for prim in every:
         if not prim.IsA(UsdGeom.Gprim):
             continue
         if _SITE in applied_schemas(prim):
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 SettingKind.APPROXIMATION,
                 parts.subject(prim),
                 f"{prim.GetName()} is a site of Newton, not a shape",
@@ -231,7 +231,7 @@ def shape_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Unimplie
             )
         # The parser takes a collider with a schema of materials for a material.
         if collides(prim) and prim.HasAPI(UsdPhysics.MaterialAPI):
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 SettingKind.APPROXIMATION,
                 parts.subject(prim),
                 f"collider {prim.GetName()} has PhysicsMaterialAPI, and UsdPhysics "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from msgspec import Struct
 from pxr import Usd, UsdGeom, UsdPhysics
 
@@ -14,10 +12,8 @@ from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
 from urdf_usd.conformance.engines.openusd.stage import Physics, urdf_name
 from urdf_usd.conformance.observation.robot import (
     SettingKind,
-    UnimpliedSetting,
+    UnexpectedSetting,
 )
-from urdf_usd.reports.quantities import value_text
-from urdf_usd.reports.records.record import Value
 
 _QUATERNION_SIZE = 4
 SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
@@ -45,15 +41,15 @@ class Parts(Struct, frozen=True, eq=False):
         return f"link {nearest.name}" if nearest else "robot"
 
     def setting(
-        self, kind: SettingKind, prim: Usd.Prim, name: str, implied: object, value: object
-    ) -> UnimpliedSetting:
-        """Return a setting from the value of a property, and what is implied."""
-        expected, actual = _value(implied), _value(value)
-        return UnimpliedSetting(
+        self, kind: SettingKind, prim: Usd.Prim, name: str, implied: str, value: object
+    ) -> UnexpectedSetting:
+        """Return a setting from the value of a property."""
+        actual = f"{value:.6g}" if isinstance(value, float) else str(value)
+        return UnexpectedSetting(
             kind,
             self.subject(prim),
-            f"{name} is {value_text(actual)}, not {value_text(expected)}",
-            expected,
+            f"{name} is {actual}, not {implied}",
+            implied,
             actual,
             attribute=schema_attribute(name),
         )
@@ -62,13 +58,6 @@ class Parts(Struct, frozen=True, eq=False):
         """Return the body of a collider, or WORLD."""
         shape = self.physics.shapes.get(collider)
         return str(shape.rigidBody) if shape and shape.collisionEnabled else WORLD
-
-
-def _value(value: object) -> Value:
-    """Return a number as such and all else as text."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return str(value)
-    return value
 
 
 def is_shown(prim: Usd.Prim) -> bool:

@@ -18,7 +18,7 @@ from urdf_usd.conformance.engines.openusd.settings.parts import Parts
 from urdf_usd.conformance.engines.openusd.stage import urdf_name
 from urdf_usd.conformance.observation.robot import (
     SettingKind,
-    UnimpliedSetting,
+    UnexpectedSetting,
 )
 
 _LINKS = "isaac:physics:robotLinks"
@@ -34,7 +34,7 @@ _ROBOT = "IsaacRobotAPI"
 
 def robot_schema_settings(
     every: Sequence[Usd.Prim], parts: Parts, joints: Sequence[Connection]
-) -> Iterator[UnimpliedSetting]:
+) -> Iterator[UnexpectedSetting]:
     """Yield incomplete or unordered lists, other names, and a namespace."""
     for prim in every:
         schemas = applied_schemas(prim)
@@ -47,7 +47,7 @@ def robot_schema_settings(
 
 def _of_names(
     prim: Usd.Prim, attributes: Iterable[str], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+) -> Iterator[UnexpectedSetting]:
     for attribute in attributes:
         name = prim.GetAttribute(attribute).Get()
         if name and name != urdf_name(prim):
@@ -56,7 +56,7 @@ def _of_names(
 
 def _of_robot(
     prim: Usd.Prim, parts: Parts, joints: Sequence[Connection]
-) -> Iterator[UnimpliedSetting]:
+) -> Iterator[UnexpectedSetting]:
     namespace = prim.GetAttribute(_NAMESPACE).Get()
     if namespace:
         kind = SettingKind.ARTICULATION
@@ -91,7 +91,7 @@ def _of_list(
     required: dict[str, str],
     before: dict[str, str],
     parts: Parts,
-) -> Iterator[UnimpliedSetting]:
+) -> Iterator[UnexpectedSetting]:
     """Compare a list with the parts of a robot.
 
     Args:
@@ -131,7 +131,7 @@ def _of_list(
             yield _entry(parts, str(prim.GetPath()), message, "no such entry", path)
 
 
-def _entry(parts: Parts, path: str, message: str, expected: str, actual: str) -> UnimpliedSetting:
+def _entry(parts: Parts, path: str, message: str, expected: str, actual: str) -> UnexpectedSetting:
     subject = parts.subject(parts.physics.stage.GetPrimAtPath(path))
     kind = SettingKind.ARTICULATION
-    return UnimpliedSetting(kind, subject, message, expected, actual)
+    return UnexpectedSetting(kind, subject, message, expected, actual)

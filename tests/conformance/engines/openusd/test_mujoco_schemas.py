@@ -101,7 +101,7 @@ def _settings(folder: Path, actuator: str, drive: str = "") -> set[SettingKind]:
     schemas = ("MjcJointAPI", *(("PhysicsDriveAPI:angular",) if drive else ()))
     text += joint(REVOLUTE, "it", _range(-7, 7) + drive, schemas=schemas)
     text += f'def MjcActuator "motor" {{ rel mjc:target = </robot/it>\n{actuator}\n}}\n'
-    found = observe_stage(stage(folder, text)).unimplied
+    found = observe_stage(stage(folder, text)).unexpected
     assert found is not None
     return {one.kind for one in found if one.subject == "joint it"}
 
@@ -164,7 +164,7 @@ def test_servo_is_the_drive_of_its_joint(
     text += joint(REVOLUTE, "it", drive, schemas=schemas)
     text += 'def MjcActuator "motor" { rel mjc:target = </robot/it>\n'
 
-    found = observe_stage(stage(tmp_path, f"{text}{SERVO}{more}\n}}\n")).unimplied
+    found = observe_stage(stage(tmp_path, f"{text}{SERVO}{more}\n}}\n")).unexpected
 
     assert found is not None
     acting = [one for one in found if one.message.startswith("actuator ")]

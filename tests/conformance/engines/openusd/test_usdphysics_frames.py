@@ -128,7 +128,7 @@ def test_child_in_body0_is_a_setting_unless_the_asset_is_for_physx(
     root = body("a", schemas=("PhysicsArticulationRootAPI",))
     reading = observe_stage(stage(tmp_path, root + body("b") + moving))
 
-    found = [one.subject for one in reading.unimplied or () if "body0" in one.message]
+    found = [one.subject for one in reading.unexpected or () if "body0" in one.message]
     assert found == subjects
 
 

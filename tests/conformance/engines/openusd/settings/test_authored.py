@@ -28,7 +28,7 @@ KINDS = {
 def _messages(folder: Path, content: str) -> list[tuple[SettingKind, str]]:
     """Return the settings of a body with the given content."""
     lines = content.replace("}", "\n}")
-    found = observe_stage(stage(folder, body("a", lines), HEADER)).unimplied
+    found = observe_stage(stage(folder, body("a", lines), HEADER)).unexpected
     assert found is not None
     return [(one.kind, one.message) for one in found if one.kind in KINDS]
 
@@ -154,7 +154,7 @@ def test_spline_is_a_value_over_time(tmp_path: Path) -> None:
         spline.SetKnot(Ts.Knot(typeName="double", time=time, value=2.0 + time))
     opened.GetPrimAtPath("/robot/a/c").GetAttribute("size").SetSpline(spline)
     opened.Save()
-    found = observe_stage(path).unimplied or ()
+    found = observe_stage(path).unexpected or ()
 
     assert [one.message for one in found if one.kind is SettingKind.ANIMATION] == [
         "size of c has a spline"
@@ -199,7 +199,7 @@ def _hint_messages(folder: Path, hint: str) -> list[tuple[SettingKind, str]]:
         kind = "group" if path != "/robot/a/x" else "component"
         Usd.ModelAPI(opened.GetPrimAtPath(path)).SetKind(kind)
     opened.Save()
-    found = observe_stage(layer).unimplied
+    found = observe_stage(layer).unexpected
     assert found is not None
     return [(one.kind, one.message) for one in found if one.kind in KINDS]
 

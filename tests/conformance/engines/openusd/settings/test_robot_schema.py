@@ -40,7 +40,7 @@ def _settings(
     schemas = '(prepend apiSchemas = ["IsaacRobotAPI", "PhysicsArticulationRootAPI"])'
     whole = path.read_text()
     path.write_text(whole.replace('Xform "robot"', f'Xform "robot" {schemas}'))
-    found = observe_stage(path).unimplied
+    found = observe_stage(path).unexpected
     assert found is not None
     return [(one.subject, one.message) for one in found if one.kind is SettingKind.ARTICULATION]
 

@@ -45,7 +45,7 @@ def _colliding(name: str, content: str = "", more: str = "") -> str:
 
 
 def _settings(folder: Path, text: str) -> list[tuple[SettingKind, str]]:
-    found = observe_stage(stage(folder, text, 'metersPerUnit = 1\n    upAxis = "Z"')).unimplied
+    found = observe_stage(stage(folder, text, 'metersPerUnit = 1\n    upAxis = "Z"')).unexpected
     assert found is not None
     return [(one.kind, one.subject) for one in found]
 
@@ -542,7 +542,7 @@ def test_prims_besides_the_robot_are_settings(tmp_path: Path) -> None:
         + 'def PhysicsFixedJoint "pin" {\nrel physics:body1 = </robot/a>\n}\n'
         + 'def PhysicsFixedJoint "off" {\nbool physics:jointEnabled = false\n}\n'
     )
-    found = observe_stage(path).unimplied
+    found = observe_stage(path).unexpected
 
     assert [one.message for one in found or ()] == [
         "collider /ground is outside of the default prim",
@@ -562,7 +562,7 @@ def test_bodies_and_joints_of_instances_are_settings(tmp_path: Path) -> None:
     held.SetInstanceable(True)
     holder.SetDefaultPrim(held.GetParent())
     holder.Export(str(tmp_path / "holder.usda"))
-    found = observe_stage(tmp_path / "holder.usda").unimplied
+    found = observe_stage(tmp_path / "holder.usda").unexpected
 
     assert [one.message for one in found or ()] == [
         "body /world/held/a is in an instance, where simulators find none",

@@ -44,7 +44,7 @@ from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
 )
 from urdf_usd.conformance.engines.openusd.stage import Physics, urdf_name
 from urdf_usd.conformance.engines.openusd.values import Authored
-from urdf_usd.conformance.observation.robot import SettingKind, UnimpliedSetting
+from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
 
 # Attributes of masses, which concern bodies and their colliders alone.
 _MASSES = (
@@ -62,9 +62,9 @@ _GRAVITY = (9.76, 9.84)
 _DOWN = 1e-5
 
 
-def unimplied_settings(
+def unexpected_settings(
     physics: Physics, links: LinkPrims, joints: Sequence[Connection]
-) -> tuple[UnimpliedSetting, ...]:
+) -> tuple[UnexpectedSetting, ...]:
     """Return the settings of a stage that no URDF implies.
 
     Args:
@@ -73,7 +73,7 @@ def unimplied_settings(
         joints: The joints that connect something.
     """
     parts = Parts(physics, links)
-    found: list[UnimpliedSetting] = []
+    found: list[UnexpectedSetting] = []
     every = [prim for prim, _ in physics.authored]
     for prim, properties in physics.authored:
         found += _of_attributes(prim, properties, parts)
@@ -86,7 +86,7 @@ def unimplied_settings(
     found += _untypical_couplings(every, parts)
     found += _free_joints(parts)
     found += (
-        UnimpliedSetting(
+        UnexpectedSetting(
             SettingKind.JOINT,
             f"joint {joint.name}",
             f"no joint of a URDF moves like it: {joint.mobility.note}",
@@ -114,7 +114,7 @@ def articulation_starts(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
 
 def _of_attributes(
     prim: Usd.Prim, properties: Iterable[Authored], parts: Parts
-) -> Iterator[UnimpliedSetting]:
+) -> Iterator[UnexpectedSetting]:
     for name, _, value in properties:
         general = schema_attribute(name)
         if value is None or not name.startswith(NAMESPACES):
@@ -157,7 +157,7 @@ def _has_effect(name: str, prim: Usd.Prim) -> bool:
     return True
 
 
-def _of_schemas(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
+def _of_schemas(prim: Usd.Prim, parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield applied schemas of which nothing is known."""
     registered = prim.GetAppliedSchemas()
     for schema in applied_schemas(prim):
@@ -168,7 +168,7 @@ def _of_schemas(prim: Usd.Prim, parts: Parts) -> Iterator[UnimpliedSetting]:
             and not name.startswith(LABELS)
             and not Usd.SchemaRegistry.FindSchemaInfo(name)
         ):
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 _kind_of(prim),
                 parts.subject(prim),
                 f"{prim.GetName()} has the schema {schema}, of which no URDF has a counterpart",
@@ -196,7 +196,7 @@ def _kind_of(prim: Usd.Prim) -> SettingKind:
     return SettingKind.SCENE
 
 
-def _free_joints(parts: Parts) -> Iterator[UnimpliedSetting]:
+def _free_joints(parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield enabled joints between bodies that hold nothing.
 
     Newton reads neither the mass nor the pose of the body behind such a joint.
@@ -208,7 +208,7 @@ def _free_joints(parts: Parts) -> Iterator[UnimpliedSetting]:
             and {str(joint.body0), str(joint.body1)} <= parts.physics.bodies.keys()
             and not any(limit.second.enabled for limit in joint.jointLimits)
         ):
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 SettingKind.JOINT,
                 f"joint {urdf_name(parts.physics.stage.GetPrimAtPath(path))}",
                 "it is enabled, and holds no coordinate",
@@ -217,7 +217,7 @@ def _free_joints(parts: Parts) -> Iterator[UnimpliedSetting]:
             )
 
 
-def _untypical_couplings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
+def _untypical_couplings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield joints without a single coordinate that Newton would couple."""
     joints: Mapping[str, object] = parts.physics.joints
     for prim in every:
@@ -231,7 +231,7 @@ def _untypical_couplings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Un
         names = ("newton:mimicJoint", "mjc:target")
         targets = [one for n in names for one in prim.GetRelationship(n).GetTargets()]
         if targets and str(targets[0]) in joints:
-            yield UnimpliedSetting(
+            yield UnexpectedSetting(
                 SettingKind.JOINT,
                 parts.subject(prim),
                 f"it mimics {targets[0].name}, and has not exactly one coordinate",
@@ -240,7 +240,7 @@ def _untypical_couplings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Un
             )
 
 
-def _masses_without_body(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
+def _masses_without_body(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield masses of prims that have none, such as frames of massless links."""
     for prim in every:
         if (
@@ -259,7 +259,7 @@ def _masses_without_body(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Un
                 definition.GetAttributeFallbackValue(name),
             )
             if value != fallback and value is not None:
-                yield UnimpliedSetting(
+                yield UnexpectedSetting(
                     SettingKind.BODY,
                     parts.subject(prim),
                     f"{name} of {prim.GetName()}, which is no body, is {value}",
@@ -268,7 +268,7 @@ def _masses_without_body(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Un
                 )
 
 
-def _scene_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
+def _scene_settings(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield gravity other than that of the Earth, and parts in different scenes."""
     kind = SettingKind.SCENE
     physics = parts.physics
@@ -323,7 +323,7 @@ def _owners(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[tuple[Usd.Prim,
             yield prim, str(targets[0]) if targets else ""
 
 
-def _outside_robot(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnimpliedSetting]:
+def _outside_robot(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[UnexpectedSetting]:
     """Yield what is outside of the robot, such as a ground plane, and instances.
 
     A joint outside holds the robot for whoever opens the stage. Of a body of an
@@ -352,7 +352,7 @@ def _outside_robot(every: Sequence[Usd.Prim], parts: Parts) -> Iterator[Unimplie
             what == "visual" and not is_shown(prim)
         ):
             continue
-        yield UnimpliedSetting(
+        yield UnexpectedSetting(
             SettingKind.SCENE,
             "robot",
             f"{what} {prim.GetPath()} {place}",
