@@ -29,7 +29,7 @@ from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from tests.faults.fault import STRANGER
 from tests.tools.documentation.coverage import plugin_schemas
-from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
+from urdf_usd.conformance.engines.openusd.settings import (
     harmless_reason,
     schema_attribute,
 )

@@ -16,7 +16,7 @@ from tests.faults.shape_faults import VISUAL_FAULTS
 from tests.faults.structure_faults import STRUCTURE_FAULTS
 from tests.faults.value_faults import VALUE_FAULTS, description_of
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.settings.schema_attributes import harmless_reason
+from urdf_usd.conformance.engines.openusd.settings import harmless_reason
 from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Observed, Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.observation.robot import Observation

@@ -32,12 +32,8 @@ from urdf_usd.conformance.engines.openusd.links import (
     with_world,
 )
 from urdf_usd.conformance.engines.openusd.masses import BodyMass, body_mass
-from urdf_usd.conformance.engines.openusd.settings.authored import authored_settings
-from urdf_usd.conformance.engines.openusd.settings.unexpected import (
-    articulation_starts,
-    unexpected_settings,
-)
-from urdf_usd.conformance.engines.openusd.settings.words import state_words
+from urdf_usd.conformance.engines.openusd.mechanism_settings import unexpected_settings
+from urdf_usd.conformance.engines.openusd.names import state_words
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -56,7 +52,6 @@ from urdf_usd.conformance.engines.openusd.tree import (
     articulated_bodies,
     assembly_gaps,
     at_world,
-    exchanged_bodies,
     nondynamic,
     place_bodies,
     span_tree,
@@ -184,12 +179,13 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         nondynamic=nondynamic(physics, links),
         unarticulated=unarticulated(physics, tree),
         at_world=at_world(physics, joints),
-        articulation_starts=articulation_starts(physics, links),
-        unexpected=(
-            *unexpected_settings(physics, links, joints),
-            *authored_settings(physics, links),
-            *exchanged_bodies(physics, tree),
+        articulation_starts=tuple(
+            links.by_path[path].name
+            for path in physics.bodies
+            if path in links.by_path
+            and physics.stage.GetPrimAtPath(path).HasAPI(UsdPhysics.ArticulationRootAPI)
         ),
+        unexpected=unexpected_settings(physics, links, joints, tree),
         up=vec3(up[:3]),
         prims=_prims(links, tree),
         shapes=state_shapes(physics, links, world),

@@ -29,6 +29,8 @@ from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     WorldTransforms,
     captured_diagnostics,
+    collides,
+    is_shown,
     read_physics,
 )
 from urdf_usd.conformance.engines.openusd.transforms import Array
@@ -49,7 +51,6 @@ from urdf_usd.conformance.observation.shapes import (
 )
 from urdf_usd.conformance.observation.solids import Solid
 
-_SHOWN = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
 # Rotations from the Z axis of a shape's own frame to the axis of its prim.
 _UPRIGHT = {
     UsdGeom.Tokens.x: ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
@@ -184,12 +185,9 @@ def _placed(physics: Physics, links: LinkPrims, world: WorldTransforms) -> Itera
 
 def roles_of(prim: Usd.Prim) -> Iterator[Role]:
     """Yield whether a Gprim is a collider, a visual, both or neither."""
-    if prim.HasAPI(UsdPhysics.CollisionAPI):
-        enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()
-        if enabled.Get() is not False:
-            yield Role.COLLISION
-    image = UsdGeom.Imageable(prim)
-    if image.ComputePurpose() in _SHOWN and image.ComputeVisibility() != UsdGeom.Tokens.invisible:
+    if collides(prim):
+        yield Role.COLLISION
+    if is_shown(prim):
         yield Role.VISUAL
 
 

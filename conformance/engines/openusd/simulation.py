@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pxr import Usd, UsdPhysics, UsdShade
 
+from urdf_usd.conformance.engines.openusd.contacts import SELF_COLLISION, filtered_pairs
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     Freedom,
     SchemaFamily,
@@ -16,8 +17,7 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
 )
 from urdf_usd.conformance.engines.openusd.joints import Connection
 from urdf_usd.conformance.engines.openusd.links import LinkPrims
-from urdf_usd.conformance.engines.openusd.settings.contacts import filtered_pairs
-from urdf_usd.conformance.engines.openusd.settings.parts import Parts
+from urdf_usd.conformance.engines.openusd.settings import Parts
 from urdf_usd.conformance.engines.openusd.shapes import carriers
 from urdf_usd.conformance.engines.openusd.stage import Physics, number_attribute
 from urdf_usd.conformance.observation.simulation import (
@@ -30,10 +30,6 @@ from urdf_usd.conformance.observation.simulation import (
 _SAME = 1e-6
 # Purpose of the binding of a contact material.
 _PHYSICS = "physics"
-_SELF_COLLISION = (
-    ("NewtonArticulationRootAPI", "newton:selfCollisionEnabled"),
-    ("PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
-)
 
 
 def observe_simulation(
@@ -147,8 +143,7 @@ def _agreed(values: Sequence[float | None], unit: float) -> float | None:
 
 
 def _pairs(parts: Parts) -> Iterator[tuple[str, str]]:
-    every = tuple(parts.physics.stage.Traverse(Usd.TraverseInstanceProxies()))
-    for pair, _ in filtered_pairs(every, parts):
+    for pair, _ in filtered_pairs(parts):
         names = [
             parts.links.by_path[path].name for path in sorted(pair) if path in parts.links.by_path
         ]
@@ -179,7 +174,7 @@ def _self_collision(physics: Physics, families: frozenset[SchemaFamily]) -> bool
     stated = {
         bool(value)
         for path in physics.articulations
-        for schema, name in _SELF_COLLISION
+        for schema, name in SELF_COLLISION
         if schema in applied_schemas(prim := physics.stage.GetPrimAtPath(path))
         and (value := prim.GetAttribute(name).Get()) is not None
         and prim.GetAttribute(name).HasAuthoredValue()

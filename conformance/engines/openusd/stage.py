@@ -43,6 +43,8 @@ from urdf_usd.conformance.engines.protocol import AbstentionError, InvalidFileEr
 _ROUNDING = 1e-9
 # Unusable values that are listed.
 _MOST_NAMED = 3
+SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
+"""Purposes that renderers show."""
 _JOINTS = (
     UsdPhysics.ObjectType.FixedJoint,
     UsdPhysics.ObjectType.RevoluteJoint,
@@ -304,6 +306,20 @@ class WorldTransforms:
             scale = np.eye(3)
         matrix[:3] = self._length * scale @ matrix[:3]
         return matrix
+
+
+def collides(prim: Usd.Prim) -> bool:
+    """Whether a prim is an enabled collider."""
+    return (
+        prim.HasAPI(UsdPhysics.CollisionAPI)
+        and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get() is not False
+    )
+
+
+def is_shown(prim: Usd.Prim) -> bool:
+    """Whether renderers show a prim."""
+    image = UsdGeom.Imageable(prim)
+    return image.ComputePurpose() in SHOWN and image.ComputeVisibility() != UsdGeom.Tokens.invisible
 
 
 def text_attribute(prim: Usd.Prim, name: str) -> str | None:

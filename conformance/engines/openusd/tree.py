@@ -7,16 +7,12 @@ connected to the world.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 from pxr import UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import (
-    SchemaFamily,
-    used_families,
-)
 from urdf_usd.conformance.engines.openusd.joints import Connection
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
 from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
@@ -33,8 +29,6 @@ from urdf_usd.conformance.observation.robot import (
     AssemblyGap,
     Configurations,
     JointType,
-    SettingKind,
-    UnexpectedSetting,
 )
 
 
@@ -254,25 +248,3 @@ def nondynamic(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
         for path, body in physics.bodies.items()
         if path in links.by_path and (body.kinematicBody or not body.rigidBodyEnabled)
     )
-
-
-def exchanged_bodies(physics: Physics, tree: BodyTree) -> Iterator[UnexpectedSetting]:
-    """Yield joints whose ``body0`` is the child, unless the asset is PhysX's alone.
-
-    Newton 1.8 refuses a robot with one ("Reversed joints are not supported"), or
-    computes other forces, as of a prismatic joint. OpenUSD and PhysX compute the same
-    robot if the frames are exchanged as well.
-    """
-    families = used_families(physics)
-    if SchemaFamily.PHYSX in families and SchemaFamily.NEWTON not in families:
-        return
-    for joint in tree.joints:
-        if joint.reversed and WORLD not in joint.bodies:
-            yield UnexpectedSetting(
-                SettingKind.JOINT,
-                f"joint {joint.name}",
-                "physics:body0 is the child and physics:body1 the parent, which Newton "
-                "does not support",
-                "the parent in physics:body0",
-                "the child in physics:body0",
-            )

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from pxr import Plug, Tf, Usd
 
 from urdf_usd.conformance.engines.openusd.appearances import NODES, node_inputs
-from urdf_usd.conformance.engines.openusd.settings import authored
-from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
+from urdf_usd.conformance.engines.openusd.settings import (
     COMPARED,
     FALLBACKS,
     HARMLESS,
+    HARMLESS_TYPES,
     KIND_OF,
     NAMESPACES,
+    TYPES,
     harmless_reason,
     schema_attribute,
 )
@@ -268,7 +269,7 @@ def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:
             shown = name.replace("__INSTANCE_NAME__", "*")
             fallback = definition.GetAttributeFallbackValue(name)
             text = f"no {schema} | `structure.scene`" if alien else ""
-            if schema in authored.HARMLESS_TYPES:
+            if schema in HARMLESS_TYPES:
                 text = "ignored: settings of renderers and editors | "
             yield shown, text or _general(name, fallback)
 
@@ -279,7 +280,7 @@ def _is_alien(schema: str) -> bool:
     return schema == "LightAPI" or bool(
         info
         and info.kind == Usd.SchemaKind.ConcreteTyped
-        and schema not in authored.TYPES | authored.HARMLESS_TYPES
+        and schema not in TYPES | HARMLESS_TYPES
         and not info.type.IsA(Tf.Type.FindByName("UsdGeomGprim"))
     )
 

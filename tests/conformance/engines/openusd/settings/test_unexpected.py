@@ -17,7 +17,7 @@ from tests.tools.documentation.coverage import (
     plugin_schemas,
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.engines.openusd.settings.schema_attributes import (
+from urdf_usd.conformance.engines.openusd.settings import (
     COMPARED,
     FALLBACKS,
     HARMLESS,
