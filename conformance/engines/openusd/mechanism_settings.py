@@ -96,8 +96,8 @@ def _scene_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
         # other negative numbers.
         least, most = _GRAVITY
         if magnitude > -UNBOUNDED and not least <= magnitude * physics.units.length <= most:
-            implied = 9.81 / physics.units.length
-            yield parts.value_setting(kind, prim, "physics:gravityMagnitude", implied, magnitude)
+            gravity = 9.81 / physics.units.length
+            yield parts.value_setting(kind, prim, "physics:gravityMagnitude", gravity, magnitude)
         if prim.GetAttribute("newton:gravityEnabled").Get() is False:
             yield parts.value_setting(kind, prim, "newton:gravityEnabled", "True", value=False)
     owners = dict(_owners(parts))
