@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -20,7 +20,6 @@ from urdf_usd.converter.estimation import estimate_robot
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
     DEFAULT_TOLERANCE,
-    ColliderKind,
     ColliderRule,
     ColliderRules,
     ColliderTolerance,
@@ -38,7 +37,7 @@ from urdf_usd.converter.robot.model import Approximation, Robot
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
-from urdf_usd.converter.simulation.description import CollidersTable, Description
+from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.simulation.resolution import resolve
 from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.parse import Parsed, parse
@@ -59,19 +58,12 @@ from urdf_usd.converter.usd.writer.textures import IMAGE_TYPES
 
 
 class Conversion(Struct, frozen=True):
-    """A written asset.
+    """A written asset."""
 
-    Attributes:
-        root_layer: The file of the asset that consumers open.
-        robot: The robot of the URDF.
-        base: Kind of base in the asset.
-        diagnostics: Repairs, decisions and omissions.
-    """
-
-    root_layer: Path
-    robot: Robot
-    base: Base
-    diagnostics: tuple[Diagnostic, ...]
+    root_layer: Path  # The file that consumers open.
+    robot: Robot  # Of the URDF.
+    base: Base  # Kind of base in the asset.
+    diagnostics: tuple[Diagnostic, ...]  # Repairs, decisions and omissions.
 
     def __repr__(self) -> str:
         line = robot_line(self.robot, self.diagnostics)
@@ -96,40 +88,32 @@ def with_description(options: ConvertOptions, description: Description) -> Conve
         ConversionError: Its profile contradicts the options.
     """
     content = description.tables
-    base, profile = options.base, options.profile
-    if content.base is not None and base is BaseOption.AUTO:
-        base = BaseOption(content.base)
-    if content.profile is not None and profile is Profile.GENERIC:
-        profile = Profile(content.profile)
     inertia, density = options.inertia, options.mass_density
     if content.inertia is not None:
         if inertia is InertiaOption.KEEP:
-            inertia = InertiaOption(content.inertia.missing)
+            inertia = content.inertia.missing
         if density == DEFAULT_DENSITY:
             density = content.inertia.density or density
+    is_default = options.base is BaseOption.AUTO, options.profile is Profile.GENERIC
+    table, given = content.colliders, options.colliders
+    tolerance = given.tolerance
+    if table.tolerance is not None and tolerance == DEFAULT_TOLERANCE:
+        tolerance = ColliderTolerance.parse(str(table.tolerance))
+    default = [ColliderRule(table.default)] if table.default else []
+    named = [ColliderRule(kind, pattern) for pattern, kind in table.links.items()]
     try:
         return structs.replace(
             options,
-            base=base,
-            profile=profile,
+            base=(content.base if is_default[0] else None) or options.base,
+            profile=(content.profile if is_default[1] else None) or options.profile,
             inertia=inertia,
             mass_density=density,
-            colliders=_collider_rules(content.colliders, options.colliders),
+            colliders=ColliderRules((*default, *named, *given.rules), tolerance),
             simulation=description,
         )
     except ValueError as error:
         location = description.location("profile")
         raise ConversionError((Diagnostic("description-value", str(error), location),)) from None
-
-
-def _collider_rules(table: CollidersTable, given: ColliderRules) -> ColliderRules:
-    """Return the rules of a description file, before those that are given."""
-    default = [ColliderRule(ColliderKind(table.default))] if table.default else []
-    named = [ColliderRule(ColliderKind(kind), pattern) for pattern, kind in table.links.items()]
-    tolerance = given.tolerance
-    if table.tolerance is not None and tolerance == DEFAULT_TOLERANCE:
-        tolerance = ColliderTolerance.parse(str(table.tolerance))
-    return ColliderRules((*default, *named, *given.rules), tolerance)
 
 
 def convert(
@@ -186,6 +170,7 @@ def convert_parsed(
     """
     target = Path(directory)
     _require_replaceable(target)
+    profile = options.profile
     robot = parsed.robot
     notes = list(parsed.diagnostics)
     if not options.keep_chains:
@@ -195,17 +180,26 @@ def convert_parsed(
     if options.colliders:
         from urdf_usd.converter.colliders import replace_colliders
 
-        robot = replace_colliders(robot, options.colliders, _triangles(options), progress, notes)
+        # PhysX takes a moving body's triangles for their convex hull, without a warning, and
+        # a signed distance field for what it is; Newton reads both as triangles. UsdPhysics
+        # has no token for the latter.
+        is_for_physx = profile in {Profile.GENERIC, Profile.PHYSX}
+        triangles = Approximation.SDF if is_for_physx else Approximation.TRIANGLES
+        robot = replace_colliders(robot, options.colliders, triangles, progress, notes)
     tree = build_tree(robot)
-    body_assignment = assign_bodies(
-        tree, options.base, options.massless, merge_fixed=options.merge_fixed
-    )
-    notes += body_assignment.diagnostics
+    bodies = assign_bodies(tree, options.base, options.massless, merge_fixed=options.merge_fixed)
+    notes += bodies.diagnostics
     if options.inertia is InertiaOption.KEEP:
-        notes += _negligible_mass(tree, body_assignment)
+        notes += _negligible_mass(tree, bodies)
     simulation: Simulation | None = None
     if options.simulation is not None:
-        urdf = _with_mass_of(robot, parsed.robot)
+        # Joints of several axes are chains in the URDF; its mass is that which is written.
+        inertials = {link.name: link.inertial for link in robot.links}
+        links = (
+            structs.replace(link, inertial=inertials.get(link.name, link.inertial))
+            for link in parsed.robot.links
+        )
+        urdf = structs.replace(parsed.robot, links=tuple(links))
         described: list[Diagnostic] = []
         with with_notes(described):
             simulation = resolve(options.simulation, robot, urdf, described)
@@ -213,81 +207,61 @@ def convert_parsed(
     _refuse_warnings(notes, options)
     try:
         with scratch_folder(_nearest_folder(target)) as scratch:
+            arranged, layered = (scratch / name for name in NEW)
+            layered.mkdir()
             with system_errors():
-                folder, found = _build(robot, tree, body_assignment, simulation, scratch, options)
+                found = author_asset(robot, tree, bodies, layered, options, simulation)
+                _refuse_warnings(found, options)
+                folder = layered
+                if profile is Profile.ISAAC or options.layout is not Layout.LAYERED:
+                    folder = arranged
+                    folder.mkdir()
+                if profile is Profile.ISAAC:
+                    arrange(layered, asset_name(robot), folder)
+                elif folder is arranged:
+                    bundle(layered, asset_name(robot), folder, options.layout)
             notes += found
             _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:
         message = write_failure(target, error.strerror or str(error))
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
-    return Conversion(
-        root_layer=target / asset_name(parsed.robot, options.layout),
-        robot=parsed.robot,
-        base=body_assignment.base,
-        diagnostics=tuple(notes),
-    )
+    root = target / asset_name(parsed.robot, options.layout)
+    return Conversion(root, parsed.robot, bodies.base, tuple(notes))
 
 
-def _with_mass_of(robot: Robot, urdf: Robot) -> Robot:
-    """Return the robot of a URDF, with mass that was estimated."""
-    inertials = {link.name: link.inertial for link in robot.links}
-    links = (
-        structs.replace(link, inertial=inertials.get(link.name, link.inertial))
-        for link in urdf.links
-    )
-    return structs.replace(urdf, links=tuple(links))
+def convert_plainly(urdf: str, directory: str, packages: Mapping[str, str]) -> str:
+    """Convert a URDF with default options, as an entry point ``urdf_usd.converters``.
 
+    Args:
+        urdf: URDF or xacro file.
+        directory: Folder of the asset.
+        packages: Folder of each ROS package, by name.
 
-def _triangles(options: ConvertOptions) -> Approximation:
-    """Return the approximation of colliders of triangles.
+    Returns:
+        Path of the root layer.
 
-    PhysX takes a moving body's triangles for their convex hull, without a warning, and
-    a signed distance field for what it is; Newton reads both as triangles. UsdPhysics
-    has no token for the latter.
+    Raises:
+        ConversionError: The robot cannot be read or written.
     """
-    if options.profile in {Profile.GENERIC, Profile.PHYSX}:
-        return Approximation.SDF
-    return Approximation.TRIANGLES
+    options = ConvertOptions(packages=tuple(packages.items()))
+    return str(convert(urdf, directory, options).root_layer)
 
 
-def _negligible_mass(tree: Tree, body_assignment: BodyAssignment) -> tuple[Diagnostic, ...]:
+def _negligible_mass(tree: Tree, bodies: BodyAssignment) -> tuple[Diagnostic, ...]:
     """Report moving bodies that have shapes, and only an added mass or inertia."""
-    shaped = {body_assignment.body_of[link.name] for link in tree.link.values() if link.shapes}
-    found = [name for name in body_assignment.negligible if name in shaped]
+    shaped = {bodies.body_of[link.name] for link in tree.link.values() if link.shapes}
+    found = [name for name in bodies.negligible if name in shaped]
     if not found:
         return ()
-    weighs = any(map(has_mass, tree.link.values()))
-    bodies = "1 moving body" if len(found) == 1 else f"{len(found)} moving bodies"
+    moving = "1 moving body" if len(found) == 1 else f"{len(found)} moving bodies"
+    if not any(map(has_mass, tree.link.values())):
+        moving = f"no link has mass: {moving}"
     message = (
-        f"{bodies if weighs else 'no link has mass: ' + bodies} cannot be simulated, "
+        f"{moving} cannot be simulated, "
         f"such as link {found[0]!r}: mass or inertia is negligible; "
         "--inertia geometry computes both from shapes"
     )
-    location = tree.link[found[0]].location
-    return (Diagnostic("body-negligible", message, location),)
-
-
-def _build(
-    robot: Robot,
-    tree: Tree,
-    body_assignment: BodyAssignment,
-    simulation: Simulation | None,
-    scratch: Path,
-    options: ConvertOptions,
-) -> tuple[Path, tuple[Diagnostic, ...]]:
-    """Write an asset below an empty folder; return its folder and diagnostics."""
-    bundled, layered = (scratch / name for name in NEW)
-    layered.mkdir()
-    found = author_asset(robot, tree, body_assignment, layered, options, simulation)
-    _refuse_warnings(found, options)
-    if options.profile is not Profile.ISAAC and options.layout is Layout.LAYERED:
-        return layered, found
-    bundled.mkdir()
-    if options.profile is Profile.ISAAC:
-        arrange(layered, asset_name(robot), bundled)
-    else:
-        bundle(layered, asset_name(robot), bundled, options.layout)
-    return bundled, found
+    return (Diagnostic("body-negligible", message, tree.link[found[0]].location),)
 
 
 def _nearest_folder(target: Path) -> Path:
@@ -359,29 +333,27 @@ def _is_asset(target: Path) -> bool:
         for entry in target.rglob("*")
         if entry.is_symlink() or not entry.is_dir()
     }
-    roots = [name for name in names if "/" not in name]
-    if len(roots) != 1 or not is_written_here(target / roots[0]):
+    root, *others = [name for name in names if "/" not in name] or [""]
+    if others or not is_written_here(target / root):
         return False
-    (root,) = roots
-    layers: set[str] = set()
-    match Path(root).suffix:
-        case Layout.SINGLE.suffix:
-            folder = ""
-        case Layout.LAYERED.suffix if (target / PAYLOADS).is_dir():
-            folder = f"{PAYLOADS}/"
-            layers = {f"{PAYLOADS}/{name}" for name in ISAAC_FILES}
-        case Layout.LAYERED.suffix if (target / PAYLOAD / CONTENTS).is_file():
-            folder = f"{PAYLOAD}/"
-            layers = {f"{PAYLOAD}/{name}" for name in PAYLOAD_LAYERS} | set(
-                RUNNABLE_LAYERS.values()
-            )
+    if root.endswith(Layout.USDZ.suffix):
+        return names == {root}
+    folder, layers = "", set[str]()
+    if root.endswith(Layout.LAYERED.suffix):
+        if (target / PAYLOADS).is_dir():
+            folder, layers = f"{PAYLOADS}/", {f"{PAYLOADS}/{name}" for name in ISAAC_FILES}
+        elif (target / PAYLOAD / CONTENTS).is_file():
+            folder, layers = f"{PAYLOAD}/", {f"{PAYLOAD}/{name}" for name in PAYLOAD_LAYERS}
+            layers |= set(RUNNABLE_LAYERS.values())
             layers.add(thumbnail_path(target / root).relative_to(target).as_posix())
-        case suffix:
-            return suffix == Layout.USDZ.suffix and names == {root}
-    images = {
+        else:
+            return False
+    elif not root.endswith(Layout.SINGLE.suffix):
+        return False
+    suffixes = tuple(IMAGE_TYPES.values())
+    textures = {
         name
         for name in names
-        if name.rpartition("/")[0] == f"{folder}{TEXTURES}"
-        and Path(name).suffix in IMAGE_TYPES.values()
+        if name.rpartition("/")[0] == f"{folder}{TEXTURES}" and name.endswith(suffixes)
     }
-    return names <= {root, *layers, *images}
+    return names <= {root, *layers, *textures}

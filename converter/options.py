@@ -6,12 +6,15 @@ import math
 from collections.abc import Callable
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
-from urdf_usd.converter.simulation.description import Description
+
+if TYPE_CHECKING:
+    # Description files contain options.
+    from urdf_usd.converter.simulation.description import Description
 
 MeshProgress: TypeAlias = Callable[[str, int, int], None]
 """Is called with the name of a mesh, its number from one on, and the number of all."""
@@ -82,17 +85,11 @@ class Profile(StrEnum):
 
 
 class VariantChoice(Struct, frozen=True):
-    """A variant to select in a USD that is read.
-
-    Attributes:
-        variant_set: Name of the variant set.
-        variant: Name of the variant.
-        prim: Path of the prim; None for the default prim or, if that has no such set,
-            the only prim that has one.
-    """
+    """A variant to select in a USD that is read, by names."""
 
     variant_set: str
     variant: str
+    # None for the default prim or, if that has no such set, the only prim that has one.
     prim: str | None = None
 
     @classmethod
@@ -151,16 +148,10 @@ class ColliderKind(StrEnum):
 
 
 class ColliderRule(Struct, frozen=True):
-    """Colliders of the links whose names match a pattern.
-
-    Attributes:
-        kind: The colliders.
-        links: Pattern of link names with ``*``, ``?`` and ``[...]``; None for all links
-            that match no pattern.
-    """
+    """Colliders of the links whose names match a pattern with ``*``, ``?`` and ``[...]``."""
 
     kind: ColliderKind
-    links: str | None = None
+    links: str | None = None  # None for all links that match no pattern.
 
     @classmethod
     def parse(cls, text: str) -> ColliderRule:
@@ -183,15 +174,10 @@ class ColliderRule(Struct, frozen=True):
 
 
 class ColliderTolerance(Struct, frozen=True):
-    """Largest distance between a fitted primitive and the convex hull of a mesh.
+    """Largest distance between a fitted primitive and the convex hull of a mesh."""
 
-    Attributes:
-        length: [m]; None if it depends on the size.
-        fraction: Of the diagonal of the bounding box of the mesh along the axes of the
-            link, if ``length`` is None.
-    """
-
-    length: float | None = None
+    length: float | None = None  # [m]
+    # Of the diagonal of the bounding box along the axes of the link, without length.
     fraction: float = 0.05
 
     @classmethod
@@ -209,9 +195,7 @@ class ColliderTolerance(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the form that :meth:`parse` reads."""
-        if self.length is not None:
-            return f"{self.length:g}"
-        return f"{100.0 * self.fraction:g}%"
+        return f"{100.0 * self.fraction:g}%" if self.length is None else f"{self.length:g}"
 
     def metres(self, size: float) -> float:
         """Return the distance for a mesh of a size [m]."""
@@ -224,24 +208,19 @@ DEFAULT_TOLERANCE = ColliderTolerance()
 class ColliderRules(Struct, frozen=True):
     """Which colliders replace those of a robot.
 
-    Attributes:
-        rules: Of the rules with a matching pattern the last one counts, else the last
-            one without pattern.
-        tolerance: Of fitted primitives.
+    Of the rules with a matching pattern the last one counts, else the last one without
+    pattern.
     """
 
     rules: tuple[ColliderRule, ...] = ()
-    tolerance: ColliderTolerance = DEFAULT_TOLERANCE
+    tolerance: ColliderTolerance = DEFAULT_TOLERANCE  # Of fitted primitives.
 
     def kind_of(self, link: str) -> ColliderKind | None:
         """Return the colliders of a link; None for those of the URDF."""
-        named = [
-            rule.kind
-            for rule in self.rules
-            if rule.links is not None and fnmatchcase(link, rule.links)
-        ]
-        plain = [rule.kind for rule in self.rules if rule.links is None]
-        return next(iter((*reversed(named), *reversed(plain))), None)
+        last_first = [*reversed(self.rules)]
+        named = (rule for rule in last_first if rule.links and fnmatchcase(link, rule.links))
+        plain = (rule for rule in last_first if rule.links is None)
+        return next((rule.kind for rules in (named, plain) for rule in rules), None)
 
     def __bool__(self) -> bool:
         return bool(self.rules)

@@ -21,15 +21,15 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 import msgspec
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
+from urdf_usd.converter.options import ColliderKind, ColliderTolerance, InertiaOption, Profile
+from urdf_usd.converter.robot.body_options import BaseOption
 
 _LARGEST = 16 << 20
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.\"'\s-]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([\w.\"'-]+)\s*=")
 _STRING_OR_COMMENT = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}'
-    r"|'''.*?'{3,5}"
-    r"|\#[^\n]*",
+    r'"""(?:\\.|[^\\])*?"{3,5}|' + r"'''.*?'{3,5}|\#[^\n]*",
     re.DOTALL,
 )
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
@@ -37,7 +37,6 @@ _STEP = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
 Place: TypeAlias = "tuple[str | int, ...]"
 """Path of a key in a document: names of tables and keys, and indices."""
 Control: TypeAlias = Literal["position", "velocity", "effort", "none"]
-ColliderName: TypeAlias = Literal["hull", "decomposition", "primitives", "mesh", "none"]
 NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 Fraction: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -193,8 +192,8 @@ class CollidersTable(_Table, frozen=True):
         tolerance: Of fitted primitives: metres, or a percentage of the size.
     """
 
-    default: ColliderName | None = None
-    links: dict[str, ColliderName] = {}
+    default: ColliderKind | None = None
+    links: dict[str, ColliderKind] = {}
     tolerance: Positive | str | None = None
 
 
@@ -206,7 +205,7 @@ class InertiaTable(_Table, frozen=True):
         density: Of links without mass [kg/m^3].
     """
 
-    missing: Literal["keep", "geometry"] = "geometry"
+    missing: InertiaOption = InertiaOption.GEOMETRY
     density: Positive | None = None
 
 
@@ -227,8 +226,8 @@ class DescriptionTable(_Table, frozen=True):
         sources: Elements of the URDF that count.
     """
 
-    base: Literal["auto", "fixed", "floating"] | None = None
-    profile: Literal["generic", "usdphysics", "physx", "ros", "simready", "isaac"] | None = None
+    base: BaseOption | None = None
+    profile: Profile | None = None
     self_collision: bool | None = None
     joints: tuple[JointTable, ...] = ()
     links: tuple[LinkTable, ...] = ()
@@ -240,27 +239,18 @@ class DescriptionTable(_Table, frozen=True):
 
 
 class Description(msgspec.Struct, frozen=True):
-    """A description file that was read.
+    """A description file that was read."""
 
-    Attributes:
-        file: Path as given.
-        sha256: Hash of its bytes.
-        text: Its text.
-        tables: The same as tables.
-        attached: Content of the files that it names, by name as written.
-        places: Line and column of each table and key, by its path in the document.
-    """
-
-    file: str
-    sha256: str
+    file: str  # Path as given.
+    sha256: str  # Of its bytes.
     text: str
     tables: DescriptionTable
+    # Content of the files that it names, by name as written.
     attached: tuple[tuple[str, bytes], ...] = ()
-    places: tuple[tuple[Place, tuple[int, int]], ...] = ()
 
     def location(self, *place: str | int) -> Location:
         """Return the position of a key, or of the nearest table around it."""
-        known = dict(self.places)
+        known = _find_places(self.text)
         while place and place not in known:
             place = place[:-1]
         return Location(self.file, *known.get(place, (1, 1)))
@@ -278,18 +268,22 @@ def load_description(path: str | os.PathLike[str]) -> Description:
             that contradict each other or are out of range.
     """
     file = os.fspath(path)
-    data = _bytes(file)
+    data = _read(file)
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
         document = tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _refused("description-syntax", "it is not UTF-8", file, line) from None
+        raise _refused("description-syntax", "it is not UTF-8", Location(file, line, 1)) from None
     except tomllib.TOMLDecodeError as error:
-        raise _syntax_error(file, text, str(error)) from None
-    digest = hashlib.sha256(data).hexdigest()
-    places = tuple(_find_places(text).items())
-    found = Description(file, digest, text, DescriptionTable(), (), places)
+        at = _AT_LINE.search(str(error))
+        line, column = len(text.splitlines()) or 1, 1
+        if at and at[1]:
+            line, column = int(at[1]), int(at[2])
+        reason = _lowered(_AT_LINE.sub("", str(error)))
+        location = Location(file, line, column)
+        raise _refused("description-syntax", reason, location) from None
+    found = Description(file, hashlib.sha256(data).hexdigest(), text, DescriptionTable())
 
     def refuse(rule: str, problems: Iterable[tuple[Place, str]]) -> None:
         diagnostics = tuple(
@@ -303,14 +297,14 @@ def load_description(path: str | os.PathLike[str]) -> Description:
         tables = msgspec.convert(document, DescriptionTable)
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at ")
-        place = _place_of(where.strip("`"))
+        steps = (name or index for name, index in _STEP.findall(where.partition("[...]")[0]))
+        place = tuple(int(step) if step.isdecimal() else step for step in steps)
         named = f"{place[-1]!r}: " if place and isinstance(place[-1], str) else ""
         # Absent keys are None, which no TOML file contains.
-        message = message.replace(" | null", "")
-        refuse("description-value", [(place, f"{named}{message[:1].lower()}{message[1:]}")])
+        refuse("description-value", [(place, named + _lowered(message.replace(" | null", "")))])
         raise
     names = dict.fromkeys(name for name in (tables.filters.srdf, tables.pose.srdf) if name)
-    attached = tuple((name, _bytes(found.path_of(name))) for name in names)
+    attached = tuple((name, _read(found.path_of(name))) for name in names)
     refuse("description-value", _contradictions(tables))
     return msgspec.structs.replace(found, tables=tables, attached=attached)
 
@@ -320,46 +314,50 @@ def schema() -> dict[str, Any]:
     return msgspec.json.schema(DescriptionTable)
 
 
-def _bytes(file: str) -> bytes:
+def _read(file: str) -> bytes:
     try:
         with Path(file).open("rb") as stream:
             data = stream.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        message = f"{file} cannot be read: {reason}"
-        raise _refused("description-unreadable", message, file) from None
+        message = f"{file} cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise _refused("description-unreadable", message, Location(file, 1, 1)) from None
     if len(data) > _LARGEST:
         message = f"{file} is larger than {_LARGEST >> 20} MiB"
-        raise _refused("description-unreadable", message, file)
+        raise _refused("description-unreadable", message, Location(file, 1, 1))
     return data
 
 
-def _refused(rule: str, message: str, file: str, line: int = 1, column: int = 1) -> ConversionError:
-    return ConversionError((Diagnostic(rule, message, Location(file, line, column)),))
+def _refused(rule: str, message: str, location: Location) -> ConversionError:
+    return ConversionError((Diagnostic(rule, message, location),))
 
 
-def _syntax_error(file: str, text: str, message: str) -> ConversionError:
-    found = _AT_LINE.search(message)
-    line, column = len(text.splitlines()) or 1, 1
-    if found and found[1]:
-        line, column = int(found[1]), int(found[2])
-    reason = _AT_LINE.sub("", message)
-    reason = f"{reason[:1].lower()}{reason[1:]}"
-    return _refused("description-syntax", reason, file, line, column)
+def _lowered(message: str) -> str:
+    return f"{message[:1].lower()}{message[1:]}"
 
 
 def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
     """Yield the place and the description of values that exclude each other."""
-    # Options of conversions have a description.
-    from urdf_usd.converter.options import ColliderTolerance
-
-    lists: tuple[tuple[str, tuple[_MatchingTable, ...]], ...] = (
+    tables: tuple[tuple[str, tuple[_MatchingTable, ...]], ...] = (
         ("joints", content.joints),
         ("links", content.links),
     )
-    for key, tables in lists:
-        for index, table in enumerate(tables):
-            for name, message in _contradictions_of(table):
+    for key, index, table in ((k, i, t) for k, several in tables for i, t in enumerate(several)):
+        numbers = {name: value for name, value in table.given.items() if isinstance(value, float)}
+        for name, value in numbers.items():
+            if not math.isfinite(value):
+                yield (key, index, name), f"{name!r} is {value}, not a finite number"
+        if not table.patterns:
+            yield (key, index, "match"), "'match' has no pattern"
+        if not isinstance(table, JointTable):
+            continue
+        gains = [name for name in ("stiffness", "damping") if name in numbers]
+        for name in _OSCILLATION:
+            if name in numbers and gains:
+                yield (key, index, name), f"{gains[0]!r} and {name!r} exclude each other"
+        # A zero is the same as no gain.
+        for name in _WITHOUT_EFFECT.get(table.control, ()):
+            if numbers.get(name):
+                message = f"{name!r} has no effect with control = {table.control!r}"
                 yield (key, index, name), message
     for name, value in content.pose.joints.items():
         if not math.isfinite(value):
@@ -376,26 +374,6 @@ def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
         yield ("colliders", "links", ""), "the pattern of a link is empty"
 
 
-def _contradictions_of(table: _MatchingTable) -> Iterator[tuple[str, str]]:
-    """Yield keys of a table, and why their values are impossible."""
-    numbers = {name: value for name, value in table.given.items() if isinstance(value, float)}
-    for name, value in numbers.items():
-        if not math.isfinite(value):
-            yield name, f"{name!r} is {value}, not a finite number"
-    if not table.patterns:
-        yield "match", "'match' has no pattern"
-    if not isinstance(table, JointTable):
-        return
-    gains = [name for name in ("stiffness", "damping") if name in numbers]
-    for name in _OSCILLATION:
-        if name in numbers and gains:
-            yield name, f"{gains[0]!r} and {name!r} exclude each other"
-    # A zero is the same as no gain.
-    for name in _WITHOUT_EFFECT.get(table.control, ()):
-        if numbers.get(name):
-            yield name, f"{name!r} has no effect with control = {table.control!r}"
-
-
 def _unknown_keys(
     value: object, kind: type[msgspec.Struct], place: Place
 ) -> Iterator[tuple[Place, str]]:
@@ -406,26 +384,14 @@ def _unknown_keys(
     for key, inner in value.items():
         if key not in fields:
             close = difflib.get_close_matches(key, fields, n=1)
-            known = f"known are {', '.join(fields)}"
-            hint = f"did you mean {close[0]!r}?" if close else known
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(fields)}"
             yield (*place, key), f"{key!r} is not known here ({hint})"
             continue
         for table in (fields[key], *get_args(fields[key])):
-            if not (isinstance(table, type) and issubclass(table, msgspec.Struct)):
-                continue
-            yield from _unknown_keys(inner, table, (*place, key))
-            for index, one in enumerate(inner if isinstance(inner, list) else ()):
-                yield from _unknown_keys(one, table, (*place, key, index))
-
-
-def _place_of(path: str) -> Place:
-    """Return the place of a path of msgspec, such as ``$.joints[0].stiffness``."""
-    steps: list[str | int] = []
-    for name, index in _STEP.findall(path):
-        if index == "...":
-            break
-        steps.append(name or int(index))
-    return tuple(steps)
+            if isinstance(table, type) and issubclass(table, msgspec.Struct):
+                yield from _unknown_keys(inner, table, (*place, key))
+                for index, one in enumerate(inner if isinstance(inner, list) else ()):
+                    yield from _unknown_keys(one, table, (*place, key, index))
 
 
 def _find_places(text: str) -> dict[Place, tuple[int, int]]:

@@ -16,10 +16,11 @@ from msgspec import Struct
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.robot.model import Link, Robot, XmlElement
 from urdf_usd.converter.simulation.description import Control
-from urdf_usd.converter.urdf.xml import Element, parse_markup
+from urdf_usd.converter.urdf.xml import parse_markup
 
 # Of several command interfaces, the first of these counts.
 _INTERFACES: tuple[Control, ...] = ("position", "velocity", "effort")
+Pair = tuple[str, str]
 
 
 class JointDrive(Struct, frozen=True):
@@ -56,7 +57,7 @@ class Simulation(Struct, frozen=True):
     limit_stiffnesses: tuple[tuple[str, float], ...] = ()  # [N m/rad or N/m]
     limit_dampings: tuple[tuple[str, float], ...] = ()  # [N m s/rad or N s/m]
     positions: tuple[tuple[str, float], ...] = ()  # Other than zero [rad or m].
-    filtered_pairs: tuple[tuple[str, str], ...] = ()
+    filtered_pairs: tuple[Pair, ...] = ()
     filter_overlaps: bool = False
     self_collision: bool | None = None  # None if simulators decide.
     contact_materials: tuple[ContactMaterial, ...] = ()
@@ -65,44 +66,41 @@ class Simulation(Struct, frozen=True):
 class Actuation(Struct, frozen=True):
     """What ``<ros2_control>`` or ``<transmission>`` state of joints; others are passive."""
 
-    controls: Mapping[str, Control]
-    actuated: frozenset[str]
+    controls: Mapping[str, Control | None]
     positions: Mapping[str, float]  # [rad or m]
 
 
 def read_ros2_control(robot: Robot, notes: list[Diagnostic]) -> Actuation | None:
     """Return what ``<ros2_control>`` states; None without such an element."""
     systems = _elements(robot, "ros2_control")
-    controls: dict[str, Control] = {}
+    controls: dict[str, Control | None] = {}
     positions: dict[str, float] = {}
     for joint in _children(systems, "joint"):
         name = _name(joint)
         interfaces = set(map(_name, _children([joint], "command_interface")))
-        mode = next((mode for mode in _INTERFACES if mode in interfaces), None)
-        if mode is not None:
+        for mode in (mode for mode in _INTERFACES if mode in interfaces):
             controls.setdefault(name, mode)
-        states = [
-            state for state in _children([joint], "state_interface") if _name(state) == "position"
-        ]
-        for param in _children(states, "param"):
+        states = _children([joint], "state_interface")
+        params = _children((state for state in states if _name(state) == "position"), "param")
+        for param in params:
             if _name(param) == "initial_value":
                 what = f"initial_value of {name!r}"
                 value = _number(param.text, what, robot.location, notes)
                 if value is not None:
                     positions[name] = value
-    return Actuation(controls, frozenset(controls), positions) if systems else None
+    return Actuation(controls, positions) if systems else None
 
 
-def read_transmissions(robot: Robot) -> Actuation | None:
+def read_transmissions(robot: Robot, _notes: list[Diagnostic]) -> Actuation | None:
     """Return what ``<transmission>`` states; None without such an element."""
     transmissions = _elements(robot, "transmission")
-    names = frozenset(map(_name, _children(transmissions, "joint")))
-    return Actuation({}, names, {}) if transmissions else None
+    names = map(_name, _children(transmissions, "joint"))
+    return Actuation(dict.fromkeys(names), {}) if transmissions else None
 
 
-def read_frictions(robot: Robot, notes: list[Diagnostic]) -> tuple[ContactMaterial, ...]:
+def read_frictions(robot: Robot, notes: list[Diagnostic]) -> dict[str, ContactMaterial]:
     """Return the friction that ``<gazebo>`` states of links with colliders."""
-    frictions = []
+    frictions = {}
     for link in robot.links:
         values: dict[str, float] = {}
         for name in ("mu1", "mu2", "kp", "kd"):
@@ -111,19 +109,19 @@ def read_frictions(robot: Robot, notes: list[Diagnostic]) -> tuple[ContactMateri
                 value = _number(child.text, what, link.location, notes)
                 if value is not None and value >= 0:
                     values[name] = value
-
-        def lose(tags: str, verb: str, reason: str, link: Link = link) -> None:
+        contacts = [f"<{name}>" for name in ("kp", "kd") if name in values]
+        pyramid = [values[name] for name in ("mu1", "mu2") if name in values]
+        lost = [(", ".join(contacts), "are", "no stiffness and damping of contacts")]
+        if not contacts:
+            lost = []
+        if pyramid and link.collisions:
+            frictions[link.name] = ContactMaterial(link.name, pyramid[0], pyramid[0])
+            if len(set(pyramid)) > 1:
+                lost.append(("<mu2>", "is", "one friction for all directions"))
+        for tags, verb, reason in lost:
             message = f"{tags} of link {link.name!r} {verb} not written: UsdPhysics has {reason}"
             notes.append(Diagnostic("description-lost", message, link.location))
-
-        if contacts := [name for name in ("kp", "kd") if name in values]:
-            lose(f"<{'>, <'.join(contacts)}>", "are", "no stiffness and damping of contacts")
-        pyramid = [values[name] for name in ("mu1", "mu2") if name in values]
-        if pyramid and link.collisions:
-            if len(set(pyramid)) > 1:
-                lose("<mu2>", "is", "one friction for all directions")
-            frictions.append(ContactMaterial(link.name, pyramid[0], pyramid[0]))
-    return tuple(frictions)
+    return frictions
 
 
 def read_self_collision(robot: Robot) -> bool | None:
@@ -177,12 +175,18 @@ class GroupState(Struct, frozen=True):
 
 
 class Srdf(Struct, frozen=True):
-    """What an SRDF states."""
+    """What an SRDF states: names of links by tag of pairs, and named poses."""
 
-    disabled: tuple[tuple[str, str, Location], ...]  # Pairs that do not collide.
-    muted: tuple[tuple[str, Location], ...]  # Links that collide with no other.
-    enabled: tuple[tuple[str, str, Location], ...]  # Pairs that collide in spite of that.
+    pairs: Mapping[str, list[tuple[tuple[str, ...], Location]]]
     states: tuple[GroupState, ...]
+
+
+_PAIRS = {
+    "disable_collisions": ("link1", "link2"),
+    # In spite of a link that collides with no other.
+    "enable_collisions": ("link1", "link2"),
+    "disable_default_collisions": ("link",),
+}
 
 
 def parse_srdf(data: bytes, file: str, notes: list[Diagnostic]) -> Srdf:
@@ -195,64 +199,50 @@ def parse_srdf(data: bytes, file: str, notes: list[Diagnostic]) -> Srdf:
     if root.tag != "robot":
         message = f"the root element is <{root.tag}>, not <robot> as in an SRDF"
         raise SourceError((Diagnostic("srdf-invalid", message, root.location),))
-
-    def pairs(tag: str) -> tuple[tuple[str, str, Location], ...]:
-        return tuple(
-            (child.get("link1") or "", child.get("link2") or "", child.location)
-            for child in root.children
-            if child.tag == tag
-        )
-
-    return Srdf(
-        disabled=pairs("disable_collisions"),
-        muted=tuple(
-            (child.get("link") or "", child.location)
-            for child in root.children
-            if child.tag == "disable_default_collisions"
-        ),
-        enabled=pairs("enable_collisions"),
-        states=tuple(_state(one) for one in root.children if one.tag == "group_state"),
-    )
-
-
-def _state(element: Element) -> GroupState:
-    positions = {}
-    for child in element.children:
-        # Joints with several axes have several numbers.
-        values = (child.get("value") or "").split()
-        if child.tag != "joint" or len(values) != 1:
-            continue
-        try:
-            positions[child.get("name") or ""] = float(values[0])
-        except ValueError:
-            message = f"{values[0]!r} is no position"
-            raise SourceError((Diagnostic("srdf-invalid", message, child.location),)) from None
-    name, group = element.get("name") or "", element.get("group") or ""
-    return GroupState(group, name, positions, element.location)
+    pairs: dict[str, list[tuple[tuple[str, ...], Location]]] = {tag: [] for tag in _PAIRS}
+    states = []
+    for element in root.children:
+        if element.tag in _PAIRS:
+            names = tuple(element.get(key) or "" for key in _PAIRS[element.tag])
+            pairs[element.tag].append((names, element.location))
+        elif element.tag == "group_state":
+            positions = {}
+            for joint in element.children:
+                # Joints with several axes have several numbers.
+                values = (joint.get("value") or "").split()
+                if joint.tag == "joint" and len(values) == 1:
+                    try:
+                        positions[joint.get("name") or ""] = float(values[0])
+                    except ValueError:
+                        message = f"{values[0]!r} is no position"
+                        note = Diagnostic("srdf-invalid", message, joint.location)
+                        raise SourceError((note,)) from None
+            group, name = element.get("group") or "", element.get("name") or ""
+            states.append(GroupState(group, name, positions, element.location))
+    return Srdf(pairs, tuple(states))
 
 
-def disabled_pairs(
-    srdf: Srdf, links: Mapping[str, object], notes: list[Diagnostic]
-) -> set[tuple[str, str]]:
+def disabled_pairs(srdf: Srdf, links: Iterable[str], notes: list[Diagnostic]) -> set[Pair]:
     """Return the pairs of a robot's links that do not collide, each sorted.
 
     Names of links that the robot does not have are reported once each.
     """
+    known = set(links)
+    disabled, enabled, muted = (srdf.pairs[tag] for tag in _PAIRS)
     missing: dict[str, Location] = {}
-    for name, location in (
-        *((name, pair[2]) for pair in (*srdf.disabled, *srdf.enabled) for name in pair[:2]),
-        *srdf.muted,
-    ):
-        if name not in links:
-            missing.setdefault(name, location)
+    for names, location in (*disabled, *enabled, *muted):
+        for name in names:
+            if name not in known:
+                missing.setdefault(name, location)
     for name, location in missing.items():
         message = f"the robot has no link {name!r}; its collision pairs are left out"
         notes.append(Diagnostic("description-unmatched", message, location))
-    pairs = {sorted_pair(one, other) for one, other, _ in srdf.disabled}
-    pairs |= {sorted_pair(name, other) for name, _ in srdf.muted for other in links}
-    pairs -= {sorted_pair(one, other) for one, other, _ in srdf.enabled}
-    return {pair for pair in pairs if pair[0] != pair[1] and links.keys() >= set(pair)}
+    pairs = {sorted_pair(one, other) for (one, other), _ in disabled}
+    pairs |= {sorted_pair(name, other) for (name,), _ in muted for other in known}
+    pairs -= {sorted_pair(one, other) for (one, other), _ in enabled}
+    return {pair for pair in pairs if pair[0] != pair[1] and known.issuperset(pair)}
 
 
-def sorted_pair(one: str, other: str) -> tuple[str, str]:
+def sorted_pair(one: str, other: str) -> Pair:
+    """Return two names in order."""
     return (one, other) if one <= other else (other, one)
