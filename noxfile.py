@@ -30,8 +30,8 @@ SAMPLE = (
 
 # After the tests, in this order.
 NIGHTLY = (
-    *("lowest", "engines", "browser", "validate", "rep158", "simready", "isaac", "mujoco"),
-    *("consumers", "agreement", "behaviour", "foreign", "custom_attributes", "fuzz"),
+    *("resolve", "lowest", "engines", "browser", "validate", "rep158", "simready", "isaac"),
+    *("mujoco", "consumers", "agreement", "behaviour", "foreign", "fuzz"),
 )
 
 ABOUT_ENGINES = (
@@ -134,6 +134,7 @@ def nightly(session: nox.Session) -> None:
     search = {"HYPOTHESIS_PROFILE": "search"}
     kinds = "not benchmark_run and not browser"
     session.run("pytest", "--numprocesses=auto", "-m", kinds, env=search)
+    session.notify("sensitivity", ["--full"])
     for name in NIGHTLY:
         session.notify(name)
 
@@ -264,8 +265,8 @@ def compare(session: nox.Session) -> None:
 def sensitivity(session: nox.Session) -> None:
     """Seed faults into good USDs; fails if one is not caught.
 
-    Arguments go to tests/faults/sensitivity.py: `--full` for all places, `--simulators` to
-    show which installed simulators a fault changes, `--json FILE`, or robots.
+    Each is seeded into one robot. Arguments go to tests/faults/sensitivity.py: `--full` for
+    all places of all robots, `--json FILE`, or robots.
     """
     install(session)
     session.run("python", "-m", "tests.faults.sensitivity", *session.posargs)
@@ -357,19 +358,6 @@ def foreign(session: nox.Session) -> None:
     session.install(".[newton,physx]")
     arguments = session.posargs or ("--out", "docs/dev/foreign_usd.md")
     session.run("python", "-m", "tests.tools.consumers.foreign", *arguments)
-
-
-@nox.session
-def custom_attributes(session: nox.Session) -> None:
-    """Compare checks of assets with and without their `urdf:` opinions.
-
-    Arguments are those of `python -m tests.tools.custom_attributes`, `pybullet` by default.
-    Results are kept in custom-attributes.jsonl: robots that it has are not checked
-    again. Fails if a check depends on an attribute that is not a value of URDF alone.
-    """
-    session.install(".[example-robot-data]")
-    command = ("-m", "tests.tools.custom_attributes", "--out", "custom-attributes.jsonl")
-    session.run("python", *command, *session.posargs)
 
 
 @nox.session
@@ -479,18 +467,6 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
-def bench_check(session: nox.Session) -> None:
-    """Measure the time of checks, compared with loading the robots in the engines.
-
-    Arguments are corpora, by default example-robot-data, and `--rounds N`. The machine
-    should have nothing else to do.
-    """
-    install(session, "bench", package=False)
-    session.install(".[example-robot-data]")
-    session.run("python", "-m", "tests.tools.benchmarks.checks", *session.posargs)
-
-
-@nox.session
 def browser(session: nox.Session) -> None:
     """Test the pages in a real browser; needs Chromium."""
     install(session, "browser", "test")
@@ -511,25 +487,9 @@ def viewer(session: nox.Session) -> None:
 def bench_peer(session: nox.Session) -> None:
     """Compare time and memory with Newton's converter on the same robots.
 
-    Arguments are corpora, by default example-robot-data, and `--rounds N`. The table
-    is in bench-peer/.
+    Arguments are corpora, by default example-robot-data, and `--rounds N`; prints a table.
     """
     install(session, "bench", package=False)
     session.install(".[example-robot-data]")
     python = str(install_peer(session))
     session.run("python", "-m", "tests.tools.benchmarks.peer", python, *session.posargs)
-
-
-@nox.session
-def bench_growth(session: nox.Session) -> None:
-    """Measure time and memory by size, up to 2,000 links and 10 million triangles."""
-    install(session, "bench")
-    session.run("python", "-m", "tests.tools.benchmarks.growth")
-
-
-@nox.session
-def bench_memory(session: nox.Session) -> None:
-    """Measure the memory of a run over 2,000 small robots, over its duration."""
-    install(session, "bench")
-    arguments = session.posargs or [str(Path(session.create_tmp(), "run"))]
-    session.run("python", "-m", "tests.tools.benchmarks.run_memory", *arguments)

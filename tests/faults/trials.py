@@ -17,7 +17,7 @@ from tests.faults.structure_faults import STRUCTURE_FAULTS
 from tests.faults.value_faults import VALUE_FAULTS, description_of
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.settings import harmless_reason
-from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Observed, Request
+from urdf_usd.conformance.engines.protocol import AbstentionError, Observed, Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
@@ -94,7 +94,7 @@ class Trials:
         self.stage = Usd.Stage.Open(self._asset)
         unchanged = self._overlay()
         self._clean = unchanged.GetRootLayer().ExportToString()
-        good = self.observe("good", unchanged)
+        good = self._observe(unchanged)
         assert good is not None, f"{robot}: the good USD is refused"
         self._good = good
         named = zip(self._configurations.joints, self._configurations.positions, strict=True)
@@ -114,29 +114,26 @@ class Trials:
         stage.SetDefaultPrim(default)
         return stage
 
-    def observe(
-        self, name: str, stage: Usd.Stage, engine: Engine | None = None
-    ) -> Observation | None:
-        """Observe a changed stage; None if an engine refuses it."""
-        path = str(self._folder / f"{name}.usda")
+    def _observe(self, stage: Usd.Stage) -> Observation | None:
+        """Observe a stage; None if the engine refuses it."""
+        path = str(self._folder / "changed.usda")
         stage.GetRootLayer().Export(path)
         # MuJoCo, which computes the equations of motion, warns of invalid values.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 request = Request(path, self._configurations)
-                return (engine or OpenusdEngine()).observe(request)
+                return OpenusdEngine().observe(request)
             except AbstentionError:
                 return None
             finally:
                 Path(path).unlink()
 
-    def _judge(self, observation: Observation, simulated: tuple[Observed, ...] = ()) -> Judgement:
+    def _judge(self, observation: Observation) -> Judgement:
         # Other URDF engines only affect values on which they contradict the reference.
         return judge(
             {"reference": Observed(self._spec)},
             Observed(observation),
-            simulators=simulated,
             expected_base=self._spec.base or self._good.base,
             requested=self._requested,
         )
@@ -149,6 +146,11 @@ class Trials:
         failed = [check.id for check in judgement.checks if check.grade is Grade.FAILS]
         return (*failed, *([PARTS_MISSING] if observation.missing else ()))
 
+    def has(self, fault: Fault) -> bool:
+        """Whether the robot has a place for a fault."""
+        size = _SIZES[0] * (fault.tolerance or 0.0)
+        return next(self._changed(fault, fault.places(self.robot), size), None) is not None
+
     def seed(self, fault: Fault, *, every: bool = False) -> Iterator[Trial]:
         """Seed a fault at one place, or at every place, in each of its sizes."""
         places = list(fault.places(self.robot))
@@ -156,7 +158,7 @@ class Trials:
         for size in _SHARP if (ROBOTS / f"{self.name}.urdf").exists() else _SIZES:
             changed = self._changed(fault, places, size * (fault.tolerance or 0.0))
             for tried, (place, stage) in enumerate(changed, 1):
-                trial = self._trial(fault, place, self.observe("changed", stage))
+                trial = self._trial(fault, place, self._observe(stage))
                 yield trial
                 done = trial.outcome != EQUIVALENT or tried == _TRIES
                 if done and not every:
@@ -198,7 +200,7 @@ class Trials:
                 continue
             stage = self._overlay()
             fault.apply(stage)
-            changed = self.observe("changed", stage)
+            changed = self._observe(stage)
             failed = self.failed(changed)
             reason = "" if failed else self._reason(fault, changed)
             yield Trial(
@@ -236,27 +238,3 @@ class Trials:
             and math.isclose(results[check][1], worst, rel_tol=5e-4, abs_tol=1e-5)
             for check, (compared, worst) in self._results.items()
         )
-
-    def shown(self, fault: Fault, engines: Iterable[Engine]) -> Iterator[tuple[str, bool]]:
-        """Yield simulators that read a changed USD, and whether they show a fault.
-
-        They do if they refuse it, or compute something else that differs from the URDF.
-        """
-        for _, stage in self._changed(fault, fault.places(self.robot), 2 * (fault.tolerance or 0)):
-            changed = self.observe("changed", stage)
-            for engine in engines:
-                good = self._differing(engine, self._overlay(), self._good)
-                found = self._differing(engine, stage, changed or self._good)
-                yield engine.name, not found <= good
-            return
-
-    def _differing(self, engine: Engine, stage: Usd.Stage, usd: Observation) -> set[str]:
-        simulated = self.observe("simulated", stage, engine)
-        if simulated is None:
-            return {REFUSED}
-        return {
-            check.id
-            for check in self._judge(usd, (Observed(simulated),)).checks
-            for difference in check.differences
-            if difference.engine == engine.name and difference.unequal
-        }

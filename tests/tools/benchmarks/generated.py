@@ -1,4 +1,4 @@
-"""Robots of any size, to measure the growth of cost."""
+"""Robots with meshes of any size."""
 
 from __future__ import annotations
 
@@ -10,39 +10,6 @@ from numpy.typing import NDArray
 _STL_RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
 # Files larger than 256 MiB are refused.
 LARGEST_STL = 5_000_000
-
-_LINK = """
-<link name="link{i}">
-  <inertial><origin xyz="0.1 0.02 0.3" rpy="0.1 0.2 0.3"/><mass value="1.5"/>
-    <inertia ixx="0.1" iyy="0.12" izz="0.13" ixy="0.01" ixz="0.02" iyz="0.003"/>
-  </inertial>
-  <visual><origin xyz="0.1 0 0.2" rpy="0.1 0.2 0.3"/>
-    <geometry><box size="0.1 0.2 0.3"/></geometry>
-    <material name="paint{paint}"><color rgba="0.{paint} 0.5 0.2 1"/></material>
-  </visual>
-  <collision><geometry><cylinder radius="0.1" length="0.4"/></geometry></collision>
-</link>"""
-_JOINT = """
-<joint name="joint{i}" type="revolute">
-  <parent link="link{parent}"/><child link="link{i}"/>
-  <origin xyz="0.1 0.2 0.3" rpy="0.3 0.2 0.1"/><axis xyz="{axis}"/>
-  <limit lower="-1" upper="1.5" effort="10" velocity="2"/>
-</joint>"""
-
-
-def tree_urdf(links: int, children: int) -> str:
-    """Write a robot of this many links with this many children each; one gives a chain.
-
-    Every other axis is oblique.
-    """
-    parts = []
-    for i in range(links):
-        parts.append(_LINK.format(i=i, paint=i % 9 + 1))
-        if i:
-            axis = ("0 0 1", "0.6 0 0.8")[i % 2]
-            parent = (i - 1) // children
-            parts.append(_JOINT.format(i=i, parent=parent, axis=axis))
-    return f'<robot name="tree">{"".join(parts)}</robot>'
 
 
 def write_mesh_robot(folder: Path, triangles: int) -> Path:
