@@ -1,0 +1,97 @@
+"""Put bugs of the past back, one at a time, and show that the tests still fail.
+
+python -m tests.tools.reverts [ID…]
+
+Each bug of ``bugs.toml`` is a replacement of one line in a copy of the checkout. It is caught if
+one of its tests fails with it and passes without it. Prints a table; fails if a bug is not caught
+or its line has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from msgspec import Struct, convert
+
+_ROOT = Path(__file__).parents[3]
+
+
+class Bug(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was wrong, the line that mends it, the wrong one, and tests that should fail."""
+
+    id: str
+    was: str
+    file: str
+    old: str
+    new: str
+    tests: list[str]
+
+
+def bugs() -> list[Bug]:
+    text = Path(__file__).with_name("bugs.toml").read_text(encoding="utf-8")
+    return convert(tomllib.loads(text)["bug"], list[Bug])
+
+
+def copy_checkout(folder: Path) -> None:
+    """Copy the tracked files, with links between folders."""
+    tracked = subprocess.run(
+        ("git", "ls-files", "-z"), cwd=_ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    for name in filter(None, tracked.split("\0")):
+        if os.path.lexists(_ROOT / name):
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(_ROOT / name, target, follow_symlinks=False)
+
+
+def failing_test(folder: Path, tests: list[str]) -> str | None:
+    """Return the first test that fails."""
+    done = subprocess.run(
+        (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests),
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return failed[1] if failed else None if done.returncode == 0 else "a crash"
+
+
+def outcome(folder: Path, bug: Bug) -> str:
+    """Return the test that catches a bug, or why none does, after a cross."""
+    file = folder / bug.file
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    if text.count(bug.old) != 1:
+        return f"✗ the line is {text.count(bug.old)} times in {bug.file}"
+    file.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
+    failed = failing_test(folder, bug.tests)
+    file.write_text(text, encoding="utf-8")
+    if failed is None:
+        return "✗ no test fails"
+    return f"✗ {failed} fails without the bug" if failing_test(folder, [failed]) else failed
+
+
+def main() -> int:
+    chosen = [bug for bug in bugs() if not sys.argv[1:] or bug.id in sys.argv[1:]]
+    missed = 0
+    print("| bug | was | caught by |\n|---|---|---|")
+    with tempfile.TemporaryDirectory() as name:
+        copy_checkout(Path(name))
+        for bug in chosen:
+            found = outcome(Path(name), bug)
+            missed += found.startswith("✗")
+            print(f"| {bug.id} | {bug.was} | {found} |", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} caught")
+    return bool(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
