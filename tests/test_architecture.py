@@ -21,7 +21,6 @@ _DOCUMENTS = sorted(f"docs/{file.name}" for file in (ROOT / "docs").glob("*.md")
 
 
 def test_every_step_names_a_function() -> None:
-    """The table has rows, and each names a function."""
     steps = re.findall(r"^\| \d+\. .*$", ARCHITECTURE, flags=re.MULTILINE)
 
     assert len(steps) > 10
@@ -30,7 +29,6 @@ def test_every_step_names_a_function() -> None:
 
 @pytest.mark.parametrize(("module", "name"), FUNCTIONS)
 def test_named_functions_exist(module: str, name: str) -> None:
-    """They are functions or classes of their module; `.py` marks a file name."""
     file = ROOT / f"{module}.py"
     assert file.is_file()
     if name == "py":
@@ -46,7 +44,6 @@ def test_named_functions_exist(module: str, name: str) -> None:
     ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", *_DOCUMENTS],
 )
 def test_named_paths_exist(document: str) -> None:
-    """Files and folders in code spans, and the targets of links."""
     file = ROOT / document
     text = file.read_text(encoding="utf-8")
     named = [ROOT / path for path in _PATH.findall(text)]
@@ -63,7 +60,6 @@ def _names_function(path: Path) -> bool:
 
 @pytest.mark.parametrize("package", ["converter", "conformance"])
 def test_every_folder_is_described(package: str) -> None:
-    """In the table of its package."""
     (table,) = (found[0] for found in _FOLDERS.finditer(ARCHITECTURE) if found[1] == package)
     folders = {file.parent.name for file in (ROOT / package).glob("*/__init__.py")}
 
@@ -71,7 +67,6 @@ def test_every_folder_is_described(package: str) -> None:
 
 
 def test_glossary_has_thirty_terms_at_most() -> None:
-    """Each with its meaning, in alphabetical order."""
     lines = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").splitlines()
     rows = [line.split(" | ") for line in lines if line.startswith("| ")][1:]
     terms = [row[0].removeprefix("| ") for row in rows]

@@ -39,7 +39,6 @@ EXTRAS = {
 
 
 def test_document_lists_every_requirement_with_its_minimum() -> None:
-    """In the order of pyproject.toml."""
     text = (ROOT / "docs/dev/dependencies.md").read_text("utf-8")
     core, extras, _ = text.split("\n## ")[1:]
 
@@ -55,7 +54,6 @@ def test_document_lists_every_requirement_with_its_minimum() -> None:
 
 @pytest.mark.parametrize("name", INSTALLED)
 def test_no_requirement_of_every_installation_is_copyleft(name: str) -> None:
-    """By the licence that the installed package declares."""
     stated = metadata.metadata(name)
     licences: list[str] = [
         *stated.get_all("License-Expression", []),

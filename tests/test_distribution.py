@@ -1,7 +1,6 @@
 """Content of the wheel: one package, without conflicts with names of users.
 
-The built wheel is on the path here instead of the checkout. It is made by the build
-backend if that is installed, as in sessions of nox; otherwise its settings are applied.
+The built wheel is on the path here instead of the checkout.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -56,58 +53,16 @@ def _made(kind: str, source: Path, folder: Path) -> Path:
     return made
 
 
-def _build(folder: Path) -> None:
-    """Have the build backend make a wheel, and unpack it."""
-    made = _made("wheel", ROOT, folder.with_name("made"))
-    shutil.unpack_archive(made, folder, "zip")
-
-
-def _copy(folder: Path) -> None:
-    """Copy files as the settings of the build state."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    settings = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    left_out = {str(ROOT / name) for name in settings["exclude"]}
-
-    def ignored(parent: str, names: list[str]) -> list[str]:
-        return [
-            name for name in names if name == "__pycache__" or str(Path(parent, name)) in left_out
-        ]
-
-    for name in settings["only-include"]:
-        target = folder / settings["sources"].get(name, name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, target, ignore=ignored)
-        else:
-            shutil.copy(ROOT / name, target)
-    metadata = folder / "urdf_usd_conformance-0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['project']['name']}\nVersion: 0\n"
-    )
-    groups = project["project"]["entry-points"]
-    lines = [
-        line
-        for group, entries in groups.items()
-        for line in (f"[{group}]", *(f"{name} = {at}" for name, at in entries.items()))
-    ]
-    (metadata / "entry_points.txt").write_text("\n".join(lines))
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the content of the wheel."""
-    folder = tmp_path_factory.mktemp("distribution") / "site"
-    folder.mkdir()
-    if find_spec("hatchling") is not None:
-        _build(folder)
-    else:
-        _copy(folder)
-    return folder
+    folder = tmp_path_factory.mktemp("distribution")
+    made = _made("wheel", ROOT, folder / "made")
+    shutil.unpack_archive(made, folder / "site", "zip")
+    return folder / "site"
 
 
 def test_wheel_has_one_package(site: Path) -> None:
-    """With its metadata and all folders."""
     names = {path.name for path in site.iterdir()}
     package = site / "urdf_usd"
 
@@ -125,8 +80,6 @@ def test_wheel_has_one_package(site: Path) -> None:
 
 
 def test_wheel_has_the_feature_suite(site: Path) -> None:
-    """All of its files, and no others."""
-
     def files(folder: Path) -> set[str]:
         paths = (path for path in folder.rglob("*") if path.is_file())
         return {path.relative_to(folder).as_posix() for path in paths}
@@ -137,9 +90,7 @@ def test_wheel_has_the_feature_suite(site: Path) -> None:
     assert len(suite) > 300
 
 
-@pytest.mark.skipif(find_spec("hatchling") is None, reason="needs the build backend")
 def test_sdist_builds_the_same_wheel(tmp_path: Path) -> None:
-    """Every file with the same bytes."""
     direct = _made("wheel", ROOT, tmp_path / "direct")
     made = _made("sdist", ROOT, tmp_path / "sdist")
     shutil.unpack_archive(made, tmp_path / "source", filter="data")
@@ -156,7 +107,6 @@ def test_sdist_builds_the_same_wheel(tmp_path: Path) -> None:
 
 
 def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) -> None:
-    """A project with its own `converter` imports that, and the plugin imports ours."""
     project = tmp_path / "project"
     for name in TAKEN:
         (project / name).mkdir(parents=True)

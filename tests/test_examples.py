@@ -75,7 +75,6 @@ def _action_step(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("file", ["action.yml", "examples/github-workflow.yml"])
 def test_actions_of_others_are_pinned(file: str) -> None:
-    """To a commit, which is named."""
     used = re.findall(r"uses: (\S+/\S+@\S+.*)", (ROOT / file).read_text("utf-8"))
 
     assert used
@@ -86,7 +85,6 @@ def test_actions_of_others_are_pinned(file: str) -> None:
 
 @pytest.mark.parametrize(("since", "reported"), [("HEAD", ["other"]), ("", ["arm", "other"])])
 def test_action_checks_what_changed(repository: Path, since: str, reported: list[str]) -> None:
-    """The report is announced to the next steps, and summarised."""
     output, summary = repository.parent / "output", repository.parent / "summary"
 
     done = _shell(
@@ -109,7 +107,6 @@ def test_action_checks_what_changed(repository: Path, since: str, reported: list
 
 
 def test_action_fails_with_the_status_of_the_run(repository: Path) -> None:
-    """The report is uploaded nevertheless."""
     (repository / "robots" / "broken.urdf").write_text(_BROKEN)
     output = repository.parent / "output"
 
@@ -129,7 +126,6 @@ def test_action_fails_with_the_status_of_the_run(repository: Path) -> None:
 
 
 def test_action_passes_its_inputs() -> None:
-    """Every variable of a script is an input, and every input is used."""
     action = _yaml(ROOT / "action.yml")
     text = (ROOT / "action.yml").read_text("utf-8")
     used = set(re.findall(r"inputs\.([\w-]+)", text))
@@ -138,7 +134,6 @@ def test_action_passes_its_inputs() -> None:
 
 
 def test_gitlab_job_checks_what_changed(repository: Path) -> None:
-    """The command of the job, without the installation."""
     job = _yaml(EXAMPLES / "gitlab-ci.yml")["urdf-usd"]
     install, check = job["script"]
 
@@ -157,7 +152,6 @@ def test_gitlab_job_checks_what_changed(repository: Path) -> None:
 
 @pytest.mark.parametrize("hook", ["urdf-usd-lint", "urdf-usd-check"])
 def test_hooks_pass_and_fail(hook: str, repository: Path) -> None:
-    """They get the names of files as arguments."""
     hooks = {one["id"]: one for one in _yaml(ROOT / ".pre-commit-hooks.yaml")}
     broken = repository / "robots" / "broken.urdf"
     broken.write_text(_BROKEN)
@@ -172,7 +166,6 @@ def test_hooks_pass_and_fail(hook: str, repository: Path) -> None:
 
 
 def test_example_of_pytest_passes(tmp_path: Path) -> None:
-    """With the fixture of the package."""
     for name in ("test_my_robot.py", "arm.urdf"):
         shutil.copy(EXAMPLES / name, tmp_path)
 
@@ -187,7 +180,6 @@ def test_example_of_pytest_passes(tmp_path: Path) -> None:
     ids=["entry-point", "command"],
 )
 def test_example_of_a_converter_is_judged(converter: str, tmp_path: Path) -> None:
-    """It writes masses, but no other values of the robot."""
     site = installed_example("converter", tmp_path / "site")
     program = tmp_path / "bin" / "mass-converter"
     program.parent.mkdir()
@@ -214,7 +206,6 @@ def test_example_of_a_converter_is_judged(converter: str, tmp_path: Path) -> Non
 
 
 def test_notebook_runs(tmp_path: Path) -> None:
-    """Without the plot if there is no matplotlib; nox -s build shows it in Jupyter."""
     notebook = json.loads((EXAMPLES / "robot.ipynb").read_text("utf-8"))
     cells = [one for one in notebook["cells"] if one["cell_type"] == "code"]
     texts = ["".join(cell["source"]) for cell in cells]

@@ -23,8 +23,6 @@ def test_distribution_of_a_module_may_have_another_name(
     distributions: dict[str, list[str]],
     found: tuple[str, str] | None,
 ) -> None:
-    """As pybullet-arm64, which contains pybullet."""
-
     def version(name: str) -> str:
         if name not in installed:
             raise metadata.PackageNotFoundError(name)
@@ -44,12 +42,10 @@ def test_distribution_of_a_module_may_have_another_name(
     ],
 )
 def test_command_names_the_requirements_of_an_extra(extra: str, command: str) -> None:
-    """As pyproject.toml states them, wherever the package was installed from."""
     assert install_command(extra) == command
 
 
 def test_markers_besides_the_extra_are_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metadata of a wheel has both in one expression."""
     stated = [
         "numpy>=2.0",
         "one>=1; (python_version < '3.13') and extra == 'fast'",
@@ -63,8 +59,6 @@ def test_markers_besides_the_extra_are_omitted(monkeypatch: pytest.MonkeyPatch) 
 def test_package_without_metadata_is_named_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A checkout on the search path is not installed."""
-
     def missing(name: str) -> list[str]:
         raise metadata.PackageNotFoundError(name)
 

@@ -31,14 +31,12 @@ SPAWN = """
 import urdf_usd.conformance.execution.process as process
 process.FORKS = False
 """
-# Ways to start a program, and the file name that each needs.
+# Ways to start a program, and the file name that each needs: the main module is known as a file,
+# by name, or not at all.
 WAYS = {
     "script": (("program.py",), "program.py"),
-    "module": (("-m", "robots.program"), "robots/program.py"),
     "package": (("-m", "robots"), "robots/__main__.py"),
     "input": (("-",), None),
-    "interactive": (("-i", "-q"), None),
-    "command": (("-c", "exec(open('plain.txt').read())"), "plain.txt"),
 }
 
 
@@ -71,14 +69,10 @@ def run_program(folder: Path, way: str, program: str) -> subprocess.CompletedPro
     ("way", "prelude"),
     [
         *((way, "") for way in WAYS),
-        # The main module is known as a file, by name, or not at all.
         pytest.param("script", SPAWN, id="script-spawn"),
-        pytest.param("package", SPAWN, id="package-spawn"),
-        pytest.param("input", SPAWN, id="input-spawn"),
     ],
 )
 def test_program_without_guard_runs_once(folder: Path, way: str, prelude: str) -> None:
-    """With every way to start it, and with every start method of workers."""
     done = run_program(folder, way, prelude + PROGRAM)
 
     assert "verdict: exact" in done.stdout, done.stderr
@@ -88,7 +82,6 @@ def test_program_without_guard_runs_once(folder: Path, way: str, prelude: str) -
 
 
 def test_processes_of_the_user_still_import_the_main_module(folder: Path) -> None:
-    """Also if other threads start them during a check."""
     program = """
 import multiprocessing
 import threading
@@ -120,7 +113,6 @@ if __name__ == "__main__":
 
 
 def test_task_of_the_main_module_is_a_crash(folder: Path) -> None:
-    """Workers do not import that module, wherever in the task it is."""
     program = """
 from functools import partial
 from urdf_usd.conformance.execution.workers import Workers

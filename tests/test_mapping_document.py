@@ -61,7 +61,6 @@ def missing(folder: Path, names: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.urdf[:40])
 def test_every_row_names_functions_and_tests_that_exist(row: Row) -> None:
-    """At least one of each."""
     assert _CODE.search(row.functions)
     assert _CODE.search(row.tests)
     assert list(missing(ROOT / "converter", row.functions)) == []
@@ -69,7 +68,6 @@ def test_every_row_names_functions_and_tests_that_exist(row: Row) -> None:
 
 
 def test_every_element_and_attribute_of_the_grammar_has_a_row() -> None:
-    """Elements by their parent, attributes by their element or the one around it."""
     named = {name for row in rows() for name in _CODE.findall(row.urdf)}
 
     lost = [
@@ -90,7 +88,6 @@ def known_to_the_grammar(element: ElementType, parent: str) -> Iterator[tuple[st
 
 
 def test_missing_names_are_detected() -> None:
-    """A function, a module and a test."""
     cell = "`usd/writer/physics.author_joints`, `usd/writer/physics.dreams`, `no/where.at_all`"
 
     found = list(missing(ROOT / "converter", cell))

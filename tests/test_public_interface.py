@@ -29,7 +29,6 @@ def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("given", ["arm.urdf", "file:arm.urdf", Path("arm.urdf"), None])
 def test_functions_take_paths_and_references(arm: Path, given: str | Path | None) -> None:
-    """Relative and absolute."""
     robot = given or arm.absolute()
 
     asset = urdf_usd.convert(robot, "usd")
@@ -42,7 +41,6 @@ def test_functions_take_paths_and_references(arm: Path, given: str | Path | None
 
 
 def test_functions_take_robots_of_a_source(arm: Path) -> None:
-    """The record equals that of a run."""
     asset = urdf_usd.convert(R2D2, arm.parent / "usd")
     record = urdf_usd.check(R2D2, asset.root_layer, NO_ENGINE)
 
@@ -52,7 +50,6 @@ def test_functions_take_robots_of_a_source(arm: Path) -> None:
 
 
 def test_run_takes_one_reference_or_many(arm: Path) -> None:
-    """Every robot is in it once."""
     options = urdf_usd.RunOptions(engines=("mujoco",))
 
     one = urdf_usd.run(arm, "one", options)
@@ -64,7 +61,6 @@ def test_run_takes_one_reference_or_many(arm: Path) -> None:
 
 
 def test_arguments_of_xacro_are_passed_on(arm: Path) -> None:
-    """In reading and converting."""
     (arm.parent / "box.xacro").write_text(XACRO)
 
     parsed = urdf_usd.read_urdf("box.xacro", arguments={"length": "3"})
@@ -92,7 +88,6 @@ def test_arguments_of_xacro_are_passed_on(arm: Path) -> None:
 def test_wrong_reference_is_a_corpus_error(
     arm: Path, use: Callable[[str], object], text: str, message: str
 ) -> None:
-    """With a remedy; no folder is made."""
     with pytest.raises(urdf_usd.CorpusError, match=message):
         use(text)
 
@@ -100,7 +95,6 @@ def test_wrong_reference_is_a_corpus_error(
 
 
 def test_missing_file_is_a_diagnostic(arm: Path) -> None:
-    """As for every unreadable file."""
     del arm
     with pytest.raises(urdf_usd.SourceError) as caught:
         urdf_usd.convert("none.urdf", "usd")
@@ -109,7 +103,6 @@ def test_missing_file_is_a_diagnostic(arm: Path) -> None:
 
 
 def test_results_have_a_one_line_representation(arm: Path) -> None:
-    """For interactive sessions."""
     odd = Path("odd.urdf")
     odd.write_text(ROBOT.replace('name="arm"', 'name="odd" colour="red"', 1))
 

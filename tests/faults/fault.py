@@ -151,6 +151,20 @@ class Fault(Struct, frozen=True, eq=False):
     equivalent: bool = False
 
 
+def row(
+    name: str,
+    detected_by: str,
+    places: Places,
+    edit: Edit,
+    *,
+    profile: ProfileName = "generic",
+    tolerance: float | None = None,
+    equivalent: bool = False,
+) -> Fault:
+    checks = tuple(detected_by.split())
+    return Fault(name, checks, places, edit, profile, tolerance, equivalent)
+
+
 def table(
     group: str,
     detected_by: str,
@@ -161,20 +175,17 @@ def table(
     tolerance: float | None = None,
     equivalent: bool = False,
 ) -> Iterator[Fault]:
-    """Yield the faults of some places, by their names in a group.
-
-    Args:
-        group: First part of the ids.
-        detected_by: Checks, separated by spaces.
-        places: Where they can be seeded.
-        edits: By name.
-        profile: Profile of the USDs.
-        tolerance: Largest size that may pass.
-        equivalent: Whether the USD may be equivalent in some places.
-    """
-    checks = tuple(detected_by.split())
+    """Yield the faults of some places, by their names in a group, as :func:`row`."""
     for name, edit in edits.items():
-        yield Fault(f"{group}.{name}", checks, places, edit, profile, tolerance, equivalent)
+        yield row(
+            f"{group}.{name}",
+            detected_by,
+            places,
+            edit,
+            profile=profile,
+            tolerance=tolerance,
+            equivalent=equivalent,
+        )
 
 
 def urdf_name(prim: Usd.Prim) -> str:
@@ -312,10 +323,6 @@ def unapply(*schemas: str) -> Edit:
 
 def apply(*schemas: str) -> Edit:
     return lambda place: [place.prim.AddAppliedSchema(name) for name in _named(schemas, place)]
-
-
-def retype(name: str) -> Edit:
-    return lambda place: place.prim.SetTypeName(name)
 
 
 def retarget(name: str, choose: Callable[[Place], Iterable[str | Sdf.Path] | None]) -> Edit:

@@ -29,8 +29,8 @@ from tests.faults.fault import (
     deactivate,
     red_material,
     robot,
+    row,
     table,
-    unapply,
     urdf_name,
     where,
 )
@@ -193,10 +193,6 @@ def _merge_groups(place: Place) -> None:
         prim.SetActive(False)
 
 
-def _approximate(token: str) -> Edit:
-    return author("physics:approximation", token, "PhysicsMeshCollisionAPI")
-
-
 def _make_slippery(place: Place) -> None:
     material = UsdShade.Material.Define(place.stage, place.extra)
     api = UsdPhysics.MaterialAPI.Apply(material.GetPrim())
@@ -245,36 +241,16 @@ _visual_meshes = where(_visuals, _is_mesh)
 
 SHAPE_FAULTS = (
     *(fault for role in Role for fault in _common_faults(role)),
-    *table(
-        "collider",
-        "collision.shapes",
-        _colliders,
-        {
-            "merged": _merge_groups,
-            "disabled": author("physics:collisionEnabled", value=False),
-            "schemaless": unapply("PhysicsCollisionAPI"),
-        },
-    ),
-    *table(
-        "collider", "collision.shapes", _collision_meshes, {"bounded": _approximate("boundingCube")}
-    ),
-    *table("collider", "collision.support", _collision_meshes, {"stray": _stray_point}),
-    *table("collider", "visual.shapes", _colliders, {"shown": author("purpose", "default")}),
-    *table("collider", "collision.filters", _colliders, {"trigger": apply("PhysxTriggerAPI")}),
-    *table("collider", "collision.materials", _colliders, {"slippery": _make_slippery}),
-    *table(
-        "collider",
-        "collision.approximation",
-        _colliders,
-        {"margin": author("newton:contactMargin", 0.05, "NewtonCollisionAPI")},
-    ),
+    row("collider.merged", "collision.shapes", _colliders, _merge_groups),
+    row("collider.stray", "collision.support", _collision_meshes, _stray_point),
+    row("collider.shown", "visual.shapes", _colliders, author("purpose", "default")),
+    row("collider.trigger", "collision.filters", _colliders, apply("PhysxTriggerAPI")),
+    row("collider.slippery", "collision.materials", _colliders, _make_slippery),
     *table(
         "collider",
         "collision.approximation",
         _collision_meshes,
         {
-            "misspelt": _approximate("convexhull"),
-            "hull-newton": author("newton:maxHullVertices", 8, "NewtonMeshCollisionAPI"),
             "hull-mujoco": author("mjc:maxhullvert", 8, "MjcMeshCollisionAPI"),
             "hull-thick": author(
                 "physxConvexHullCollision:minThickness", 0.1, "PhysxConvexHullCollisionAPI"
@@ -390,11 +366,11 @@ MESH_FAULTS = (
         _visuals,
         {"extent": _extent(0.1), "far-extent": _extent(50.0)},
     ),
-    *table(
-        "geometry",
+    row(
+        "geometry.handedness",
         "visual.geometry",
         where(_visuals, lambda place: not _is_mesh(place)),
-        {"handedness": author("orientation", "leftHanded")},
+        author("orientation", "leftHanded"),
     ),
     *table(
         "geometry",
@@ -415,17 +391,17 @@ MESH_FAULTS = (
             "nan": _normals(lambda prim: [Gf.Vec3f(_NAN)] * len(_face_normals(prim)), "uniform"),
         },
     ),
-    *table(
-        "normals",
+    row(
+        "normals.constant",
         "visual.normals",
         where(_visual_meshes, _is_round),
-        {"constant": _normals(_up, "vertex")},
+        _normals(_up, "vertex"),
     ),
-    *table(
-        "normals",
+    row(
+        "normals.lost",
         "visual.normals",
         where(_visual_meshes, _has_own_normals),
-        {"lost": lambda place: place.prim.GetAttribute("primvars:normals").Block()},
+        lambda place: place.prim.GetAttribute("primvars:normals").Block(),
     ),
 )
 
@@ -486,21 +462,21 @@ def _display(color: Gf.Vec3f) -> Edit:
 
 
 PRIM_FAULTS = (
-    *table("time", "structure.animation", bodies, {"body": _drift}),
-    *table("time", "structure.animation reader.refuses", _visuals, {"visual": _drift}),
-    *table("time", "structure.animation", _visuals, {"visibility": _blink}),
+    row("time.body", "structure.animation", bodies, _drift),
+    row("time.visual", "structure.animation reader.refuses", _visuals, _drift),
+    row("time.visibility", "structure.animation", _visuals, _blink),
     *table(
         "value",
         _ANY_VALUE,
         _visuals,
         {"orient": _turn_by_zero, "color": _display(Gf.Vec3f(_NAN, 0.0, 0.0))},
     ),
-    *table("value", _ANY_VALUE, _visual_meshes, {"points": _lose_point}),
-    *table(
-        "scene",
+    row("value.points", _ANY_VALUE, _visual_meshes, _lose_point),
+    row(
+        "scene.glow",
         "structure.scene",
         _visual_meshes,
-        {"glow": lambda place: UsdLux.LightAPI.Apply(place.prim)},
+        lambda place: UsdLux.LightAPI.Apply(place.prim),
     ),
     *table("scene", "visual.shapes", bodies, {"points": _points, "curves": _curves}),
 )
@@ -709,24 +685,22 @@ _UNSEEN = (_TYPES.Float, 0.37)
 
 APPEARANCE_FAULTS = (
     *table("look", "visual.colour", _colored, {"encoded": _encode, "unbound": _unbind}),
-    *table("look", "visual.colour", _colored, {"tinted": _tint}, tolerance=Tolerance().color),
+    row("look.tinted", "visual.colour", _colored, _tint, tolerance=Tolerance().color),
     *table(
         "look",
         "visual.colour visual.opacity visual.texture visual.material",
         _painted,
         {"exchanged": _bind_next, "misplaced": _exchange_faces},
     ),
-    *table(
-        "look", "visual.opacity", _translucent, {"opaque": _input("opacity", _TYPES.Float, 1.0)}
-    ),
-    *table("look", "visual.opacity", _painted, {"transparent": _invert_opacity}),
-    *table(
-        "look",
+    row("look.opaque", "visual.opacity", _translucent, _input("opacity", _TYPES.Float, 1.0)),
+    row("look.transparent", "visual.opacity", _painted, _invert_opacity),
+    row(
+        "look.unmasked",
         "visual.opacity",
         where(_painted, lambda place: _image(place, "opacity")),
-        {"unmasked": _input("opacity", _TYPES.Float, 1.0)},
+        _input("opacity", _TYPES.Float, 1.0),
     ),
-    *table("look", "visual.colour", _textured, {"unfactored": _whiten}),
+    row("look.unfactored", "visual.colour", _textured, _whiten),
     *table(
         "look",
         "visual.texture",
@@ -761,31 +735,31 @@ APPEARANCE_FAULTS = (
             ),
         },
     ),
-    *table(
-        "look",
+    row(
+        "look.cut-out",
         "visual.material",
         _translucent,
-        {"cut-out": _input("opacityThreshold", _TYPES.Float, 0.99)},
+        _input("opacityThreshold", _TYPES.Float, 0.99),
     ),
-    *table(
-        "look",
+    row(
+        "look.displayed",
         "visual.material",
         where(_colored, lambda place: place.path == place.mesh),
-        {"displayed": _display(RED)},
+        _display(RED),
     ),
-    *table(
-        "look",
+    row(
+        "look.misnamed",
         "visual.colour visual.texture",
         _painted,
-        {"misnamed": lambda place: _surface(place).GetIdAttr().Set("UsdPreviewSurfac")},
+        lambda place: _surface(place).GetIdAttr().Set("UsdPreviewSurfac"),
     ),
-    *table("look", "visual.colour visual.texture", robot, {"overruled": _overrule}),
-    *table("look", "visual.colour", _plain, {"invented": _bind_red()}),
-    *table(
-        "time",
+    row("look.overruled", "visual.colour visual.texture", robot, _overrule),
+    row("look.invented", "visual.colour", _plain, _bind_red()),
+    row(
+        "time.color",
         "structure.animation",
         _colored,
-        {"color": lambda place: _surface(place).GetInput("diffuseColor").GetAttr().Set(RED, 12.0)},
+        lambda place: _surface(place).GetInput("diffuseColor").GetAttr().Set(RED, 12.0),
     ),
 )
 
@@ -843,16 +817,14 @@ TEXTURE_FAULTS = (
             "red": _take_red,
         },
     ),
-    *table(
-        "texture",
+    row(
+        "texture.clamped",
         "visual.material",
         where(_textured, _leaves_image),
-        {
-            "clamped": both(
-                _input("wrapS", _TYPES.Token, "clamp", "image"),
-                _input("wrapT", _TYPES.Token, "clamp", "image"),
-            )
-        },
+        both(
+            _input("wrapS", _TYPES.Token, "clamp", "image"),
+            _input("wrapT", _TYPES.Token, "clamp", "image"),
+        ),
     ),
     *table(
         "texture",

@@ -20,19 +20,16 @@ from tests.faults.fault import (
     Robot,
     author,
     authored,
-    block,
     bodies,
-    deactivate,
-    enabled,
     is_enabled,
     joint_ends,
     joints,
     moving,
     relocate,
     retarget,
-    retype,
     robot,
     roots,
+    row,
     table,
     typed,
     unapply,
@@ -44,10 +41,7 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 _Array: TypeAlias = NDArray[np.float64]
 _TOLERANCE = Tolerance()
 _POSE = "kinematics.position kinematics.rotation"
-_ENDS = "structure.joints structure.parents structure.base"
 _BODY0, _BODY1 = "physics:body0", "physics:body1"
-_TURNING = (JointType.REVOLUTE, JointType.CONTINUOUS)
-_SINGLE = (*_TURNING, JointType.PRISMATIC)
 # A horizontal direction that is parallel to no axis.
 _LEVEL = Gf.Vec3d(0.6, -0.8, 0.0)
 
@@ -146,58 +140,13 @@ def _named(good: Robot) -> Iterator[Place]:
 
 
 TOPOLOGY_FAULTS = (
-    *table(
-        "topology",
-        "structure.joints",
-        enabled,
-        {
-            "joint-removed": deactivate,
-            "joint-disabled": author("physics:jointEnabled", value=False),
-        },
-    ),
-    *table("topology", "structure.joints", robot, {"joint-surplus": _weld_loop}),
-    *table("topology", "structure.joints", joints, {"joint-namesake": _weld_again}),
-    *table(
-        "topology",
-        "structure.articulation",
-        enabled,
-        {"joint-excluded": author("physics:excludeFromArticulation", value=True)},
-        equivalent=True,
-    ),
-    *table(
-        "topology",
-        _ENDS,
-        enabled,
-        {"child-dangling": _misspelt(_BODY1), "parent-dangling": _misspelt(_BODY0)},
-        equivalent=True,
-    ),
-    *table(
-        "topology",
+    row("topology.joint-surplus", "structure.joints", robot, _weld_loop),
+    row("topology.joint-namesake", "structure.joints", joints, _weld_again),
+    row(
+        "topology.joint-rehung",
         f"structure.parents {_POSE}",
         joints,
-        {"joint-rehung": retarget(_BODY0, _other_parent)},
-    ),
-    *table(
-        "topology",
-        "structure.types",
-        where(typed(*_TURNING), is_enabled),
-        {
-            "made-prismatic": retype("PhysicsPrismaticJoint"),
-            "made-spherical": retype("PhysicsSphericalJoint"),
-        },
-    ),
-    *table(
-        "topology",
-        "structure.types",
-        where(typed(*_SINGLE), is_enabled),
-        {"made-fixed": retype("PhysicsFixedJoint"), "made-unlimited": retype("PhysicsJoint")},
-    ),
-    *(
-        fault
-        for name, kind in (("made-revolute", JointType.PRISMATIC), ("made-free", JointType.FIXED))
-        for fault in table(
-            "topology", "structure.types", typed(kind), {name: retype("PhysicsRevoluteJoint")}
-        )
+        retarget(_BODY0, _other_parent),
     ),
     *table(
         "topology",
@@ -209,16 +158,14 @@ TOPOLOGY_FAULTS = (
             "plane-turned": _free_degrees(_permute_normal),
         },
     ),
-    *table(
-        "topology",
+    row(
+        "topology.float-welded",
         "structure.types",
         typed(JointType.FLOATING),
-        {
-            "float-welded": lambda place: (
-                place.prim.SetTypeName("PhysicsFixedJoint"),
-                UsdPhysics.Joint(place.prim).CreateJointEnabledAttr(True),
-            )
-        },
+        lambda place: (
+            place.prim.SetTypeName("PhysicsFixedJoint"),
+            UsdPhysics.Joint(place.prim).CreateJointEnabledAttr(True),
+        ),
     ),
     *table(
         "topology",
@@ -265,10 +212,6 @@ def _across(place: Place, angle: float) -> Rotation:
 def _turn(turns: list[Rotation], sides: Iterable[int], turn: Rotation) -> None:
     for side in sides:
         turns[side] = turns[side] * turn
-
-
-def _invert(side: int) -> Edit:
-    return _frames(lambda _, turns, __: turns.__setitem__(side, turns[side].inv()))
 
 
 def _reorder(_: list[_Array], turns: list[Rotation], __: Place) -> None:
@@ -328,34 +271,13 @@ JOINT_FAULTS = (
             "axis-negated": _frames(
                 lambda _, turns, place: _turn(turns, (0, 1), _across(place, np.pi))
             ),
-            "axis-token": lambda place: place.prim.GetAttribute("physics:axis").Set(
-                "YZX"[_axis(place)]
-            ),
             "reversed": _swap_with_frames,
         },
         equivalent=True,
     ),
-    *table(
-        "joint",
-        _POSE,
-        joints,
-        {
-            "rot0-conjugated": _invert(0),
-            "rot1-conjugated": _invert(1),
-            "quaternion-order": _frames(_reorder),
-            "pos0-dropped": block("physics:localPos0"),
-            "rot0-dropped": block("physics:localRot0"),
-        },
-        equivalent=True,
-    ),
-    *table(
-        "joint",
-        f"{_POSE} dynamics.joints",
-        joints,
-        {"bodies-swapped": _swap_bodies},
-        equivalent=True,
-    ),
-    *table("joint", "dynamics.joints", joints, {"exchanged": _exchange}),
+    row("joint.quaternion-order", _POSE, joints, _frames(_reorder), equivalent=True),
+    row("joint.bodies-swapped", f"{_POSE} dynamics.joints", joints, _swap_bodies, equivalent=True),
+    row("joint.exchanged", "dynamics.joints", joints, _exchange),
     *table(
         "joint",
         _POSE,
@@ -370,15 +292,11 @@ JOINT_FAULTS = (
         {"rot0-turned": _rotate(0), "rot1-turned": _rotate(1)},
         tolerance=_TOLERANCE.rotation,
     ),
-    *table(
-        "joint",
+    row(
+        "joint.axis-tilted",
         _POSE,
         where(joints, _turns_far),
-        {
-            "axis-tilted": _frames(
-                lambda _, turns, place: _turn(turns, (0, 1), _across(place, place.size))
-            )
-        },
+        _frames(lambda _, turns, place: _turn(turns, (0, 1), _across(place, place.size))),
         tolerance=_TOLERANCE.rotation,
     ),
 )
@@ -453,26 +371,9 @@ def _rotation(size: float) -> Gf.Matrix4d:
 
 
 BODY_FAULTS = (
-    *table("body", "structure.links reader.refuses", bodies, {"removed": deactivate}),
-    *table(
-        "body",
-        "structure.bodies",
-        bodies,
-        {
-            "kinematic": author("physics:kinematicEnabled", value=True),
-            "disabled": author("physics:rigidBodyEnabled", value=False),
-        },
-    ),
-    *table(
-        "body",
-        "mass.total mass.group.mass structure.base structure.joints structure.world",
-        bodies,
-        {"unschematic": unapply("PhysicsRigidBodyAPI")},
-        equivalent=True,
-    ),
-    *table("body", "structure.links", robot, {"surplus": _add_body}),
-    *table("body", "structure.links", bodies, {"namesake": _add_body}),
-    *table("body", "kinematics.assembly.position", bodies, {"renested": _renest}),
+    row("body.surplus", "structure.links", robot, _add_body),
+    row("body.namesake", "structure.links", bodies, _add_body),
+    row("body.renested", "kinematics.assembly.position", bodies, _renest),
     *table(
         "body",
         "kinematics.assembly.position",
@@ -482,18 +383,18 @@ BODY_FAULTS = (
             "reset-lost": _place_in_world,
         },
     ),
-    *table(
-        "body",
+    row(
+        "body.shifted",
         "kinematics.assembly.position",
         _children,
-        {"shifted": _move(_translation)},
+        _move(_translation),
         tolerance=_TOLERANCE.position,
     ),
-    *table(
-        "body",
+    row(
+        "body.turned",
         "kinematics.assembly.rotation",
         _children,
-        {"turned": _move(_rotation)},
+        _move(_rotation),
         tolerance=_TOLERANCE.rotation,
     ),
 )
@@ -578,11 +479,6 @@ def _moves(place: Place) -> bool:
     return any(COORDINATES[one.type] and one.type is not JointType.FLOATING for one in joints)
 
 
-def _remove_roots(place: Place) -> None:
-    for root in roots(place.robot) if _moves(place) else ():
-        place.stage.GetPrimAtPath(root.path).RemoveAPI(UsdPhysics.ArticulationRootAPI)
-
-
 def _move_root(place: Place) -> None:
     """Move the articulation root to a body that a joint moves."""
     found = [root.path for root in roots(place.robot)]
@@ -597,14 +493,14 @@ def _move_root(place: Place) -> None:
 
 
 BASE_FAULTS = (
-    *table(
-        "base",
+    row(
+        "base.welded",
         "structure.base",
         _first_body(Base.FLOATING),
-        {"welded": lambda place: _weld(place.stage, place.extra, (place.path,))},
+        lambda place: _weld(place.stage, place.extra, (place.path,)),
     ),
-    *table("base", "structure.base", _first_body(Base.FIXED), {"freed": _free}),
-    *table("base", "structure.world", _first_body(Base.FLOATING), {"hinged": _hinge}),
+    row("base.freed", "structure.base", _first_body(Base.FIXED), _free),
+    row("base.hinged", "structure.world", _first_body(Base.FLOATING), _hinge),
     *table(
         "base",
         "structure.world",
@@ -614,13 +510,8 @@ BASE_FAULTS = (
             "bypassed": lambda place: _tie_to_world(place, _carried(place, moving=True)[:1]),
         },
     ),
-    *table(
-        "articulation",
-        "structure.articulation",
-        robot,
-        {"absent": _remove_roots, "second": _start_again},
-    ),
-    *table("articulation", "structure.articulation", bodies, {"moved": _move_root}),
+    row("articulation.second", "structure.articulation", robot, _start_again),
+    row("articulation.moved", "structure.articulation", bodies, _move_root),
     *table(
         "articulation",
         "structure.articulation",
@@ -709,25 +600,7 @@ def _ground(place: Place) -> None:
 
 
 ASSET_FAULTS = (
-    *table(
-        "asset",
-        "kinematics.position mass.link.center mass.link.inertia",
-        robot,
-        {"length": lambda place: UsdGeom.SetStageMetersPerUnit(place.stage, 0.01)},
-    ),
-    *table(
-        "asset",
-        "mass.total",
-        robot,
-        {"mass": lambda place: UsdPhysics.SetStageKilogramsPerUnit(place.stage, 0.001)},
-    ),
-    *table(
-        "asset",
-        "kinematics.up",
-        robot,
-        {"up": lambda place: UsdGeom.SetStageUpAxis(place.stage, UsdGeom.Tokens.y)},
-    ),
-    *table("asset", "kinematics.up", robot, {"leaning": _lean}, tolerance=_TOLERANCE.rotation),
+    row("asset.leaning", "kinematics.up", robot, _lean, tolerance=_TOLERANCE.rotation),
     *table(
         "asset",
         "visual.geometry",
@@ -735,10 +608,8 @@ ASSET_FAULTS = (
         {"hint": _shrink_hint, "cards": _draw_bounds},
         equivalent=True,
     ),
-    *table("asset", "reader.parts-missing", robot, {"payload": _lose_payload}),
-    *table(
-        "asset", "reader.refuses", robot, {"default": lambda place: place.stage.ClearDefaultPrim()}
-    ),
+    row("asset.payload", "reader.parts-missing", robot, _lose_payload),
+    row("asset.default", "reader.refuses", robot, lambda place: place.stage.ClearDefaultPrim()),
     *table(
         "scene",
         "structure.scene",
@@ -749,22 +620,13 @@ ASSET_FAULTS = (
             "light": lambda place: UsdLux.DistantLight.Define(place.stage, place.extra),
             "camera": lambda place: UsdGeom.Camera.Define(place.stage, place.extra),
             "instances": _instances,
-            "gravity-tilted": _scene(gravityDirection=Gf.Vec3f(0.6, 0.0, -0.8)),
-            "gravity-lunar": _scene(gravityMagnitude=1.62),
-            "weightless": _added_scene("newton:gravityEnabled", False, "NewtonSceneAPI"),
             "stopped": _added_scene("physxScene:updateType", "Disabled", "PhysxSceneAPI"),
             "ground": _ground,
             "ornament": lambda place: UsdGeom.Cube.Define(place.stage, place.extra),
         },
     ),
-    *table("scene", "structure.scene", bodies, {"pinned": _pin}),
-    *table("scene", "structure.scene", joints, {"locked": _pin}),
-    *table(
-        "scene",
-        "structure.scene",
-        bodies,
-        {"unowned": retarget("physics:simulationOwner", lambda place: [place.extra])},
-    ),
+    row("scene.pinned", "structure.scene", bodies, _pin),
+    row("scene.locked", "structure.scene", joints, _pin),
 )
 
 
@@ -862,7 +724,7 @@ def _in_grams(place: Place) -> None:
 
 
 HARMLESS_EDITS = (
-    *table("harmless", "", joints, {"quaternions-negated": _negate_quaternions}),
+    row("harmless.quaternions-negated", "", joints, _negate_quaternions),
     *table(
         "harmless",
         "",

@@ -46,7 +46,6 @@ def test_faults_are_caught_on_the_first_of_our_own_robots_with_a_place(tmp_path:
 def test_types_instances_and_surroundings_are_judged_in_every_profile(
     profile: Profile, tmp_path: Path, *, flattened: bool
 ) -> None:
-    """Those that a profile has no place for are left out."""
     names = ("type.", "scene.instance", "scene.pinned", "scene.locked", "value.radius")
     chosen = [fault for fault in FAULTS if fault.id.startswith(names)]
     trials = Trials("oblique_arm", profile.value, tmp_path, flattened=flattened)  # type: ignore[arg-type]
@@ -58,7 +57,6 @@ def test_types_instances_and_surroundings_are_judged_in_every_profile(
 
 
 def test_generated_change_is_caught_equivalent_or_missed(tmp_path: Path) -> None:
-    """Properties that a table explains need no check."""
     trials = Trials("oblique_arm", "generic", tmp_path)
     keys = {
         "PhysicsMassAPI: physics:mass doubled",

@@ -56,7 +56,6 @@ def robot(tmp_path: Path) -> Usd.Stage:
 def test_wrong_values_differ_from_the_right_one(
     value: object, allowed: tuple[str, ...], wrong: dict[str, object]
 ) -> None:
-    """They have the same type."""
     found = wrong_values(value, allowed)
 
     assert {title: found[title] for title in wrong} == wrong
@@ -65,7 +64,6 @@ def test_wrong_values_differ_from_the_right_one(
 
 
 def test_every_property_of_the_registry_is_changed(robot: Usd.Stage) -> None:
-    """Of UsdPhysics and of Newton; types, metadata and unregistered schemas as well."""
     registry = Usd.SchemaRegistry()
     faults = schema_faults(robot)
     expected = set()
@@ -97,7 +95,6 @@ def test_every_property_of_the_registry_is_changed(robot: Usd.Stage) -> None:
 
 
 def test_every_change_changes_the_stage(robot: Usd.Stage) -> None:
-    """Keys are distinct, and the same for an equal stage."""
     keys = []
     for fault in schema_faults(robot):
         layer = Sdf.Layer.CreateAnonymous()
@@ -111,7 +108,6 @@ def test_every_change_changes_the_stage(robot: Usd.Stage) -> None:
 
 
 def test_material_is_bound_to_a_collider(robot: Usd.Stage) -> None:
-    """Otherwise it would make no difference."""
     key = "PhysicsMaterialAPI: physics:dynamicFriction one"
     next(fault for fault in schema_faults(robot) if fault.key == key).apply(robot)
     binding = robot.GetPrimAtPath("/robot/a/shape").GetRelationship("material:binding:physics")

@@ -55,7 +55,6 @@ _TIMEOUT = 1200.0
 
 
 def main() -> None:
-    """Simulate, and write a line for each robot, asset and simulator."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--sample", type=int, help="robots, spread over the corpora")

@@ -47,7 +47,6 @@ _CORNERS = 64
 
 
 def main() -> None:
-    """Simulate robots, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("robot", nargs="+")
     parser.add_argument("--newton", default=sys.executable)

@@ -23,7 +23,6 @@ _NAMES = 3
 
 
 def main(files: Sequence[str]) -> None:
-    """Print the tables."""
     lines = [line for file in files for line in Path(file).read_text(encoding="utf-8").splitlines()]
     rows = [json.loads(line) for line in lines]
     sys.stdout.write("\n".join(tables(rows)) + "\n")

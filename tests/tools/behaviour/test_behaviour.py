@@ -82,7 +82,6 @@ def _simulate(
 
 
 def test_drive_sags_by_gravity_over_stiffness(tmp_path: Path) -> None:
-    """At rest, k q = m g l cos q."""
     drive = '[[joints]]\nmatch = "*"\nstiffness = 100\ndamping = 20\n'
     segment = _simulate(tmp_path, 50.0, drive, {})
     found = assess_hold(segment, [True])
@@ -92,7 +91,6 @@ def test_drive_sags_by_gravity_over_stiffness(tmp_path: Path) -> None:
 
 
 def test_drive_weaker_than_gravity_falls_to_the_limit(tmp_path: Path) -> None:
-    """The effort limit of the URDF is that of the drive."""
     drive = '[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
     segment = _simulate(tmp_path, 0.5 * _TORQUE, drive, {})
     assert assess_hold(segment, [True])["state"] == "sags"
@@ -100,7 +98,6 @@ def test_drive_weaker_than_gravity_falls_to_the_limit(tmp_path: Path) -> None:
 
 
 def test_target_beyond_the_limit_stops_at_the_limit(tmp_path: Path) -> None:
-    """The drive pushes against the limit with its stiffness."""
     drive = '[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
     segment = _simulate(tmp_path, 500.0, drive, {_PATH: 0.9})
     assert not assess_bounds(segment["positions"], [-0.5], [0.7], [True])
@@ -108,7 +105,6 @@ def test_target_beyond_the_limit_stops_at_the_limit(tmp_path: Path) -> None:
 
 
 def test_arm_without_drive_swings_between_its_limits(tmp_path: Path) -> None:
-    """It falls without a description file."""
     segment = _simulate(tmp_path, 50.0, None, {})
     found = assess_hold(segment, [True])
     assert found["state"] != "holds"
@@ -126,7 +122,6 @@ def test_arm_without_drive_swings_between_its_limits(tmp_path: Path) -> None:
     ],
 )
 def test_state_of_a_joint(last: float, speed: float, state: str, *, angular: bool) -> None:
-    """The second joint moves from zero, the first does not."""
     segment = {
         "positions": [[0.3, 0.0], [0.3, last]],
         "velocities": [[0.0, 0.0], [0.0, speed]],
@@ -137,7 +132,6 @@ def test_state_of_a_joint(last: float, speed: float, state: str, *, angular: boo
 
 
 def test_joints_beyond_bounds_and_not_at_targets_are_listed() -> None:
-    """A joint without a target may be anywhere."""
     segment = {
         "positions": [[0.0, 0.0, 0.0], [0.5, 0.2, 9.0]],
         "velocities": [[0.0, 0.0, 0.0]] * 2,
@@ -149,7 +143,6 @@ def test_joints_beyond_bounds_and_not_at_targets_are_listed() -> None:
 
 
 def test_joints_that_pass_their_target_by_half_the_step_are_listed() -> None:
-    """Steps of 0.1 and -0.2 rad; the third joint has no target."""
     segment = {"positions": [[0.0, 0.5, 0.0], [0.14, 0.1, 9.0], [0.1, 0.3, 9.0]]}
     assert assess_overshoot(segment, [0.1, 0.3, math.nan]) == [1]
 
@@ -165,7 +158,6 @@ def test_joints_that_pass_their_target_by_half_the_step_are_listed() -> None:
 def test_joints_that_mujoco_refuses_are_locked_or_passive(
     tmp_path: Path, limits: str, end: float
 ) -> None:
-    """Equal and reversed limits lock a joint; a drive without effort has no force."""
     drive = '[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
     urdf = _ARM_URDF.replace('lower="-0.5" upper="0.7"', limits)
     segment = _simulate(tmp_path, 0.0, drive, {}, urdf)
@@ -173,14 +165,12 @@ def test_joints_that_mujoco_refuses_are_locked_or_passive(
 
 
 def test_simulators_differ_beyond_two_percent_of_the_motion() -> None:
-    """Both joints moved by 1 rad, and may differ by 0.03 rad."""
     one = {"positions": [[0.0, 0.0], [1.0, 1.0]]}
     other = {"positions": [[0.0, 0.0], [1.02, 1.05]]}
     assert differing_joints(one, other, [True, True]) == [1]
 
 
 def test_tables_list_robots_that_do_not_hold() -> None:
-    """A robot that sags alike in two simulators agrees, and has its cause."""
     row = {"robot": "r", "asset": "with", "state": "sags", "worst": "elbow"}
     mujoco = {**row, "simulator": "MuJoCo", "offset_rad": 0.7, "weak": ["elbow"]}
     physx = {**row, "simulator": "PhysX", "offset_rad": 0.7, "differing": [[]]}

@@ -43,7 +43,6 @@ subjects, and where the time goes.
 
 
 def main() -> None:
-    """Print the table."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     files = sorted(folder.rglob("*.json"))
     runs = [json.loads(file.read_text(encoding="utf-8")) for file in files]

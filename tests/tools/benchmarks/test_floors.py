@@ -49,7 +49,6 @@ def _mesh_files(robot: Path) -> list[Path]:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_converting(benchmark: BenchmarkFixture, tmp_path: Path, name: str) -> None:
-    """The subject: URDF and meshes in, USD out."""
     benchmark.group = name
     robot = _robot(name, tmp_path)
     numbers = iter(range(1_000_000))
@@ -61,7 +60,6 @@ def test_converting(benchmark: BenchmarkFixture, tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_copying_the_bytes(benchmark: BenchmarkFixture, tmp_path: Path, name: str) -> None:
-    """Lower bound: read all mesh files, and write the finished library again."""
     benchmark.group = name
     robot = _robot(name, tmp_path)
     files = _mesh_files(robot)
@@ -81,7 +79,6 @@ def test_copying_the_bytes(benchmark: BenchmarkFixture, tmp_path: Path, name: st
 
 @pytest.mark.parametrize("subject", ["convert", "imports alone"])
 def test_starting_cold(benchmark: BenchmarkFixture, tmp_path: Path, subject: str) -> None:
-    """The whole command on a small robot, relative to its imports."""
     benchmark.group = "cold start"
     numbers = iter(range(1_000_000))
     program = Path(sys.executable).parent / "urdf-usd"

@@ -23,7 +23,6 @@ def _run(day: str, **shortest: float) -> dict[str, Any]:
 
 
 def test_table_has_the_ratio_of_every_version() -> None:
-    """Subjects that a version does not measure are empty."""
     subject, reference = "test_checking[r2d2.urdf]", "test_loading_in_one_process"
     first = _run("2026-11-01", **{subject: 3.0, f"{reference}[r2d2.urdf]": 1.5})
     second = _run(

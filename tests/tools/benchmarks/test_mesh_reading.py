@@ -41,7 +41,6 @@ def mesh_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def test_reading_a_mesh(benchmark: BenchmarkFixture, mesh_file: Path) -> None:
-    """The subject: read, merge equal points, validate."""
     benchmark.group = mesh_file.stem
     mesh = benchmark(read_mesh, mesh_file)
 
@@ -49,7 +48,6 @@ def test_reading_a_mesh(benchmark: BenchmarkFixture, mesh_file: Path) -> None:
 
 
 def test_reading_a_mesh_with_trimesh(benchmark: BenchmarkFixture, mesh_file: Path) -> None:
-    """The reference: the same bytes, also with merged points."""
     benchmark.group = mesh_file.stem
     data = mesh_file.read_bytes()
     kind = mesh_file.suffix.removeprefix(".")

@@ -163,7 +163,6 @@ def _shown(page: Page) -> str:
 
 
 def test_all_robots_are_shown_initially(visit: Visit, small: Path) -> None:
-    """Those that do not conform come first."""
     page = visit.open(small)
     assert _shown(page) == "8 of 8 robots shown"
     assert _titles(page)[0] == "Shifted"
@@ -184,7 +183,6 @@ def test_all_robots_are_shown_initially(visit: Visit, small: Path) -> None:
 def test_filters_select_robots(
     visit: Visit, small: Path, name: str, value: str, expected: set[str]
 ) -> None:
-    """The URL stores them."""
     page = visit.open(small)
     page.locator("#explorer details").evaluate("more => more.open = true")
     page.select_option(f"#filter-{name}", value)
@@ -196,7 +194,6 @@ def test_filters_select_robots(
 
 
 def test_filters_without_choices_are_hidden(visit: Visit, small: Path, large: Path) -> None:
-    """All robots are of one corpus, and none has a maker."""
     corpus = visit.page.locator("label[for=filter-corpus]")
     maker = visit.page.locator("label[for=filter-maker]")
     for path, offered in ((small, False), (large, True)):
@@ -206,7 +203,6 @@ def test_filters_without_choices_are_hidden(visit: Visit, small: Path, large: Pa
 
 
 def test_search_finds_words_of_names_and_reasons(visit: Visit, small: Path) -> None:
-    """In any order, ignoring case."""
     page = visit.open(small)
     page.fill("#filter-text", "WRIST shifted")
     _until(page, "location.hash.includes('text=')")
@@ -217,7 +213,6 @@ def test_search_finds_words_of_names_and_reasons(visit: Visit, small: Path) -> N
 
 
 def test_url_restores_the_selection(visit: Visit, small: Path) -> None:
-    """Also when followed on the page itself."""
     page = visit.open(small, "#robots?verdict=close&columns=groups")
     assert _titles(page) == ["Alpha"]
     assert page.input_value("#filter-verdict") == "close"
@@ -230,7 +225,6 @@ def test_url_restores_the_selection(visit: Visit, small: Path) -> None:
 
 
 def test_headings_sort_by_keyboard(visit: Visit, small: Path) -> None:
-    """A second press reverses the order; the focus stays."""
     page = visit.open(small)
     page.focus("#explorer [data-column='robot']")
     page.keyboard.press("Enter")
@@ -243,7 +237,6 @@ def test_headings_sort_by_keyboard(visit: Visit, small: Path) -> None:
 
 
 def test_only_visible_rows_of_1200_robots_are_in_the_document(visit: Visit, large: Path) -> None:
-    """All of them are in print."""
     assert large.stat().st_size < _LARGEST_PAGE
     page = visit.open(large)
     assert _shown(page) == "1200 of 1200 robots shown"
@@ -266,7 +259,6 @@ def test_only_visible_rows_of_1200_robots_are_in_the_document(visit: Visit, larg
 
 
 def test_plots_show_the_selected_robots(visit: Visit, large: Path) -> None:
-    """A dot per failing robot, with a link to its page."""
     page = visit.open(large, "#robots?corpus=dir")
     page.locator("#distributions").scroll_into_view_if_needed()
     figure = page.locator("#distributions figure").nth(5)
@@ -279,7 +271,6 @@ def test_plots_show_the_selected_robots(visit: Visit, large: Path) -> None:
 
 
 def test_page_names_the_joint_at_fault(visit: Visit, broken: Path) -> None:
-    """Before anything else; the tree marks it."""
     page = visit.open(broken)
     verdict = page.locator("header .verdict")
     assert verdict.locator("p strong").inner_text() == f"joint {JOINT}"
@@ -301,7 +292,6 @@ def test_page_names_the_joint_at_fault(visit: Visit, broken: Path) -> None:
 
 
 def test_sliders_move_both_models(visit: Visit, broken: Path) -> None:
-    """The child of the faulty joint moves differently; its button highlights it."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
 
@@ -328,7 +318,6 @@ def _wrong(page: Page) -> set[str]:
 
 
 def test_fault_opens_the_view_at_its_worst_pose(visit: Visit, broken: Path) -> None:
-    """With the links in red that are wrong there; the URL is unchanged."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
     button = page.locator("header button[data-show]").first
@@ -345,7 +334,6 @@ def test_fault_opens_the_view_at_its_worst_pose(visit: Visit, broken: Path) -> N
 
 
 def test_findings_are_shown_in_the_view(visit: Visit, broken: Path) -> None:
-    """In the pose of the URL until the button is pressed, which stores its pose."""
     page = visit.open(broken, "#view?q=0.5%2C0%2Cpanda_joint1")
     page.wait_for_selector("#viewer[data-ready]")
     assert _wrong(page) == set()
@@ -356,7 +344,6 @@ def test_findings_are_shown_in_the_view(visit: Visit, broken: Path) -> None:
 
 
 def test_links_are_selected_in_view_and_tree(visit: Visit, broken: Path) -> None:
-    """A click on a link selects it in the tree, and the reverse; Escape ends it."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
     page.select_option("#viewer select[data-configuration]", label="zero")
@@ -379,7 +366,6 @@ def test_links_are_selected_in_view_and_tree(visit: Visit, broken: Path) -> None
 
 
 def test_keys_move_the_view(visit: Visit, broken: Path) -> None:
-    """All keys of the list on the page act, unless with a modifier."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
     page.focus("#viewer canvas")
@@ -404,7 +390,6 @@ def test_keys_move_the_view(visit: Visit, broken: Path) -> None:
 
 
 def test_tiles_filter_the_list(visit: Visit, small: Path) -> None:
-    """A tile selects the robots of its verdict."""
     page = visit.open(small)
     page.click(".counts a[href='#robots?verdict=fails']")
     _until(page, "document.querySelector('#filter-verdict').value === 'fails'")
@@ -412,7 +397,6 @@ def test_tiles_filter_the_list(visit: Visit, small: Path) -> None:
 
 
 def test_reason_is_visible_without_scrolling(visit: Visit, small: Path) -> None:
-    """In a window of 1440 pixels; a phone shows the references instead."""
     page = visit.page
     page.set_viewport_size({"width": 1440, "height": 900})
     visit.open(small)
@@ -430,7 +414,6 @@ def test_reason_is_visible_without_scrolling(visit: Visit, small: Path) -> None:
 
 
 def test_checks_that_fail_come_before_groups(visit: Visit, small: Path) -> None:
-    """Automatic columns of wide windows."""
     page = visit.page
     page.set_viewport_size({"width": 1440, "height": 900})
     visit.open(small)
@@ -446,7 +429,6 @@ def test_checks_that_fail_come_before_groups(visit: Visit, small: Path) -> None:
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_headings_leave_room_for_robots(visit: Visit, tmp_path: Path, width: int) -> None:
-    """Headings of all checks take at most 10 rem, and every word of them is visible."""
     robot = samples.robot(
         Verdict.EXACT,
         checks=tuple(
@@ -485,7 +467,6 @@ def test_headings_leave_room_for_robots(visit: Visit, tmp_path: Path, width: int
 
 
 def test_small_differences_have_si_prefixes(visit: Visit, broken: Path) -> None:
-    """As in the rest of the report."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
     page.select_option("#viewer select[data-configuration]", label="zero")
@@ -494,7 +475,6 @@ def test_small_differences_have_si_prefixes(visit: Visit, broken: Path) -> None:
 
 
 def test_every_overlay_changes_the_drawing(visit: Visit, broken: Path) -> None:
-    """One after the other."""
     page = visit.open(broken)
     page.wait_for_selector("#viewer[data-ready]")
     stage = page.locator("#viewer .stage")
@@ -507,14 +487,12 @@ def test_every_overlay_changes_the_drawing(visit: Visit, broken: Path) -> None:
 
 
 def test_command_can_be_copied(visit: Visit, small: Path) -> None:
-    """By a button, which scripts make visible."""
     page = visit.open(small.parent / "robots" / "zeta.html")
     page.click("button[data-copy]")
     _until(page, "document.querySelector('button[data-copy]').textContent !== 'Copy'")
 
 
 def test_markup_in_names_is_text(visit: Visit, tmp_path: Path) -> None:
-    """In the matrix, its search, the plots and the page of the robot."""
     finding = Difference(subject=_HOSTILE, message=_HOSTILE, assigned=Grade.FAILS)
     robot = samples.robot(
         Verdict.FAILS,
@@ -541,7 +519,6 @@ def test_markup_in_names_is_text(visit: Visit, tmp_path: Path) -> None:
 def test_pages_are_accessible(
     visit: Visit, request: pytest.FixtureRequest, which: str, width: int, theme: str
 ) -> None:
-    """axe-core finds no violation, and nothing overflows the page."""
     axe = pytest.importorskip("axe_playwright_python")
     page = visit.page
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")

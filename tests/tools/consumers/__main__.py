@@ -57,7 +57,6 @@ _NO_FAULT = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
 
 def main() -> None:
-    """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--sample", type=int, help="robots, spread over the corpora")

@@ -111,7 +111,6 @@ class _Expected:
 
 
 def main() -> None:
-    """Measure, and write a line for each asset and simulator."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--sample", type=int, help="robots, spread over the corpora")

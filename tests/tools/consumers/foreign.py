@@ -222,7 +222,6 @@ def page(outcomes: Sequence[Outcome]) -> str:
 
 
 def main() -> None:
-    """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     parser.add_argument("--out", type=Path, help="file to write; printed otherwise")

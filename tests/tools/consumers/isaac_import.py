@@ -13,7 +13,6 @@ from pxr import Sdf
 
 
 def main(urdf: str, out: str, *packages: str) -> None:
-    """Import, select the variant, and print the path of the root layer."""
     folders = (package.split("=", 1) for package in packages)
     config = URDFImporterConfig(
         urdf_path=urdf,

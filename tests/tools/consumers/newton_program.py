@@ -84,7 +84,6 @@ def _observe(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer requests until the input ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with captured_output([]):
         warp.config.quiet = True

@@ -160,7 +160,6 @@ def _observed(
 
 
 def main() -> None:
-    """Answer requests until the input ends."""
     log = _Log()
     logger = logging.getLogger(_LOGGER)
     logger.addHandler(log)

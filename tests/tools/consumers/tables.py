@@ -40,7 +40,6 @@ _LEVEL = re.compile(r"^output: \[(\w+)\] \[.*?\] ")
 
 
 def main(paths: Sequence[str]) -> None:
-    """Write the tables of some files."""
     rows = [
         json.loads(line)
         for path in paths

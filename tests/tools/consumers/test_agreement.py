@@ -6,7 +6,6 @@ from tests.tools.consumers.agreement import supported_variants
 
 
 def test_variants_are_those_that_a_conversion_accepts() -> None:
-    """Profiles that prescribe layers have no other layout; PhysX' has flat bodies."""
     variants = supported_variants()
     assert "generic-nested-auto-single" in variants
     assert "physx-flat-fixed-usdz" in variants

@@ -17,7 +17,6 @@ def _saved(scene: Scene, folder: Path) -> Path:
 
 
 def test_first_robot_of_several_is_exported(tmp_path: Path) -> None:
-    """After the refusal that lists them; MuJoCo counts the joint of the first."""
     scene = Scene()
     for pair in ("ab", "cd"):
         first, second = (f"/r/{name}" for name in pair)
@@ -31,7 +30,6 @@ def test_first_robot_of_several_is_exported(tmp_path: Path) -> None:
 
 
 def test_stage_without_robot_is_counted_but_not_listed(tmp_path: Path) -> None:
-    """Its reason would be the same in every row."""
     empty = outcome("new/empty", _saved(Scene(), tmp_path), tmp_path / "out", None)
     other = Outcome("new/other", 0, joints=3, physx=2, mujoco=3)
 

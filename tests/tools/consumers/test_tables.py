@@ -18,7 +18,6 @@ _ROW = {
 
 
 def test_quantities_beyond_their_tolerance_disagree() -> None:
-    """Only the joint-space inertia exceeds its tolerance."""
     assert agreement(_ROW) == {
         "dofs": True,
         "base": True,
@@ -29,12 +28,10 @@ def test_quantities_beyond_their_tolerance_disagree() -> None:
 
 
 def test_base_of_a_robot_without_articulation_is_not_compared() -> None:
-    """PhysX makes none of a single body."""
     assert "base" not in agreement({**_ROW, "fixed": []})
 
 
 def test_refused_asset_agrees_in_nothing() -> None:
-    """There are no values."""
     assert not agreement({"status": "refused", "error": "crashed"})
 
 
@@ -53,5 +50,4 @@ def test_refused_asset_agrees_in_nothing() -> None:
     ],
 )
 def test_messages_are_counted_without_paths_and_numbers(message: str, expected: str | None) -> None:
-    """Messages about the machine are left out."""
     assert normalised(message) == expected

@@ -46,7 +46,6 @@ def _leaves(entry: Any) -> list[str]:  # noqa: ANN401  # any part of a navigatio
 
 
 def test_navigation_names_every_page_once() -> None:
-    """Files of docs/ and generated pages, and nothing else."""
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     settings = yaml.load(text, _Loader)  # noqa: S506  # a SafeLoader
     files = [file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")]
@@ -65,7 +64,6 @@ def _help(*words: str) -> str:
     re.findall(r"^  ([a-z]+)  ", _help().partition("Commands:")[2], re.MULTILINE),
 )
 def test_page_of_a_command_names_every_option(command: str) -> None:
-    """And so for its subcommands, as their help does."""
     text = PAGES[f"reference/commands/{command}.md"]()
     inner = _help(command).partition("Commands:")[2]
     helps = [_help(command)]
@@ -83,7 +81,6 @@ def test_page_of_a_command_names_every_option(command: str) -> None:
 
 
 def test_reference_names_everything() -> None:
-    """Checks, public names, and fields of records with their meaning."""
     checks = PAGES["reference/checks.md"]()
     python = PAGES["reference/python.md"]()
     records = PAGES["reference/records.md"]()
@@ -102,7 +99,6 @@ def test_reference_names_everything() -> None:
 
 
 def test_profiles_are_shown_with_their_schemas() -> None:
-    """Those that the README states."""
     text = PAGES["reference/profiles.md"]()
     sections = {
         profile: text.partition(f"## {profile}\n")[2].partition("\n## ")[0] for profile in Profile
@@ -116,7 +112,6 @@ def test_profiles_are_shown_with_their_schemas() -> None:
 
 
 def test_chapter_of_the_suite_has_every_case() -> None:
-    """With the URDF, the values, and the USD or the reason that there is none."""
     text = PAGES["suite/numbers.md"]()
     cases = sorted(file.stem for file in (SUITE / "numbers").glob("*.json"))
 
@@ -129,7 +124,6 @@ def test_chapter_of_the_suite_has_every_case() -> None:
 
 
 def test_case_shows_what_is_in_its_files() -> None:
-    """`joints/axis-oblique`, with values of its JSON and of the USD."""
     text = PAGES["suite/joints.md"]()
     section = text.partition("## axis-oblique\n")[2].partition("\n## ")[0]
 
@@ -154,7 +148,6 @@ def test_case_shows_what_is_in_its_files() -> None:
     ],
 )
 def test_links_lead_to_pages_of_the_site(document: str, link: str, changed: str) -> None:
-    """Outside of code."""
     text = with_site_links(f"[a]({link}) and `[a](README.md)`", document)
 
     assert text == f"[a]({changed}) and `[a](README.md)`"
@@ -170,7 +163,6 @@ def _anchors(file: Path) -> set[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: file.relative_to(ROOT).as_posix())
 def test_anchors_of_links_exist(document: Path) -> None:
-    """In the same document and in others."""
     links = re.findall(r"\]\(([^)\s:#]*)#([^)\s]+)\)", document.read_text("utf-8"))
 
     for target, anchor in links:
@@ -189,7 +181,6 @@ def test_anchors_of_links_exist(document: Path) -> None:
     ],
 )
 def test_loads_from_other_servers_are_found(text: str) -> None:
-    """Scripts, images, style sheets and fonts."""
     (found,) = foreign_loads(text)
 
     assert "example.org" in found
@@ -205,5 +196,4 @@ def test_loads_from_other_servers_are_found(text: str) -> None:
     ],
 )
 def test_links_and_own_files_are_no_loads(text: str) -> None:
-    """They are what a site may have."""
     assert foreign_loads(text) == ()

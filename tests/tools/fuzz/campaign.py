@@ -36,7 +36,6 @@ _LONGEST_INPUT = 16384
 
 
 def main() -> None:
-    """Run a campaign; libFuzzer ends the process."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--seconds", type=int, default=600)

@@ -22,13 +22,11 @@ def _cases() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("target", "case"), _cases())
 def test_readers_return_a_value_or_their_error(target: str, case: str) -> None:
-    """For the cases of every target."""
     TARGETS[target]((CASES / target / case).read_bytes())
 
 
 @pytest.mark.parametrize(("target", "case"), _cases())
 def test_readers_handle_damaged_files(target: str, case: str) -> None:
-    """With a few reproducible mutations of each case."""
     data = (CASES / target / case).read_bytes()
     chance = random.Random(case)
     for _ in range(_MUTANTS):
@@ -37,5 +35,4 @@ def test_readers_handle_damaged_files(target: str, case: str) -> None:
 
 
 def test_every_target_has_cases_and_mutations() -> None:
-    """A campaign starts from the cases."""
     assert set(TARGETS) == set(MUTATIONS) == {path.name for path in CASES.iterdir()}

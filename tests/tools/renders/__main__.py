@@ -101,7 +101,6 @@ def _visible(file: str, packages: dict[str, str]) -> bytes:
 
 
 def main() -> None:
-    """Render all sources."""
     options = argparse.ArgumentParser(prog="tests.tools.renders", description=__doc__)
     options.add_argument("out", type=Path)
     options.add_argument("sources", nargs="*", default=SOURCES)

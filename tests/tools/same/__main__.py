@@ -28,7 +28,6 @@ _NAMES = Path(__file__).with_name("names.toml")
 
 
 def main() -> int:
-    """Produce the outcomes of both versions, and print their differences."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

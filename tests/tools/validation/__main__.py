@@ -34,7 +34,6 @@ from urdf_usd.corpus import resolve_corpora
 
 
 def main() -> None:
-    """Validate corpora."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument(

@@ -22,7 +22,6 @@ _LISTS = Path(__file__).with_name("isaac_lists.py")
 
 
 def main() -> None:
-    """Compare corpora."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--reader", default=sys.executable)

@@ -16,7 +16,6 @@ _LISTS = (schema.Relations.ROBOT_LINKS.name, schema.Relations.ROBOT_JOINTS.name)
 
 
 def main(asset: str) -> None:
-    """Print the differences."""
     stage = Usd.Stage.Open(asset)
     robot = stage.GetDefaultPrim()
     written = {name: robot.GetRelationship(name).GetTargets() for name in _LISTS}

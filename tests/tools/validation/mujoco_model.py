@@ -23,7 +23,6 @@ _ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 
 
 def main() -> None:
-    """Print the models."""
     warp.config.quiet = True
     for line in sys.stdin:
         try:

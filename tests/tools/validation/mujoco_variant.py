@@ -43,7 +43,6 @@ _NO_JOINT = "must have at least one joint"
 
 
 def main() -> None:
-    """Compare corpora."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--reader", default=sys.executable)

@@ -18,7 +18,6 @@ from typing import Any
 
 
 def main() -> None:
-    """Process paths until the end of the input."""
     newton = "newton" in sys.argv[1:]
     # Simulators print progress to stdout, so results go to a duplicate of it.
     with os.fdopen(os.dup(1), "w") as answers, open(os.devnull, "w") as nowhere:  # noqa: PTH123  a program that needs nothing

@@ -57,7 +57,6 @@ WAIVED = (
 
 
 def main() -> None:
-    """Check corpora."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--checker", default="usd-check")

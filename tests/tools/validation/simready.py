@@ -37,7 +37,6 @@ _REQUIREMENT = re.compile(r"'com\.nvidia\.simready\.([\w.]+)'")
 
 
 def main() -> None:
-    """Validate corpora."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--validator", default="simready-validate")

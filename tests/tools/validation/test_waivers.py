@@ -11,7 +11,6 @@ _PAGE = Path(__file__).parents[3] / "docs/dev/validation.md"
 
 
 def test_every_waiver_is_documented() -> None:
-    """The table has its rows, in order, and no others."""
     cells = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in _PAGE.read_text(encoding="utf-8").splitlines()
@@ -32,7 +31,6 @@ def test_every_waiver_is_documented() -> None:
 
 
 def test_waiver_covers_only_its_message_and_cause() -> None:
-    """Other messages of the rule, and other causes, are failures."""
     impossible = frozenset({"inertia-implausible"})
     text = "diagonalInertia elements must be positive, prim path: /r/a"
 
@@ -46,7 +44,6 @@ def test_waiver_covers_only_its_message_and_cause() -> None:
 
 
 def test_no_rule_is_waived_twice() -> None:
-    """Whole rules have no second entry."""
     names = [entry.rule for entry in WAIVERS]
 
     assert len(set(names)) == len(names)
