@@ -31,7 +31,7 @@ SAMPLE = (
 # After the tests, in this order.
 NIGHTLY = (
     *("resolve", "lowest", "engines", "browser", "validate", "rep158", "simready", "isaac"),
-    *("mujoco", "consumers", "agreement", "behaviour", "foreign", "fuzz"),
+    *("mujoco", "consumers", "behaviour", "foreign", "fuzz"),
 )
 
 ABOUT_ENGINES = (
@@ -321,20 +321,6 @@ def consumers(session: nox.Session) -> None:
 
 
 @nox.session
-def agreement(session: nox.Session) -> None:
-    """Compare PhysX and Newton on our assets with MuJoCo on the URDF; print tables.
-
-    Arguments are those of `python -m tests.tools.consumers.agreement`, `pybullet` by default.
-    Measurements are kept in agreement.jsonl: robots that it has are not measured again.
-    """
-    session.install(".[newton,physx,example-robot-data]")
-    out = "agreement.jsonl"
-    command = ("-m", "tests.tools.consumers.agreement", "--out", out)
-    session.run("python", *command, *session.posargs)
-    session.run("python", "-m", "tests.tools.consumers.tables", out)
-
-
-@nox.session
 def behaviour(session: nox.Session) -> None:
     """Simulate assets in PhysX, Newton and MuJoCo, with and without drives.
 
@@ -358,16 +344,6 @@ def foreign(session: nox.Session) -> None:
     session.install(".[newton,physx]")
     arguments = session.posargs or ("--out", "docs/dev/foreign_usd.md")
     session.run("python", "-m", "tests.tools.consumers.foreign", *arguments)
-
-
-@nox.session
-def renders(session: nox.Session) -> None:
-    """Draw robots from URDF and USD, side by side; arguments are the robots.
-
-    The pictures are in docs/dev/renders/.
-    """
-    install(session, "renders")
-    session.run("python", "-m", "tests.tools.renders", "docs/dev/renders", *session.posargs)
 
 
 @nox.session
