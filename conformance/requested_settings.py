@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from urdf_usd.conformance.engines.mujoco_distances import link_distances
+from urdf_usd.conformance.engines.mujoco_models import link_distances
 from urdf_usd.conformance.observation.robot import JointType, Observation
 from urdf_usd.conformance.observation.simulation import (
     ContactMaterialObservation,

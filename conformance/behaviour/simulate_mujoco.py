@@ -24,8 +24,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mujoco_compilation import collected_warnings
-from urdf_usd.conformance.engines.mujoco_models import UnbuildableError, build
+from urdf_usd.conformance.engines.mujoco_models import UnbuildableError, build, collected_warnings
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     JointObservation,

@@ -12,25 +12,14 @@ import contextlib
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.prepared_urdf import (
-    UrdfText,
-    add_missing_limits,
-    complete_inertials,
-    keep_first_inertial,
-    leave_out,
-    leave_out_reversed_bounds,
-    name_robot,
-    prepare,
-    rename_link,
-    strip_shapes,
-)
+from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Availability,
@@ -39,13 +28,10 @@ from urdf_usd.conformance.engines.protocol import (
     optional_engine,
 )
 from urdf_usd.conformance.engines.statements import (
-    blocked_note,
+    OF_ANY_URDF,
     build_frames,
     positions_in_order,
-    reachable_links,
-    unreachable_joints,
-    vec3,
-    vec6,
+    with_frames,
 )
 from urdf_usd.conformance.observation.robot import (
     Configurations,
@@ -60,30 +46,17 @@ from urdf_usd.conformance.observation.robot import (
 
 if TYPE_CHECKING:
     from pydrake.multibody.plant import MultibodyPlant
-    from pydrake.multibody.tree import Joint, RigidBody
-
+    from pydrake.multibody.tree import Joint, ModelInstanceIndex, RigidBody
 
 _STEPS = (
-    strip_shapes,
-    keep_first_inertial,
-    complete_inertials,
-    name_robot,
-    add_missing_limits,
-    rename_link("world"),
-    leave_out_reversed_bounds,
-    leave_out("mimic", "Drake states none, and rejects the file for an invalid one"),
-)
-_STATES = frozenset(
-    {
-        Quantity.LINKS,
-        Quantity.JOINTS,
-        Quantity.JOINT_TYPES,
-        Quantity.FRAMES,
-        Quantity.MASS,
-        Quantity.LIMITS,
-        Quantity.VELOCITY,
-        Quantity.DYNAMICS,
-    }
+    prepared.strip_shapes,
+    prepared.keep_first_inertial,
+    prepared.complete_inertials,
+    prepared.name_robot,
+    prepared.add_missing_limits,
+    prepared.rename_link("world"),
+    prepared.leave_out_reversed_bounds,
+    prepared.leave_out("mimic", "Drake states none, and rejects the file for an invalid one"),
 )
 _TYPES = {
     "weld": JointType.FIXED,
@@ -109,49 +82,47 @@ class DrakeEngine(Struct, frozen=True):
         Raises:
             AbstentionError: Drake refuses the file.
         """
-        urdf = prepare(request.path, _STEPS)
-        robot = _read(urdf)
-        joints = tuple(_joint(robot, name) for name in robot.joints)
-        blocked = unreachable_joints(joints, request.configurations)
-        held = {joint.name for joint in joints}
-        # A dropped joint is floating: links below it are not reachable anyway.
-        reach = reachable_links(robot.root, joints, [name for name in blocked if name in held])
-        return Observation(
+        urdf = prepared.prepare(request.path, _STEPS)
+        plant, models, warnings = _read(urdf)
+        if len(models) != 1:
+            raise AbstentionError(f"Drake finds {len(models)} robots")
+        found = map(plant.get_body, plant.GetBodyIndices(*models))
+        bodies = {urdf.original(body.name()): body for body in found}
+        inner = {urdf.original(child) for child in urdf.joint_of_child}
+        roots = [link for link in bodies if link not in inner]
+        if len(roots) != 1:
+            raise AbstentionError(f"Drake finds {len(roots)} root links")
+        # A free body has a joint as well, with the name of the body.
+        moved = [
+            joint
+            for joint in map(plant.get_joint, plant.GetJointIndices(*models))
+            if joint.name() in urdf.joint_of_child.values()
+            and joint.parent_body() != plant.world_body()
+        ]
+        joints = tuple(_joint(joint, urdf) for joint in moved)
+        reading = Observation(
             engine=self.name,
-            robot=None if urdf.robot_unnamed else robot.name,
-            root=robot.root,
-            states=_STATES,
-            links=tuple(LinkObservation(link, _mass(robot, link, urdf)) for link in robot.bodies),
+            robot=plant.GetModelInstanceName(*models),
+            root=roots[0],
+            states=OF_ANY_URDF | {Quantity.VELOCITY},
+            links=tuple(
+                LinkObservation(link, _mass(body, link, urdf)) for link, body in bodies.items()
+            ),
             joints=joints,
-            frames=_frames(robot, joints, reach, request.configurations),
-            unread_masses=urdf.unread_masses,
-            notes=(*urdf.notes, *robot.warnings, *blocked_note("Drake", blocked)),
+            notes=tuple(f"Drake warns: {text}" for text in dict.fromkeys(warnings)),
         )
 
+        def frames(links: tuple[str, ...]) -> Frames:
+            framed = {link: bodies[link] for link in links}
+            return _frames(plant, moved, joints, framed, request.configurations)
 
-class _Robot(Struct, frozen=True, eq=False):
-    """A finished plant with one robot, with the names of its parts in the file.
-
-    Attributes:
-        plant: The ``MultibodyPlant``.
-        name: Name of the robot.
-        root: Name of the root link.
-        bodies: Each link's ``RigidBody``.
-        joints: Each joint's ``Joint``.
-        links: Name of each link in the file, by its name in the plant.
-        warnings: Drake's warnings.
-    """
-
-    plant: MultibodyPlant
-    name: str
-    root: str
-    bodies: Mapping[str, RigidBody]
-    joints: Mapping[str, Joint]
-    links: Mapping[str, str]
-    warnings: tuple[str, ...]
+        return with_frames(reading, "Drake", urdf, request, frames, drops_floating=True)
 
 
-def _read(urdf: UrdfText) -> _Robot:
+def _read(
+    urdf: prepared.UrdfCopy,
+) -> tuple[MultibodyPlant, list[ModelInstanceIndex], list[str]]:
+    """Return a finished plant, its robots, and what Drake logs."""
     # Imported here because it need not be installed.
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
@@ -163,30 +134,7 @@ def _read(urdf: UrdfText) -> _Robot:
         except (RuntimeError, ValueError) as error:
             raise AbstentionError(_portable(str(error))) from error
         plant.Finalize()
-    if len(models) != 1:
-        raise AbstentionError(f"Drake finds {len(models)} robots")
-    (model,) = models
-    found = [plant.get_body(index) for index in plant.GetBodyIndices(model)]
-    links = {body.name(): urdf.original(body.name()) for body in found}
-    roots = [name for name in links if name not in urdf.joint_of_child]
-    if len(roots) != 1:
-        raise AbstentionError(f"Drake finds {len(roots)} root links")
-    names = set(urdf.joint_of_child.values())
-    joints = (plant.get_joint(index) for index in plant.GetJointIndices(model))
-    return _Robot(
-        plant=plant,
-        name=plant.GetModelInstanceName(model),
-        root=links[roots[0]],
-        bodies={links[body.name()]: body for body in found},
-        # A free body has a joint as well, with the name of the body.
-        joints={
-            joint.name(): joint
-            for joint in joints
-            if joint.name() in names and joint.parent_body() != plant.world_body()
-        },
-        links=links,
-        warnings=tuple(f"Drake warns: {text}" for text in dict.fromkeys(messages)),
-    )
+    return plant, models, messages
 
 
 @contextlib.contextmanager
@@ -215,23 +163,22 @@ def _portable(text: str) -> str:
     return " ".join(text.split())
 
 
-def _mass(robot: _Robot, link: str, urdf: UrdfText) -> MassProperties | None:
-    inertia = robot.bodies[link].default_spatial_inertia()
+def _mass(body: RigidBody, link: str, urdf: prepared.UrdfCopy) -> MassProperties | None:
+    inertia = body.default_spatial_inertia()
     mass, center = float(inertia.get_mass()), inertia.get_com()
-    if mass == 0 or link in map(urdf.original, urdf.mass_unknown):
+    if mass == 0:
         return None
     central = inertia.Shift(center).CalcRotationalInertia().CopyToFullMatrix3()
-    unknown = link in map(urdf.original, urdf.inertia_unknown)
-    return MassProperties(mass, vec3(center), None if unknown else vec6(central))
+    return urdf.stated_mass([link], mass, center, central)
 
 
-def _joint(robot: _Robot, name: str) -> JointObservation:
-    joint = robot.joints[name]
-    parent = robot.links[joint.parent_body().name()]
-    child = robot.links[joint.child_body().name()]
+def _joint(joint: Joint, urdf: prepared.UrdfCopy) -> JointObservation:
+    ends = joint.parent_body().name(), joint.child_body().name()
+    named = joint.name(), *map(urdf.original, ends)
     kind = _TYPES.get(joint.type_name())
     if kind is None:
-        raise AbstentionError(f"Drake reads joint {name} as {joint.type_name()}")
+        raise AbstentionError(f"Drake reads joint {joint.name()} as {joint.type_name()}")
+    name, parent, child = named
     if kind in {JointType.FIXED, JointType.PLANAR}:
         return JointObservation(name, kind, parent, child)
     lower = float(joint.position_lower_limits()[0])
@@ -252,43 +199,35 @@ def _joint(robot: _Robot, name: str) -> JointObservation:
 
 
 def _frames(
-    robot: _Robot,
+    plant: MultibodyPlant,
+    moved: list[Joint],
     joints: tuple[JointObservation, ...],
-    links: tuple[str, ...],
+    bodies: dict[str, RigidBody],
     configurations: Configurations,
 ) -> Frames:
-    plant = robot.plant
     context = plant.CreateDefaultContext()
+    joint_of = {joint.name(): joint for joint in moved}
 
     def coordinates(
         name: str, kind: JointType, values: NDArray[np.float64]
     ) -> tuple[int, NDArray[np.float64]]:
-        joint = robot.joints[name]
-        return joint.position_start(), _coordinates(joint, kind, values)
+        joint = joint_of[name]
+        if kind is JointType.PLANAR:
+            # Drake's plane is x, y of a frame with the axis as z, which is rotated relative
+            # to the child's link frame.
+            link_to_plane = joint.frame_on_child().GetFixedPoseInBodyFrame().rotation().matrix()
+            values = np.column_stack([(values[:, :3] @ link_to_plane)[:, :2], values[:, 3]])
+        return joint.position_start(), values
 
     default = plant.GetDefaultPositions()
     positions = positions_in_order(default, joints, configurations, coordinates)
 
     def place(row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         plant.SetPositions(context, positions[row])
-        poses = [plant.EvalBodyPoseInWorld(context, robot.bodies[n]) for n in links]
+        poses = [plant.EvalBodyPoseInWorld(context, body) for body in bodies.values()]
         return (
             np.array([pose.translation() for pose in poses]),
             np.array([pose.rotation().matrix() for pose in poses]),
         )
 
-    return build_frames(links, configurations, place)
-
-
-def _coordinates(
-    joint: Joint,
-    kind: JointType,
-    values: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the (K, n) values of a joint in Drake's coordinates."""
-    if kind is not JointType.PLANAR:
-        return values
-    # Drake's plane is x, y of a frame with the axis as z, which is rotated relative to
-    # the child's link frame.
-    link_to_plane = joint.frame_on_child().GetFixedPoseInBodyFrame().rotation().matrix()
-    return np.column_stack([(values[:, :3] @ link_to_plane)[:, :2], values[:, 3]])
+    return build_frames(tuple(bodies), configurations, place)

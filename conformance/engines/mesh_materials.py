@@ -1,7 +1,6 @@
-"""Materials of mesh files, as their formats define them, their images, and limits of files.
+"""Materials of mesh files, as their formats define them, and their images.
 
-It shares no code with the converter, which reads the same files. Robots from elsewhere may name a
-device, which has no end, a pipe, which blocks, or a file that expands: :func:`read_bounded`.
+It shares no code with the converter, which reads the same files.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import math
 import re
 import stat
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -23,72 +22,62 @@ from PIL import Image
 
 from urdf_usd.conformance.observation.shapes import DOUBLE_SIDED, Vec3
 
-_MIB = 1 << 20
-LARGEST_MESH = 256 * _MIB
-# Readers of text take up to a hundred times its size.
-LARGEST_TEXT = 128 * _MIB
-LARGEST_LIBRARY = 16 * _MIB
-LARGEST_IMAGE = 128 * _MIB
-MOST_INSTANCES = 100_000
-# Coordinates and indices of one file, with all instances.
-MOST_NUMBERS = 50_000_000
+# As in docs/dev/decisions.md [B].
+LARGEST_MESH, LARGEST_IMAGE = 256 << 20, 128 << 20
+# Of files that exist and are not read.
+_REFUSED = (errno.EINVAL, errno.EFBIG)
+_RGB = 3
+_JPEG = b"\xff\xd8\xff"
+_PNG = b"\x89PNG\r\n\x1a\n"
+_FORMATS = ("PNG", "GIF", "TIFF", "BMP", "TGA")
+_NUMBER = r"\s+[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=\s)"
+# Options before the file of a map.
+_OPTION = re.compile(
+    r"-(?:(?:blend[uv]|bm|boost|cc|clamp|imfchan|texres|type)\s+\S+"
+    rf"|mm(?:{_NUMBER}){{1,2}}|[ost](?:{_NUMBER}){{1,3}})\s+",
+    re.IGNORECASE,
+)
+# Of a preview surface; smallest difference that counts, and the range of the format.
+_FALLBACK_IOR, _APART, _IOR_RANGE = 1.5, 1e-4, (1e-3, 10.0)
+# Inputs of a preview surface, and of its textures, that statements of a library define.
+_DEFINED = {
+    "map_ke": ("emissiveColor",),
+    "map_d": ("opacity.",),
+    "pm": ("metallic",),
+    "map_pm": ("metallic",),
+    "pr": ("roughness",),
+    "map_pr": ("roughness",),
+    "ks": ("specularColor", "useSpecularWorkflow"),
+    "ns": ("roughness",),
+    "pc": ("clearcoat",),
+    "pcr": ("clearcoatRoughness",),
+    "norm": ("normal",),
+}
+# Options that move texture coordinates.
+_PLACEMENT = frozenset({"-o", "-s", "-t"})
 
 
-def require_bounded(path: Path, largest: int) -> None:
-    """Check a file before it is opened, because opening a pipe blocks.
-
-    Args:
-        path: The file.
-        largest: Maximum size [B].
+def read_bounded(path: Path, largest: int) -> bytes:
+    """Read a regular file of limited size [B]; opening a pipe would block.
 
     Raises:
-        OSError: It is not found, not a regular file, or larger; the message of the
-            last two has its name.
+        OSError: It is not found, not a regular file, or larger.
         ValueError: The path has a null character.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, f"{path.name} is not a regular file")
     if status.st_size > largest:
-        raise _too_large(path, largest)
-
-
-def read_bounded(path: Path, largest: int) -> bytes:
-    """Read a regular file of limited size; see :func:`require_bounded`."""
-    require_bounded(path, largest)
-    with path.open("rb") as file:
-        # The size that is stated is zero in some file systems.
-        content = file.read(largest + 1)
-    if len(content) > largest:
-        raise _too_large(path, largest)
-    return content
-
-
-def _too_large(path: Path, largest: int) -> OSError:
-    message = f"{path.name} is larger than {largest // _MIB} MiB"
-    return OSError(errno.EFBIG, message)
-
-
-_FILE = "file://"
-# The threshold of sRGB (IEC 61966-2-1).
-_DARK = 0.04045
-_RGB = 3
-# Of files that exist and are not read.
-_REFUSED = (errno.EINVAL, errno.EFBIG)
+        raise OSError(errno.EFBIG, f"{path.name} is larger than {largest >> 20} MiB")
+    return path.read_bytes()
 
 
 class ImageFile(Struct, frozen=True):
-    """A texture of a material.
+    """A texture of a material."""
 
-    Attributes:
-        reference: Its file, as written in the mesh file.
-        folder: Folder that the reference is relative to.
-        content: The image, if it is embedded in the mesh file.
-    """
-
-    reference: str
-    folder: str
-    content: bytes | None = None
+    reference: str  # its file, as written in the mesh file
+    folder: str  # folder that the reference is relative to
+    content: bytes | None = None  # the image, if it is embedded in the mesh file
 
     @property
     def name(self) -> str:
@@ -106,7 +95,7 @@ class ImageFile(Struct, frozen=True):
         reason = "is not found"
         if self.content is not None:
             return self.content
-        written = self.reference.replace("\\", "/").removeprefix(_FILE)
+        written = self.reference.replace("\\", "/").removeprefix("file://")
         for reference in dict.fromkeys((written, unquote(written))):
             for path in (Path(self.folder, reference), Path(self.folder, self.name)):
                 try:
@@ -118,26 +107,16 @@ class ImageFile(Struct, frozen=True):
 
 
 class FileMaterial(Struct, frozen=True):
-    """A material of a mesh file.
+    """A material of a mesh file; None is absent or ambiguous."""
 
-    Attributes:
-        color: Linear RGB; None if absent or ambiguous.
-        factor: Factor of the colour texture, linear RGB; None if ambiguous.
-        opacity: In [0, 1]; None if ambiguous.
-        image: Colour texture.
-        mask: Opacity texture.
-        has_more: Whether it has anything else: emission, or vertex colours.
-        properties: Other inputs of a surface that it defines, as of
-            :class:`~urdf_usd.conformance.observation.shapes.Appearance`.
-        unread: Likewise: other inputs that its format can define.
-    """
-
-    color: Vec3 | None = None
-    factor: Vec3 | None = (1.0, 1.0, 1.0)
-    opacity: float | None = 1.0
-    image: ImageFile | None = None
-    mask: ImageFile | None = None
-    has_more: bool = False
+    color: Vec3 | None = None  # linear RGB
+    factor: Vec3 | None = (1.0, 1.0, 1.0)  # of the colour texture, linear RGB
+    opacity: float | None = 1.0  # in [0, 1]
+    image: ImageFile | None = None  # colour texture
+    mask: ImageFile | None = None  # opacity texture
+    has_more: bool = False  # whether it has anything else: emission, or vertex colours
+    # Other inputs of a surface that it defines, and that its format can define, as of
+    # :class:`~urdf_usd.conformance.observation.shapes.Appearance`.
     properties: tuple[tuple[str, tuple[float, ...] | str], ...] = ()
     unread: frozenset[str] = frozenset()
 
@@ -158,8 +137,10 @@ def both_sides(shown: object) -> tuple[tuple[str, tuple[float, ...]], ...]:
 
 
 def light(encoded: Sequence[float]) -> Vec3:
-    """Return the linear components of an sRGB colour, which is clamped to [0, 1]."""
-    red, green, blue = (_linear(min(max(c, 0.0), 1.0)) for c in encoded[:_RGB])
+    """Return the linear components of an sRGB colour (IEC 61966-2-1), clamped to [0, 1]."""
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in clamped(encoded)
+    )
     return red, green, blue
 
 
@@ -176,17 +157,6 @@ def effective_opacity(stated: float) -> float:
     not used.
     """
     return min(stated, 1.0) if stated > 0 else 1.0
-
-
-def _linear(encoded: float) -> float:
-    if encoded <= _DARK:
-        return encoded / 12.92
-    return float(((encoded + 0.055) / 1.055) ** 2.4)
-
-
-_JPEG = b"\xff\xd8\xff"
-_PNG = b"\x89PNG\r\n\x1a\n"
-_FORMATS = ("PNG", "GIF", "TIFF", "BMP", "TGA")
 
 
 # Parts of a surface in sequence show the same image.
@@ -226,34 +196,12 @@ def _pixels(content: bytes) -> bytes | None:
     return f"{shown.mode} {shown.size}".encode() + shown.tobytes()
 
 
-_NUMBER = r"\s+[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=\s)"
-# Options before the file of a map.
-_OPTION = re.compile(
-    r"-(?:(?:blend[uv]|bm|boost|cc|clamp|imfchan|texres|type)\s+\S+"
-    rf"|mm(?:{_NUMBER}){{1,2}}|[ost](?:{_NUMBER}){{1,3}})\s+",
-    re.IGNORECASE,
-)
-# Of a preview surface, and the range of the format.
-_FALLBACK_IOR = 1.5
-_IOR_RANGE = 1e-3, 10.0
-# Smallest difference that counts.
-_APART = 1e-4
-# Inputs of a preview surface, and of its textures, that statements define.
-_DEFINED = {
-    "map_ke": ("emissiveColor",),
-    "map_d": ("opacity.",),
-    "pm": ("metallic",),
-    "map_pm": ("metallic",),
-    "pr": ("roughness",),
-    "map_pr": ("roughness",),
-    "ks": ("specularColor", "useSpecularWorkflow"),
-    "ns": ("roughness",),
-    "pc": ("clearcoat",),
-    "pcr": ("clearcoatRoughness",),
-    "norm": ("normal",),
-}
-# Options that move texture coordinates.
-_PLACEMENT = frozenset({"-o", "-s", "-t"})
+def decoded(content: bytes) -> str:
+    """Return a text of unknown encoding."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 def read_libraries(
@@ -274,42 +222,27 @@ def read_libraries(
     """
     known: dict[str, FileMaterial] = {}
     for line in lines:
-        for library in _files(line.replace("\\", "/"), Path(folder)):
-            text = _text(read_bounded(library, LARGEST_LIBRARY))
-            for name, statements in _materials(text):
-                material = _material(statements, str(library.parent))
-                known.setdefault(name, material)
+        whole = Path(folder, line.replace("\\", "/"))
+        # A name that may hold spaces, or several names.
+        words = [Path(folder, word) for word in line.replace("\\", "/").split()]
+        for library in [whole] if whole.is_file() else [path for path in words if path.is_file()]:
+            for name, statements in _materials(decoded(read_bounded(library, LARGEST_MESH))):
+                known.setdefault(name, _material(statements, str(library.parent)))
     return tuple(known.get(name, FileMaterial()) for name in names)
 
 
-def _files(line: str, folder: Path) -> tuple[Path, ...]:
-    """Find libraries: a name that may hold spaces, or several names."""
-    whole = folder / line
-    if whole.is_file():
-        return (whole,)
-    return tuple(path for word in line.split() if (path := folder / word).is_file())
-
-
-def _text(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
-
-
-def _materials(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the statements of each material, by keyword in lower case."""
-    name, statements = None, dict[str, str]()
+def _materials(text: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the statements of each material, by keyword in lower case."""
+    found: list[tuple[str, dict[str, str]]] = []
+    statements: dict[str, str] = {}
     for line in text.splitlines():
         keyword, _, value = line.strip().replace("\t", " ").partition(" ")
         if keyword.lower() == "newmtl":
-            if name is not None:
-                yield name, statements
-            name, statements = value.strip(), {}
+            statements = {}
+            found.append((value.strip(), statements))
         else:
             statements[keyword.lower()] = value.strip()
-    if name is not None:
-        yield name, statements
+    return found
 
 
 def _material(statements: dict[str, str], folder: str) -> FileMaterial:
@@ -318,55 +251,40 @@ def _material(statements: dict[str, str], folder: str) -> FileMaterial:
     factor = (1.0, 1.0, 1.0) if color is None else color if any(color) else None
     emission = _color(statements.get("ke"))
     glow = _image(statements.get("map_ke"), folder)
+    solid, through = _numbers(statements.get("d", "").removeprefix("-halo")), None
+    if not solid and (through := _numbers(statements.get("tr"))):
+        solid = (1.0 - through[0],)
+    refraction = (_numbers(statements.get("ni")) or (_FALLBACK_IOR,))[0]
+    refracts = (
+        _IOR_RANGE[0] <= refraction <= _IOR_RANGE[1] and abs(refraction - _FALLBACK_IOR) > _APART
+    )
+    unread = {name for keyword in _DEFINED if keyword in statements for name in _DEFINED[keyword]}
+    options = statements.get("map_kd", "").lower().split()
+    if "-clamp" in options:
+        unread |= {"diffuseColor.wrapS", "diffuseColor.wrapT"}
+    if not _PLACEMENT.isdisjoint(options):
+        unread.add("mapping")
     return FileMaterial(
         color=color,
         factor=factor,
-        opacity=_opacity(statements),
+        opacity=effective_opacity(solid[0]) if solid else 1.0,
         image=_image(statements.get("map_kd"), folder),
         mask=_image(statements.get("map_d"), folder),
         has_more=glow is not None or any(emission or ()),
-        properties=(*(() if glow else emitting(emission)), *_refracting(statements)),
-        unread=frozenset(_unread(statements)),
+        properties=(
+            *(() if glow else emitting(emission)),
+            *((("ior", (refraction,)),) if refracts else ()),
+        ),
+        unread=frozenset(unread),
     )
-
-
-def _unread(statements: dict[str, str]) -> Iterator[str]:
-    """Yield the inputs that statements and options of the colour texture define."""
-    for keyword, names in _DEFINED.items():
-        if keyword in statements:
-            yield from names
-    options = statements.get("map_kd", "").lower().split()
-    if "-clamp" in options:
-        yield from ("diffuseColor.wrapS", "diffuseColor.wrapT")
-    if not _PLACEMENT.isdisjoint(options):
-        yield "mapping"
-
-
-def _refracting(
-    statements: dict[str, str],
-) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Return the index of refraction, unless it is that of all preview surfaces."""
-    numbers = _numbers(statements.get("ni"))
-    stated = numbers[0] if numbers else _FALLBACK_IOR
-    usual = abs(stated - _FALLBACK_IOR) <= _APART
-    in_range = _IOR_RANGE[0] <= stated <= _IOR_RANGE[1]
-    return (("ior", (stated,)),) if in_range and not usual else ()
 
 
 def _color(value: str | None) -> Vec3 | None:
     """Return linear components; None for colours that are spectra or CIE XYZ."""
     numbers = _numbers(value)
-    if numbers is None or not numbers:
+    if not numbers:
         return None
     return light(numbers if len(numbers) >= _RGB else numbers[:1] * _RGB)
-
-
-def _opacity(statements: dict[str, str]) -> float:
-    stated = _numbers((statements.get("d") or "").removeprefix("-halo"))
-    if stated:
-        return effective_opacity(stated[0])
-    through = _numbers(statements.get("tr"))
-    return effective_opacity(1.0 - through[0]) if through else 1.0
 
 
 def _image(value: str | None, folder: str) -> ImageFile | None:
@@ -376,10 +294,10 @@ def _image(value: str | None, folder: str) -> ImageFile | None:
     return ImageFile(rest.strip(), folder) if rest.strip() else None
 
 
-def _numbers(value: str | None) -> tuple[float, ...] | None:
-    """Return the numbers of a statement; None if it holds anything else."""
+def _numbers(value: str | None) -> tuple[float, ...]:
+    """Return the numbers of a statement; none if it holds anything else."""
     try:
         numbers = tuple(float(word) for word in (value or "").split())
     except ValueError:
-        return None
-    return numbers if all(map(math.isfinite, numbers)) else None
+        return ()
+    return numbers if all(map(math.isfinite, numbers)) else ()

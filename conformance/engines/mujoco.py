@@ -3,42 +3,31 @@
 MuJoCo merges a root link called ``world`` into its own world body, names no fixed
 joint, and calls the three joints of a planar one ``<name>_TX``, ``_TY`` and ``_RZ``.
 Inertia that it rejects is replaced before compilation, so that one invalid tensor does
-not prevent the rest of the robot from being compared.
+not prevent the rest of the robot from being compared. It moves every mesh to its centre
+and rotates it to its principal axes; the pose of the geom compensates for both.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 import mujoco
 import numpy as np
+from lxml import etree
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mujoco_compilation import (
-    WORLD,
-    Compiled,
-    compile_freed,
-    compile_urdf,
-)
-from urdf_usd.conformance.engines.mujoco_motion import (
-    JointPlace,
+from urdf_usd.conformance.engines import prepared_urdf as prepared
+from urdf_usd.conformance.engines.mujoco_models import (
     Mechanism,
+    collected_warnings,
+    compiled_quietly,
     equations_of_motion,
     joint_place,
     joints_moving,
     roll_out,
-    states,
-)
-from urdf_usd.conformance.engines.mujoco_shapes import state_shapes
-from urdf_usd.conformance.engines.prepared_urdf import (
-    UrdfText,
-    complete_inertials,
-    keep_first_inertial,
-    prepare,
-    rename_inner_link,
-    strip_shapes,
 )
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
@@ -47,15 +36,17 @@ from urdf_usd.conformance.engines.protocol import (
     Request,
     Side,
 )
-from urdf_usd.conformance.engines.rotations import matrices
+from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
-    blocked_note,
+    OF_ANY_URDF,
+    along_link,
     moving_joints,
-    reachable_links,
-    tensor_along_link,
+    read_only,
     unreachable_joints,
     vec3,
+    with_frames,
 )
+from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     Frames,
@@ -67,29 +58,36 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation, Surface
 
+# MuJoCo's own name for its world body, and for any URDF link of that name.
+_WORLD = "world"
 _STEPS = (
-    strip_shapes,
-    keep_first_inertial,
-    complete_inertials,
-    rename_inner_link(WORLD),
+    prepared.strip_shapes,
+    prepared.keep_first_inertial,
+    prepared.complete_inertials,
+    prepared.rename_link(_WORLD, inner_only=True),
 )
+_STATES = OF_ANY_URDF | {Quantity.MIMIC, Quantity.EFFORT, Quantity.MOTION, Quantity.ROLLOUT}
 _PLANAR_SUFFIXES = ("_TX", "_TY", "_RZ")
-_STATES = frozenset(
-    {
-        Quantity.LINKS,
-        Quantity.JOINTS,
-        Quantity.JOINT_TYPES,
-        Quantity.MIMIC,
-        Quantity.FRAMES,
-        Quantity.MASS,
-        Quantity.LIMITS,
-        Quantity.EFFORT,
-        Quantity.DYNAMICS,
-        Quantity.MOTION,
-        Quantity.ROLLOUT,
-    }
-)
+_TYPES = {
+    mujoco.mjtJoint.mjJNT_FREE: JointType.FLOATING,
+    mujoco.mjtJoint.mjJNT_BALL: JointType.SPHERICAL,
+    mujoco.mjtJoint.mjJNT_SLIDE: JointType.PRISMATIC,
+    mujoco.mjtJoint.mjJNT_HINGE: JointType.REVOLUTE,
+}
+_UNNAMED = "MuJoCo has no names of fixed joints; this is the file's."
+_UNLIMITED = "MuJoCo does not distinguish continuous and unlimited revolute joints."
+_MESH_FORMATS = frozenset({".stl", ".obj"})
+# The group that MuJoCo puts visuals of a URDF in.
+_VISUAL_GROUP = 1
+# MuJoCo's sizes are half edges, radius and half length, radius.
+_PRIMITIVES = {
+    int(mujoco.mjtGeom.mjGEOM_BOX): (ShapeKind.BOX, (2.0, 2.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER): (ShapeKind.CYLINDER, (1.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_CAPSULE): (ShapeKind.CAPSULE, (1.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_SPHERE): (ShapeKind.SPHERE, (1.0,)),
+}
 
 
 class MujocoEngine(Struct, frozen=True):
@@ -108,178 +106,236 @@ class MujocoEngine(Struct, frozen=True):
         Raises:
             AbstentionError: MuJoCo refuses the file.
         """
-        urdf = prepare(request.path, _STEPS)
-        compiled = compile_urdf(urdf)
-        joints = _joints(compiled)
-        blocked = unreachable_joints(joints, request.configurations)
-        reach = reachable_links(compiled.root, joints, blocked)
+        urdf = prepared.prepare(request.path, _STEPS)
+        robot = _compile(urdf)
+        joints = _joints(robot)
+        first_dof = {
+            joint.name: int(robot.model.body_dofadr[robot.bodies[joint.child]]) for joint in joints
+        }
+        shapes, notes = _shapes(request)
         reading = Observation(
             engine=self.name,
-            robot=compiled.robot,
-            root=compiled.root,
-            states=_STATES,
-            links=_links(compiled),
+            robot=robot.name,
+            root=robot.root,
             joints=joints,
-            joint_order=_joint_order(compiled, joints),
-            frames=_frames(compiled, joints, reach, request.configurations),
-            unread_masses=tuple(sorted(compiled.mass_unknown)),
-            notes=(*urdf.notes, *compiled.notes, *blocked_note("MuJoCo", blocked)),
+            joint_order=tuple(sorted(moving_joints(joints), key=first_dof.__getitem__)),
+            notes=robot.notes,
+            states=_STATES if shapes is None else _STATES | {Quantity.COLLISION, Quantity.VISUAL},
+            links=_links(robot, urdf),
+            shapes=shapes or (),
         )
-        reading = _with_shapes(reading, request)
-        if blocked:
+
+        def frames(links: tuple[str, ...]) -> Frames:
+            return _frames(robot, joints, links, request.configurations)
+
+        reading = with_frames(reading, "MuJoCo", urdf, request, frames)
+        reading = structs.replace(reading, notes=(*reading.notes, *notes))
+        if unreachable_joints(joints, request.configurations):
             return reading
-        return _moving(reading, urdf, compiled, request.configurations)
+        try:
+            mechanism = _free(urdf, robot, joints)
+        except AbstentionError as error:
+            note = f"MuJoCo cannot simulate it: {error}"
+            return structs.replace(reading, notes=(*reading.notes, note))
+        return structs.replace(
+            reading,
+            dynamics=equations_of_motion(mechanism, request.configurations),
+            rollout=roll_out(mechanism, request.configurations),
+        )
 
 
-def _with_shapes(reading: Observation, request: Request) -> Observation:
-    """Add shapes, from another copy, if MuJoCo accepts that."""
-    shapes = state_shapes(request)
-    if shapes is None:
-        return reading
-    return structs.replace(
-        reading,
-        shapes=shapes[0],
-        notes=(*reading.notes, *shapes[1]),
-        states=reading.states | {Quantity.COLLISION, Quantity.VISUAL},
-    )
+class _Robot(Struct, frozen=True, eq=False):
+    """A compiled model, with a fixed root, and the URDF names of its parts."""
+
+    model: mujoco.MjModel
+    name: str | None
+    root: str
+    bodies: Mapping[str, int]  # by link
+    joint_of_child: Mapping[str, str]  # name in the file, by link
+    incomplete: frozenset[str]  # links whose mass properties the file does not state
+    refused: frozenset[str]  # bodies whose mass or inertia MuJoCo rejects
+    notes: tuple[str, ...]
 
 
-def _moving(
-    reading: Observation,
-    urdf: UrdfText,
-    held: Compiled,
-    configurations: Configurations,
-) -> Observation:
-    """Add equations of motion and rollout of the model of the file, if it has any."""
+def _compile(urdf: prepared.UrdfCopy) -> _Robot:
+    """Read and compile a prepared copy; replaced inertia is marked in it as unknown.
+
+    Raises:
+        AbstentionError: It refuses.
+    """
     try:
-        model, unknown = compile_freed(urdf, held)
-    except AbstentionError as error:
-        note = f"MuJoCo cannot simulate it: {error}"
-        return structs.replace(reading, notes=(*reading.notes, note))
-    bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
-    mechanism = Mechanism(
+        with collected_warnings() as messages:
+            spec = _read(urdf)
+            bodies = [body for body in spec.bodies if body.joints or body.explicitinertial]
+            refused = [] if _accepted(bodies) else [b for b in bodies if not _accepted([b])]
+            mass, inertia = _replace_inertia(refused)
+            model = spec.compile()
+    except ValueError as error:
+        raise _refusal(error) from error
+    incomplete = frozenset(urdf.mass_unknown | urdf.inertia_unknown)
+    urdf.mass_unknown |= set(map(urdf.original, mass))
+    urdf.inertia_unknown |= set(map(urdf.original, inertia))
+    index_of = _bodies(urdf, model)
+    # The world body is its own parent, and a link only if the file has one ``world``.
+    roots = [link for link, index in index_of.items() if index == 0]
+    roots = roots or [link for link, i in index_of.items() if model.body_parentid[i] == 0]
+    if len(roots) != 1:
+        raise AbstentionError(f"MuJoCo finds {len(roots)} root links")
+    notes = [f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(messages)]
+    if replaced := ", ".join(map(urdf.original, sorted(mass | inertia))):
+        notes.insert(
+            0,
+            "MuJoCo rejects mass or inertia of some links, which were replaced by"
+            f" placeholders and are not stated: {replaced}.",
+        )
+    return _Robot(
         model=model,
-        joints=_places(model, bodies, reading.joints),
-        free_root=bodies[reading.root] != 0,
-        unknown=joints_moving(reading, unknown),
-    )
-    return structs.replace(
-        reading,
-        dynamics=equations_of_motion(mechanism, configurations),
-        rollout=roll_out(mechanism, configurations),
-    )
-
-
-def _links(compiled: Compiled) -> tuple[LinkObservation, ...]:
-    axes = matrices(compiled.model.body_iquat)
-    return tuple(
-        LinkObservation(link, _mass(compiled, link, axes[index]))
-        for link, index in compiled.bodies.items()
+        name=spec.modelname or None,
+        root=roots[0],
+        bodies=index_of,
+        joint_of_child={urdf.original(link): joint for link, joint in urdf.joint_of_child.items()},
+        incomplete=incomplete,
+        refused=frozenset(body.name for body in refused),
+        notes=tuple(notes),
     )
 
 
-def _mass(compiled: Compiled, link: str, axes: NDArray[np.float64]) -> MassProperties | None:
-    model, index = compiled.model, compiled.bodies[link]
-    mass, moments = float(model.body_mass[index]), model.body_inertia[index]
-    if link in compiled.mass_unknown or (mass == 0 and not moments.any()):
-        return None
-    return MassProperties(
-        mass=mass,
-        center=vec3(model.body_ipos[index]),
-        inertia=None if link in compiled.inertia_unknown else tensor_along_link(moments, axes),
-    )
+def _read(urdf: prepared.UrdfCopy) -> mujoco.MjSpec:
+    spec = mujoco.MjSpec.from_string(urdf.text.decode())
+    spec.compiler.fusestatic = False
+    return spec
 
 
-def _joints(compiled: Compiled) -> tuple[JointObservation, ...]:
-    link_of_body = {index: link for link, index in compiled.bodies.items()}
-    mimics = _mimics(compiled.model)
-    return tuple(
-        _joint(compiled, link, link_of_body[compiled.model.body_parentid[index]], mimics)
-        for link, index in compiled.bodies.items()
-        if link != compiled.root
-    )
-
-
-def _joint_order(compiled: Compiled, joints: tuple[JointObservation, ...]) -> tuple[str, ...]:
-    """Sort moving joints by their first degree of freedom in MuJoCo's ``qvel``."""
-    first = {
-        joint.name: int(compiled.model.body_dofadr[compiled.bodies[joint.child]])
-        for joint in joints
-    }
-    return tuple(sorted(moving_joints(joints), key=first.__getitem__))
-
-
-def _joint(
-    compiled: Compiled, link: str, parent: str, mimics: Mapping[str, MimicObservation]
-) -> JointObservation:
-    """State the joint that carries ``link``."""
-    model, body = compiled.model, compiled.bodies[link]
-    first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
-    if count == 0:
-        return JointObservation(
-            compiled.joint_of_child[link],
-            JointType.FIXED,
-            parent,
-            link,
-            note="MuJoCo has no names of fixed joints; this is the file's.",
-        )
-    name = model.joint(first).name
-    if not name:
-        raise AbstentionError(f"MuJoCo drops the name of the joint of link {link}")
-    if count == len(_PLANAR_SUFFIXES):
-        return JointObservation(
-            name.removesuffix(_PLANAR_SUFFIXES[0]),
-            JointType.PLANAR,
-            parent,
-            link,
-            axis=vec3(model.jnt_axis[first + 2]),
-        )
-    kind = _single_type(model, first)
-    if kind in {JointType.FLOATING, JointType.SPHERICAL}:
-        return JointObservation(name, kind, parent, link)
-    lower, upper = _limits(model, first)
-    effort_limited = model.jnt_actfrclimited[first]
-    freedom = model.jnt_dofadr[first]
-    return JointObservation(
-        name,
-        kind,
-        parent,
-        link,
-        lower=lower,
-        upper=upper,
-        effort=float(model.jnt_actfrcrange[first, 1]) if effort_limited else None,
-        damping=float(model.dof_damping[freedom]),
-        friction=float(model.dof_frictionloss[freedom]),
-        mimic=mimics.get(name),
-        axis=vec3(model.jnt_axis[first]),
-        note="MuJoCo does not distinguish continuous and unlimited revolute joints."
-        if kind is JointType.CONTINUOUS
-        else None,
-    )
-
-
-def _single_type(model: mujoco.MjModel, joint: int) -> JointType:
-    kinds = mujoco.mjtJoint
-    match model.jnt_type[joint]:
-        case kinds.mjJNT_FREE:
-            return JointType.FLOATING
-        case kinds.mjJNT_BALL:
-            return JointType.SPHERICAL
-        case kinds.mjJNT_SLIDE:
-            return JointType.PRISMATIC
-    unlimited = all(map(math.isinf, _limits(model, joint)))
-    return JointType.CONTINUOUS if unlimited else JointType.REVOLUTE
-
-
-def _limits(model: mujoco.MjModel, joint: int) -> tuple[float, float]:
-    if not model.jnt_limited[joint]:
-        return -math.inf, math.inf
-    lower, upper = map(float, model.jnt_range[joint])
-    return lower, upper
-
-
-def _mimics(model: mujoco.MjModel) -> dict[str, MimicObservation]:
+def _bodies(urdf: prepared.UrdfCopy, model: mujoco.MjModel) -> dict[str, int]:
     return {
+        urdf.original(model.body(index).name): index
+        for index in range(model.nbody)
+        if index or _WORLD in urdf.links
+    }
+
+
+def _refusal(error: Exception) -> AbstentionError:
+    # Line numbers would be those of the prepared copy.
+    text = re.sub(r", line \d+", "", str(error))
+    return AbstentionError("; ".join(filter(None, text.splitlines())))
+
+
+def _replace_inertia(refused: Iterable[mujoco.MjsBody]) -> tuple[set[str], set[str]]:
+    """Put placeholders where the compiler would reject mass or inertia.
+
+    Returns:
+        Bodies with placeholder mass properties, and those with a placeholder tensor.
+    """
+    mass: set[str] = set()
+    inertia: set[str] = set()
+    for body in refused:
+        body.explicitinertial = True
+        body.fullinertia = [math.nan, 0, 0, 0, 0, 0]
+        body.inertia = [1, 1, 1]
+        if _accepted([body]):
+            inertia.add(body.name)
+        else:
+            body.mass = 1
+            mass.add(body.name)
+    return mass, inertia
+
+
+def _accepted(bodies: Iterable[mujoco.MjsBody]) -> bool:
+    """Whether the compiler accepts these bodies, alone and unconnected."""
+    trial = mujoco.MjSpec()
+    for body in bodies:
+        alone = trial.worldbody.add_body(
+            explicitinertial=body.explicitinertial,
+            mass=body.mass,
+            ipos=body.ipos,
+            iquat=body.iquat,
+            inertia=body.inertia,
+            fullinertia=body.fullinertia,
+        )
+        if body.joints:
+            alone.add_joint()
+    try:
+        trial.compile()
+    except ValueError:
+        return False
+    return True
+
+
+def _free(urdf: prepared.UrdfCopy, held: _Robot, joints: tuple[JointObservation, ...]) -> Mechanism:
+    """Compile a copy again, with a root that moves freely.
+
+    Mass and inertia that the compiler rejects are in the model as MuJoCo read them. A
+    root that is MuJoCo's world body stays fixed.
+
+    Raises:
+        AbstentionError: It cannot simulate a link without mass, such as one behind a
+            prismatic joint of a fixed link.
+    """
+    unknown = set(held.incomplete)
+    with collected_warnings():
+        spec = _read(urdf)
+        refused = [body for body in spec.bodies if body.name in held.refused]
+        if held.root != _WORLD:
+            root = spec.worldbody.first_body()
+            root.add_freejoint()
+            # A fixed body may lack mass.
+            if root.name not in held.refused and not _accepted([root]):
+                refused.append(root)
+        stated = {body.name: _inertial(body) for body in refused}
+        _replace_inertia(refused)
+        for name, (_, _, quat_wxyz) in stated.items():
+            spec.body(name).iquat = quat_wxyz
+        model = compiled_quietly(spec)
+        for name, (mass, moments, _) in stated.items():
+            index = model.body(name).id
+            if mass < 0:
+                unknown.add(urdf.original(name))
+            # Moments of a body without mass are ignored.
+            model.body_mass[index] = mass
+            model.body_inertia[index] = moments if mass else 0.0
+        # Derived constants depend on the inertia of merged bodies.
+        try:
+            mujoco.mj_setConst(model, mujoco.MjData(model))
+        except mujoco.FatalError as error:
+            raise _refusal(error) from error
+    bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
+    return Mechanism(
+        model,
+        tuple(joint_place(model, j, bodies[j.child]) for j in joints if j.type != JointType.FIXED),
+        free_root=bodies[held.root] != 0,
+        unknown=joints_moving(joints, unknown),
+    )
+
+
+def _inertial(body: mujoco.MjsBody) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Return mass, (3) principal moments and the quaternion of their axes, before compilation."""
+    if not body.explicitinertial:
+        return 0.0, np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
+    moments, axes = np.array(body.inertia), np.eye(3)
+    if np.isfinite(body.fullinertia).all():
+        xx, yy, zz, xy, xz, yz = body.fullinertia
+        moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        axes = axes * np.linalg.det(axes)
+    return float(body.mass), moments, quats_wxyz(matrices(body.iquat) @ axes)
+
+
+def _links(robot: _Robot, urdf: prepared.UrdfCopy) -> tuple[LinkObservation, ...]:
+    model, axes = robot.model, matrices(robot.model.body_iquat)
+
+    def mass_of(link: str, index: int) -> MassProperties | None:
+        mass, moments = float(model.body_mass[index]), model.body_inertia[index]
+        if mass == 0 and not moments.any():
+            return None
+        tensor = along_link(moments, axes[index])
+        return urdf.stated_mass([link], mass, model.body_ipos[index], tensor)
+
+    return tuple(LinkObservation(link, mass_of(link, i)) for link, i in robot.bodies.items())
+
+
+def _joints(robot: _Robot) -> tuple[JointObservation, ...]:
+    model = robot.model
+    link_of = {index: link for link, index in robot.bodies.items()}
+    mimics = {
         model.joint(model.eq_obj1id[index]).name: MimicObservation(
             leader=model.joint(model.eq_obj2id[index]).name,
             multiplier=float(model.eq_data[index, 1]),
@@ -288,42 +344,156 @@ def _mimics(model: mujoco.MjModel) -> dict[str, MimicObservation]:
         for index in range(model.neq)
         if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
     }
-
-
-def _places(
-    model: mujoco.MjModel,
-    bodies: Mapping[str, int],
-    joints: tuple[JointObservation, ...],
-) -> tuple[JointPlace, ...]:
     return tuple(
-        joint_place(model, joint.name, joint.type, model.body_jntadr[bodies[joint.child]])
-        for joint in joints
-        if joint.type is not JointType.FIXED
+        _joint(robot, link, link_of[model.body_parentid[index]], mimics)
+        for link, index in robot.bodies.items()
+        if link != robot.root
+    )
+
+
+def _joint(
+    robot: _Robot, link: str, parent: str, mimics: Mapping[str, MimicObservation]
+) -> JointObservation:
+    """State the joint that carries ``link``."""
+    model, body = robot.model, robot.bodies[link]
+    first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+    if count == 0:
+        name = robot.joint_of_child[link]
+        return JointObservation(name, JointType.FIXED, parent, link, note=_UNNAMED)
+    name = model.joint(first).name
+    if not name:
+        raise AbstentionError(f"MuJoCo drops the name of the joint of link {link}")
+    if count == len(_PLANAR_SUFFIXES):
+        name, axis = name.removesuffix(_PLANAR_SUFFIXES[0]), vec3(model.jnt_axis[first + 2])
+        return JointObservation(name, JointType.PLANAR, parent, link, axis=axis)
+    kind = _TYPES[mujoco.mjtJoint(model.jnt_type[first])]
+    if kind in {JointType.FLOATING, JointType.SPHERICAL}:
+        return JointObservation(name, kind, parent, link)
+    limited = model.jnt_limited[first]
+    lower, upper = map(float, model.jnt_range[first]) if limited else (-math.inf, math.inf)
+    if kind is JointType.REVOLUTE and math.isinf(lower) and math.isinf(upper):
+        kind = JointType.CONTINUOUS
+    freedom = model.jnt_dofadr[first]
+    return JointObservation(
+        name,
+        kind,
+        parent,
+        link,
+        lower=lower,
+        upper=upper,
+        effort=float(model.jnt_actfrcrange[first, 1]) if model.jnt_actfrclimited[first] else None,
+        damping=float(model.dof_damping[freedom]),
+        friction=float(model.dof_frictionloss[freedom]),
+        mimic=mimics.get(name),
+        axis=vec3(model.jnt_axis[first]),
+        note=_UNLIMITED if kind is JointType.CONTINUOUS else None,
     )
 
 
 def _frames(
-    compiled: Compiled,
+    robot: _Robot,
     joints: tuple[JointObservation, ...],
     links: tuple[str, ...],
     configurations: Configurations,
 ) -> Frames:
     """Poses relative to the root link."""
-    places = _places(compiled.model, compiled.bodies, joints)
-    held = Mechanism(compiled.model, places, free_root=False)
-    bodies = [compiled.bodies[link] for link in links]
-    base = compiled.bodies[compiled.root]
-    data = mujoco.MjData(compiled.model)
+    model = robot.model
+    places = tuple(
+        joint_place(model, joint, robot.bodies[joint.child])
+        for joint in joints
+        if joint.type is not JointType.FIXED
+    )
+    bodies = [robot.bodies[link] for link in links]
+    base = robot.bodies[robot.root]
+    data = mujoco.MjData(model)
     origins = np.empty((configurations.count, *data.xpos.shape))
     turns = np.empty((configurations.count, *data.xmat.shape))
-    for row, qpos in enumerate(states(held, configurations)[0]):
-        data.qpos[:] = qpos
-        mujoco.mj_kinematics(compiled.model, data)
+    qpos, _ = Mechanism(model, places, free_root=False).states(configurations)
+    for row in range(configurations.count):
+        data.qpos[:] = qpos[row]
+        mujoco.mj_kinematics(model, data)
         origins[row], turns[row] = data.xpos, data.xmat
     axes = turns.reshape(*origins.shape, 3)
-    offsets = origins[:, bodies] - origins[:, [base]]
-    positions = offsets @ axes[:, base]
+    positions = (origins[:, bodies] - origins[:, [base]]) @ axes[:, base]
     rotations = np.swapaxes(axes[:, [base]], -1, -2) @ axes[:, bodies]
-    for array in (positions, rotations):
-        array.flags.writeable = False
-    return Frames(links, positions, rotations, configurations.labels)
+    return Frames(links, read_only(positions), read_only(rotations), configurations.labels)
+
+
+def _shapes(request: Request) -> tuple[tuple[ShapeObservation, ...] | None, tuple[str, ...]]:
+    """State primitives, and the meshes that MuJoCo loads, with notes.
+
+    The shapes are None if MuJoCo rejects the primitives as well.
+    """
+    refusals: list[str] = []
+    for loads in (lambda _, file: file.suffix.lower() in _MESH_FORMATS, lambda *_: False):
+        steps = prepared.rename_link(_WORLD, inner_only=True), _keep_all
+        copy = prepared.prepare_shapes(request, loads, *steps)
+        try:
+            with collected_warnings():
+                spec = mujoco.MjSpec.from_string(copy.urdf.text.decode())
+                for mesh in spec.meshes:
+                    # A mesh without volume is rejected, unless its inertia is that of a shell.
+                    mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+                for geom in spec.geoms:
+                    # Convex hulls of colliding geoms would take nine tenths of the time.
+                    geom.contype = geom.conaffinity = 0
+                model = compiled_quietly(spec)
+        except ValueError as error:
+            refusals.append(f"MuJoCo rejects shapes: {str(error).splitlines()[0]}")
+        else:
+            return (*_geoms(copy.urdf, model), *copy.unread), tuple(refusals)
+    return None, ()
+
+
+def _keep_all(copy: prepared.UrdfCopy) -> None:
+    """Make MuJoCo keep visuals, paths of meshes and fixed links."""
+    extension = etree.SubElement(copy.robot, "mujoco")
+    kept = dict.fromkeys(("discardvisual", "fusestatic", "strippath"), "false")
+    etree.SubElement(extension, "compiler", kept)
+
+
+def _geoms(urdf: prepared.UrdfCopy, model: mujoco.MjModel) -> list[ShapeObservation]:
+    # Most meshes are both visual and collider.
+    measured: dict[tuple[int, bytes], Surface | None] = {}
+    placed = np.tile(np.eye(4), (model.ngeom, 1, 1))
+    placed[:, :3, :3], placed[:, :3, 3] = matrices(model.geom_quat), model.geom_pos
+    shapes = []
+    for index in range(model.ngeom):
+        body, transform = model.geom_bodyid[index], placed[index]
+        if body == 0 and _WORLD not in urdf.links:
+            continue
+        kind, size = ShapeKind.MESH, tuple[float, ...]()
+        if model.geom_type[index] == mujoco.mjtGeom.mjGEOM_MESH:
+            mesh = int(model.geom_dataid[index])
+            place = mesh, transform.tobytes()
+            if place not in measured:
+                surface = mesh_surface(*_mesh(model, mesh), transform)
+                # It leaves out degenerate triangles, so their number is not the file's.
+                measured[place] = structs.replace(surface, triangles=0) if surface else None
+            surface = measured[place]
+        else:
+            kind, factors = _PRIMITIVES[int(model.geom_type[index])]
+            size = tuple((model.geom_size[index, : len(factors)] * factors).tolist())
+            surface = primitive_surface(kind, size, transform)
+        visual = model.geom_group[index] == _VISUAL_GROUP
+        shapes.append(
+            ShapeObservation(
+                link=urdf.original(model.body(body).name),
+                role=Role.VISUAL if visual else Role.COLLISION,
+                source=f"geom {index}",
+                name=kind.value,
+                kind=kind,
+                size=size,
+                position=vec3(model.geom_pos[index]),
+                surface=surface,
+                stated=surface is not None,
+            )
+        )
+    return shapes
+
+
+def _mesh(model: mujoco.MjModel, index: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    first, count = model.mesh_vertadr[index], model.mesh_vertnum[index]
+    start, faces = model.mesh_faceadr[index], model.mesh_facenum[index]
+    points = np.array(model.mesh_vert[first : first + count], np.float64)
+    return points, np.array(model.mesh_face[start : start + faces], np.int64)

@@ -1,50 +1,467 @@
-"""A MuJoCo model built from the observation of another engine.
+"""MuJoCo models: equations of motion, passive rollouts, and distances of colliders.
 
-It uses the observation alone: links, masses, joints with axes and anchors, and link
-frames in the first configuration.
+A model comes from MuJoCo's own URDF reader, or is built from the observation of another
+engine: links, masses, joints with axes and anchors, and link frames in the first
+configuration.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
+import copy
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import mujoco
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
 
-from urdf_usd.conformance.engines.mujoco_compilation import (
-    collected_warnings,
-    compiled_quietly,
-)
-from urdf_usd.conformance.engines.mujoco_motion import (
-    Mechanism,
-    equations_of_motion,
-    joint_place,
-    roll_out,
-)
-from urdf_usd.conformance.engines.rotations import quats_wxyz
+from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
+from urdf_usd.conformance.engines.statements import read_only
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
+    ROOT_MOTION,
+    VELOCITIES,
     Configurations,
-    Frames,
+    Dynamics,
     JointObservation,
     JointType,
     MassProperties,
     Observation,
+    Rollout,
+    RolloutLimit,
+    RolloutPlan,
+    RolloutState,
     Vec3,
 )
+from urdf_usd.conformance.observation.shapes import ShapeKind
+from urdf_usd.conformance.observation.solids import Solid
 
+Array: TypeAlias = NDArray[np.float64]
+
+_ROOT_FREEDOMS = 6
+# Added to the inertia of fixed degrees of freedom [kg, kg m^2]: in 1 s, a force of 1 kN
+# moves them by 1e-9 m. It is the same on both sides of a comparison.
+_HELD = 1e12
+# Tolerance of the solver: 1e-22 changes some states, 1e-24 and 1e-30 are equal.
+_SOLVED = 1e-26
+# Relative and absolute error of one step of the integration with error control: what
+# perturbed rollouts differ by is a thousand times as large.
+_LIMIT_TOLERANCE = 1e-10
+# Relative perturbation of perturbed rollouts: ten times the rounding of float32.
+_NEARBY = 1e-6
+_NEIGHBOURS = 3
+_SEED = 20_240_229
+# Radius of gyration squared [m^2] of a sphere of radius 0.1 m, which OpenUSD assumes
+# for a body with mass and without collider.
+_GYRATION = 0.4 * 0.1**2
 # Mass and moments for compilation, replaced by the stated ones afterwards.
 _PLACEHOLDER = 1.0
-_UPPER = np.triu_indices(3)
 # A component that unit vectors of simple numbers do not have.
 _ALONG = 0.77
+# Distances beyond it are not computed; smaller extents are flat for MuJoCo, which
+# computes the inertia of every mesh [m].
+_FAR, _FLAT = 0.01, 1e-3
 
 
 class UnbuildableError(Exception):
     """No model can be built from the observation; the message says why."""
+
+
+def compiled_quietly(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    """Compile without warnings about placeholder inertia.
+
+    Raises:
+        ValueError: The compiler refuses.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return spec.compile()
+
+
+@contextlib.contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect warnings, which MuJoCo would write to a file in the working directory."""
+    previous = mujoco.get_mju_user_warning()
+    messages: list[str] = []
+    mujoco.set_mju_user_warning(messages.append)
+    try:
+        yield messages
+    finally:
+        mujoco.set_mju_user_warning(previous)
+
+
+class JointPlace(Struct, frozen=True, eq=False):
+    """Location and form of the coordinates of a joint in a model."""
+
+    name: str  # URDF name
+    type: JointType  # not fixed
+    qpos: int  # index of its first position in ``qpos``
+    dofs: slice  # of its velocities in ``qvel``
+    rates: Array  # (v, d) from velocities of the observation to the model's; orthonormal rows
+    plane: Array  # (2, 3) axes of the two slides of a planar joint; empty for others
+    # Position and quaternion wxyz of the joint's frame in the world, for a free joint,
+    # whose coordinates are in the world; empty for others.
+    origin: Array
+
+    def to_qpos(self, values: Array) -> Array:
+        """Convert (K, d) coordinates to (K, n) positions of the model."""
+        if len(self.plane):
+            return np.column_stack([values[:, :3] @ self.plane.T, values[:, 3]])
+        if len(self.origin):
+            turn = matrices(self.origin[3:])
+            turned = quats_wxyz(turn @ matrices(values[:, 3:]))
+            return np.column_stack([self.origin[:3] + values[:, :3] @ turn.T, turned])
+        return values
+
+    def from_qpos(self, qpos: Array) -> tuple[float, ...]:
+        """Read the coordinates of the joint from all positions of the model."""
+        own = qpos[self.qpos :][: 3 if len(self.plane) else COORDINATES[self.type]]
+        if len(self.plane):
+            own = np.append(own[:2] @ self.plane, own[2])
+        if len(self.origin):
+            turn = matrices(self.origin[3:]).T
+            turned = quats_wxyz(turn @ matrices(own[3:]))
+            own = np.append(turn @ (own[:3] - self.origin[:3]), turned)
+        return tuple(own.tolist())
+
+
+def joint_place(model: mujoco.MjModel, joint: JointObservation, body: int) -> JointPlace:
+    """Locate the joint of a body: a planar one is two slides and a hinge, a floating one is
+    free, or three slides and a ball.
+    """  # noqa: D205
+    first = int(model.body_jntadr[body])
+    plane, origin = np.empty((0, 3)), np.empty(0)
+    start, dof = int(model.jnt_qposadr[first]), int(model.jnt_dofadr[first])
+    rates = np.eye(VELOCITIES[joint.type])
+    if joint.type is JointType.PLANAR:
+        plane = np.array(model.jnt_axis[first : first + 2])
+        rates = np.zeros((3, 4))
+        rates[:2, :3], rates[2, 3] = plane, 1.0
+    if model.jnt_type[first] == mujoco.mjtJoint.mjJNT_FREE:
+        origin = np.array(model.qpos0[start : start + COORDINATES[joint.type]])
+        rates[:3, :3] = matrices(origin[3:])
+    dofs = slice(dof, dof + len(rates))
+    return JointPlace(joint.name, joint.type, start, dofs, rates, plane, origin)
+
+
+class Mechanism(Struct, frozen=True, eq=False):
+    """A model with the URDF names of its joints."""
+
+    model: mujoco.MjModel  # if its root moves freely, these are its first coordinates
+    joints: tuple[JointPlace, ...]  # those that move
+    free_root: bool  # whether the root link moves freely, from the origin of the world
+    # Joints that move links with placeholder mass properties, and ROOT_MOTION if there are any.
+    unknown: frozenset[str] = frozenset()
+
+    def states(self, configurations: Configurations) -> tuple[Array, Array]:
+        """Return (K, nq) positions and (K, nv) velocities in the model's own form.
+
+        Joints without given positions, or of another type, stay at zero.
+        """
+        qpos = np.tile(self.model.qpos0, (configurations.count, 1))
+        qvel = np.zeros((configurations.count, self.model.nv))
+        given = dict(zip(configurations.joints, configurations.positions, strict=True))
+        moving = dict(zip(configurations.joints, configurations.velocities, strict=False))
+        for joint in self.joints:
+            values = given.get(joint.name)
+            if values is not None and values.shape[1] == COORDINATES[joint.type]:
+                values = joint.to_qpos(values)
+                qpos[:, joint.qpos : joint.qpos + values.shape[1]] = values
+            rates = moving.get(joint.name)
+            if rates is not None and rates.shape[1] == VELOCITIES[joint.type]:
+                qvel[:, joint.dofs] = rates @ joint.rates.T
+        return qpos, qvel
+
+
+def joints_moving(joints: Sequence[JointObservation], links: Collection[str]) -> frozenset[str]:
+    """Return the joints that move any of the links, with ``ROOT_MOTION``."""
+    joint_to = {joint.child: joint for joint in joints}
+    found = {ROOT_MOTION} if links else set()
+    for link in links:
+        while joint := joint_to.get(link):
+            found.add(joint.name)
+            link = joint.parent
+    return frozenset(found)
+
+
+def equations_of_motion(mechanism: Mechanism, configurations: Configurations) -> Dynamics:
+    """Compute the equations of motion.
+
+    Degrees of freedom that depend on unknown mass properties are left out.
+    """
+    model, data = mechanism.model, mujoco.MjData(mechanism.model)
+    sampled = configurations.for_motion
+    full = np.empty((sampled.count, model.nv, model.nv))
+    forces = np.empty((sampled.count, model.nv))
+    qpos, qvel = mechanism.states(sampled)
+    for row in range(sampled.count):
+        data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
+        _evaluate(model, data, full[row], forces[row])
+    # From velocities of the observation to the model's; its rows are orthonormal.
+    names, columns = list[str](), [np.empty((model.nv, 0))]
+    blocks = [(ROOT_MOTION, slice(0, _ROOT_FREEDOMS), np.eye(_ROOT_FREEDOMS))]
+    blocks = blocks if mechanism.free_root else []
+    blocks += ((joint.name, joint.dofs, joint.rates) for joint in mechanism.joints)
+    for name, dofs, own in blocks:
+        if name not in mechanism.unknown:
+            names += [name] * own.shape[1]
+            columns.append(np.zeros((model.nv, own.shape[1])))
+            columns[-1][dofs] = own
+    rates = np.concatenate(columns, axis=1)
+    return Dynamics(
+        tuple(names),
+        read_only(rates.T @ full @ rates),
+        read_only(forces @ rates),
+        read_only(qvel @ rates),
+    )
+
+
+def _evaluate(model: mujoco.MjModel, data: mujoco.MjData, inertia: Array, bias: Array) -> None:
+    # In single steps: a whole stage would factorise M, which may be singular.
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    mujoco.mj_makeM(model, data)
+    mujoco.mj_comVel(model, data)
+    mujoco.mj_rne(model, data, 0, bias)
+    mujoco.mj_fullM(model, data, inertia)
+
+
+def roll_out(
+    mechanism: Mechanism, configurations: Configurations, *, perturbed: bool = False
+) -> Rollout | None:
+    """Simulate a passive rollout by a :class:`RolloutPlan`.
+
+    The integrator treats damping implicitly, as damping that makes explicit integration
+    unstable is common in URDFs. Both sides take the same steps.
+
+    Args:
+        mechanism: The robot.
+        configurations: Configurations with a plan.
+        perturbed: Whether to simulate perturbed copies of the robot as well.
+
+    Returns:
+        None if there is no plan, or if masses are unknown.
+    """
+    plan = configurations.rollout
+    if plan is None or mechanism.unknown:
+        return None
+    start = mechanism.states(configurations)[0][plan.configuration]
+    random = np.random.default_rng(_SEED)
+    return Rollout(
+        joints=tuple(joint.name for joint in mechanism.joints),
+        states=_states(mechanism, mechanism.model, plan, start),
+        perturbed=tuple(
+            _states(mechanism, _altered(mechanism.model, random), plan, start)
+            for _ in range(_NEIGHBOURS if perturbed else 0)
+        ),
+        limit=_limit(mechanism, plan, start) if plan.limit else None,
+    )
+
+
+def _states(
+    mechanism: Mechanism, model: mujoco.MjModel, plan: RolloutPlan, start: Array
+) -> tuple[RolloutState, ...]:
+    """Return the states of the plan, until MuJoCo warns of divergence."""
+    model = copy.copy(model)
+    _couple_to_heads(model)
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    model.opt.timestep = plan.step
+    # Tolerance of the solver of friction and couplings: a looser one changes states,
+    # and zero doubles the time.
+    model.opt.tolerance = _SOLVED
+    model.opt.iterations = 20
+    flags = mujoco.mjtDisableBit
+    model.opt.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_AUTORESET
+    held = np.zeros(model.nv, dtype=bool)
+    held[:_ROOT_FREEDOMS] = mechanism.free_root
+    for joint in mechanism.joints:
+        held[joint.dofs] |= joint.name in plan.held
+    model.dof_armature[held] = _HELD
+    data = mujoco.MjData(model)
+    reached = []
+    with collected_warnings() as messages:
+        mujoco.mj_setConst(model, data)
+        mujoco.mj_resetData(model, data)
+        data.qpos[:] = start
+        # The compliance of couplings and friction depends on the inverse inertia of each
+        # degree of freedom, which MuJoCo computes at the initial poses of a model. These
+        # differ between models of one robot.
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_factorM(model, data)
+        inverse = np.eye(model.nv)
+        mujoco.mj_solveM(model, data, inverse, np.eye(model.nv))
+        model.dof_invweight0[:] = np.diagonal(inverse)
+        # The solver's tolerance is relative to it; held freedoms would dominate.
+        free = model.dof_invweight0[~held & (model.dof_invweight0 > 0.0)]
+        model.stat.meaninertia = float((1.0 / free).mean()) if len(free) else 1.0
+        before = 0
+        for steps in plan.steps:
+            mujoco.mj_step(model, data, steps - before)
+            before = steps
+            if messages:
+                break
+            positions = tuple(joint.from_qpos(data.qpos) for joint in mechanism.joints)
+            velocities = tuple(
+                tuple((joint.rates.T @ data.qvel[joint.dofs]).tolist())
+                for joint in mechanism.joints
+            )
+            reached.append(RolloutState(steps * plan.step, positions, velocities))
+    return tuple(reached)
+
+
+def _limit(mechanism: Mechanism, plan: RolloutPlan, start: Array) -> RolloutLimit | None:
+    """Integrate the equations of motion with error control.
+
+    With x the positions of joints that follow no other, q = start + G (x - x_0) and
+    G^T M(q) G x'' = -G^T (b(q, q') + d q'). M and b are MuJoCo's.
+
+    Returns:
+        None if a joint has several degrees of freedom, if couplings form a loop, or if
+        the integration fails.
+    """
+    joints = mechanism.joints
+    if any(COORDINATES[joint.type] > 1 for joint in joints):
+        return None
+    model = copy.copy(mechanism.model)
+    leads = _leads(mechanism, _couple_to_heads(model))
+    if leads is None:
+        return None
+    dofs = [joint.dofs.start for joint in joints]
+    places = [joint.qpos for joint in joints]
+    data = mujoco.MjData(model)
+    full, forces = np.empty((model.nv, model.nv)), np.empty(model.nv)
+    held = np.diag([_HELD if joint.name in plan.held else 0.0 for joint in joints])
+    damping = model.dof_damping[dofs]
+    count = leads.shape[1]
+    data.qpos[:] = start
+
+    def rates(_: float, state: Array) -> Array:
+        speeds = leads @ state[count:]
+        data.qpos[places] = start[places] + leads @ state[:count]
+        data.qvel[dofs] = speeds
+        _evaluate(model, data, full, forces)
+        inertia = leads.T @ (full[np.ix_(dofs, dofs)] + held) @ leads
+        force = -leads.T @ (forces[dofs] + damping * speeds)
+        return np.concatenate([state[count:], np.linalg.solve(inertia, force)])
+
+    times = plan.step * np.array(plan.steps)
+    solved = solve_ivp(
+        rates,
+        (0.0, times[-1]),
+        np.zeros(2 * count),
+        # It changes to an implicit method where damping makes the equations stiff.
+        method="LSODA",
+        t_eval=times,
+        rtol=_LIMIT_TOLERANCE,
+        atol=_LIMIT_TOLERANCE,
+    )
+    states = []
+    for time, state in zip(solved.t.tolist(), solved.y.T, strict=True):
+        positions = start[places] + leads @ state[:count]
+        speeds = leads @ state[count:]
+        if not np.isfinite([*positions, *speeds]).all():
+            break
+        columns = (tuple((value,) for value in of.tolist()) for of in (positions, speeds))
+        states.append(RolloutState(time, *columns))
+    return RolloutLimit(tuple(states), ())
+
+
+def _leads(mechanism: Mechanism, couplings: Mapping[int, tuple[int, float, float]]) -> Array | None:
+    """Return (n, m) rates of joints per rate of those that follow no other.
+
+    Args:
+        mechanism: The robot.
+        couplings: To the heads of chains, see :func:`_couple_to_heads`.
+
+    Returns:
+        None if couplings form a loop.
+    """
+    numbers = [int(mechanism.model.dof_jntid[joint.dofs.start]) for joint in mechanism.joints]
+    heads = [number for number in numbers if number not in couplings]
+    matrix = np.zeros((len(numbers), len(heads)))
+    for row, number in enumerate(numbers):
+        head, _, multiplier = couplings.get(number, (number, 0.0, 1.0))
+        if head not in heads:
+            return None
+        matrix[row, heads.index(head)] = multiplier
+    return matrix
+
+
+def _couple_to_heads(model: mujoco.MjModel) -> dict[int, tuple[int, float, float]]:
+    """Couple joints to the heads of their chains, as writers of USD may do.
+
+    MuJoCo's couplings are slightly compliant, so that a chain is softer.
+
+    Returns:
+        Head, offset and multiplier of each follower.
+    """
+    index_of = {
+        int(model.eq_obj1id[index]): index
+        for index in range(model.neq)
+        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[index] >= 0
+    }
+    written = {
+        follower: (
+            int(model.eq_obj2id[index]),
+            float(model.eq_data[index, 0]),
+            float(model.eq_data[index, 1]),
+        )
+        for follower, index in index_of.items()
+    }
+    heads = {}
+    for follower, index in index_of.items():
+        leader, offset, multiplier = written[follower]
+        seen = {follower}
+        while leader in written and leader not in seen:
+            seen.add(leader)
+            leader, further, factor = written[leader]
+            offset, multiplier = offset + multiplier * further, multiplier * factor
+        model.eq_obj2id[index] = leader
+        model.eq_data[index, :2] = offset, multiplier
+        heads[follower] = leader, offset, multiplier
+    return heads
+
+
+def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:
+    """Return a model with all numbers of the robot perturbed."""
+    near = copy.copy(model)
+    for field in (
+        "body_mass",
+        "body_inertia",
+        "body_ipos",
+        "body_pos",
+        "jnt_pos",
+        "dof_damping",
+        "dof_frictionloss",
+        "eq_data",
+    ):
+        sizes = getattr(near, field)
+        sizes[:] = sizes * (1 + random.uniform(-_NEARBY, _NEARBY, sizes.shape))
+    for field in ("body_quat", "body_iquat", "jnt_axis"):
+        units = getattr(near, field)
+        turned = units + random.uniform(-_NEARBY, _NEARBY, units.shape)
+        units[:] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+    # Small mass and inertia of moving groups without, as converters add.
+    groups = np.bincount(near.body_weldid, near.body_mass, near.nbody)
+    bare = [
+        body for body in range(1, near.nbody) if near.body_weldid[body] == body and not groups[body]
+    ]
+    for body in bare:
+        mass = _NEARBY * groups.sum() * random.uniform() / len(bare)
+        near.body_mass[body] = mass
+        near.body_inertia[body] = mass * _GYRATION
+    size = float(np.linalg.norm(near.body_pos, axis=1).sum()) or 1.0
+    for body in range(1, near.nbody):
+        if near.body_mass[body] and not near.body_inertia[body].any():
+            moment = _NEARBY * near.body_mass[body] * size**2
+            near.body_inertia[body] = moment * random.uniform()
+    return near
 
 
 def with_motion(
@@ -90,24 +507,34 @@ def build(
         UnbuildableError: A link with mass is not connected to the root, or by two
             paths; a tensor or an axis is not stated; or the compiler rejects it.
     """
-    frames = observation.frames
-    if frames is None:
-        raise UnbuildableError("no link frames are stated")
     order = _ordered(observation)
-    masses = {link.name: link.mass for link in observation.links}
-    for name, mass in masses.items():
+    stated = {link.name: link.mass for link in observation.links}
+    for name, mass in stated.items():
         if mass and name not in order:
             raise UnbuildableError(f"no joint leads to link {name}")
-    at_zero = _first_positions(configurations)
-    inertials = _inertials([masses.get(name) for name in order])
+    # Positions are zero, except for followers whose coupling has an offset.
+    at_zero = {
+        name: float(positions[0, 0])
+        for name, positions in zip(configurations.joints, configurations.positions, strict=True)
+        if positions.shape[1] == 1
+    }
+    masses, centers, moments, axes = _inertials([stated.get(name) for name in order])
+    poses = _relative_poses(observation, order)
+    turns = quats_wxyz(poses[:, :3, :3])
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     bodies: dict[str, mujoco.MjsBody] = {}
     moving: list[JointObservation] = []
-    statements = _bodies(frames, order, inertials)
-    for (name, joint), stated in zip(order.items(), statements, strict=True):
-        parent = bodies[joint.parent] if joint else spec.worldbody
-        bodies[name] = parent.add_body(**stated)
+    for number, (name, joint) in enumerate(order.items()):
+        bodies[name] = (bodies[joint.parent] if joint else spec.worldbody).add_body(
+            pos=poses[number, :3, 3],
+            quat=turns[number],
+            explicitinertial=True,
+            mass=_PLACEHOLDER,
+            ipos=centers[number],
+            iquat=axes[number],
+            inertia=[_PLACEHOLDER] * 3,
+        )
         if joint is None:
             bodies[name].add_freejoint()
         elif joint.type is not JointType.FIXED:
@@ -121,12 +548,9 @@ def build(
     except ValueError as error:
         raise UnbuildableError(" ".join(str(error).split())) from error
     # Bodies keep the order in which they were added, depth first.
-    model.body_mass[1:], model.body_inertia[1:] = inertials.masses, inertials.moments
+    model.body_mass[1:], model.body_inertia[1:] = masses, moments
     body_of = {name: body for body, name in enumerate(order, start=1)}
-    places = tuple(
-        joint_place(model, joint.name, joint.type, int(model.body_jntadr[body_of[joint.child]]))
-        for joint in moving
-    )
+    places = tuple(joint_place(model, joint, body_of[joint.child]) for joint in moving)
     for joint, place in zip(moving, places, strict=True):
         model.dof_damping[place.dofs] = np.nan_to_num(joint.damping or 0.0)
         model.dof_frictionloss[place.dofs] = np.nan_to_num(joint.friction or 0.0)
@@ -134,18 +558,6 @@ def build(
     with collected_warnings():
         mujoco.mj_setConst(model, mujoco.MjData(model))
     return Mechanism(model, places, free_root=True)
-
-
-def _first_positions(configurations: Configurations) -> dict[str, float]:
-    """Return the positions of joints with one coordinate in the first configuration.
-
-    They are zero, except for followers whose coupling has an offset.
-    """
-    return {
-        name: float(positions[0, 0])
-        for name, positions in zip(configurations.joints, configurations.positions, strict=True)
-        if positions.shape[1] == 1
-    }
 
 
 def _ordered(observation: Observation) -> dict[str, JointObservation | None]:
@@ -164,90 +576,50 @@ def _ordered(observation: Observation) -> dict[str, JointObservation | None]:
     return order
 
 
-def _relative(frames: Frames, order: Mapping[str, JointObservation | None]) -> NDArray[np.float64]:
+def _relative_poses(
+    observation: Observation, order: Mapping[str, JointObservation | None]
+) -> Array:
     """Return (L, 4, 4) frames of links in their parents', in the first configuration.
 
     The first is the root, which has no parent.
     """
+    frames = observation.frames
+    if frames is None:
+        raise UnbuildableError("no link frames are stated")
     column = {link: place for place, link in enumerate(frames.links)}
-    ends = [(joint.parent, joint.child) for joint in order.values() if joint]
-    for name in itertools.chain.from_iterable(ends):
-        if name not in column:
-            raise UnbuildableError(f"the frame of link {name} is not stated")
+    joints = [joint for joint in order.values() if joint]
+    for joint in joints:
+        for name in (joint.parent, joint.child):
+            if name not in column:
+                raise UnbuildableError(f"the frame of link {name} is not stated")
     placed = np.tile(np.eye(4), (len(column), 1, 1))
-    placed[:, :3, :3] = frames.rotations[0]
-    placed[:, :3, 3] = frames.positions[0]
+    placed[:, :3, :3], placed[:, :3, 3] = frames.rotations[0], frames.positions[0]
     relative = np.tile(np.eye(4), (len(order), 1, 1))
-    if ends:
-        parents, children = zip(*ends, strict=True)
-        relative[1:] = (
-            np.linalg.inv(placed[[column[name] for name in parents]])
-            @ placed[[column[name] for name in children]]
-        )
+    if joints:
+        parents = placed[[column[joint.parent] for joint in joints]]
+        relative[1:] = np.linalg.inv(parents) @ placed[[column[joint.child] for joint in joints]]
+    if not np.isfinite(relative).all():
+        raise UnbuildableError("the frame of a link is not stated")
     return relative
 
 
-def _bodies(
-    frames: Frames,
-    order: Mapping[str, JointObservation | None],
-    inertials: _Inertials,
-) -> Iterator[dict[str, object]]:
-    """Yield the arguments of each body: pose, and frame of its inertia."""
-    poses = _relative(frames, order)
-    if not np.isfinite(poses).all():
-        raise UnbuildableError("the frame of a link is not stated")
-    turns = quats_wxyz(poses[:, :3, :3])
-    for number, pose in enumerate(poses):
-        yield {
-            "pos": pose[:3, 3],
-            "quat": turns[number],
-            "explicitinertial": True,
-            "mass": _PLACEHOLDER,
-            "ipos": inertials.centers[number],
-            "iquat": inertials.quats_wxyz[number],
-            "inertia": [_PLACEHOLDER] * 3,
-        }
-
-
-class _Inertials(Struct, frozen=True, eq=False):
-    """Mass properties of links; moments of a massless link are set to zero.
-
-    Attributes:
-        masses: (L) [kg].
-        centers: (L, 3) [m].
-        moments: (L, 3) about the centre of mass, along principal axes [kg m^2].
-        quats_wxyz: (L, 4) rotations that turn vectors along these into the link frame.
-    """
-
-    masses: NDArray[np.float64]
-    centers: NDArray[np.float64]
-    moments: NDArray[np.float64]
-    quats_wxyz: NDArray[np.float64]
-
-
-def _inertials(stated: Sequence[MassProperties | None]) -> _Inertials:
-    tensors = np.zeros((len(stated), 3, 3))
-    masses, centers = np.zeros(len(stated)), np.zeros((len(stated), 3))
+def _inertials(stated: Sequence[MassProperties | None]) -> tuple[Array, Array, Array, Array]:
+    """Return (L) masses, (L, 3) centres and moments, and (L, 4) axes of these as quaternions."""
+    tensors, centers = np.zeros((len(stated), 3, 3)), np.zeros((len(stated), 3))
+    masses = np.array([max(0.0, mass.mass) if mass else 0.0 for mass in stated])
     for row, mass in enumerate(stated):
-        if mass is None:
-            continue
-        if mass.inertia is None:
-            raise UnbuildableError("an inertia is not stated")
-        tensors[row][_UPPER] = mass.inertia
-        centers[row] = mass.center
-        masses[row] = max(0.0, mass.mass)
+        if mass is not None:
+            if mass.inertia is None:
+                raise UnbuildableError("an inertia is not stated")
+            tensors[row][np.triu_indices(3)] = mass.inertia
+            centers[row] = mass.center
     moments, axes = np.linalg.eigh(tensors + np.triu(tensors, 1).swapaxes(-1, -2))
     axes *= np.linalg.det(axes)[:, np.newaxis, np.newaxis]
     moments[masses == 0.0] = 0.0
-    return _Inertials(masses, centers, moments, quats_wxyz(axes))
+    return masses, centers, moments, quats_wxyz(axes)
 
 
-def _add_joint(
-    body: mujoco.MjsBody,
-    joint: JointObservation,
-    name: str,
-    reference: float,
-) -> None:
+def _add_joint(body: mujoco.MjsBody, joint: JointObservation, name: str, reference: float) -> None:
     """Add the joints of a body.
 
     Args:
@@ -262,19 +634,17 @@ def _add_joint(
         kind = kinds.mjJNT_SLIDE if slides else kinds.mjJNT_HINGE
         body.add_joint(name=name, type=kind, axis=_axis(joint), pos=joint.anchor, ref=reference)
         return
-    directions = np.eye(3)
-    if joint.type is JointType.PLANAR:
-        directions = _plane(_axis(joint))
-    if joint.type is not JointType.SPHERICAL:
-        for direction in directions:
-            body.add_joint(type=kinds.mjJNT_SLIDE, axis=direction)
-    # A body that may also translate rotates about its own origin.
-    if joint.type is JointType.PLANAR:
-        body.add_joint(type=kinds.mjJNT_HINGE, axis=_axis(joint))
-    elif joint.type is JointType.FLOATING:
-        body.add_joint(type=kinds.mjJNT_BALL)
-    else:
+    if joint.type is JointType.SPHERICAL:
         body.add_joint(type=kinds.mjJNT_BALL, pos=joint.anchor)
+        return
+    # A body that may also translate rotates about its own origin.
+    planar = joint.type is JointType.PLANAR
+    for direction in _plane(_axis(joint)) if planar else np.eye(3):
+        body.add_joint(type=kinds.mjJNT_SLIDE, axis=direction)
+    if planar:
+        body.add_joint(type=kinds.mjJNT_HINGE, axis=_axis(joint))
+    else:
+        body.add_joint(type=kinds.mjJNT_BALL)
 
 
 def _axis(joint: JointObservation) -> Vec3:
@@ -283,7 +653,7 @@ def _axis(joint: JointObservation) -> Vec3:
     return joint.axis
 
 
-def _plane(axis: Vec3) -> NDArray[np.float64]:
+def _plane(axis: Vec3) -> Array:
     """Return (2, 3) orthonormal vectors normal to a unit vector.
 
     Friction acts along each of them, so axes that differ by rounding need almost the
@@ -296,9 +666,7 @@ def _plane(axis: Vec3) -> NDArray[np.float64]:
 
 
 def _add_couplings(
-    spec: mujoco.MjSpec,
-    moving: Sequence[JointObservation],
-    at_zero: Mapping[str, float],
+    spec: mujoco.MjSpec, moving: Sequence[JointObservation], at_zero: Mapping[str, float]
 ) -> None:
     """Couple mimic joints by equality constraints, as MuJoCo's URDF reader does.
 
@@ -320,3 +688,73 @@ def _add_couplings(
             led = mimic.offset + mimic.multiplier * at_zero.get(mimic.leader, 0.0)
             polynomial[:2] = led - at_zero.get(name, 0.0), mimic.multiplier
             coupling.data = polynomial
+
+
+def link_distances(
+    solids: Sequence[Solid],
+) -> tuple[Mapping[tuple[str, str], float], frozenset[str]]:
+    """Return the smallest distance of each two links, negative if they overlap [m].
+
+    Args:
+        solids: Colliders of the links, each convex.
+
+    Returns:
+        Distances of links that are nearer than 1 cm; and links with thin colliders,
+        which are left out.
+    """
+    thin = frozenset(solid.link for solid in solids if _is_thin(solid))
+    spec = mujoco.MjSpec()
+    links: list[str] = []
+    for solid in solids:
+        if not _is_thin(solid):
+            _add_solid(spec, solid, f"{len(links)}")
+            links.append(solid.link)
+    if not links:
+        return {}, thin
+    model = compiled_quietly(spec)
+    state = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, state)
+    nearest: dict[tuple[str, str], float] = {}
+    for one in range(len(links)):
+        reach = model.geom_rbound[one] + model.geom_rbound[one + 1 :] + _FAR
+        apart = state.geom_xpos[one + 1 :] - state.geom_xpos[one]
+        near = np.linalg.norm(apart, axis=1) <= reach
+        for other in (np.flatnonzero(near) + one + 1).tolist():
+            if links[one] == links[other]:
+                continue
+            found = float(mujoco.mj_geomDistance(model, state, one, other, _FAR, None))
+            if found < _FAR:
+                first, second = sorted((links[one], links[other]))
+                nearest[first, second] = min(nearest.get((first, second), _FAR), found)
+    return nearest, thin
+
+
+def _is_thin(solid: Solid) -> bool:
+    if solid.kind is not ShapeKind.MESH:
+        # A capsule may be a sphere.
+        sizes = solid.size[:1] if solid.kind is ShapeKind.CAPSULE else solid.size
+        return min(sizes) <= 0.0
+    points = np.array(solid.points).reshape(-1, 3)
+    if not len(points):
+        return False
+    # The least singular value is zero for a plane.
+    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return bool(len(points) < 4 or spread[-1] < _FLAT)
+
+
+def _add_solid(spec: mujoco.MjSpec, solid: Solid, name: str) -> None:
+    if solid.kind is ShapeKind.MESH:
+        mesh = spec.add_mesh(name=name, uservert=list(solid.points))
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+        spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
+        return
+    kind = solid.kind
+    if kind is ShapeKind.CAPSULE and solid.size[1] <= 0.0:
+        # MuJoCo refuses capsules without a straight part.
+        kind = ShapeKind.SPHERE
+    spec.worldbody.add_geom(
+        type=getattr(mujoco.mjtGeom, f"mjGEOM_{kind.name}"),
+        size=[*solid.size, 0.0, 0.0][:3],
+        pos=solid.position,
+        quat=quats_wxyz(np.reshape(solid.rotation, (3, 3))),
+    )

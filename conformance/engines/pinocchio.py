@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -17,18 +16,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines.native_output import captured
-from urdf_usd.conformance.engines.prepared_urdf import (
-    UrdfText,
-    complete_inertials,
-    complete_limits,
-    keep_first_inertial,
-    leave_out,
-    leave_out_empty_dynamics,
-    name_robot,
-    prepare,
-    strip_shapes,
-)
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Availability,
@@ -37,13 +26,10 @@ from urdf_usd.conformance.engines.protocol import (
     optional_engine,
 )
 from urdf_usd.conformance.engines.statements import (
-    blocked_note,
+    OF_ANY_URDF,
     build_frames,
     positions_in_order,
-    reachable_links,
-    unreachable_joints,
-    vec3,
-    vec6,
+    with_frames,
 )
 from urdf_usd.conformance.observation.robot import (
     Configurations,
@@ -59,30 +45,16 @@ from urdf_usd.conformance.observation.robot import (
 if TYPE_CHECKING:
     import pinocchio
 
-
 _REFUSED = "urdfdom rejects the whole file if one is incomplete"
 _STEPS = (
-    strip_shapes,
-    keep_first_inertial,
-    complete_inertials,
-    name_robot,
-    complete_limits,
-    leave_out("mimic", _REFUSED),
-    leave_out("safety_controller", _REFUSED),
-    leave_out_empty_dynamics,
-)
-_STATES = frozenset(
-    {
-        Quantity.LINKS,
-        Quantity.JOINTS,
-        Quantity.JOINT_TYPES,
-        Quantity.FRAMES,
-        Quantity.MASS,
-        Quantity.LIMITS,
-        Quantity.EFFORT,
-        Quantity.VELOCITY,
-        Quantity.DYNAMICS,
-    }
+    prepared.strip_shapes,
+    prepared.keep_first_inertial,
+    prepared.complete_inertials,
+    prepared.name_robot,
+    prepared.complete_limits,
+    prepared.leave_out("mimic", _REFUSED),
+    prepared.leave_out("safety_controller", _REFUSED),
+    prepared.leave_out_empty_dynamics,
 )
 # Numbers of coordinates and velocities identify the URDF type, except for prismatic and
 # revolute joints.
@@ -111,43 +83,35 @@ class PinocchioEngine(Struct, frozen=True):
         Raises:
             AbstentionError: urdfdom or Pinocchio refuses the file.
         """
-        urdf = prepare(request.path, _STEPS)
+        urdf = prepared.prepare(request.path, _STEPS)
         robot = _read(urdf)
-        joints = _joints(robot, urdf)
-        blocked = unreachable_joints(joints, request.configurations)
-        reach = reachable_links(robot.root, joints, blocked)
-        return Observation(
+        joints = tuple(_joint(robot, name, urdf) for name in robot.frame_of_joint)
+        reading = Observation(
             engine=self.name,
-            robot=None if urdf.robot_unnamed else robot.model.name,
+            robot=robot.model.name,
             root=robot.root,
-            states=_STATES,
+            states=OF_ANY_URDF | {Quantity.EFFORT, Quantity.VELOCITY},
             links=_links(robot, urdf),
             joints=joints,
-            frames=_frames(robot, joints, reach, request.configurations),
-            unread_masses=urdf.unread_masses,
-            notes=(*urdf.notes, *blocked_note("Pinocchio", blocked)),
         )
+
+        def frames(links: tuple[str, ...]) -> Frames:
+            return _frames(robot, joints, links, request.configurations)
+
+        return with_frames(reading, "Pinocchio", urdf, request, frames)
 
 
 class _Robot(Struct, frozen=True, eq=False):
-    """A model, and the indices of its frames.
-
-    Attributes:
-        engine: The ``pinocchio`` module.
-        model: The ``pinocchio.Model``.
-        root: Name of the root link.
-        frame_of_link: Index of each link's frame.
-        frame_of_joint: Index of each joint's frame; fixed joints have one too.
-    """
+    """A model, and the indices of its frames by name; fixed joints have one too."""
 
     engine: ModuleType
     model: pinocchio.Model
     root: str
-    frame_of_link: Mapping[str, int]
-    frame_of_joint: Mapping[str, int]
+    frame_of_link: dict[str, int]
+    frame_of_joint: dict[str, int]
 
 
-def _read(urdf: UrdfText) -> _Robot:
+def _read(urdf: prepared.UrdfCopy) -> _Robot:
     # Imported here because it need not be installed.
     import pinocchio
 
@@ -155,7 +119,8 @@ def _read(urdf: UrdfText) -> _Robot:
         try:
             model = pinocchio.buildModelFromXML(urdf.text.decode())
         except (ValueError, RuntimeError) as error:
-            raise AbstentionError(_reason(printed()) or str(error)) from error
+            lines = re.findall(r"^Error: *(.*)$", printed(), re.MULTILINE)
+            raise AbstentionError("; ".join(dict.fromkeys(lines)) or str(error)) from error
     kinds = pinocchio.FrameType
     frames = list(enumerate(model.frames))
     links = {frame.name: i for i, frame in frames if frame.type == kinds.BODY}
@@ -169,70 +134,56 @@ def _read(urdf: UrdfText) -> _Robot:
     return _Robot(pinocchio, model, roots[0], links, joints)
 
 
-def _reason(printed: str) -> str:
-    """Return the errors that urdfdom printed."""
-    lines = re.findall(r"^Error: *(.*)$", printed, re.MULTILINE)
-    return "; ".join(dict.fromkeys(lines))
-
-
-def _links(robot: _Robot, urdf: UrdfText) -> tuple[LinkObservation, ...]:
+def _links(robot: _Robot, urdf: prepared.UrdfCopy) -> tuple[LinkObservation, ...]:
     """State links; the head of a rigid group has the mass of all its links.
 
     A root ``world`` without inertial is no body.
     """
+    frames = robot.model.frames
     groups: dict[int, list[str]] = {}
     observed = []
     for name, index in robot.frame_of_link.items():
         if name == robot.root == _WORLD and name in urdf.without_inertial:
             observed.append(LinkObservation(name))
         else:
-            groups.setdefault(robot.model.frames[index].parentJoint, []).append(name)
+            groups.setdefault(frames[index].parentJoint, []).append(name)
+
+    def heads(link: str) -> bool:
+        above = frames[frames[robot.frame_of_link[link]].parentFrame]
+        return link == robot.root or above.type == robot.engine.FrameType.JOINT
+
     for joint, members in groups.items():
-        head = next((name for name in members if _heads(robot, name)), members[0])
+        head = next(filter(heads, members), members[0])
         for name in members:
             mass = _mass(robot, joint, head, members, urdf) if name == head else None
             observed.append(LinkObservation(name, mass, body=head))
     return tuple(observed)
 
 
-def _heads(robot: _Robot, link: str) -> bool:
-    frames = robot.model.frames
-    above = frames[frames[robot.frame_of_link[link]].parentFrame]
-    return link == robot.root or above.type == robot.engine.FrameType.JOINT
-
-
 def _mass(
-    robot: _Robot, joint: int, head: str, members: list[str], urdf: UrdfText
+    robot: _Robot, joint: int, head: str, members: list[str], urdf: prepared.UrdfCopy
 ) -> MassProperties | None:
     # The frame of the joint is that of the head, except for one fixed to the world.
     frame = robot.model.frames[robot.frame_of_link[head]]
     inertia = frame.placement.actInv(robot.model.inertias[joint])
-    if inertia.mass == 0 or not urdf.mass_unknown.isdisjoint(members):
+    if inertia.mass == 0:
         return None
-    unknown = not urdf.inertia_unknown.isdisjoint(members)
-    return MassProperties(
-        mass=float(inertia.mass),
-        center=vec3(inertia.lever),
-        inertia=None if unknown else vec6(inertia.inertia),
-    )
+    return urdf.stated_mass(members, float(inertia.mass), inertia.lever, inertia.inertia)
 
 
-def _joints(robot: _Robot, urdf: UrdfText) -> tuple[JointObservation, ...]:
-    child = {
-        robot.model.frames[index].parentFrame: link for link, index in robot.frame_of_link.items()
-    }
-    return tuple(
-        _joint(robot, name, child[index], urdf) for name, index in robot.frame_of_joint.items()
-    )
-
-
-def _joint(robot: _Robot, name: str, child: str, urdf: UrdfText) -> JointObservation:
-    model, frame = robot.model, robot.model.frames[robot.frame_of_joint[name]]
+def _joint(robot: _Robot, name: str, urdf: prepared.UrdfCopy) -> JointObservation:
+    model, index = robot.model, robot.frame_of_joint[name]
+    frame = model.frames[index]
     parent = model.frames[frame.parentFrame].name
+    child = next(
+        link for link, i in robot.frame_of_link.items() if model.frames[i].parentFrame == index
+    )
     if frame.type == robot.engine.FrameType.FIXED_JOINT:
         return JointObservation(name, JointType.FIXED, parent, child)
     joint = model.joints[frame.parentJoint]
-    kind = _type(joint)
+    slides = joint.shortname().startswith(_SLIDES)
+    one_axis = JointType.PRISMATIC if slides else JointType.REVOLUTE
+    kind = _TYPES.get((joint.nq, joint.nv), one_axis)
     if kind in {JointType.PLANAR, JointType.FLOATING}:
         return JointObservation(name, kind, parent, child)
     at, speed = joint.idx_q, joint.idx_v
@@ -252,13 +203,6 @@ def _joint(robot: _Robot, name: str, child: str, urdf: UrdfText) -> JointObserva
     )
 
 
-def _type(joint: pinocchio.JointModel) -> JointType:
-    if kind := _TYPES.get((joint.nq, joint.nv)):
-        return kind
-    slides = joint.shortname().startswith(_SLIDES)
-    return JointType.PRISMATIC if slides else JointType.REVOLUTE
-
-
 def _finite(value: float) -> float | None:
     """Return None for infinity, which Pinocchio uses without a ``<limit>``."""
     return float(value) if math.isfinite(value) else None
@@ -270,17 +214,25 @@ def _frames(
     links: tuple[str, ...],
     configurations: Configurations,
 ) -> Frames:
-    model = robot.model
-    cache = model.createData()
+    model, cache = robot.model, robot.model.createData()
+    frames = [robot.frame_of_link[link] for link in links]
 
     def coordinates(
         name: str, kind: JointType, values: NDArray[np.float64]
     ) -> tuple[int, NDArray[np.float64]]:
-        return model.joints[model.getJointId(name)].idx_q, _coordinates(kind, values)
+        match kind:
+            case JointType.CONTINUOUS:
+                values = np.column_stack([np.cos(values), np.sin(values)])
+            case JointType.PLANAR:
+                # Its plane is always x, y; other displacements cannot be set.
+                angle = values[:, 3]
+                values = np.column_stack([values[:, :2], np.cos(angle), np.sin(angle)])
+            case JointType.FLOATING:
+                values = np.column_stack([values[:, :3], np.roll(values[:, 3:], -1, axis=1)])
+        return model.joints[model.getJointId(name)].idx_q, values
 
     neutral = robot.engine.neutral(model)
     positions = positions_in_order(neutral, joints, configurations, coordinates)
-    frames = [robot.frame_of_link[link] for link in links]
 
     def place(row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         robot.engine.framesForwardKinematics(model, cache, positions[row])
@@ -291,17 +243,3 @@ def _frames(
         )
 
     return build_frames(links, configurations, place)
-
-
-def _coordinates(kind: JointType, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the (K, n) values of a joint in Pinocchio's coordinates."""
-    match kind:
-        case JointType.CONTINUOUS:
-            return np.column_stack([np.cos(values), np.sin(values)])
-        case JointType.PLANAR:
-            # Its plane is always x, y; other displacements cannot be set.
-            angle = values[:, 3]
-            return np.column_stack([values[:, :2], np.cos(angle), np.sin(angle)])
-        case JointType.FLOATING:
-            return np.column_stack([values[:, :3], np.roll(values[:, 3:], -1, axis=1)])
-    return values

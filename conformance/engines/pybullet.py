@@ -1,33 +1,31 @@
 """URDF engine: PyBullet.
 
 PyBullet reports poses and inertia in the *inertial* frame of each link; link frames are
-computed here in double precision, because its own link frames are in float32.
+computed here in double precision, because its own link frames are in float32. It reads
+inertia from the file only by a flag, caches files that it has read, and prints why it
+refuses a file instead of putting it into the exception.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import pybullet
 from lxml import etree
-from msgspec import Struct
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.prepared_shapes import prepare_shapes
-from urdf_usd.conformance.engines.prepared_urdf import (
-    UrdfElement,
-    UrdfText,
-    add_missing_limits,
-    complete_inertials,
-    name_robot,
-    prepare,
-    strip_shapes,
-)
+from urdf_usd.conformance.engines import prepared_urdf as prepared
+from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Availability,
@@ -36,29 +34,16 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     Unavailable,
 )
-from urdf_usd.conformance.engines.pybullet_loading import (
-    BASE,
-    Body,
-    JointRow,
-    LinkRow,
-    PoseError,
-    ShapeRow,
-    loaded,
-)
-from urdf_usd.conformance.engines.rotations import (
-    matrices,
-    matrices_of_xyzw,
-    quats_wxyz,
-)
+from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
-    blocked_note,
+    OF_ANY_URDF,
+    along_link,
     moving_joints,
-    reachable_links,
+    read_only,
     settable_positions,
-    tensor_along_link,
     unit,
-    unreachable_joints,
     vec3,
+    with_frames,
 )
 from urdf_usd.conformance.engines.surfaces import hull_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import (
@@ -70,35 +55,44 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
     Quantity,
-    Vec3,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 from urdf_usd.installation import distribution_of
 
+Array: TypeAlias = NDArray[np.float64]
+
 # The wheels of `pybullet` are for Python 3.11 alone.
 _INSTALL = "pip install pybullet (Python 3.11) or pybullet-arm64 (the same for later versions)"
-_STEPS = (strip_shapes, complete_inertials, name_robot, add_missing_limits)
+# PyBullet's index of the root link.
+_BASE = -1
+_STEPS = (
+    prepared.strip_shapes,
+    prepared.complete_inertials,
+    prepared.name_robot,
+    prepared.add_missing_limits,
+)
+_TYPES = {
+    pybullet.JOINT_REVOLUTE: JointType.REVOLUTE,
+    pybullet.JOINT_PRISMATIC: JointType.PRISMATIC,
+    pybullet.JOINT_SPHERICAL: JointType.SPHERICAL,
+    pybullet.JOINT_PLANAR: JointType.PLANAR,
+    pybullet.JOINT_FIXED: JointType.FIXED,
+}
+_KINDS = {
+    pybullet.GEOM_BOX: ShapeKind.BOX,
+    pybullet.GEOM_SPHERE: ShapeKind.SPHERE,
+    pybullet.GEOM_CYLINDER: ShapeKind.CYLINDER,
+    pybullet.GEOM_CAPSULE: ShapeKind.CAPSULE,
+}
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.
 _IMMOVABLE = frozenset({JointType.PLANAR})
-_STATES = frozenset(
-    {
-        Quantity.LINKS,
-        Quantity.JOINTS,
-        Quantity.JOINT_TYPES,
-        Quantity.FRAMES,
-        Quantity.MASS,
-        Quantity.LIMITS,
-        Quantity.EFFORT,
-        Quantity.VELOCITY,
-        Quantity.DYNAMICS,
-    }
-)
+_ONE_KIND = "PyBullet does not distinguish continuous and unlimited revolute joints."
+_ABSENT = "PyBullet reads an absent effort or velocity as 0."
 # In an OBJ file: faces, statements that begin a group, and faces with one or two
 # corners.
 _FACE = re.compile(rb"[\n\r][ \t]*+f[ \t]")
 _GROUP = re.compile(rb"[\n\r][ \t]*+[go][ \t]")
 _SHORT_FACE = re.compile(rb"[\n\r][ \t]*+f(?:[ \t]++[^\s]++){0,2}[ \t]*+[\n\r]")
-_SHAPES = {Quantity.COLLISION, Quantity.VISUAL}
 
 
 class PybulletEngine(Struct, frozen=True):
@@ -120,62 +114,257 @@ class PybulletEngine(Struct, frozen=True):
         Raises:
             AbstentionError: PyBullet refuses the file.
         """
-        urdf = prepare(request.path, _STEPS)
+        urdf = prepared.prepare(request.path, _STEPS)
+        pose_notes: list[str] = []
+
+        def frames(links: tuple[str, ...]) -> Frames | None:
+            try:
+                return _frames(body, joints, links, request.configurations)
+            except (pybullet.error, _PoseError) as error:
+                why = f"PyBullet states no poses of {len(body.links)} links: {error}"
+                pose_notes.append(why)
+                return None
+
         with loaded(urdf) as body:
-            joints = _joints(body, urdf.limits_unknown)
-            blocked = unreachable_joints(joints, request.configurations, _IMMOVABLE)
-            reach = reachable_links(body.links[0], joints, blocked)
-            frames, pose_notes = _frames(body, joints, reach, request.configurations)
+            joints = tuple(
+                _joint(body, number, urdf.limits_unknown) for number in range(len(body.joints))
+            )
             links = _links(body, urdf)
-        massive = {link.name for link in links if link.mass is not None}
-        states = _STATES if frames else _STATES - {Quantity.FRAMES}
+            reading = Observation(
+                engine=self.name,
+                robot=body.robot,
+                root=body.links[0],
+                joints=joints,
+                joint_order=moving_joints(joints),
+                states=OF_ANY_URDF | {Quantity.EFFORT, Quantity.VELOCITY},
+                links=links,
+                invented=tuple(
+                    sorted(urdf.without_inertial & {link.name for link in links if link.mass})
+                ),
+            )
+            reading = with_frames(reading, "PyBullet", urdf, request, frames, immovable=_IMMOVABLE)
         shapes = _shapes(request)
-        return Observation(
-            engine=self.name,
-            robot=None if urdf.robot_unnamed else body.robot,
-            root=body.links[0],
-            states=states if shapes is None else states | _SHAPES,
-            links=links,
-            joints=joints,
-            joint_order=moving_joints(joints),
-            frames=frames,
-            unread_masses=urdf.unread_masses,
-            notes=(*urdf.notes, *blocked_note("PyBullet", blocked), *pose_notes),
-            invented=tuple(sorted(urdf.without_inertial & massive)),
+        states = reading.states - (frozenset() if reading.frames else {Quantity.FRAMES})
+        return structs.replace(
+            reading,
+            states=states if shapes is None else states | {Quantity.COLLISION, Quantity.VISUAL},
+            notes=(*reading.notes, *pose_notes),
             shapes=shapes or (),
         )
+
+
+class Body(Struct, frozen=True, eq=False):
+    """One robot in a PyBullet world.
+
+    PyBullet's index of a link, and of the joint to it, is the position in ``links`` minus one.
+    """
+
+    client: int  # number of the world
+    index: int  # number of the robot in it
+    robot: str
+    links: tuple[str, ...]
+    joints: tuple[tuple[Any, ...], ...]  # rows of ``getJointInfo``
+    masses: tuple[tuple[Any, ...], ...]  # rows of ``getDynamicsInfo``, of all links
+    axes: Array  # (L, 3, 3) rotation of each link from its inertial frame to its own
+
+
+@contextlib.contextmanager
+def loaded(urdf: prepared.UrdfCopy) -> Iterator[Body]:
+    """Load a prepared copy into a world that is empty again after the context.
+
+    Raises:
+        AbstentionError: PyBullet refuses the copy.
+    """
+    with tempfile.TemporaryDirectory(prefix="pybullet-") as folder, captured() as printed:
+        copy = Path(folder, "robot.urdf")
+        copy.write_bytes(urdf.text)
+        client = world()
+        # The cache goes by path alone and would return a file that was deleted.
+        pybullet.setPhysicsEngineParameter(enableFileCaching=0, physicsClientId=client)
+        try:
+            index = pybullet.loadURDF(
+                str(copy),
+                # Cylinders would be read as meshes, whose surface is not stated.
+                flags=pybullet.URDF_USE_INERTIA_FROM_FILE | pybullet.URDF_USE_IMPLICIT_CYLINDER,
+                physicsClientId=client,
+            )
+        except pybullet.error as error:
+            reason = _reason(printed(), copy) or str(error)
+            # Parts of the robot may have been added before the error.
+            pybullet.resetSimulation(physicsClientId=client)
+            raise AbstentionError(reason) from error
+        try:
+            yield _body(client, index)
+        finally:
+            pybullet.removeBody(index, physicsClientId=client)
+
+
+@lru_cache(maxsize=1)
+def world() -> int:
+    """Return the number of a world, which takes longer to make than to empty."""
+    return int(pybullet.connect(pybullet.DIRECT))
+
+
+def _body(client: int, index: int) -> Body:
+    root, robot = pybullet.getBodyInfo(index, physicsClientId=client)
+    numbers = range(pybullet.getNumJoints(index, physicsClientId=client))
+    joints = tuple(pybullet.getJointInfo(index, n, physicsClientId=client) for n in numbers)
+    masses = tuple(
+        pybullet.getDynamicsInfo(index, n, physicsClientId=client) for n in (_BASE, *numbers)
+    )
+    return Body(
+        client=client,
+        index=index,
+        robot=robot.decode(),
+        links=(root.decode(), *(row[12].decode() for row in joints)),
+        joints=joints,
+        masses=masses,
+        axes=matrices_of_xyzw([row[4] for row in masses]),
+    )
+
+
+def _reason(printed: str, copy: Path) -> str:
+    """Return what PyBullet printed, without its source positions and the copy's path."""
+    text = re.sub(r"b3(?:Error|Warning|Printf)\[[^\]]*\]:", "\n", printed)
+    lines = (line.strip() for line in text.replace(str(copy), copy.name).splitlines())
+    kept = (line for line in lines if line and "build time" not in line)
+    return "; ".join(dict.fromkeys(kept))
+
+
+def _joint(body: Body, number: int, limits_unknown: set[str]) -> JointObservation:
+    row = body.joints[number]
+    name, child, parent = row[1].decode(), row[12].decode(), body.links[row[16] + 1]
+    kind = _TYPES[row[2]]
+    if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
+        return JointObservation(name, kind, parent, child)
+    damping, friction, lower, upper, effort, velocity = map(float, row[6:12])
+    plain = JointObservation(
+        name,
+        kind,
+        parent,
+        child,
+        damping=damping,
+        friction=friction,
+        # It is reported in the inertial frame, in the length that the file gives.
+        axis=unit(body.axes[number + 1] @ row[13]),
+        note="The file has no <limit>.",
+    )
+    if name in limits_unknown:
+        return plain
+    notes = []
+    if lower > upper:
+        lower, upper = -math.inf, math.inf
+        kind = JointType.CONTINUOUS if kind is JointType.REVOLUTE else kind
+        notes.append(_ONE_KIND)
+    if not effort or not velocity:
+        notes.append(_ABSENT)
+    return structs.replace(
+        plain,
+        type=kind,
+        lower=lower,
+        upper=upper,
+        effort=effort,
+        velocity=velocity,
+        note=" ".join(notes) or None,
+    )
+
+
+def _links(body: Body, urdf: prepared.UrdfCopy) -> tuple[LinkObservation, ...]:
+    def mass_of(number: int) -> MassProperties | None:
+        mass, _, moments, center = body.masses[number][:4]
+        if mass == 0 and not any(moments):
+            return None
+        tensor = along_link(moments, body.axes[number])
+        return urdf.stated_mass([body.links[number]], float(mass), center, tensor)
+
+    return tuple(LinkObservation(link, mass_of(n)) for n, link in enumerate(body.links))
+
+
+class _PoseError(Exception):
+    """PyBullet does not state the poses of the links."""
+
+
+def _frames(
+    body: Body,
+    joints: tuple[JointObservation, ...],
+    links: tuple[str, ...],
+    configurations: Configurations,
+) -> Frames:
+    """Return poses relative to the root link.
+
+    Raises:
+        pybullet.error: PyBullet refuses, as it does beyond a number of links.
+        _PoseError: It states a quaternion that is not finite.
+    """
+    numbers = [body.links.index(link) for link in links]
+    shape = configurations.count, len(numbers)
+    centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
+    # Nothing is stepped in time, so the root stays.
+    centers[:, 0], quats_xyzw[:, 0] = pybullet.getBasePositionAndOrientation(
+        body.index, physicsClientId=body.client
+    )
+    targets = _targets(body, joints, configurations)
+    for row in range(configurations.count if len(numbers) > 1 else 0):
+        if targets:
+            # PyBullet crashes on tuples here.
+            pybullet.resetJointStatesMultiDof(
+                body.index,
+                list(targets),
+                [values[row].tolist() for values in targets.values()],
+                physicsClientId=body.client,
+            )
+        # Without forward kinematics the poses are those of the last time step.
+        poses = pybullet.getLinkStates(
+            body.index,
+            [number - 1 for number in numbers[1:]],
+            computeForwardKinematics=1,
+            physicsClientId=body.client,
+        )
+        centers[row, 1:] = [pose[0] for pose in poses]
+        quats_xyzw[row, 1:] = [pose[1] for pose in poses]
+    if not np.isfinite(quats_xyzw).all():
+        raise _PoseError("an orientation is not finite, as below a zero axis")
+    in_world = matrices_of_xyzw(quats_xyzw) @ body.axes[numbers].swapaxes(-1, -2)
+    offsets = np.array([body.masses[number][3] for number in numbers])
+    origins = centers - (in_world @ offsets[..., np.newaxis])[..., 0]
+    # The root is the same in all configurations.
+    to_world = in_world[0, 0]
+    positions = (origins - origins[:, :1]) @ to_world
+    rotations = to_world.T @ in_world
+    return Frames(links, read_only(positions), read_only(rotations), configurations.labels)
+
+
+def _targets(
+    body: Body, joints: tuple[JointObservation, ...], configurations: Configurations
+) -> dict[int, Array]:
+    """Return the (K, d) targets of the joints that PyBullet can set, by index."""
+    positions = settable_positions(joints, configurations)
+    targets = {}
+    for index, joint in enumerate(joints):
+        if joint.type in _IMMOVABLE or joint.name not in positions:
+            continue
+        values = positions[joint.name]
+        if joint.type is JointType.SPHERICAL:
+            # PyBullet rotates the link about the axes of its inertial frame.
+            to_link = body.axes[index + 1]
+            turned = quats_wxyz(to_link.T @ matrices(values) @ to_link)
+            values = np.roll(turned, -1, axis=1)
+        targets[index] = values
+    return targets
 
 
 def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
     """State shapes, from another copy; None if PyBullet rejects that."""
     for loads in (_has_groups, lambda *_: False):
         separated: dict[str, str] = {}
-        steps = (name_robot, partial(_separate_meshes, separated))
-        text = prepare_shapes(request, loads, *steps)
+        steps = prepared.name_robot, partial(_separate_meshes, separated)
+        copy = prepared.prepare_shapes(request, loads, *steps)
         try:
-            with loaded(text.urdf) as body:
-                return (*text.unread, *_shapes_of(body, separated))
+            with loaded(copy.urdf) as body:
+                return (*copy.unread, *_shapes_of(body, separated))
         except AbstentionError:
             continue
     return None
-
-
-def _shapes_of(body: Body, separated: Mapping[str, str]) -> Iterator[ShapeObservation]:
-    """State the shapes of a robot.
-
-    Args:
-        body: The robot, whose links have no inertial.
-        separated: Links that were added for one collision mesh each, and their link in
-            the file.
-    """
-    visuals = body.visuals()
-    for index, link in enumerate(body.links, start=BASE):
-        if link in separated:
-            yield from _hull_observations(body, index, separated[link])
-            continue
-        shown = [row for row in visuals if row.link == index]
-        yield from _shape_observations(link, Role.COLLISION, body.colliders(index))
-        yield from _shape_observations(link, Role.VISUAL, shown)
 
 
 def _has_groups(role: Role, file: Path) -> bool:
@@ -195,13 +384,17 @@ def _has_groups(role: Role, file: Path) -> bool:
     )
 
 
-def _separate_meshes(separated: dict[str, str], robot: UrdfElement) -> None:
+def _separate_meshes(separated: dict[str, str], copy: prepared.UrdfCopy) -> None:
     """Move every collision mesh to a link of its own, without an origin.
+
+    PyBullet's indices of hulls count within one collider, which therefore has to be alone
+    in its link, and not moved.
 
     Args:
         separated: Receives the names of these links, and of those that had the meshes.
-        robot: The copy.
+        copy: The copy.
     """
+    robot = copy.robot
     taken = {part.get("name") for part in robot if part.tag in {"link", "joint"}}
     for link in list(robot.iterfind("link")):
         for collision in list(link.iterfind("collision")):
@@ -219,15 +412,43 @@ def _separate_meshes(separated: dict[str, str], robot: UrdfElement) -> None:
             etree.SubElement(robot, "link", name=name).append(collision)
 
 
-def _hull_observations(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
+def _shapes_of(body: Body, separated: Mapping[str, str]) -> Iterator[ShapeObservation]:
+    """State the shapes of a robot whose links have no inertial, so that poses are in their frames.
+
+    Args:
+        body: The robot.
+        separated: Links that were added for one collision mesh each, and their link in
+            the file.
+    """
+    visuals = pybullet.getVisualShapeData(body.index, physicsClientId=body.client)
+    for index, link in enumerate(body.links, start=_BASE):
+        if link in separated:
+            yield from _hulls(body, index, separated[link])
+            continue
+        colliders = pybullet.getCollisionShapeData(body.index, index, physicsClientId=body.client)
+        for number, row in enumerate(colliders):
+            yield _primitive(link, Role.COLLISION, number, row)
+        for number, row in enumerate(row for row in visuals if row[1] == index):
+            yield _primitive(link, Role.VISUAL, number, row)
+
+
+def _hulls(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
     """State the convex hulls that PyBullet makes of one collision mesh.
 
     Its hulls have points that are rounded to 1/10216 of their extent.
     """
-    position, quat_xyzw = body.joint_frame(index)
-    rotation = matrices_of_xyzw(quat_xyzw)
-    hulls = body.hulls(index)
-    for number, points in enumerate(hulls):
+    hulls: list[Array] = []
+    while True:
+        count, points = pybullet.getMeshData(
+            body.index, index, collisionShapeIndex=len(hulls), physicsClientId=body.client
+        )
+        if not count:
+            break
+        hulls.append(np.array(points, np.float64))
+    position = body.joints[index][14]
+    # PyBullet states the rotation of the parent in the child.
+    rotation = matrices_of_xyzw(body.joints[index][15]).T
+    for number, hull in enumerate(hulls):
         yield ShapeObservation(
             link=link,
             role=Role.COLLISION,
@@ -235,188 +456,35 @@ def _hull_observations(body: Body, index: int, link: str) -> Iterator[ShapeObser
             name=ShapeKind.MESH.value,
             kind=ShapeKind.MESH,
             position=vec3(position),
-            surface=hull_surface(points @ rotation.T + position),
+            surface=hull_surface(hull @ rotation.T + position),
             pieces=len(hulls),
             hull=True,
         )
 
 
-def _joints(body: Body, limits_unknown: frozenset[str]) -> tuple[JointObservation, ...]:
-    # Axes are reported in inertial frames, in the length that the file gives.
-    return tuple(
-        _joint(row, body, unit(to_link @ row.axis), limits_unknown)
-        for row, to_link in zip(body.joint_rows, body.axes[1:], strict=True)
+def _primitive(link: str, role: Role, number: int, row: tuple[Any, ...]) -> ShapeObservation:
+    """State a shape; of a mesh PyBullet returns the file, but not the surface."""
+    kind = _KINDS.get(row[2], ShapeKind.OTHER)
+    # Lengths come before radii.
+    length, radius, _ = row[3]
+    size: tuple[float, ...] = {
+        ShapeKind.BOX: row[3],
+        ShapeKind.SPHERE: row[3][:1],
+        ShapeKind.CYLINDER: (radius, length),
+        ShapeKind.CAPSULE: (radius, length),
+    }.get(kind, ())
+    transform = np.eye(4)
+    transform[:3, :3], transform[:3, 3] = matrices_of_xyzw(row[6]), row[5]
+    # Other engines do not state a shape without extent.
+    surface = primitive_surface(kind, size, transform) if size and min(size) > 0 else None
+    return ShapeObservation(
+        link=link,
+        role=role,
+        source=f"{link} {role} {number}",
+        name=kind.value,
+        kind=kind,
+        size=size,
+        position=vec3(row[5]),
+        surface=surface,
+        stated=surface is not None,
     )
-
-
-def _joint(
-    row: JointRow, body: Body, axis: Vec3 | None, limits_unknown: frozenset[str]
-) -> JointObservation:
-    name, child, parent = row.name, row.child, body.links[row.parent + 1]
-    kind = row.type
-    if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
-        return JointObservation(name, kind, parent, child)
-    if name in limits_unknown:
-        return JointObservation(
-            name,
-            kind,
-            parent,
-            child,
-            damping=row.damping,
-            friction=row.friction,
-            axis=axis,
-            note="The file has no <limit>.",
-        )
-    lower, upper = row.lower, row.upper
-    unlimited = lower > upper
-    if unlimited:
-        lower, upper = -math.inf, math.inf
-        kind = JointType.CONTINUOUS if kind is JointType.REVOLUTE else kind
-    return JointObservation(
-        name,
-        kind,
-        parent,
-        child,
-        lower=lower,
-        upper=upper,
-        effort=row.effort,
-        velocity=row.velocity,
-        damping=row.damping,
-        friction=row.friction,
-        axis=axis,
-        note=_note(unlimited=unlimited, effort=row.effort, velocity=row.velocity),
-    )
-
-
-def _note(*, unlimited: bool, effort: float, velocity: float) -> str | None:
-    notes = []
-    if unlimited:
-        notes.append("PyBullet does not distinguish continuous and unlimited revolute joints.")
-    if not effort or not velocity:
-        notes.append("PyBullet reads an absent effort or velocity as 0.")
-    return " ".join(notes) or None
-
-
-def _links(body: Body, urdf: UrdfText) -> tuple[LinkObservation, ...]:
-    return tuple(
-        LinkObservation(link, _mass(link, row, axes, urdf))
-        for link, row, axes in zip(body.links, body.link_rows, body.axes, strict=True)
-    )
-
-
-def _mass(
-    link: str, row: LinkRow, axes: NDArray[np.float64], urdf: UrdfText
-) -> MassProperties | None:
-    if link in urdf.mass_unknown or (row.mass == 0 and not any(row.moments)):
-        return None
-    return MassProperties(
-        mass=row.mass,
-        center=vec3(row.center),
-        inertia=None if link in urdf.inertia_unknown else tensor_along_link(row.moments, axes),
-    )
-
-
-def _frames(
-    body: Body,
-    joints: tuple[JointObservation, ...],
-    links: tuple[str, ...],
-    configurations: Configurations,
-) -> tuple[Frames | None, tuple[str, ...]]:
-    """Return poses relative to the root link; None, with a note, if not stated."""
-    numbers = [body.links.index(link) for link in links]
-    try:
-        centers, quats_xyzw = _poses(body, joints, numbers, configurations)
-    except PoseError as error:
-        reason = f"PyBullet states no poses of {len(body.links)} links: {error}"
-        return None, (reason,)
-    in_world = matrices_of_xyzw(quats_xyzw) @ body.axes[numbers].swapaxes(-1, -2)
-    offsets = np.array([body.link_rows[number].center for number in numbers])
-    origins = centers - (in_world @ offsets[..., np.newaxis])[..., 0]
-    # The root is the same in all configurations.
-    to_world = in_world[0, 0]
-    positions = (origins - origins[:, :1]) @ to_world
-    rotations = to_world.T @ in_world
-    for array in (positions, rotations):
-        array.flags.writeable = False
-    return Frames(links, positions, rotations, configurations.labels), ()
-
-
-def _poses(
-    body: Body,
-    joints: tuple[JointObservation, ...],
-    numbers: list[int],
-    configurations: Configurations,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return inertial frames in the world, (K, L, 3) origins and (K, L, 4) quats xyzw.
-
-    Args:
-        body: The robot.
-        joints: All of its joints.
-        numbers: Indices of the links, the root first.
-        configurations: The configurations.
-
-    Raises:
-        PoseError: PyBullet refuses, or states a quaternion that is not finite.
-    """
-    shape = configurations.count, len(numbers)
-    centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
-    # Nothing is stepped in time, so the root stays.
-    centers[:, 0], quats_xyzw[:, 0] = body.base_pose()
-    moving = [number - 1 for number in numbers[1:]]
-    settable, targets = _targets(body, joints, configurations)
-    for row in range(configurations.count if moving else 0):
-        if settable:
-            body.set_joints(settable, targets[row])
-        poses = body.link_poses(moving)
-        centers[row, 1:] = [position for position, _ in poses]
-        quats_xyzw[row, 1:] = [quat for _, quat in poses]
-    if not np.isfinite(quats_xyzw).all():
-        raise PoseError("an orientation is not finite, as below a zero axis")
-    return centers, quats_xyzw
-
-
-def _targets(
-    body: Body, joints: tuple[JointObservation, ...], configurations: Configurations
-) -> tuple[list[int], list[list[list[float]]]]:
-    """Return the joints that PyBullet can set, and their targets per configuration."""
-    indices, columns = [], []
-    targets_of = settable_positions(joints, configurations)
-    for index, joint in enumerate(joints):
-        if joint.type in _IMMOVABLE or joint.name not in targets_of:
-            continue
-        values = targets_of[joint.name]
-        if joint.type is JointType.SPHERICAL:
-            # PyBullet rotates the link about the axes of its inertial frame.
-            to_link = body.axes[index + 1]
-            turned = quats_wxyz(to_link.T @ matrices(values) @ to_link)
-            values = np.roll(turned, -1, axis=1)
-        indices.append(index)
-        columns.append(values.tolist())
-    return indices, [list(row) for row in zip(*columns, strict=True)]
-
-
-def _shape_observations(
-    link: str, role: Role, rows: Sequence[ShapeRow]
-) -> Iterator[ShapeObservation]:
-    """State the shapes of a link that has no inertial, so that poses are in its frame.
-
-    PyBullet returns file and scale of a mesh, but not its surface.
-    """
-    for index, row in enumerate(rows):
-        transform = np.eye(4)
-        transform[:3, :3] = matrices_of_xyzw(row.quat_xyzw)
-        transform[:3, 3] = row.position
-        # Other engines do not state a shape without extent.
-        sized = bool(row.size) and min(row.size) > 0
-        surface = primitive_surface(row.kind, row.size, transform) if sized else None
-        yield ShapeObservation(
-            link=link,
-            role=role,
-            source=f"{link} {role} {index}",
-            name=row.kind.value,
-            kind=row.kind,
-            size=row.size,
-            position=vec3(row.position),
-            surface=surface,
-            stated=surface is not None,
-        )

@@ -12,19 +12,19 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.hulls import hull_volume
-from urdf_usd.conformance.engines.loaded_mesh import (
-    FaceGroup,
-    LoadedMesh,
-    UnreadMeshError,
-)
 from urdf_usd.conformance.engines.mesh_materials import (
     FileMaterial,
     ImageFile,
     image_digest,
     light,
 )
+from urdf_usd.conformance.engines.mesh_parts import (
+    FaceGroup,
+    LoadedMesh,
+    UnreadMeshError,
+)
 from urdf_usd.conformance.engines.meshes import load_mesh
+from urdf_usd.conformance.engines.solids import hull_volume
 from urdf_usd.conformance.engines.surfaces import (
     Array,
     measured_mapping,

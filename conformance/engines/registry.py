@@ -26,7 +26,7 @@ _OWN: dict[str, tuple[str, str | None]] = {
     "drake": ("drake:DrakeEngine", "pydrake"),
     "mujoco": ("mujoco:MujocoEngine", None),
     "newton": ("newton:NewtonEngine", "newton"),
-    "newton-usd": ("newton_usd:NewtonUsdEngine", "newton"),
+    "newton-usd": ("newton:NewtonUsdEngine", "newton"),
     "openusd": ("openusd.engine:OpenusdEngine", None),
     "physx": ("physx:PhysxEngine", "ovphysx"),
     "pinocchio": ("pinocchio:PinocchioEngine", "pinocchio"),

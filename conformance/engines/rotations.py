@@ -1,29 +1,23 @@
-"""Rotations as quaternions and as matrices, for many at once.
-
-scipy has the same, but takes longer to import than all engines together.
-"""
+"""Rotations as quaternions and as matrices, for many at once."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
 
 
 def matrices(quats_wxyz: ArrayLike) -> NDArray[np.float64]:
     """Convert (..., 4) quaternions wxyz to (..., 3, 3) matrices.
 
-    Quaternions are normalised; one that is zero becomes NaN.
+    Quaternions are normalised; one that is zero or not finite becomes NaN: an engine that
+    reports it states no pose.
     """
-    given = np.asarray(quats_wxyz, np.float64)
-    with np.errstate(invalid="ignore"):
-        unit = given / np.linalg.norm(given, axis=-1, keepdims=True)
-    w, x, y, z = np.moveaxis(unit, -1, 0)
-    rows = (
-        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
-        (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
-        (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    quats = np.asarray(quats_wxyz, np.float64)
+    valid = np.isfinite(quats).all(axis=-1) & quats.any(axis=-1)
+    found = np.full((*quats.shape[:-1], 3, 3), np.nan)
+    found[valid] = Rotation.from_quat(quats[valid], scalar_first=True).as_matrix()
+    return found
 
 
 def matrices_of_xyzw(quats_xyzw: ArrayLike) -> NDArray[np.float64]:
@@ -32,28 +26,9 @@ def matrices_of_xyzw(quats_xyzw: ArrayLike) -> NDArray[np.float64]:
 
 
 def quats_wxyz(rotations: ArrayLike) -> NDArray[np.float64]:
-    """Convert (..., 3, 3) rotation matrices to (..., 4) unit quaternions wxyz.
-
-    Of the four formulas, that with the largest divisor is used: S. W. Shepperd,
-    Quaternion from Rotation Matrix (1978).
-    """
+    """Convert (..., 3, 3) rotation matrices to (..., 4) unit quaternions wxyz."""
     given = np.asarray(rotations, np.float64)
-    m = given.reshape(-1, 3, 3)
-    xx, yy, zz = m[:, 0, 0], m[:, 1, 1], m[:, 2, 2]
-    # Four times the products of any two components.
-    products = np.empty((len(m), 4, 4))
-    products[:, 0, 0] = 1.0 + xx + yy + zz
-    products[:, 1, 1] = 1.0 + xx - yy - zz
-    products[:, 2, 2] = 1.0 - xx + yy - zz
-    products[:, 3, 3] = 1.0 - xx - yy + zz
-    products[:, 0, 1] = products[:, 1, 0] = m[:, 2, 1] - m[:, 1, 2]
-    products[:, 0, 2] = products[:, 2, 0] = m[:, 0, 2] - m[:, 2, 0]
-    products[:, 0, 3] = products[:, 3, 0] = m[:, 1, 0] - m[:, 0, 1]
-    products[:, 1, 2] = products[:, 2, 1] = m[:, 1, 0] + m[:, 0, 1]
-    products[:, 1, 3] = products[:, 3, 1] = m[:, 2, 0] + m[:, 0, 2]
-    products[:, 2, 3] = products[:, 3, 2] = m[:, 2, 1] + m[:, 1, 2]
-    largest = products.diagonal(axis1=1, axis2=2).argmax(axis=1)
-    quats = products[np.arange(len(m)), largest]
-    quats /= np.linalg.norm(quats, axis=1, keepdims=True)
-    shaped: NDArray[np.float64] = quats.reshape(*given.shape[:-2], 4)
-    return shaped
+    # Rotations of engines in single precision are orthogonal only up to rounding.
+    turns = Rotation.from_matrix(given.reshape(-1, 3, 3), assume_valid=True)
+    quats: NDArray[np.float64] = turns.as_quat(scalar_first=True).reshape(*given.shape[:-2], 4)
+    return quats

@@ -1,10 +1,12 @@
-"""Conversions that engines share: vectors, tensors, frames, reachable links."""
+"""What engines share: vectors and tensors, positions of joints, frames, observations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import ArrayLike, NDArray
 
 from urdf_usd.conformance.observation.robot import (
@@ -13,10 +15,28 @@ from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,
     JointType,
+    Observation,
+    Quantity,
     Vec3,
     Vec6,
 )
 
+if TYPE_CHECKING:
+    from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy
+    from urdf_usd.conformance.engines.protocol import Request
+
+# What every engine of a URDF states.
+OF_ANY_URDF = frozenset(
+    {
+        Quantity.LINKS,
+        Quantity.JOINTS,
+        Quantity.JOINT_TYPES,
+        Quantity.FRAMES,
+        Quantity.MASS,
+        Quantity.LIMITS,
+        Quantity.DYNAMICS,
+    }
+)
 # Where the six different numbers of a symmetric (3, 3) matrix are.
 _UPPER = np.triu_indices(3)
 
@@ -34,29 +54,33 @@ def unit(values: ArrayLike) -> Vec3 | None:
     return vec3(vector / length) if np.isfinite(length) and length > 0 else None
 
 
-def tensor_along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> Vec6:
-    """Return the inertia tensor along the axes of the link.
-
-    Args:
-        moments: (3,) principal moments [kg m^2].
-        rotation: (3, 3) matrix that rotates vectors along the principal axes into the
-            link frame.
-
-    Returns:
-        (ixx, ixy, ixz, iyy, iyz, izz) [kg m^2].
-    """
-    return vec6(rotation @ np.diag(np.asarray(moments, dtype=np.float64)) @ rotation.T)
-
-
 def vec6(tensor: ArrayLike) -> Vec6:
     """Return (ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
     ixx, ixy, ixz, iyy, iyz, izz = np.asarray(tensor, np.float64)[_UPPER].tolist()
     return ixx, ixy, ixz, iyy, iyz, izz
 
 
+def along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (3, 3) inertia tensor along the axes of the link [kg m^2].
+
+    Args:
+        moments: (3,) principal moments [kg m^2].
+        rotation: (3, 3) matrix that rotates vectors along the principal axes into the
+            link frame.
+    """
+    tensor: NDArray[np.float64] = rotation @ np.diag(np.asarray(moments, float)) @ rotation.T
+    return tensor
+
+
 def moving_joints(joints: Iterable[JointObservation]) -> tuple[str, ...]:
     """Return the names of joints with degrees of freedom, in the given order."""
     return tuple(joint.name for joint in joints if COORDINATES[joint.type])
+
+
+def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return an array that cannot be written to any more."""
+    array.flags.writeable = False
+    return array
 
 
 def build_frames(
@@ -80,9 +104,7 @@ def build_frames(
         to_root = turns[0].T
         positions[row] = (origins - origins[0]) @ to_root.T
         rotations[row] = to_root @ turns
-    for array in (positions, rotations):
-        array.flags.writeable = False
-    return Frames(tuple(links), positions, rotations, configurations.labels)
+    return Frames(tuple(links), read_only(positions), read_only(rotations), configurations.labels)
 
 
 def settable_positions(
@@ -139,11 +161,12 @@ def unreachable_joints(
         configurations: Positions to set.
         immovable: Types that it cannot set.
     """
-    width = {joint.name: COORDINATES[joint.type] for joint in joints if joint.type not in immovable}
+    movable = [joint for joint in joints if joint.type not in immovable]
+    settable = settable_positions(movable, configurations)
     return tuple(
         name
         for name, positions in zip(configurations.joints, configurations.positions, strict=True)
-        if width.get(name) != positions.shape[1] and np.any(positions != positions[0])
+        if name not in settable and np.any(positions != positions[0])
     )
 
 
@@ -175,3 +198,38 @@ def blocked_note(engine: str, blocked: Sequence[str]) -> tuple[str, ...]:
         " it carries are not stated."
     )
     return (note,)
+
+
+def with_frames(
+    reading: Observation,
+    engine: str,
+    urdf: UrdfCopy,
+    request: Request,
+    frames: Callable[[tuple[str, ...]], Frames | None],
+    *,
+    immovable: frozenset[JointType] = frozenset(),
+    drops_floating: bool = False,
+) -> Observation:
+    """Complete the observation of a prepared copy: its frames, and what the copy changed.
+
+    Args:
+        reading: Links and joints.
+        engine: Name of the engine, as its makers write it.
+        urdf: The copy.
+        request: What was requested.
+        frames: Returns the poses of links at the requested configurations.
+        immovable: Types of joints that the engine cannot set.
+        drops_floating: Whether a joint that is not stated is a floating one, whose
+            child is not connected to the root.
+    """
+    joints = reading.joints
+    blocked = unreachable_joints(joints, request.configurations, immovable)
+    own = {joint.name for joint in joints}
+    carried = [name for name in blocked if name in own] if drops_floating else blocked
+    return structs.replace(
+        reading,
+        robot=None if urdf.robot_unnamed else reading.robot,
+        frames=frames(reachable_links(reading.root, joints, carried)),
+        unread_masses=tuple(sorted(urdf.mass_unknown)),
+        notes=(*urdf.notes, *reading.notes, *blocked_note(engine, blocked)),
+    )

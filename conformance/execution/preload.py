@@ -14,7 +14,7 @@ with open(os.devnull, "wb") as _nothing:  # noqa: PTH123  needs a descriptor
     os.dup2(_nothing.fileno(), 2)
 for _name in (
     "scipy.spatial",
-    "urdf_usd.conformance.engines.mesh_collada",
+    "urdf_usd.conformance.engines.mesh_scenes",
     "urdf_usd.conformance.execution.examine",
     "urdf_usd.conformance.engines.mujoco",
     "urdf_usd.conformance.engines.pybullet",
@@ -25,10 +25,10 @@ for _name in ("pinocchio", "pydrake.multibody.parsing", "pydrake.multibody.plant
     with contextlib.suppress(Exception):
         import_module(_name)
 with contextlib.suppress(Exception):
-    import_module("urdf_usd.conformance.engines.newton_model").load()
+    import_module("urdf_usd.conformance.engines.newton").load()
 # What libraries initialise when they are first used. With another limit of the user's,
 # OpenUSD could start threads, which a fork does not copy.
-import_module("urdf_usd.conformance.engines.pybullet_loading").world()
+import_module("urdf_usd.conformance.engines.pybullet").world()
 import_module("urdf_usd.conformance.engines.registry").names()
 if os.environ.get("PXR_WORK_THREAD_LIMIT") == "1":
     _usd = import_module("pxr.Usd")

@@ -21,7 +21,6 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.hulls import enclosed_solid, hull_properties
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     Units,
@@ -33,6 +32,17 @@ from urdf_usd.conformance.engines.openusd.transforms import (
     inverses,
     rigid_part,
     rotations,
+)
+from urdf_usd.conformance.engines.solids import (
+    EMPTY,
+    Solid,
+    box,
+    capsule,
+    cone,
+    convex_hull,
+    cylinder,
+    enclosed_solid,
+    sphere,
 )
 from urdf_usd.conformance.engines.statements import vec6
 from urdf_usd.conformance.engines.surfaces import fans
@@ -266,69 +276,4 @@ def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
         return convex_hull(points @ matrix[:3, :3].T + matrix[:3, 3])
     corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
     counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
-    solid = enclosed_solid(points, fans(counts, corners), matrix)
-    return Solid(solid.volume, solid.center, solid.inertia) if solid else EMPTY
-
-
-class Solid(Struct, frozen=True, eq=False):
-    """A solid of density one; lengths in units of the stage."""
-
-    volume: float
-    center: Array  # (3,) centre of mass in the solid's own frame
-    inertia: Array  # (3, 3) about the centre of mass, along the axes of that frame
-
-
-EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
-
-
-def box(half_extents: Array) -> Solid:
-    """Return a box that is centred in its frame."""
-    volume = float(8.0 * np.prod(half_extents))
-    squares = half_extents**2
-    moments = volume / 3.0 * (squares.sum() - squares)
-    return Solid(volume, np.zeros(3), np.diag(moments))
-
-
-def sphere(radius: float) -> Solid:
-    """Return a ball that is centred in its frame."""
-    volume = 4.0 / 3.0 * np.pi * radius**3
-    return Solid(volume, np.zeros(3), np.eye(3) * (0.4 * volume * radius**2))
-
-
-def cylinder(radius: float, half_height: float, axis: int) -> Solid:
-    """Return a cylinder that is centred in its frame."""
-    volume = 2.0 * np.pi * radius**2 * half_height
-    across = volume * (radius**2 / 4.0 + half_height**2 / 3.0)
-    return _round(volume, across, volume * radius**2 / 2.0, axis)
-
-
-def capsule(radius: float, half_height: float, axis: int) -> Solid:
-    """Return a capsule; ``half_height`` is half the cylinder without the caps."""
-    tube = 2.0 * np.pi * radius**2 * half_height
-    caps = 4.0 / 3.0 * np.pi * radius**3
-    along = tube * radius**2 / 2.0 + caps * 0.4 * radius**2
-    across = tube * (radius**2 / 4.0 + half_height**2 / 3.0) + caps * (
-        0.4 * radius**2 + half_height**2 + 0.75 * half_height * radius
-    )
-    return _round(tube + caps, across, along, axis)
-
-
-def cone(radius: float, half_height: float, axis: int) -> Solid:
-    """Return a cone with its apex towards the positive axis, centred by its height."""
-    volume = 2.0 / 3.0 * np.pi * radius**2 * half_height
-    across = volume * 0.15 * (radius**2 + half_height**2)
-    return _round(volume, across, 0.3 * volume * radius**2, axis, -half_height / 2.0)
-
-
-def _round(
-    volume: float, across: float, along: float, axis: int, center_along: float = 0.0
-) -> Solid:
-    moments, center = np.full(3, across), np.zeros(3)
-    moments[axis], center[axis] = along, center_along
-    return Solid(volume, center, np.diag(moments))
-
-
-def convex_hull(points: Array) -> Solid:
-    """Return the convex hull of (N, 3) points; EMPTY if they lie in a plane."""
-    hull = hull_properties(points)
-    return Solid(hull.volume, hull.center, hull.inertia) if hull else EMPTY
+    return enclosed_solid(points, fans(counts, corners), matrix)

@@ -16,7 +16,6 @@ import numpy as np
 from msgspec import Struct, structs
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.hulls import hull_volume
 from urdf_usd.conformance.engines.openusd.appearances import (
     Materials,
     Mesh,
@@ -34,6 +33,7 @@ from urdf_usd.conformance.engines.openusd.stage import (
     read_physics,
 )
 from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.engines.solids import hull_volume
 from urdf_usd.conformance.engines.surfaces import (
     fans,
     measured_mesh,

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from urdf_usd.conformance.engines.drake import DrakeEngine
-from urdf_usd.conformance.engines.newton import NewtonEngine
-from urdf_usd.conformance.engines.newton_usd import NewtonUsdEngine
+from urdf_usd.conformance.engines.newton import NewtonEngine, NewtonUsdEngine
 from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.pinocchio import PinocchioEngine
 from urdf_usd.conformance.engines.protocol import Engine, Unavailable

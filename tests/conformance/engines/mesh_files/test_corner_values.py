@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from urdf_usd.conformance.engines.loaded_mesh import (
+from urdf_usd.conformance.engines.mesh_parts import (
     LoadedMesh,
     MeshPart,
     joined_parts,

@@ -15,7 +15,7 @@ import pybullet_data
 import pytest
 import trimesh
 
-from urdf_usd.conformance.engines.loaded_mesh import (
+from urdf_usd.conformance.engines.mesh_parts import (
     LoadedMesh,
     UnreadMeshError,
 )

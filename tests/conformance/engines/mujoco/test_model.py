@@ -14,13 +14,14 @@ from scipy.integrate import solve_ivp
 
 from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
 from tests.converter.strategies import robots
-from urdf_usd.conformance.engines import mujoco_motion
+from urdf_usd.conformance.engines import mujoco_models
 from urdf_usd.conformance.engines.mujoco_models import (
     UnbuildableError,
     build,
+    equations_of_motion,
+    roll_out,
     with_motion,
 )
-from urdf_usd.conformance.engines.mujoco_motion import equations_of_motion, roll_out
 from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.observation.robot import (
     Configurations,
@@ -261,7 +262,7 @@ def test_solver_tolerance_does_not_change_states(
     sampled = configurations(structure(robot), 6)
     reading = observe_robot(robot, sampled)
     stopped = _roll(reading, sampled, RolloutPlan(3))
-    monkeypatch.setattr(mujoco_motion, "_SOLVED", 0.0)
+    monkeypatch.setattr(mujoco_models, "_SOLVED", 0.0)
 
     for name, end in _roll(reading, sampled, RolloutPlan(3)).items():
         np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)

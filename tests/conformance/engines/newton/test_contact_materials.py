@@ -9,7 +9,7 @@ import pytest
 from tests.conformance.engines.optional_engines import installed
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd import ConvertOptions, convert, load_description, with_description
-from urdf_usd.conformance.engines.newton_usd import NewtonUsdEngine
+from urdf_usd.conformance.engines.newton import NewtonUsdEngine
 
 _MATERIALS = """\
 [[links]]

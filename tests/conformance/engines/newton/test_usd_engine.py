@@ -19,7 +19,7 @@ from tests.conformance.engines.deviation_files import (
 )
 from tests.conformance.engines.oblique_arm import request, rotation_about
 from tests.conformance.engines.optional_engines import installed
-from urdf_usd.conformance.engines.newton_usd import NewtonUsdEngine
+from urdf_usd.conformance.engines.newton import NewtonUsdEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,

@@ -1,25 +1,17 @@
-"""The content of a mesh file, independent of its format.
-
-No reader of a format shares a library with the converter's reader of that format;
-pyproject.toml has the import contract.
-"""
+"""The content of a mesh file, independent of its format."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mesh_materials import MOST_NUMBERS, FileMaterial
-from urdf_usd.conformance.engines.surfaces import moved
-
-Array: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.integer]
+from urdf_usd.conformance.engines.mesh_materials import FileMaterial
+from urdf_usd.conformance.engines.surfaces import Array, Indices, moved
 
 _LONGEST_REASON = 200
 
@@ -29,45 +21,29 @@ class UnreadMeshError(Exception):
 
 
 class FaceGroup(Struct, frozen=True, eq=False):
-    """Triangles of one group.
+    """Triangles of one group."""
 
-    Attributes:
-        points: (N, 3) [m]; each is a corner of a triangle.
-        triangles: (M, 3) indices of points.
-    """
-
-    points: Array
-    triangles: Indices
+    points: Array  # (N, 3) [m]; each is a corner of a triangle
+    triangles: Indices  # (M, 3) indices of points
 
 
 class LoadedMesh(Struct, frozen=True, eq=False):
-    """The content of a mesh file.
+    """The content of a mesh file."""
 
-    Attributes:
-        points: (N, 3) [m].
-        triangles: (M, 3) indices of points, counter-clockwise seen from outside.
-        material_of: (M) index of the material of each triangle; -1 for none.
-        materials: Materials of the file.
-        has_coordinates: Whether the surface has texture coordinates.
-        has_normals: Whether the file has normals; None if that is not read.
-        normals: (M, 3, 3) of the corners of triangles, of any length; None if the file
-            has none, or the reader does not state them.
-        coordinates: (M, 3, 2) texture coordinates of the corners of triangles, NaN
-            where there are none, with v up; None if the reader does not state them.
-        corners: Of the largest face of an OBJ file; three for others.
-        groups: The groups of an OBJ file that has several with faces, each of which
-            collides as its own convex hull.
-    """
-
-    points: Array
-    triangles: Indices
-    material_of: Indices
+    points: Array  # (N, 3) [m]
+    triangles: Indices  # (M, 3) indices of points, counter-clockwise seen from outside
+    material_of: Indices  # (M) index of the material of each triangle; -1 for none
     materials: tuple[FileMaterial, ...] = ()
-    has_coordinates: bool = False
-    has_normals: bool | None = None
+    has_coordinates: bool = False  # whether the surface has texture coordinates
+    has_normals: bool | None = None  # whether the file has normals; None if that is not read
+    # (M, 3, 3) of the corners of triangles, of any length; None if the file has none, or the
+    # reader does not state them
     normals: NDArray[np.float32] | None = None
+    # (M, 3, 2) texture coordinates of the corners of triangles, NaN where there are none,
+    # with v up; None if the reader does not state them
     coordinates: NDArray[np.float32] | None = None
-    corners: int = 3
+    corners: int = 3  # of the largest face of an OBJ file; three for others
+    # Groups of an OBJ file that has several with faces; each collides as its own convex hull.
     groups: tuple[FaceGroup, ...] = ()
 
     @property
@@ -77,47 +53,34 @@ class LoadedMesh(Struct, frozen=True, eq=False):
 
 
 class MeshPart(Struct, frozen=True, eq=False):
-    """Triangles with one transform and one material.
+    """Triangles with one transform and one material."""
 
-    Attributes:
-        points: (N, 3) in the part's own frame and unit.
-        triangles: (M, 3) indices of points.
-        transform: (4, 4) from there to the file's frame [m].
-        material: Index of the material; -1 for none.
-        normals: (M, 3, 3) of the corners of triangles, in the part's own frame.
-        coordinates: (M, 3, 2) texture coordinates of the corners of triangles.
-    """
-
-    points: Array
-    triangles: Indices
-    transform: Array
-    material: int = -1
-    normals: NDArray[np.floating] | None = None
-    coordinates: NDArray[np.floating] | None = None
+    points: Array  # (N, 3) in the part's own frame and unit
+    triangles: Indices  # (M, 3) indices of points
+    transform: Array  # (4, 4) from there to the file's frame [m]
+    material: int = -1  # index of the material; -1 for none
+    normals: NDArray[np.floating] | None = None  # (M, 3, 3) of corners, in the part's own frame
+    coordinates: NDArray[np.floating] | None = None  # (M, 3, 2) texture coordinates of corners
 
 
 def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
     """Join parts; a mirroring transform keeps the outside of a part outside.
 
     Raises:
-        UnreadMeshError: There is no triangle, or there are too many.
+        UnreadMeshError: There is no triangle.
     """
     points, triangles, material_of = [], [], []
     normals: list[NDArray[np.float32]] = []
     coordinates: list[NDArray[np.float32]] = []
-    start = numbers = 0
+    start = mapped = 0
     for part in parts:
-        faces = part.triangles
-        numbers += part.points.size + faces.size
-        if numbers > MOST_NUMBERS:
-            raise UnreadMeshError(f"it has more than {MOST_NUMBERS} numbers")
         mirrors = np.linalg.det(part.transform[:3, :3]) < 0.0
         order = slice(None, None, -1 if mirrors else 1)
-        faces = faces[:, order]
+        faces = part.triangles[:, order]
         if part.normals is not None:
-            turned = _turned(part.normals[:, order], part.transform)
-            normals.append(turned.astype(np.float32))
+            normals.append(_turned(part.normals[:, order], part.transform).astype(np.float32))
         absent = np.full((len(faces), 3, 2), np.nan, np.float32)
+        mapped += part.coordinates is not None
         coordinates.append(
             absent if part.coordinates is None else part.coordinates[:, order].astype(np.float32)
         )
@@ -127,11 +90,14 @@ def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
         start += len(part.points)
     if not sum(map(len, triangles)):
         raise UnreadMeshError("it holds no triangles")
+    has_all = len(normals) == len(points)
     return LoadedMesh(
         points=np.concatenate(points),
         triangles=np.concatenate(triangles),
         material_of=np.concatenate(material_of),
-        normals=np.concatenate(normals) if len(normals) == len(points) else None,
+        has_coordinates=mapped > 0,
+        has_normals=has_all or (None if normals else False),
+        normals=np.concatenate(normals) if has_all else None,
         coordinates=np.concatenate(coordinates),
     )
 
@@ -139,9 +105,8 @@ def joined_parts(parts: Iterable[MeshPart]) -> LoadedMesh:
 def _turned(normals: NDArray[np.floating], transform: Array) -> Array:
     """Return normals by the inverse transpose of a transform, of any length."""
     linear = transform[:3, :3]
-    one, other = np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0)
     # Rows of cofactors, which are the inverse transpose times the determinant.
-    cofactors = np.cross(one, other)
+    cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0))
     sign = np.sign(np.linalg.det(linear))
     turned: Array = normals.astype(np.float64) @ (cofactors * sign).T
     return turned
@@ -152,9 +117,6 @@ def reading_by(library: str) -> Iterator[None]:
     """Convert any exception of a library into the reason why a file is not read.
 
     Only calls of the library, and accesses to its objects, belong inside.
-
-    Args:
-        library: Its name.
 
     Raises:
         UnreadMeshError: The library raised; the message has the library, the type of
@@ -171,5 +133,4 @@ def reading_by(library: str) -> Iterator[None]:
     # Libraries raise any exception on damaged files, which is recorded as the outcome.
     except Exception as error:
         shown = " ".join(f"{type(error).__name__}: {error}".split())
-        reason = f"{library} raises {shown}"
-        raise UnreadMeshError(reason[:_LONGEST_REASON]) from error
+        raise UnreadMeshError(f"{library} raises {shown}"[:_LONGEST_REASON]) from error
