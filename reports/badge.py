@@ -7,8 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from urdf_usd.reports.records.record import RunSummary
-from urdf_usd.reports.summary import Conformance, values
+from urdf_usd.reports.summary import Figures, values
 
 _LABEL = "URDF \u2192 USD"
 # Backgrounds for white text, with a contrast of at least 4.5.
@@ -18,13 +17,13 @@ _LETTER, _MARGIN = 6.6, 6.0
 _MOST = 0.9
 
 
-def write_badges(summary: RunSummary, folder: Path) -> None:
+def write_badges(figures: Figures, folder: Path) -> None:
     """Write the badge of a run; unreadable and unavailable robots do not count.
 
     The title of ``badge.svg`` also has the number of compared values. ``badge.json`` is for
     the endpoint of shields.io: https://shields.io/badges/endpoint-badge
     """
-    found = Conformance.of(robot.verdict for robot in summary.robots)
+    found = figures.conformance
     judged = found.judged
     text = f"{found.conforming} of {judged} conform" if judged else "no robots"
     if found.incomplete:
@@ -40,7 +39,7 @@ def write_badges(summary: RunSummary, folder: Path) -> None:
     svg = environment.get_template("badge.svg.j2").render(
         label=_LABEL,
         text=text,
-        title=f"{text}; {values(sum(robot.compared for robot in summary.robots))}",
+        title=f"{text}; {values(figures.compared)}",
         left=round(left, 1),
         right=round(right, 1),
         tone=tone if judged else _NONE,

@@ -15,7 +15,6 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
 )
 from urdf_usd.reports.records.results import StoredRun
-from urdf_usd.reports.summary import worst_message
 
 # Further changes are only counted.
 MOST_ROWS = 200
@@ -148,7 +147,7 @@ def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[Chan
     if before.grade is not after.grade:
         worse = after.grade.severity > before.grade.severity
         values = before.grade.value, after.grade.value
-        detail = worst_message(after) if worse else ""
+        detail = after.message if worse else ""
     elif _moved(before, after):
         worse = (after.worst or 0.0) > (before.worst or 0.0)
         values = _amount(before), _amount(after)

@@ -12,9 +12,6 @@ which also stands for the conversion if no USD was written. The attribute
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -36,7 +33,6 @@ from urdf_usd.reports.summary import headline
 from urdf_usd.reports.text import one_line, plain
 
 _MESSAGE_LIMIT = 300
-_COUNTS = ("tests", "assertions", "failures", "errors", "skipped")
 _WHOLE = "conversion"
 # Comparison of a case of the feature suite with its expected values.
 _CASE = "case"
@@ -59,14 +55,10 @@ def write_junit(
 
     With several converters, suites are named ``<converter>/<robot>``.
 
-    Args:
-        robots: The records of a run.
-        path: The file.
-        summary: The run; failures that its baseline expects are skipped.
+    Failures that the baseline of the run expects are skipped.
     """
     robots = tuple(robots)
     name = f"urdf-usd conformance: {headline(robots)}"
-    root = ET.Element("testsuites", name=name)
     expected = _expected(summary.baseline) if summary else {}
     if len({robot.candidate for robot in robots}) > 1:
         expected = {
@@ -77,28 +69,15 @@ def write_junit(
         robots = tuple(
             structs.replace(robot, id=f"{robot.candidate}/{robot.id}") for robot in robots
         )
-    _write(root, (_suite(robot, expected) for robot in robots), path)
-
-
-def _write(root: ET.Element, suites: Iterable[ET.Element], path: Path) -> None:
-    """Write suites one by one, since those of many robots would not fit in memory."""
-    counts: Counter[str] = Counter()
-    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as body:
-        for suite in suites:
-            for name in _COUNTS:
-                counts[name] += int(suite.get(name, "0"))
-            ET.indent(suite, level=1)
-            body.write(f"\n  {ET.tostring(suite, encoding='unicode')}")
-        for name in _COUNTS:
-            root.set(name, str(counts[name]))
-        # Content forces separate start and end tags.
-        root.text = "\n"
-        begin, end = ET.tostring(root, encoding="unicode").split("\n")
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(f'<?xml version="1.0" encoding="utf-8"?>\n{begin}')
-            body.seek(0)
-            shutil.copyfileobj(body, file)
-            file.write(f"\n{end}\n")
+    root = ET.Element("testsuites", name=name)
+    root.extend(_suite(robot, expected) for robot in robots)
+    for count in ("tests", "assertions", "failures", "errors", "skipped"):
+        root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode", short_empty_elements=True)
+    path.write_text(
+        f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8", newline="\n"
+    )
 
 
 def _expected(baseline: BaselineRecord | None) -> dict[tuple[str, str], str]:

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from urdf_usd.reports.appearance import GRADES, VERDICTS
-from urdf_usd.reports.changes import sign, sorted_changes
+from urdf_usd.reports.changes import sign
 from urdf_usd.reports.quantities import duration, exact, quantity, size
 from urdf_usd.reports.records.record import (
-    CheckHeading,
-    FailureRecord,
-    RobotRecord,
-    RobotSummary,
-    RunSummary,
     Verdict,
 )
-from urdf_usd.reports.summary import (
-    Comparison,
-    Seconds,
-    compare,
-    headline,
-    score_text,
-    suite_scores,
-)
+from urdf_usd.reports.summary import Comparison, Figures, score_text
 from urdf_usd.reports.text import markdown
 
 _NAME_LIMIT = 80
@@ -34,51 +21,50 @@ _NAME_LIMIT = 80
 _ROWS = 50
 
 
-def write_markdown(summary: RunSummary, path: Path) -> None:
+def write_markdown(figures: Figures, path: Path) -> None:
     """Write counts, robots that do not conform, and the largest differences."""
-    nonconforming = [
-        robot
-        for robot in summary.robots
-        if not robot.verdict.conforms and not robot.refused_as_expected
-    ]
+    summary = figures.summary
     _write(
         path,
         "summary.md.j2",
-        summary,
-        headline=headline(summary.robots),
+        figures,
+        headline=figures.headline,
         verdicts=[
             (verdict, count)
             for verdict in Verdict
             if (count := summary.verdicts.get(verdict.value, 0))
         ],
         baseline=summary.baseline,
-        failures=_failures(summary),
-        nonconforming=sorted(
-            nonconforming, key=lambda one: (VERDICTS[one.verdict].rank, one.reference)
-        ),
-        largest=_largest(summary),
+        failures=[
+            (change, known)
+            for change, rows in (summary.baseline.changes if summary.baseline else ())
+            for known in rows
+        ],
+        nonconforming=[
+            robot
+            for robot in figures.ordered
+            if not robot.verdict.conforms and not robot.refused_as_expected
+        ],
+        largest=figures.worst,
     )
 
 
-def write_comparison_markdown(
-    summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds, path: Path
-) -> None:
+def write_comparison_markdown(comparison: Comparison, path: Path) -> None:
     """Write the comparison of several converters."""
-    compared = compare(summary, robots, seconds)
-    differing = _differing(compared)
-    _write(path, "comparison.md.j2", summary, comparison=compared, differing=differing)
+    differing = _differing(comparison)
+    _write(path, "comparison.md.j2", comparison, comparison=comparison, differing=differing)
 
 
-def _write(path: Path, template: str, summary: RunSummary, **content: object) -> None:
+def _write(path: Path, template: str, run: Figures | Comparison, **content: object) -> None:
     text = (
         _environment()
         .get_template(template)
         .render(
-            summary=summary,
-            changes=sorted_changes(summary.former),
-            scores=suite_scores(summary),
+            summary=run.summary,
+            changes=run.changes,
+            scores=run.scores,
             failing_cases=[
-                one for one in summary.robots if one.case and not one.case.outcome.passes
+                one for one in run.summary.robots if one.case and not one.case.outcome.passes
             ],
             **content,
         )
@@ -107,30 +93,6 @@ def _environment() -> Environment:
     }
     environment.globals |= {"GRADES": GRADES, "VERDICTS": VERDICTS, "ROWS": _ROWS}
     return environment
-
-
-def _failures(summary: RunSummary) -> list[tuple[str, FailureRecord]]:
-    """Return differences from the baseline; expected results are only counted."""
-    baseline = summary.baseline
-    if baseline is None:
-        return []
-    lists = (
-        ("✗ new", baseline.new),
-        ("✗ worse", baseline.worse),
-        ("✗ expired", baseline.expired),
-        ("✓ fixed", baseline.fixed),
-    )
-    return [(change, known) for change, group in lists for known in group]
-
-
-def _largest(summary: RunSummary) -> list[tuple[CheckHeading, RobotSummary]]:
-    """Return the robot with the largest difference in each check that measures one."""
-    found = []
-    for heading in summary.checks:
-        measured = [robot for robot in summary.robots if heading.id in robot.worst]
-        if heading.unit and measured:
-            found.append((heading, max(measured, key=lambda one: one.worst[heading.id])))
-    return found
 
 
 def _differing(comparison: Comparison) -> list[tuple[str, dict[str, Verdict]]]:

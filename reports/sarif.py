@@ -17,7 +17,7 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.summary import URGENT, worst_message
+from urdf_usd.reports.summary import URGENT
 from urdf_usd.reports.text import one_line
 
 Json: TypeAlias = dict[str, object]
@@ -57,28 +57,68 @@ def write_sarif(
         for known in (baseline.expected if baseline else ())
     }
     versions = [robot for robot, _ in reported]
-    run: Json = {
-        "tool": {"driver": {"name": _TOOL, **_version(versions), "rules": rules}},
-        "columnKind": "unicodeCodePoints",
-        "originalUriBaseIds": {
-            robot.id: {
-                "description": {"text": one_line(robot.source.reference, 300)},
-            }
-            for robot, _ in reported
-        },
-        "results": [
-            _result(robot, finding, index[finding.rule]) | _suppression(expected, robot, finding)
+    text = sarif_document(
+        {"name": _TOOL, **_version(versions), "rules": rules},
+        [
+            sarif_result(finding, index[finding.rule], _location(robot, finding))
+            | _suppression(expected, robot, finding)
             for robot, found in reported
             for finding in found
         ],
-    }
-    text = json.dumps(
-        {"$schema": _SCHEMA, "version": _VERSION, "runs": [run]},
-        indent=1,
-        ensure_ascii=False,
+        originalUriBaseIds={
+            robot.id: {"description": {"text": one_line(robot.source.reference, 300)}}
+            for robot, _ in reported
+        },
     )
     # A name may contain lone surrogates, which UTF-8 cannot encode.
     path.write_bytes(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+def sarif_document(driver: Json, results: list[Json], **further: object) -> str:
+    """Encode results as one run of a tool.
+
+    Args:
+        driver: Name, version and rules of the tool.
+        results: Those of :func:`sarif_result`.
+        further: Further properties of the run.
+    """
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        **further,
+        "results": results,
+    }
+    document = {"$schema": _SCHEMA, "version": _VERSION, "runs": [run]}
+    return json.dumps(document, indent=1, ensure_ascii=False)
+
+
+def sarif_result(finding: DiagnosticRecord, rule_index: int, file: Json | None) -> Json:
+    """Return one result.
+
+    Args:
+        finding: What was found.
+        rule_index: Index of its rule in the driver.
+        file: Artifact location of its file; None if it concerns none.
+    """
+    result: Json = {
+        "ruleId": finding.rule,
+        "ruleIndex": rule_index,
+        "level": _LEVELS.get(finding.severity, "note"),
+        "message": {"text": one_line(finding.message, _MESSAGE_LIMIT)},
+        "occurrenceCount": finding.count,
+    }
+    if file is not None:
+        physical: Json = {"artifactLocation": file}
+        if finding.line:
+            physical["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
+        result["locations"] = [{"physicalLocation": physical}]
+    return result
+
+
+def _location(robot: RobotRecord, finding: DiagnosticRecord) -> Json | None:
+    if not finding.file:
+        return None
+    return {"uri": quote(finding.file, errors="replace"), "uriBaseId": robot.id}
 
 
 def _findings(robot: RobotRecord) -> tuple[DiagnosticRecord, ...]:
@@ -103,7 +143,7 @@ def _failures(robot: RobotRecord) -> Iterator[DiagnosticRecord]:
         yield DiagnosticRecord(
             rule=f"{_CHECKS}{check.id}",
             severity="error",
-            message=f"{check.title} {check.grade.value}: {worst_message(check)}{more}",
+            message=f"{check.title} {check.grade.value}: {check.message}{more}",
             file=file,
         )
 
@@ -127,27 +167,3 @@ def _version(robots: Iterable[RobotRecord]) -> Json:
 
 def _rule(identifier: str, remedy: str | None) -> Json:
     return {"id": identifier} | ({"help": {"text": remedy}} if remedy else {})
-
-
-def _result(robot: RobotRecord, finding: DiagnosticRecord, rule: int) -> Json:
-    result: Json = {
-        "ruleId": finding.rule,
-        "ruleIndex": rule,
-        "level": _LEVELS.get(finding.severity, "note"),
-        "message": {"text": one_line(finding.message, _MESSAGE_LIMIT)},
-        "occurrenceCount": finding.count,
-    }
-    if finding.file:
-        physical: Json = {
-            "artifactLocation": {
-                "uri": quote(finding.file, errors="replace"),
-                "uriBaseId": robot.id,
-            }
-        }
-        if finding.line:
-            physical["region"] = {
-                "startLine": finding.line,
-                "startColumn": finding.column or 1,
-            }
-        result["locations"] = [{"physicalLocation": physical}]
-    return result

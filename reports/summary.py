@@ -16,6 +16,7 @@ from typing import TypeAlias
 from msgspec import Struct, structs
 
 from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.changes import Changes, sorted_changes
 from urdf_usd.reports.records.record import (
     CaseSummary,
     ChapterScore,
@@ -27,7 +28,6 @@ from urdf_usd.reports.records.record import (
     EngineStatus,
     Grade,
     RobotRecord,
-    RobotSummary,
     RunSummary,
     Score,
     Verdict,
@@ -45,6 +45,8 @@ _EXAMPLES = 3
 
 Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
 """Duration of conversions [s], by converter and robot."""
+SuiteScores: TypeAlias = "tuple[tuple[str, Mapping[str, ChapterScore]], ...]"
+"""Title and scores by converter of each chapter of the feature suite."""
 
 
 # Robots
@@ -105,12 +107,6 @@ def statement(finding: Difference) -> str:
     return finding.message.removeprefix(f"{finding.subject}: ")
 
 
-def worst_message(check: CheckRecord) -> str:
-    """Return the message of the first finding with the grade of a check, or its reason."""
-    first = next((one for one in check.findings if one.grade is check.grade), None)
-    return first.message if first else check.reason or check.title
-
-
 def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
     """Sort robots: those that do not conform by urgency, then by reference."""
 
@@ -146,14 +142,14 @@ class Conformance(Struct, frozen=True):
         )
 
 
-def headline(robots: Iterable[RobotRecord] | Iterable[RobotSummary]) -> str:
+def headline(robots: Iterable[RobotRecord]) -> str:
     """Return how many of the readable robots conform, and how much was compared.
 
     Incomplete robots, of which parts could not be compared, are counted separately. So
     are robots whose URDF is unreadable, those that could not be fetched, and cases of
     the feature suite that are refused as they require.
     """
-    every: list[RobotRecord | RobotSummary] = [*robots]
+    every = [*robots]
     counted = [robot for robot in every if not robot.refused_as_expected]
     found = Conformance.of(robot.verdict for robot in counted)
     rest = "".join(
@@ -213,7 +209,7 @@ def chapter_scores(
     )
 
 
-def suite_scores(summary: RunSummary) -> tuple[tuple[str, Mapping[str, ChapterScore]], ...]:
+def suite_scores(summary: RunSummary) -> SuiteScores:
     """Return title and scores by converter of each chapter of the feature suite.
 
     Of several chapters, the last row has the sums, for a chapter without a name.
@@ -464,6 +460,44 @@ def joint_orders(robot: RobotRecord) -> JointOrders | None:
     )
 
 
+# A run
+
+
+class Figures(Struct, frozen=True):
+    """Everything that several reports show of a run of one converter, or of its part."""
+
+    summary: RunSummary
+    robots: tuple[RobotRecord, ...]  # ordered by id
+    ordered: tuple[RobotRecord, ...]  # those that do not conform first
+    conformance: Conformance
+    headline: str
+    compared: int  # number of compared values
+    worst: tuple[WorstFigure, ...]  # of each check
+    worst_per_group: tuple[WorstFigure, ...]
+    engines: tuple[Participation, ...]
+    changes: Changes | None  # since an earlier run
+    scores: SuiteScores  # of the feature suite
+
+    @classmethod
+    def of(cls, summary: RunSummary, robots: Iterable[RobotRecord]) -> Figures:
+        """Compute them from the records of a run."""
+        records = tuple(robots)
+        worst = worst_figures(records)
+        return cls(
+            summary=summary,
+            robots=records,
+            ordered=most_urgent_first(records),
+            conformance=Conformance.of(robot.verdict for robot in records),
+            headline=headline(records),
+            compared=sum(robot.compared for robot in records),
+            worst=worst,
+            worst_per_group=worst_per_group(worst),
+            engines=participation(records),
+            changes=sorted_changes(summary.former),
+            scores=suite_scores(summary),
+        )
+
+
 # Several converters
 
 
@@ -517,6 +551,9 @@ class FailedCheck(Struct, frozen=True):
 class Comparison(Struct, frozen=True):
     """Content of a report on several converters."""
 
+    summary: RunSummary
+    changes: Changes | None  # since an earlier run
+    scores: SuiteScores  # of the feature suite
     results: tuple[ConverterResults, ...]
     shared: int  # number of robots that every converter converted
     entries: tuple[Entry, ...]  # by robot, then in the order of the converters
@@ -546,6 +583,9 @@ def compare(summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
     shared = set.intersection(*converted) if converted else set()
     ordered = sorted(robots, key=lambda robot: (robot.id, names.index(robot.candidate)))
     return Comparison(
+        summary=summary,
+        changes=sorted_changes(summary.former),
+        scores=suite_scores(summary),
         results=tuple(
             _results_of(one, by_name[one.name], shared, seconds) for one in summary.converters
         ),

@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.reports.appearance import VERDICTS, appearance
-from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.quantities import duration, quantity, size
 from urdf_usd.reports.records.record import (
@@ -27,24 +26,17 @@ from urdf_usd.reports.records.record import (
 from urdf_usd.reports.summary import (
     URGENT,
     Comparison,
+    Figures,
     Participation,
-    Seconds,
     WorstFigure,
-    compare,
     conformity,
-    headline,
     is_file,
-    most_urgent_first,
-    participation,
     score_text,
     selection,
     short_references,
     statement,
-    suite_scores,
     title,
     values,
-    worst_figures,
-    worst_per_group,
 )
 from urdf_usd.reports.text import one_line, path_line
 
@@ -75,12 +67,13 @@ class _Unpadded(Struct, frozen=True):
             yield Segment.line()
 
 
-def terminal_summary(summary: RunSummary, robots: Sequence[RobotRecord]) -> RenderableType:
+def terminal_summary(figures: Figures) -> RenderableType:
     """Summarise verdicts, largest differences and engines.
 
     For a single robot, its findings replace the list of robots.
     """
     sections: tuple[RenderableType, ...]
+    summary, robots = figures.summary, figures.robots
     if len(robots) == 1 and robots[0].reason.startswith(ANOTHER_ROBOT):
         # Differences between two robots say nothing.
         return _another_robot(robots[0])
@@ -88,19 +81,19 @@ def terminal_summary(summary: RunSummary, robots: Sequence[RobotRecord]) -> Rend
         sections = (
             *_one_robot(robots[0]),
             *_parts(summary),
-            *_since(summary),
-            *_worst(robots),
-            *_engines(robots),
+            *_since(figures),
+            *_worst(figures),
+            *_engines(figures),
         )
     else:
         sections = (
-            *_counts(summary, robots),
-            *_since(summary),
-            *_suite(summary, robots),
-            *_listed(robots),
+            *_counts(figures),
+            *_since(figures),
+            *_suite(figures, robots),
+            *_listed(figures),
             *_parts(summary),
-            *_worst(robots),
-            *_engines(robots),
+            *_worst(figures),
+            *_engines(figures),
         )
     return _Unpadded(Group(*sections))
 
@@ -134,11 +127,8 @@ def terminal_selections(
     return _Unpadded(table)
 
 
-def terminal_comparison(
-    summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
-) -> RenderableType:
+def terminal_comparison(compared: Comparison) -> RenderableType:
     """Compare converters on the same robots, and list failed checks."""
-    compared = compare(summary, robots, seconds)
     table = _table("left", *("right",) * 8)
     table.add_row(
         *("", "converted", "exact", "close", "fails", "other", "median", "size", ""),
@@ -155,20 +145,19 @@ def terminal_comparison(
             size(one.size),
             Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
         )
-    suite = _suite(summary, ())
-    parts = _parts(summary)
-    changes = _since(summary)
+    suite = _suite(compared, ())
+    parts = _parts(compared.summary)
+    changes = _since(compared)
     return _Unpadded(Group(table, *changes, *suite, *parts, *_failed_checks(compared)))
 
 
-def _suite(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
+def _suite(run: Figures | Comparison, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
     """Show the scores of the feature suite, and which of the cases do not pass."""
-    if not summary.suite:
+    if not run.scores:
         return
-    names = [converter.name for converter in summary.converters]
+    names = [converter.name for converter in run.summary.converters]
     rows: list[_Row] = [
-        (chapter, *(score_text(row[name]) for name in names))
-        for chapter, row in suite_scores(summary)
+        (chapter, *(score_text(row[name]) for name in names)) for chapter, row in run.scores
     ]
     if len(names) > 1:
         rows.insert(0, ("", *(Text(name, style="dim") for name in names)))
@@ -193,11 +182,11 @@ def _failed_checks(compared: Comparison) -> Iterator[RenderableType]:
     yield from _section(heading, rows, "left", *("right",) * len(names))
 
 
-def _counts(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    yield Text(headline(robots), style="bold")
+def _counts(figures: Figures) -> Iterator[RenderableType]:
+    yield Text(figures.headline, style="bold")
     table = _table("left", "right")
     for verdict in Verdict:
-        if count := summary.verdicts.get(verdict.value, 0):
+        if count := figures.summary.verdicts.get(verdict.value, 0):
             mark = VERDICTS[verdict]
             table.add_row(
                 Text(mark.sign, style=mark.style),
@@ -208,16 +197,16 @@ def _counts(summary: RunSummary, robots: Sequence[RobotRecord]) -> Iterator[Rend
     yield _indented(table)
 
 
-def _since(summary: RunSummary) -> Iterator[RenderableType]:
-    if changes := sorted_changes(summary.former):
+def _since(run: Figures | Comparison) -> Iterator[RenderableType]:
+    if changes := run.changes:
         line = f"Since {one_line(changes.name, _NAME_LIMIT)}: {changes.sentence}"
         yield Text(f"\n{line}")
 
 
-def _listed(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
+def _listed(figures: Figures) -> Iterator[RenderableType]:
     """List robots that do not conform, incomplete and close ones, with the reason."""
-    ordered = most_urgent_first(robots)
-    references = _references(robots)
+    ordered = figures.ordered
+    references = _references(figures.robots)
     for heading, chosen in (
         (
             "Robots that do not conform",
@@ -311,10 +300,10 @@ def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
     }
 
 
-def _worst(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    references = _references(robots) if len(robots) > 1 else {}
+def _worst(figures: Figures) -> Iterator[RenderableType]:
+    references = _references(figures.robots) if len(figures.robots) > 1 else {}
     rows = []
-    for figure in worst_per_group(worst_figures(robots)):
+    for figure in figures.worst_per_group:
         limit, unit = figure.check.tolerance, figure.check.unit
         rows.append(
             (
@@ -336,8 +325,8 @@ def _place(figure: WorstFigure, references: Mapping[str, str]) -> str:
     return ", ".join(parts)
 
 
-def _engines(robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
-    engines = participation(robots)
+def _engines(figures: Figures) -> Iterator[RenderableType]:
+    engines = figures.engines
     if not engines:
         return
     yield _heading("Engines")

@@ -30,7 +30,6 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.summary import worst_message
 
 # Invalid URDFs and robots that could not be fetched count only with --strict.
 _NOT_READ = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
@@ -183,7 +182,7 @@ def _failures(
     if not wrong:
         yield VERDICT, record.verdict.value, record.reason
     for check in wrong:
-        yield check.id, check.grade.value, worst_message(check)
+        yield check.id, check.grade.value, check.message
 
 
 def updated_baseline(

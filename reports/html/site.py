@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 from urdf_usd.reports import summary as counted
 from urdf_usd.reports.appearance import GRADES, VERDICTS
-from urdf_usd.reports.changes import sorted_changes
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
 from urdf_usd.reports.html.rendering import (
     CONVERTERS,
@@ -34,7 +33,6 @@ from urdf_usd.reports.records.record import (
     EngineStatus,
     Grade,
     RobotRecord,
-    RunSummary,
     Verdict,
 )
 from urdf_usd.reports.records.scene import SceneError, scene_path
@@ -65,8 +63,7 @@ _STATUS_LETTERS = {
 
 
 def write_site(
-    summary: RunSummary,
-    robots: Sequence[RobotRecord],
+    figures: counted.Figures,
     directory: Path,
     scenes: Path | None = None,
     history: Sequence[HistoryEntry] = (),
@@ -76,8 +73,7 @@ def write_site(
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
     Args:
-        summary: The run, or the part of one converter.
-        robots: Its records.
+        figures: The run, or the part of one converter.
         directory: Target folder.
         scenes: Folder of the 3D scenes; by default that in ``directory``. The page of a
             robot whose scene is damaged has no 3D view.
@@ -95,13 +91,13 @@ def write_site(
         script = directory / _SCRIPTS / name
         script.write_text(static_file(name), encoding="utf-8", newline="\n")
     linked = PageScripts(*(Script(f"../{_SCRIPTS}/{name}") for name in (_PAGES, _VIEWER)))
-    for robot in robots:
+    for robot in figures.robots:
         scene = scene_path(directory, robot.id)
         view = _view(scenes / scene.name if scenes else scene)
-        command = run_command(summary, robot.source.reference)
+        command = run_command(figures.summary, robot.source.reference)
         content = page_content(robot, linked, view, "../index.html", command)
         write_page(directory / "robots" / page_name(robot), _ROBOT, **content)
-    return _write_index(summary, robots, directory, history, cases=cases)
+    return _write_index(figures, directory, history, cases=cases)
 
 
 def render_robot(
@@ -144,40 +140,38 @@ def _view(path: Path) -> View | None:
 
 
 def _write_index(
-    summary: RunSummary,
-    robots: Sequence[RobotRecord],
+    figures: counted.Figures,
     directory: Path,
     history: Sequence[HistoryEntry],
     *,
     cases: bool,
 ) -> Path:
     scripts = (Script(text=static_file(_PAGES)),)
-    worst = counted.worst_figures(robots)
-    ordered = counted.most_urgent_first(robots)
+    summary, robots = figures.summary, figures.robots
     return write_page(
         directory / "index.html",
         "index.html.j2",
         summary=summary,
         cases=cases,
-        robots=ordered,
-        title=counted.headline(robots),
+        robots=figures.ordered,
+        title=figures.headline,
         converters=sorted({counted.converter(robot) for robot in robots}),
         converted=sum(bool(robot.checks) for robot in robots),
         readable=len(counted.readable(robots)),
         groups=counted.groups(robots),
-        worst=worst,
-        worst_per_group=counted.worst_per_group(worst),
-        engines=counted.participation(robots),
+        worst=figures.worst,
+        worst_per_group=figures.worst_per_group,
+        engines=figures.engines,
         deviations=counted.engine_deviations(robots),
         per_engine=counted.engine_matrix(robots),
         Outcome=counted.Outcome,
-        report=island(matrix(ordered)),
+        report=island(matrix(figures.ordered)),
         scripts=scripts,
         policy=script_policy(scripts),
         pages={robot.id: quote(page_name(robot)) for robot in robots},
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
-        changes=sorted_changes(summary.former),
+        changes=figures.changes,
         runs=recent_runs(history),
         history=PAGE,
         candidate=next((one.name for one in summary.converters), ""),
@@ -186,19 +180,12 @@ def _write_index(
 
 
 def write_comparison(
-    summary: RunSummary,
-    robots: Sequence[RobotRecord],
-    seconds: counted.Seconds,
-    directory: Path,
-    *,
-    has_history: bool = False,
+    compared: counted.Comparison, directory: Path, *, has_history: bool = False
 ) -> Path:
     """Write ``index.html`` of a run of several converters, and return its path.
 
     Args:
-        summary: The run.
-        robots: Its records, one per robot and converter.
-        seconds: Durations of conversions.
+        compared: The run.
         directory: Folder of the run, in which each converter has its pages.
         has_history: Whether ``history.html`` is beside it.
 
@@ -207,11 +194,11 @@ def write_comparison(
     """
     script = static_file("filter.js")
     page_environment().filters.update(site=_site, sheet=page_address)
-    compared = counted.compare(summary, robots, seconds)
+    robots = [entry.robot for entry in compared.entries]
     return write_page(
         directory / "index.html",
         "comparison.html.j2",
-        summary=summary,
+        summary=compared.summary,
         cases=any(robot.case for robot in robots),
         comparison=compared,
         robots=len({robot.id for robot in robots}),
@@ -222,7 +209,7 @@ def write_comparison(
             if verdict in _USUAL or any(one.verdicts[verdict] for one in compared.results)
         ],
         title=compared.headline,
-        changes=sorted_changes(summary.former),
+        changes=compared.changes,
         changed={f"{one.candidate}/{one.id}": page_address(one) for one in robots},
         history=PAGE if has_history else "",
         script=trusted_markup(script),

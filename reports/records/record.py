@@ -242,6 +242,12 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
     differences: tuple[EngineDifference, ...] = ()  # each engine against the other side
     findings: tuple[Difference, ...] = ()  # values that are not exact, worst first
 
+    @property
+    def message(self) -> str:
+        """The message of the first finding with the grade of the check, or its reason."""
+        first = next((one for one in self.findings if one.grade is self.grade), None)
+        return first.message if first else self.reason or self.title
+
 
 class DeviationRecord(_Record, frozen=True, kw_only=True):
     """An engine that deviates from its file; never counted against the USD."""
@@ -556,6 +562,16 @@ class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
     fixed: tuple[FailureRecord, ...] = ()  # failures in the baseline that do not fail any more
     expected: tuple[FailureRecord, ...] = ()  # failures that are as in the baseline, or better
     absent: int = 0  # number of entries for robots that were not in the run
+
+    @property
+    def changes(self) -> tuple[tuple[str, tuple[FailureRecord, ...]], ...]:
+        """What differs from the baseline, each with a sign and a word; worse ones first."""
+        return (
+            ("✗ new", self.new),
+            ("✗ worse", self.worse),
+            ("✗ expired", self.expired),
+            ("✓ fixed", self.fixed),
+        )
 
 
 class CheckHeading(_Record, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.sarif import write_sarif
+from urdf_usd.reports.summary import Figures, compare
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 
 _CHANGES = (
@@ -57,12 +58,13 @@ def write_run(robots: tuple[RobotRecord, ...], folder: Path) -> RunSummary:
         unfinished=87,
         parts={"dir:macros.xacro": "defines macros alone"},
     )
-    write_site(summary, robots, folder, history=history)
+    figures = Figures.of(summary, robots)
+    write_site(figures, folder, history=history)
     write_history(history, folder)
-    write_markdown(summary, folder / "summary.md")
+    write_markdown(figures, folder / "summary.md")
     write_junit(robots, folder / "junit.xml", summary)
     write_sarif(robots, folder / "findings.sarif", summary.baseline)
-    write_badges(summary, folder)
+    write_badges(figures, folder)
     return summary
 
 
@@ -71,18 +73,21 @@ def write_converters(folder: Path) -> None:
     robots = samples.cases()
     summary = samples.summary(robots, converters=("urdf-usd", "peer"))
     seconds = {(robot.candidate, robot.id): 0.25 * robot.compared for robot in robots}
-    write_comparison(summary, robots, seconds, folder)
+    compared = compare(summary, robots, seconds)
+    write_comparison(compared, folder)
     write_suite(summary, robots, folder)
-    write_comparison_markdown(summary, robots, seconds, folder / "comparison.md")
-    text = shown(terminal_comparison(summary, robots, seconds))
+    write_comparison_markdown(compared, folder / "comparison.md")
+    text = shown(terminal_comparison(compared))
     (folder / "comparison.txt").write_text(text, encoding="utf-8")
 
 
 def write_terminals(robots: tuple[RobotRecord, ...], summary: RunSummary, folder: Path) -> None:
     """Write what a run, and checks of single robots, print."""
-    (folder / "run.txt").write_text(shown(terminal_summary(summary, robots)), encoding="utf-8")
+    (folder / "run.txt").write_text(
+        shown(terminal_summary(Figures.of(summary, robots))), encoding="utf-8"
+    )
     single = (one for one in robots if one.verdict in {Verdict.FAILS, Verdict.INCOMPLETE})
-    texts = [shown(terminal_summary(samples.summary((one,)), (one,))) for one in single]
+    texts = [shown(terminal_summary(samples.figures((one,)))) for one in single]
     (folder / "check.txt").write_text("\n".join(texts), encoding="utf-8")
 
 

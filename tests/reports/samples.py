@@ -36,7 +36,7 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.records.suite_case import Case, Expected, Requirement
-from urdf_usd.reports.summary import chapter_scores
+from urdf_usd.reports.summary import Figures, chapter_scores
 
 
 def position(
@@ -504,3 +504,8 @@ def summary(
             ((one.candidate, one.case.summary) for one in robots if one.case), converters
         ),
     )
+
+
+def figures(robots: tuple[RobotRecord, ...]) -> Figures:
+    """Compute what reports show of robots."""
+    return Figures.of(summary(robots), robots)

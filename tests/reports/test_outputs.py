@@ -42,7 +42,7 @@ def _junit(
 
 
 def _terminal(robots: tuple[RobotRecord, ...], *, width: int = 100, colours: bool = False) -> str:
-    return shown(terminal_summary(samples.summary(robots), robots), width=width, colours=colours)
+    return shown(terminal_summary(samples.figures(robots)), width=width, colours=colours)
 
 
 def _wrong(name: str) -> RobotRecord:
@@ -134,7 +134,7 @@ def test_control_characters_keep_files_well_formed(tmp_path: Path) -> None:
 def test_names_keep_cells_of_markdown_apart(tmp_path: Path) -> None:
     name = "a|b`c`<script>x</script>\n# *title* [link](x) @panda \u202e" + "n" * 10_000
     robot = samples.robot(Verdict.FAILS, id="hostile", name=name, reason=name)
-    write_markdown(samples.summary((robot,)), tmp_path / "summary.md")
+    write_markdown(samples.figures((robot,)), tmp_path / "summary.md")
     lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
 
     (row,) = [line for line in lines if "✗ fails |" in line and "code" in line]
@@ -147,7 +147,7 @@ def test_names_keep_cells_of_markdown_apart(tmp_path: Path) -> None:
 
 def test_markdown_fits_into_a_github_comment(tmp_path: Path) -> None:
     robots = tuple(samples.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400))
-    write_markdown(samples.summary(robots), tmp_path / "summary.md")
+    write_markdown(samples.figures(robots), tmp_path / "summary.md")
     text = (tmp_path / "summary.md").read_text("utf-8")
 
     assert "and 350 more." in text
@@ -157,7 +157,7 @@ def test_markdown_fits_into_a_github_comment(tmp_path: Path) -> None:
 def test_markdown_of_a_conforming_run_has_no_empty_table(tmp_path: Path) -> None:
     for checks, heading in ((None, "### Largest differences"), ((), None)):
         robot = samples.robot(checks=checks)
-        write_markdown(samples.summary((robot,)), tmp_path / "summary.md")
+        write_markdown(samples.figures((robot,)), tmp_path / "summary.md")
         lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
         assert [line for line in lines if line.startswith("###")] == ([heading] if heading else [])
 
@@ -177,7 +177,7 @@ def test_badge_counts_readable_robots(
 ) -> None:
     """As the headline does."""
     robots = tuple(samples.robot(verdict) for verdict in verdicts)
-    write_badges(samples.summary(robots), tmp_path)
+    write_badges(samples.figures(robots), tmp_path)
     svg = etree.fromstring((tmp_path / "badge.svg").read_bytes())
 
     assert [text.text for text in svg.iter(f"{_SVG}text")][-1] == label

@@ -32,6 +32,7 @@ from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.html.site import render_robot, render_view
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import record_json
+from urdf_usd.reports.summary import Figures
 from urdf_usd.reports.terminal import terminal_selections, terminal_summary
 
 # Options that change no result, those of variants, which each page has of its own, and
@@ -109,7 +110,7 @@ def check(options: Check) -> ExitCode:
         stdout().print(terminal_selections(records, left_out))
     else:
         summary = summary_of(records, [source.reference], {"base": robot.base.value})
-        stdout().print(terminal_summary(summary, records))
+        stdout().print(terminal_summary(Figures.of(summary, records)))
     if options.html_file:
         last = f" to {files[-1][1]}" if len(files) > 1 else ""
         click.echo(f"\nPage: {files[0][1]}{last}")

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import metadata
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import quote
 
 import click
@@ -22,22 +21,18 @@ from urdf_usd.cli.files import URDF, require_outputs, write_output
 from urdf_usd.cli.options import Sources
 from urdf_usd.cli.terminal import SEVERITY_STYLES, print_lines, say
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.messages import Alike, group_alike
+from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.reports.records.record import DiagnosticRecord
+from urdf_usd.reports.sarif import sarif_document, sarif_result
 from urdf_usd.reports.text import one_line
 
-Json: TypeAlias = dict[str, object]
-
 JSON_VERSION = "1.0"
-_SARIF_SCHEMA = (
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-)
-_SARIF_VERSION = "2.1.0"
 _LONGEST = 1000
 
 
@@ -152,14 +147,12 @@ def _shown_path(file: str) -> str:
 def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
     """Yield a line per finding, the remedy of each rule once, and the counts."""
     explained: set[str] = set()
-    for file, alike in _grouped(files):
-        finding, location = alike.one, alike.one.location
-        path = _shown_path(location.file if location else str(file.path))
-        position = f":{location.line}:{location.column}" if location else ""
+    for finding in (one for file in files for one in _records(file)):
+        position = f":{finding.line}:{finding.column}" if finding.line else ""
         yield Text.assemble(
-            (f"{one_line(path + position, _LONGEST)}: ", "bold"),
+            (f"{one_line(f'{finding.file}{position}', _LONGEST)}: ", "bold"),
             (f"{finding.severity}:", SEVERITY_STYLES[finding.severity]),
-            f" {one_line(alike.described(finding.message), _LONGEST)} ",
+            f" {one_line(finding.message, _LONGEST)} ",
             (f"[{finding.rule}]", "dim"),
         )
         if finding.rule not in explained:
@@ -174,8 +167,20 @@ def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
     yield Text(f"{', '.join(counts) or 'no findings'} in {len(files)} {noun}")
 
 
-def _grouped(files: Iterable[LintedFile]) -> Iterator[tuple[LintedFile, Alike]]:
-    return ((file, alike) for file in files for alike in group_alike(file.findings))
+def _records(file: LintedFile) -> Iterator[DiagnosticRecord]:
+    """Yield the findings in a file, with paths as they are shown; alike ones are counted."""
+    for alike in group_alike(file.findings):
+        finding, location = alike.one, alike.one.location
+        yield DiagnosticRecord(
+            rule=finding.rule,
+            severity=finding.severity.value,
+            message=alike.described(finding.message),
+            file=_shown_path(location.file if location else str(file.path)),
+            line=location.line if location else None,
+            column=location.column if location else None,
+            remedy=finding.remedy,
+            count=alike.count,
+        )
 
 
 def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
@@ -191,6 +196,9 @@ def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
         )
 
 
+_COLUMNS = ("rule", "severity", "message", "count", "remedy", "file", "line", "column")
+
+
 def _findings_json(files: Sequence[LintedFile]) -> str:
     """Encode findings as one JSON object."""
     document = {
@@ -201,7 +209,10 @@ def _findings_json(files: Sequence[LintedFile]) -> str:
                 "reference": file.reference,
                 "file": _shown_path(str(file.path)),
                 "is_urdf": file.is_urdf,
-                "findings": [_json_finding(file, alike) for _, alike in _grouped([file])],
+                "findings": [
+                    {name: getattr(finding, name) for name in _COLUMNS}
+                    for finding in _records(file)
+                ],
             }
             for file in files
         ],
@@ -209,75 +220,30 @@ def _findings_json(files: Sequence[LintedFile]) -> str:
     return json.dumps(document, indent=1)
 
 
-def _json_finding(file: LintedFile, alike: Alike) -> Json:
-    finding = alike.one
-    location = finding.location
-    return {
-        "rule": finding.rule,
-        "severity": str(finding.severity),
-        "message": alike.described(finding.message),
-        "count": alike.count,
-        "remedy": finding.remedy,
-        "file": _shown_path(location.file if location else str(file.path)),
-        "line": location.line if location else None,
-        "column": location.column if location else None,
-    }
-
-
 def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
-    """Encode findings as SARIF 2.1.0, which code hosts and editors display.
-
-    https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
-
-    Args:
-        files: What was found.
-        rules: Identifiers of the rules that were checked, with or without findings.
-    """
+    """Encode findings as SARIF, with the rules that were checked, found or not."""
     order = sorted(rules)
     index = {rule: number for number, rule in enumerate(order)}
-    run = {
-        "tool": {
-            "driver": {
-                "name": "urdf-usd lint",
-                "version": metadata.version(DISTRIBUTION),
-                "rules": [
-                    {
-                        "id": rule.id,
-                        "shortDescription": {"text": rule.summary},
-                        "help": {"text": rule.remedy},
-                        "defaultConfiguration": {"level": str(rule.severity)},
-                    }
-                    for rule in map(ALL_RULES.__getitem__, order)
-                ],
+    driver: dict[str, object] = {
+        "name": "urdf-usd lint",
+        "version": metadata.version(DISTRIBUTION),
+        "rules": [
+            {
+                "id": rule.id,
+                "shortDescription": {"text": rule.summary},
+                "help": {"text": rule.remedy},
+                "defaultConfiguration": {"level": str(rule.severity)},
             }
-        },
-        "columnKind": "unicodeCodePoints",
-        "artifacts": [{"location": {"uri": _uri(str(file.path))}} for file in files],
-        "results": [
-            _sarif_result(file, alike, index[alike.one.rule]) for file, alike in _grouped(files)
+            for rule in map(ALL_RULES.__getitem__, order)
         ],
     }
-    document = {"$schema": _SARIF_SCHEMA, "version": _SARIF_VERSION, "runs": [run]}
-    return json.dumps(document, indent=1)
-
-
-def _sarif_result(file: LintedFile, alike: Alike, rule_index: int) -> Json:
-    finding = alike.one
-    location = finding.location
-    physical: Json = {
-        "artifactLocation": {"uri": _uri(location.file if location else str(file.path))}
-    }
-    if location:
-        start: Json = {"startLine": location.line, "startColumn": location.column}
-        physical["region"] = start
-    return {
-        "ruleId": finding.rule,
-        "ruleIndex": rule_index,
-        "level": str(finding.severity),
-        "message": {"text": alike.described(finding.message)},
-        "occurrenceCount": alike.count,
-        "locations": [{"physicalLocation": physical}],
-    }
+    results = [
+        sarif_result(finding, index[finding.rule], {"uri": _uri(finding.file or "")})
+        for file in files
+        for finding in _records(file)
+    ]
+    artifacts = [{"location": {"uri": _uri(str(file.path))}} for file in files]
+    return sarif_document(driver, results, artifacts=artifacts)
 
 
 def _uri(file: str) -> str:

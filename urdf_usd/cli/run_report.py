@@ -52,7 +52,7 @@ from urdf_usd.reports.records.results import (
     write_record,
 )
 from urdf_usd.reports.sarif import write_sarif
-from urdf_usd.reports.summary import most_urgent_first, readable
+from urdf_usd.reports.summary import Comparison, Figures, compare, readable
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 from urdf_usd.reports.text import one_line
 
@@ -80,8 +80,8 @@ class Report(Struct, frozen=True):
 
     def write(
         self, summary: RunSummary, records: list[RobotRecord], options: RunOptions
-    ) -> tuple[RunSummary, Path]:
-        """Write all files; return the summary as written, and the first page."""
+    ) -> tuple[Figures | Comparison, Path]:
+        """Write all files; return what they show, and the first page."""
         several = len(summary.converters) > 1
         converters = []
         for converter in summary.converters:
@@ -101,9 +101,8 @@ class Report(Struct, frozen=True):
             changes = former_record(previous.name, previous.run, run)
             summary = structs.replace(summary, former=changes)
         try:
-            return summary, write_reports(
-                summary, records, self.folder.path, self._extended_history(summary, records)
-            )
+            history = self._extended_history(summary, records)
+            return write_reports(summary, records, self.folder.path, history)
         except OSError as error:
             if error.filename is None:
                 # As of a full disk.
@@ -182,16 +181,16 @@ def run_and_report(
     _sort(records, options)
     summary = summarise(records, options, report.corpus)
     records = _robots(records)
-    summary, index = report.write(summary, records, options)
-    if len(summary.converters) <= 1:
-        stdout().print(terminal_summary(summary, records))
+    shown, index = report.write(summary, records, options)
+    wrong: list[RobotRecord] = []
+    if isinstance(shown, Figures):
+        stdout().print(terminal_summary(shown))
+        wrong = [one for one in readable(shown.ordered) if not one.verdict.conforms]
     else:
-        seconds = _conversion_times(records, out)
-        stdout().print(terminal_comparison(summary, records, seconds))
+        stdout().print(terminal_comparison(shown))
         click.echo(f"\nThe exit status is that of {options.gated}; --gate NAME selects another.")
     click.echo(f"\nReport: {index}")
-    wrong = [one for one in most_urgent_first(readable(records)) if not one.verdict.conforms]
-    if wrong and len(summary.converters) <= 1:
+    if wrong:
         click.echo(f"Open first: {out / 'robots' / f'{wrong[0].id}.html'}")
     return records
 
@@ -212,8 +211,8 @@ def write_reports(
     records: Sequence[RobotRecord],
     out: Path,
     history: Sequence[HistoryEntry] = (),
-) -> Path:
-    """Write all reports of a run into its folder, and return its first page."""
+) -> tuple[Figures | Comparison, Path]:
+    """Write all reports of a run into its folder; return what they show, and the first page."""
     if history:
         write_history(history, out)
     write_record(summary, out / "summary.json")
@@ -221,19 +220,21 @@ def write_reports(
     gated = next(one.name for one in summary.converters if one.gated)
     gated_summary, gated_part = part_of(summary, records, gated)
     write_sarif(gated_part, out / "findings.sarif", gated_summary.baseline)
-    write_badges(gated_summary, out)
+    figures = Figures.of(gated_summary, gated_part)
+    write_badges(figures, out)
     cases = write_suite(summary, records, out) is not None
     if len(summary.converters) <= 1:
-        write_markdown(summary, out / "summary.md")
-        return write_site(summary, records, out, history=history, cases=cases)
+        write_markdown(figures, out / "summary.md")
+        return figures, write_site(figures, out, history=history, cases=cases)
     seconds = _conversion_times(records, out)
     for converter in summary.converters:
-        part, own = part_of(summary, records, converter.name)
+        part = Figures.of(*part_of(summary, records, converter.name))
         folder = out / CONVERTERS / converter.name
         folder.mkdir(parents=True, exist_ok=True)
-        write_site(part, own, folder, out / "scenes" / converter.name)
-    write_comparison_markdown(summary, records, seconds, out / "summary.md")
-    return write_comparison(summary, records, seconds, out, has_history=bool(history))
+        write_site(part, folder, out / "scenes" / converter.name)
+    compared = compare(summary, records, seconds)
+    write_comparison_markdown(compared, out / "summary.md")
+    return compared, write_comparison(compared, out, has_history=bool(history))
 
 
 def part_of(

@@ -41,7 +41,7 @@ def _one(page: html.HtmlElement, path: str) -> html.HtmlElement:
 
 
 def _index(robots: tuple[RobotRecord, ...], folder: Path) -> html.HtmlElement:
-    return html.fromstring(write_site(samples.summary(robots), robots, folder).read_text("utf-8"))
+    return html.fromstring(write_site(samples.figures(robots), folder).read_text("utf-8"))
 
 
 def _page(robot: RobotRecord) -> html.HtmlElement:
@@ -58,7 +58,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("urdf-usd", "peer"):
         robots = tuple(one for one in samples.cases() if one.candidate == name)
         site = folder / "converters" / "converters" / name
-        write_site(samples.summary(robots), robots, site, cases=True)
+        write_site(samples.figures(robots), site, cases=True)
     return folder
 
 
@@ -172,7 +172,7 @@ def test_verdicts_and_grades_are_shown_as_sign_word_and_colour(
 def test_id_that_is_not_a_file_name_is_refused(identity: str, tmp_path: Path) -> None:
     robot = samples.robot(id=identity)
     with pytest.raises(ValueError, match="not a file name"):
-        write_site(samples.summary((robot,)), (robot,), tmp_path / "site")
+        write_site(samples.figures((robot,)), tmp_path / "site")
 
 
 @pytest.mark.parametrize(

@@ -95,14 +95,14 @@ def visit(browser: Browser) -> Iterator[Visit]:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a run with every verdict once."""
     robots = samples.corpus()
-    return write_site(samples.summary(robots), robots, tmp_path_factory.mktemp("small"))
+    return write_site(samples.figures(robots), tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a run of 1,200 robots and some 60 checks."""
     robots = tuple(_robot(number) for number in range(1_200))
-    return write_site(samples.summary(robots), robots, tmp_path_factory.mktemp("large"))
+    return write_site(samples.figures(robots), tmp_path_factory.mktemp("large"))
 
 
 @pytest.fixture(scope="session")
@@ -444,7 +444,7 @@ def test_headings_leave_room_for_robots(visit: Visit, tmp_path: Path, width: int
     page = visit.page
     page.set_viewport_size({"width": width, "height": 900})
     visit.open(
-        write_site(samples.summary((robot,)), (robot,), tmp_path),
+        write_site(samples.figures((robot,)), tmp_path),
         "#robots?columns=all",
     )
     head = page.locator("#explorer thead")
@@ -501,7 +501,7 @@ def test_markup_in_names_is_text(visit: Visit, tmp_path: Path) -> None:
         reason=_HOSTILE,
         checks=(samples.position(Grade.FAILS, 1.0, _HOSTILE, (finding,)),),
     )
-    page = visit.open(write_site(samples.summary((robot,)), (robot,), tmp_path))
+    page = visit.open(write_site(samples.figures((robot,)), tmp_path))
     assert _titles(page)[0].startswith("</script><img src=x")
     assert "\\u202e" in _titles(page)[0]
     page.locator("#distributions").scroll_into_view_if_needed()
