@@ -1,20 +1,27 @@
-"""What a check is, and the differences of values that are equal or not."""
+"""What a check is, and how differences of values are made."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from urdf_usd.conformance.observation.robot import Observation, Quantity
 from urdf_usd.conformance.tolerance.comparison import (
-    Comparer,
+    Compared,
     Comparison,
     Incomparable,
     ToleranceModel,
 )
+from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Value
+
+# Compares the expected with the actual observation.
+Comparer: TypeAlias = Callable[
+    [Observation, Observation, ToleranceModel], Comparison | Iterable[Difference]
+]
 
 
 class Check(Struct, frozen=True):
@@ -24,9 +31,10 @@ class Check(Struct, frozen=True):
     title: str  # the compared quantity, in a few words
     unit: str  # of differences; empty for equality and ``1`` for ratios
     quantity: Quantity  # which both engines must state
-    function: Comparer  # compares the expected with the actual observation
+    function: Comparer
     clause: str  # what is compared, and why it matters
     usd_alone: bool = False  # concerns the USD alone: URDF engines take no part
+    note: str | None = None  # why nothing was compared, if the function yields nothing
     direct: str | None = None  # of a check of the round trip: the check that it repeats
 
     @property
@@ -42,13 +50,20 @@ class CheckGroup:
         self.checks: list[Check] = []
 
     def check(
-        self, id: str, title: str, quantity: Quantity, unit: str = "", *, usd_alone: bool = False
+        self,
+        id: str,
+        title: str,
+        quantity: Quantity,
+        unit: str = "",
+        note: str | None = None,
+        *,
+        usd_alone: bool = False,
     ) -> Callable[[Comparer], Comparer]:
         """Add a function as a check; its docstring is the clause."""
 
         def add(function: Comparer) -> Comparer:
             clause = " ".join((function.__doc__ or "").split())
-            self.checks.append(Check(id, title, unit, quantity, function, clause, usd_alone))
+            self.checks.append(Check(id, title, unit, quantity, function, clause, usd_alone, note))
             return function
 
         return add
@@ -61,7 +76,11 @@ def compare(
     for side in (expected, actual):
         if check.quantity not in side.states:
             return Incomparable(f"{side.engine} does not state {check.quantity}")
-    return check.function(expected, actual, model)
+    found = check.function(expected, actual, model)
+    if isinstance(found, Compared | Incomparable):
+        return found
+    differences = tuple(found)
+    return Compared(differences, note=None if differences else check.note)
 
 
 def stated(number: float | None, undefined: str = "nan") -> Value:
@@ -103,6 +122,34 @@ def equality(
         actual=actual,
         unit=unit,
     )
+
+
+def difference(
+    subject: str,
+    what: str,
+    values: Sequence[Value],
+    unit: str = "",
+    hint: str = "",
+    **fields: Any,  # noqa: ANN401  of a difference
+) -> Difference:
+    """Return the difference of a measured value: ``subject: what is actual, not expected``.
+
+    Args:
+        subject: Kind and name: ``link forearm``.
+        what: The quantity, for the message.
+        values: On the URDF side, and on the USD side.
+        unit: Of both values.
+        hint: End of the message.
+        fields: Others of the difference; a message replaces the usual one.
+    """
+    expected, actual = values
+    texts = value_text(expected, unit), value_text(actual, unit)
+    made = {
+        "item": subject.partition(" ")[2],
+        "message": f"{subject}: {what} is {texts[1]}, not {texts[0]}{hint}",
+        **fields,
+    }
+    return Difference(subject=subject, expected=expected, actual=actual, unit=unit, **made)
 
 
 def flags(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 
-from urdf_usd.conformance.checks.check import Check, stated
+from urdf_usd.conformance.checks.check import Check, difference, stated
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,
@@ -15,13 +14,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    ToleranceModel,
-    relative_difference,
-)
-from urdf_usd.reports.quantities import value_text
+from urdf_usd.conformance.tolerance.comparison import ToleranceModel, relative_difference
 from urdf_usd.reports.records.record import Difference
 
 # The largest float32: USD stores a larger value as none, and a URDF that is written from USD
@@ -60,81 +53,81 @@ def unit_hint(expected: float, actual: float) -> str:
 
 
 def _pairs(
-    expected: Observation, actual: Observation, field: str
-) -> Iterator[tuple[JointObservation, JointObservation, float | None, float | None]]:
-    """Pair joints with one coordinate on both sides, and one number of each."""
+    expected: Observation, actual: Observation
+) -> Iterator[tuple[JointObservation, JointObservation]]:
+    """Pair joints with one coordinate on both sides; types are another check."""
     for joint, found in shared_joints(expected, actual):
-        # Types are another check.
         if COORDINATES[joint.type] == 1 == COORDINATES[found.type]:
-            yield joint, found, getattr(joint, field), getattr(found, field)
+            yield joint, found
 
 
-def _positions(
-    side: str,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Comparison:
-    """Compare lower or upper position limits, relative."""
+def _position_check(side: str) -> Check:
+    """Make the check of lower or upper position limits."""
     absent = -math.inf if side == "lower" else math.inf
-    differences = []
-    for joint, _, *limits in _pairs(expected, actual, side):
-        limit, found = (stored_limit(absent if one is None else one) for one in limits)
-        unit = "m" if joint.type is JointType.PRISMATIC else "rad"
-        values = ["unlimited" if math.isinf(one) else one for one in (limit, found)]
-        texts = [value_text(one, unit) for one in values]
-        # Most limits are a few radians; some are large numbers that mean "none".
-        scale = max(1.0, abs(limit))
-        hint = unit_hint(limit, found)
-        differences.append(
-            Difference(
-                item=joint.name,
-                subject=f"joint {joint.name}",
-                message=f"joint {joint.name}: {side} limit is {texts[1]}, not {texts[0]}{hint}",
-                expected=values[0],
-                actual=values[1],
-                unit=unit,
-                amount=relative_difference(limit, found, least=1.0),
-                bound=0.0 if math.isinf(limit) else scalar_bound(limit) / scale,
+
+    def limits(
+        expected: Observation, actual: Observation, model: ToleranceModel
+    ) -> Iterator[Difference]:
+        for joint, found in _pairs(expected, actual):
+            sides = [getattr(joint, side), getattr(found, side)]
+            one, two = (stored_limit(absent if limit is None else limit) for limit in sides)
+            yield difference(
+                f"joint {joint.name}",
+                f"{side} limit",
+                ["unlimited" if math.isinf(limit) else limit for limit in (one, two)],
+                "m" if joint.type is JointType.PRISMATIC else "rad",
+                unit_hint(one, two),
+                # Most limits are a few radians; some are large numbers that mean "none".
+                amount=relative_difference(one, two, least=1.0),
+                bound=0.0 if math.isinf(one) else scalar_bound(one) / max(1.0, abs(one)),
                 tolerance=model.tolerance.limit,
             )
-        )
-    return Compared(tuple(differences), note=None if differences else "no joint has one axis")
+
+    clause = (
+        f"{side.capitalize()} limit of every joint with one axis, relative to the larger of the "
+        "limit and 1 rad or 1 m; unlimited equals unlimited."
+    )
+    return Check(
+        f"limits.{side}",
+        f"{side} position limits",
+        "1",
+        Quantity.LIMITS,
+        limits,
+        clause,
+        note="no joint has one axis",
+    )
 
 
-def _ratios(
-    field: str,
-    absent: float | None,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Comparison:
-    """Compare one number of each joint, relative; ``absent`` is its default, if any."""
-    differences = []
-    for joint, found_joint, value, found in _pairs(expected, actual, field):
-        if value is None and found is None:
-            continue
-        same = absent is not None and (value or absent) == (found or absent)
-        values = [stated(one, "another for each simulator") for one in (value, found)]
-        texts = [value_text(one) for one in values]
-        hint = unit_hint(value or 0.0, found or 0.0)
-        if found is None:
-            # Which attribute the engine expected, if another states the value.
-            notes = (found_joint.note or "").split("; ")
-            hint = "".join(f" ({note})" for note in notes if f":{field} is " in note)
-        differences.append(
-            Difference(
-                item=joint.name,
-                subject=f"joint {joint.name}",
-                message=f"joint {joint.name}: {field} is {texts[1]}, not {texts[0]}{hint}",
-                expected=values[0],
-                actual=values[1],
+def _number_check(
+    id: str, title: str, quantity: Quantity, clause: str, absent: float | None = None
+) -> Check:
+    """Make the check of one number of each joint; ``absent`` is its default, if any."""
+    field = id.partition(".")[2]
+
+    def numbers(
+        expected: Observation, actual: Observation, model: ToleranceModel
+    ) -> Iterator[Difference]:
+        for joint, other in _pairs(expected, actual):
+            value, found = getattr(joint, field), getattr(other, field)
+            if value is None and found is None:
+                continue
+            same = absent is not None and (value or absent) == (found or absent)
+            hint = unit_hint(value or 0.0, found or 0.0)
+            if found is None:
+                # Which attribute the engine expected, if another states the value.
+                notes = (other.note or "").split("; ")
+                hint = "".join(f" ({note})" for note in notes if f":{field} is " in note)
+            yield difference(
+                f"joint {joint.name}",
+                field,
+                [stated(one, "another for each simulator") for one in (value, found)],
+                hint=hint,
                 amount=0.0 if same else _ratio(value, found),
                 bound=scalar_bound(1.0),
                 tolerance=model.tolerance.force,
             )
-        )
-    return Compared(tuple(differences), note=None if differences else f"no joint states {field}")
+
+    return Check(id, title, "1", quantity, numbers, clause, note=f"no joint states {field}")
 
 
 def _ratio(expected: float | None, actual: float | None) -> float:
@@ -147,47 +140,21 @@ def _ratio(expected: float | None, actual: float | None) -> float:
     return relative_difference(expected, actual)
 
 
-_POSITION_CLAUSE = (
-    "{} limit of every joint with one axis, relative to the larger of the limit and 1 rad or 1 m; "
-    "unlimited equals unlimited."
-)
+_EFFORT = "Largest force or torque; absent differs from zero."
+_VELOCITY = "Largest speed; absent differs from zero."
 LIMITS_CHECKS = (
-    *(
-        Check(
-            f"limits.{side}",
-            f"{side} position limits",
-            "1",
-            Quantity.LIMITS,
-            partial(_positions, side),
-            _POSITION_CLAUSE.format(side.capitalize()),
-        )
-        for side in ("lower", "upper")
-    ),
-    Check(
-        "limits.effort",
-        "effort limits",
-        "1",
-        Quantity.EFFORT,
-        partial(_ratios, "effort", None),
-        "Largest force or torque; absent differs from zero.",
-    ),
-    Check(
-        "limits.velocity",
-        "velocity limits",
-        "1",
-        Quantity.VELOCITY,
-        partial(_ratios, "velocity", None),
-        "Largest speed; absent differs from zero.",
-    ),
+    _position_check("lower"),
+    _position_check("upper"),
+    _number_check("limits.effort", "effort limits", Quantity.EFFORT, _EFFORT),
+    _number_check("limits.velocity", "velocity limits", Quantity.VELOCITY, _VELOCITY),
 )
 JOINT_DYNAMICS_CHECKS = tuple(
-    Check(
+    _number_check(
         f"dynamics.{field}",
         f"joint {field}",
-        "1",
         Quantity.DYNAMICS,
-        partial(_ratios, field, 0.0),
         f"{kind} {field}; absent means zero, as in URDF.",
+        0.0,
     )
     for field, kind in (("damping", "Viscous"), ("friction", "Coulomb"))
 )

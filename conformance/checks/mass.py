@@ -10,14 +10,14 @@ tiny inertia of up to a millionth of the robot's is graded *close*.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import CheckGroup, equality, flags, stated
+from urdf_usd.conformance.checks.check import CheckGroup, difference, equality, flags, stated
 from urdf_usd.conformance.checks.joint_motion import joint_errors
 from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import (
@@ -27,7 +27,6 @@ from urdf_usd.conformance.tolerance.bounds import (
     inertia_bound,
     is_pointlike,
     largest_moment,
-    length,
     principal_moments,
     scalar_bound,
 )
@@ -55,14 +54,16 @@ _HARMLESS = INVENTED * (1 + 1e-6)
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
 _NO_GROUP = "no fixed joint connects links with mass"
+_TWICE = "no inertia is authored twice"
 
 MOMENT = "kg m^2"
+_Differences = Iterator[Difference]
 
 MASS = CheckGroup()
 
 
-@MASS.check("mass.stated", "authored masses", Quantity.MASS, usd_alone=True)
-def _stated(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@MASS.check("mass.stated", "authored masses", Quantity.MASS, note=_NO_MASS, usd_alone=True)
+def _stated(_: Observation, actual: Observation, model: ToleranceModel) -> Iterable[Difference]:
     """Every rigid body has an authored mass. Otherwise a consumer computes one from the colliders,
     or assumes 1 kg.
     """
@@ -73,33 +74,25 @@ def _stated(_: Observation, actual: Observation, model: ToleranceModel) -> Compa
         if link.name in named and (link.mass or link.name in actual.invented)
     ]
     message = "link {}: rigid body without an authored mass above zero"
-    differences = flags("link", bodies, actual.invented, message, ("authored", "not authored"))
-    return Compared(differences, note=None if bodies else _NO_MASS)
+    return flags("link", bodies, actual.invented, message, ("authored", "not authored"))
 
 
-@MASS.check("mass.link.mass", "mass per link", Quantity.MASS, "1")
-def _link_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@MASS.check("mass.link.mass", "mass per link", Quantity.MASS, "1", _CARRIED)
+def _link_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> _Differences:
     """Effective mass of every link, relative to that of the URDF. A link that is part of another
     body of its rigid group in the USD is compared as part of the group.
     """
-    differences = tuple(
-        _mass_difference("link", name, one.mass if one else 0.0, two.mass if two else 0.0, model)
-        for name, one, two in _links(expected, actual, model)
-    )
-    return Compared(differences, note=None if differences else _CARRIED)
+    for name, one, two in _links(expected, actual, model):
+        yield _mass_difference(
+            "link", name, one.mass if one else 0.0, two.mass if two else 0.0, model
+        )
 
 
 @MASS.check("mass.link.center", "centre of mass per link", Quantity.MASS, "m")
 def _link_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
     """Centre of mass in the link frame, of links with mass."""
     differences = tuple(
-        _center_difference(
-            f"link {name}",
-            np.asarray(one.center),
-            np.asarray(two.center),
-            center_bound(one.center),
-            model,
-        )
+        _center_difference(f"link {name}", one.center, two.center, center_bound(one.center), model)
         for name, one, two in _massive(expected, actual, model)
     )
     return Compared(differences, note=None if model.total_mass else _NO_MASS)
@@ -114,119 +107,103 @@ def _link_inertias(expected: Observation, actual: Observation, model: ToleranceM
     for name, one, two in _massive(expected, actual, model):
         if one.inertia is None:
             continue
-        tensor = tensor_of(one.inertia)
+        tensor, subject = tensor_of(one.inertia), f"link {name}"
         if two.inertia is None:
-            differences.append(
-                Difference(
-                    item=name,
-                    subject=f"link {name}",
-                    amount=math.nan,
-                    message=f"link {name}: {actual.engine} states no inertia",
-                    expected=principal_moments(tensor),
-                    actual="not stated",
-                    unit=MOMENT,
-                )
+            message = f"{subject}: {actual.engine} states no inertia"
+            lost = equality(
+                subject, False, message, principal_moments(tensor), "not stated", unit=MOMENT
             )
+            differences.append(structs.replace(lost, amount=math.nan))
             continue
         found, bound = tensor_of(two.inertia), inertia_bound(tensor)
-        differences.append(_inertia_difference("link", name, tensor, found, one.mass, bound, model))
+        differences.append(_inertia_difference(subject, tensor, found, one.mass, bound, model))
     return Compared(tuple(differences), note=None if model.total_mass else _NO_MASS)
 
 
 @MASS.check(
-    "mass.link.agreement", "consistent inertia per link", Quantity.MASS, "1", usd_alone=True
+    "mass.link.agreement", "consistent inertia per link", Quantity.MASS, "1", _TWICE, usd_alone=True
 )
-def _agreement(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+def _agreement(expected: Observation, actual: Observation, model: ToleranceModel) -> _Differences:
     """An inertia that is authored both in the mass schema and in newton:inertia has the same value
     in both, relative to the largest moment: simulators differ in which one they read.
     """
     links = {link.name for link in expected.links}
-    differences = []
     for restated in actual.restated:
         if restated.link not in links:
             continue
         first, second = tensor_of(restated.first), tensor_of(restated.second)
+        subject, attribute = f"link {restated.link}", restated.attribute
         if not np.isfinite(second).all():
-            subject = f"link {restated.link}"
-            message = f"{subject}: {restated.attribute} is not finite"
             sides = principal_moments(first), "not finite"
-            differences.append(equality(subject, False, message, *sides, unit=MOMENT))
+            message = f"{subject}: {attribute} is not finite"
+            yield equality(subject, False, message, *sides, unit=MOMENT)
             continue
         mass, bound = model.total_mass or 1.0, inertia_bound(first)
-        one = _inertia_difference("link", restated.link, first, second, mass, bound, model)
-        message = f"{one.message}, in {restated.attribute}"
-        differences.append(structs.replace(one, message=message))
-    note = None if differences else "no inertia is authored twice"
-    return Compared(tuple(differences), note=note)
+        made = _inertia_difference(subject, first, second, mass, bound, model)
+        yield structs.replace(made, message=f"{made.message}, in {attribute}")
 
 
-@MASS.check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1")
-def _group_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@MASS.check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1", _NO_GROUP)
+def _group_masses(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> _Differences:
     """Total mass of links that fixed joints connect."""
     masses, found = masses_of(expected), masses_of(actual)
-    differences = []
     for group in _welded(model):
         if unread_masses(group, expected, actual):
-            differences.append(_unstated_group(group[0], actual.engine))
+            yield _unstated_group(group[0], actual.engine)
             continue
         mass, other = (
-            sum(stated.mass for name in group if (stated := side.get(name)))
-            for side in (masses, found)
+            sum(own.mass for name in group if (own := side.get(name))) for side in (masses, found)
         )
         traces = differing_links(group, masses, found, model.tolerance, ("mass",))
-        differences.append(_mass_difference("group", group[0], mass, other, model, traces))
-    return Compared(tuple(differences), note=None if differences else _NO_GROUP)
+        yield _mass_difference("group", group[0], mass, other, model, traces)
 
 
-@MASS.check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m")
-def _group_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@MASS.check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m", _NO_GROUP)
+def _group_centers(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> _Differences:
     """Centre of mass of links that fixed joints connect, in the frame of the group's first link."""
-    differences = [
-        _unstated_group(head, actual.engine)
-        if two is None
-        else _center_difference(f"group {head}", one.center, two.center, one.center_bound, model)
-        for head, one, two in _groups(expected, actual, model)
-    ]
-    return _traced(differences, ("mass", "center"), expected, actual, model)
+
+    def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
+        return _center_difference(
+            subject, one.center.tolist(), two.center.tolist(), one.center_bound, model
+        )
+
+    return _of_groups(measure, ("mass", "center"), expected, actual, model)
 
 
-@MASS.check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1")
+@MASS.check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1", _NO_GROUP)
 def _group_inertias(
     expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+) -> _Differences:
     """Inertia of links that fixed joints connect about their common centre of mass, relative to the
     largest principal moment.
     """
-    differences = [
-        _unstated_group(head, actual.engine)
-        if two is None
-        else _inertia_difference(
-            "group",
-            head,
-            one.tensor,
-            two.tensor,
-            one.mass,
-            one.inertia_bound,
-            model,
-            invented=one.harmless_moment(model.size, model.total_mass),
+
+    def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
+        invented = one.harmless_moment(model.size, model.total_mass)
+        bound = one.inertia_bound
+        return _inertia_difference(
+            subject, one.tensor, two.tensor, one.mass, bound, model, invented
         )
-        for head, one, two in _groups(expected, actual, model)
-    ]
-    return _traced(differences, ("mass", "center", "inertia"), expected, actual, model)
+
+    return _of_groups(measure, ("mass", "center", "inertia"), expected, actual, model)
 
 
 @MASS.check("mass.total", "mass of the robot", Quantity.MASS, "1")
-def _total(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+def _total(expected: Observation, actual: Observation, model: ToleranceModel) -> _Differences:
     """Sum over all links, relative."""
     masses, found = masses_of(expected), masses_of(actual)
     found |= dict.fromkeys(_harmless_base(expected, actual, model))
     # Links of which one side does not read the mass are left out.
     unread = unread_masses(tuple(masses), expected, actual)
     sides = (masses | dict.fromkeys(unread), found | dict.fromkeys(unread))
-    mass, other = (math.fsum(stated.mass for stated in side.values() if stated) for side in sides)
+    mass, other = (math.fsum(own.mass for own in side.values() if own) for side in sides)
     links = tuple(dict.fromkeys([*sides[0], *sides[1]]))
     traces = differing_links(links, *sides, model.tolerance, ("mass",))
-    return Compared((_mass_difference("robot", "robot", mass, other, model, traces),))
+    yield _mass_difference("robot", "robot", mass, other, model, traces)
 
 
 def _harmless_base(
@@ -288,52 +265,40 @@ def _welded(model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
     return tuple(group for group in model.groups if len(group) > 1)
 
 
-def _groups(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Iterator[tuple[str, GroupMass, GroupMass | None]]:
-    """Pair the mass properties of each group by its head, each side with its own frames.
+def _of_groups(
+    measure: Callable[[str, GroupMass, GroupMass], Difference],
+    aspects: tuple[str, ...],
+    expected: Observation,
+    actual: Observation,
+    model: ToleranceModel,
+) -> _Differences:
+    """Compare each group by a measure, each side with its own frames.
 
-    The second side is None if it lacks a mass or a frame. A group without mass on one side is left
-    out; its mass is another check.
+    A group without mass on one side is left out; its mass is another check. What fails is traced to
+    the links and fixed joints that cause the difference.
     """
+    masses, found = masses_of(expected), masses_of(actual)
     sides = _masses_of_groups(expected, model), _masses_of_groups(actual, model)
     for group, one, two in zip(_welded(model), *sides, strict=True):
-        if one and one.mass:
-            if unread_masses(group, expected, actual):
-                yield group[0], one, None
-            elif two is None or two.mass > 0:
-                yield group[0], one, two
+        if not one or not one.mass:
+            continue
+        if two is None or unread_masses(group, expected, actual):
+            yield _unstated_group(group[0], actual.engine)
+        elif two.mass > 0:
+            made = measure(f"group {group[0]}", one, two)
+            if made.grade is Grade.FAILS:
+                wrong = joint_errors(expected, actual, model)
+                links = differing_links(group, masses, found, model.tolerance, aspects)
+                joints = (model.joint_to[child].name for child in group[1:])
+                traces = (*links, *(name for name in joints if name in wrong))
+                made = structs.replace(made, traces=traces)
+            yield made
 
 
 # Observations of one robot, each used by several checks.
 @lru_cache(maxsize=16)
 def _masses_of_groups(side: Observation, model: ToleranceModel) -> tuple[GroupMass | None, ...]:
     return group_masses(side, _welded(model), tuple(model.joint_to.values()))
-
-
-def _traced(
-    differences: Sequence[Difference],
-    aspects: tuple[str, ...],
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Compared:
-    """Trace failing groups to the links and fixed joints that cause the difference."""
-    if not differences:
-        return Compared((), note=_NO_GROUP)
-    if all(difference.grade is not Grade.FAILS for difference in differences):
-        return Compared(tuple(differences))
-    masses, found = masses_of(expected), masses_of(actual)
-    wrong_joints = joint_errors(expected, actual, model)
-    group_of = {group[0]: group for group in _welded(model)}
-
-    def traces(head: str) -> tuple[str, ...]:
-        group = group_of[head]
-        links = differing_links(group, masses, found, model.tolerance, aspects)
-        joints = (model.joint_to[child].name for child in group[1:])
-        return (*links, *(name for name in joints if name in wrong_joints))
-
-    return Compared(tuple(structs.replace(one, traces=traces(one.item)) for one in differences))
 
 
 def _unstated_group(head: str, engine: str) -> Difference:
@@ -365,40 +330,40 @@ def _mass_difference(
     if expected == 0 and actual != 0:
         amount = actual / (model.total_mass or 1.0)
         bound, tolerance = 0.0, _HARMLESS
-    values = stated(expected), stated(actual)
-    texts = [value_text(one, "kg") for one in values]
-    text = f"is {texts[1]}, not {texts[0]}"
-    if expected == 0 and amount <= tolerance:
-        text = f"is regularised: {texts[1]}, massless {kind} in the URDF"
-    return Difference(
+    made = difference(
+        subject,
+        "mass",
+        (stated(expected), stated(actual)),
+        "kg",
         item=name,
-        subject=subject,
-        message=f"{subject}: mass {text}",
-        expected=values[0],
-        actual=values[1],
-        unit="kg",
         amount=amount,
         bound=bound,
         tolerance=tolerance,
         traces=traces,
     )
+    if expected == 0 and amount <= tolerance:
+        text = f"is regularised: {value_text(stated(actual), 'kg')}, massless {kind} in the URDF"
+        made = structs.replace(made, message=f"{subject}: mass {text}")
+    return made
 
 
 def _center_difference(
-    subject: str, expected: Array, actual: Array, bound: float, model: ToleranceModel
+    subject: str,
+    expected: Sequence[float],
+    actual: Sequence[float],
+    bound: float,
+    model: ToleranceModel,
 ) -> Difference:
     """Compare centres of mass (3,) [m]."""
-    amount = length(expected - actual)
-    values = [tuple(side.tolist()) for side in (expected, actual)]
+    amount = math.dist(expected, actual)
+    values = [tuple(expected), tuple(actual)]
     texts = [value_text(one, "m") for one in values]
-    message = f"{subject}: centre of mass differs by {amount:.3g} m: {texts[1]}, not {texts[0]}"
-    return Difference(
-        item=subject.partition(" ")[2],
-        subject=subject,
-        message=message,
-        expected=values[0],
-        actual=values[1],
-        unit="m",
+    return difference(
+        subject,
+        "centre of mass",
+        values,
+        "m",
+        message=f"{subject}: centre of mass differs by {amount:.3g} m: {texts[1]}, not {texts[0]}",
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=model.tolerance.position,
@@ -406,8 +371,7 @@ def _center_difference(
 
 
 def _inertia_difference(
-    kind: str,
-    name: str,
+    subject: str,
     expected: Array,
     actual: Array,
     mass: float,
@@ -433,22 +397,22 @@ def _inertia_difference(
         # A point mass: a small inertia may be invented.
         amount = INVENTED * norm / harmless_moment(mass, model.size, model.total_mass)
         bound, tolerance = 0.0, _HARMLESS
-    values = principal_moments(expected), principal_moments(actual)
-    texts = [value_text(one, MOMENT) for one in values]
-    text = f"is {texts[1]}, not {texts[0]}"
-    pairs = zip(*values, strict=True)
-    if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
-        text = f"has the right principal moments, {texts[0]}, but wrong axes"
-    elif scale == 0 and amount <= tolerance:
-        text = f"is regularised: {texts[1]}, point mass in the URDF"
-    return Difference(
-        item=name,
-        subject=f"{kind} {name}",
-        message=f"{kind} {name}: inertia {text}",
-        expected=values[0],
-        actual=values[1],
-        unit=MOMENT,
+    moments = principal_moments(expected), principal_moments(actual)
+    made = difference(
+        subject,
+        "inertia",
+        moments,
+        MOMENT,
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
         tolerance=tolerance,
     )
+    texts = [value_text(one, MOMENT) for one in moments]
+    pairs = zip(*moments, strict=True)
+    if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
+        text = f"has the right principal moments, {texts[0]}, but wrong axes"
+    elif scale == 0 and amount <= tolerance:
+        text = f"is regularised: {texts[1]}, point mass in the URDF"
+    else:
+        return made
+    return structs.replace(made, message=f"{subject}: inertia {text}")

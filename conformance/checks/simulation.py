@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
-from urdf_usd.conformance.checks.check import CheckGroup, equality, stated
+from urdf_usd.conformance.checks.check import CheckGroup, difference, equality, stated
 from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
@@ -31,7 +31,6 @@ from urdf_usd.conformance.tolerance.comparison import (
     ToleranceModel,
     relative_difference,
 )
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference
 
 _WORLD = ""
@@ -219,14 +218,11 @@ def _ratio(
 ) -> Difference:
     """Compare a number, relative to the expected one, but at least to ``least``."""
     name = what.replace("_", " ")
-    values = stated(expected), stated(actual, "another for each simulator")
-    texts = [value_text(one) for one in values]
-    return Difference(
+    return difference(
+        subject,
+        name,
+        (stated(expected), stated(actual, "another for each simulator")),
         item=f"{subject} {name}",
-        subject=subject,
-        message=f"{subject}: {name} is {texts[1]}, not {texts[0]}",
-        expected=values[0],
-        actual=values[1],
         amount=math.inf if actual is None else relative_difference(expected, actual, least),
         bound=scalar_bound(1.0),
         tolerance=model.tolerance.force,

@@ -85,9 +85,6 @@ class ToleranceModel(Struct, frozen=True, eq=False):
         return tuple(reversed(path))
 
 
-Comparer: TypeAlias = Callable[[Observation, Observation, ToleranceModel], Comparison]
-
-
 def derive_tolerance_model(expected: Observation, tolerance: Tolerance) -> ToleranceModel:
     """Derive the tolerance model from the reference observation of a robot.
 

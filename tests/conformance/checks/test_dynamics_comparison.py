@@ -13,12 +13,12 @@ from tests.conformance.miniatures import (
     with_inertial,
     with_joint,
 )
+from urdf_usd.conformance.checks.check import Comparer
 from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Dynamics, Observation
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
-    Comparer,
     Incomparable,
     derive_tolerance_model,
 )
