@@ -27,6 +27,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     inertia_bound,
     is_pointlike,
     largest_moment,
+    length,
     principal_moments,
     scalar_bound,
 )
@@ -355,7 +356,7 @@ def _center_difference(
     model: ToleranceModel,
 ) -> Difference:
     """Compare centres of mass (3,) [m]."""
-    amount = math.dist(expected, actual)
+    amount = length(np.subtract(expected, actual))
     values = [tuple(expected), tuple(actual)]
     texts = [value_text(one, "m") for one in values]
     return difference(

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
-from scipy.spatial.transform import Rotation
 
 from tests.faults.fault import ROBOTS
 from urdf_usd.conformance.engines.mujoco_models import with_motion
@@ -31,192 +30,23 @@ from urdf_usd.conformance.observation.robot import (
     Restatement,
     SettingKind,
     UnexpectedSetting,
-    Word,
 )
-from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.converter.robot.model import (
-    Box,
     Capsule,
-    Collision,
-    Continuous,
-    Custom,
-    CustomElement,
     Cylinder,
     Dynamics,
     Fixed,
-    Inertial,
-    Joint,
-    Link,
-    Material,
+    Geometry,
     MeshFile,
-    Mimic,
-    Planar,
     Pose,
-    Prismatic,
     Range,
     Revolute,
     Robot,
-    Vec3,
-    Visual,
-    XmlElement,
 )
+from urdf_usd.converter.urdf.parse import parse
 
-_RPY = {
-    "shoulder": (0.3, -1.2, 2.5),
-    "elbow": (-2.2, 0.45, 0.15),
-    "weld": (0.9, -0.8, 0.7),
-    "frame": (0.1, 0.2, -0.3),
-    "finger_a": (-0.4, 0.6, 1.1),
-    "finger_b": (0.5, -0.7, 0.2),
-    "wheel": (1.3, 0.35, -0.65),
-    "table": (-0.15, 0.25, 0.85),
-}
-_INERTIA = (0.05, 0.004, 0.003, 0.06, -0.002, 0.04)
-
-
-def _unit(x: float, y: float, z: float) -> Vec3:
-    length = math.hypot(x, y, z)
-    return x / length, y / length, z / length
-
-
-def _pose(xyz: Vec3, rpy: Vec3, order: str = "xyz") -> Pose:
-    """Return a pose from rotations about fixed (lower case) or moving axes."""
-    w, x, y, z = Rotation.from_euler(order, rpy).as_quat(scalar_first=True).tolist()
-    return Pose(xyz, (w, x, y, z))
-
-
-def _link(
-    name: str,
-    mass: float,
-    rpy: Vec3,
-    visuals: tuple[Visual, ...] = (),
-    collisions: tuple[Collision, ...] = (),
-) -> Link:
-    scaled = tuple(mass * moment for moment in _INERTIA)
-    inertial = Inertial(mass, _pose((0.02, -0.03, 0.05), rpy), scaled)  # type: ignore[arg-type]  # six in, six out
-    return Link(name, inertial, visuals, collisions)
-
-
-def _origin(joint: str, xyz: Vec3) -> Pose:
-    return _pose(xyz, _RPY[joint])
-
-
-# A closed mesh without rotational or mirror symmetry.
-WEDGE = ROBOTS / "wedge.obj"
-_PLACE = _pose((0.03, -0.02, 0.06), (0.5, -0.4, 1.2))
-_WEDGE = MeshFile(WEDGE.name, str(WEDGE), (0.5, 1.5, 2.0))
-_PEN = Capsule(0.01, 0.08)
-RUST = Material("rust", (0.55, 0.25, 0.1, 0.6))
-_MOSS = ROBOTS / "moss.png"
-MOSS = Material("moss", (0.2, 0.45, 0.3, 1.0), "moss.png", str(_MOSS))
-
-ROBOT = Robot(
-    name="miniature",
-    links=(
-        _link(
-            "base",
-            7.5,
-            (0.4, -0.5, 0.6),
-            (Visual(None, _PLACE, Box((0.3, 0.2, 0.1)), RUST),),
-            (Collision(None, _PLACE, Box((0.3, 0.2, 0.1))),),
-        ),
-        _link(
-            "arm",
-            2.25,
-            (1.1, 0.7, -0.9),
-            (Visual(None, _PLACE, _WEDGE, MOSS),),
-            (Collision(None, _PLACE, _WEDGE),),
-        ),
-        # A pen inside the cylinder.
-        _link(
-            "forearm",
-            0.75,
-            (-0.6, 0.25, 2.1),
-            (
-                Visual(None, _PLACE, Cylinder(0.04, 0.25), RUST),
-                Visual(None, _PLACE, _PEN, MOSS),
-            ),
-            (
-                Collision(None, _PLACE, Cylinder(0.04, 0.25)),
-                Collision(None, _PLACE, _PEN),
-            ),
-        ),
-        _link("hand", 0.5, (0.2, 0.3, 0.4)),
-        Link("sensor"),
-        _link("finger_a", 0.125, (0.7, -0.2, 0.1)),
-        _link("finger_b", 0.15, (-0.3, 0.8, 0.5)),
-        _link("wheel", 1.5, (0.15, 0.45, -0.75)),
-        _link("plate", 0.875, (-1.0, 0.1, 0.3)),
-    ),
-    joints=(
-        Joint(
-            "shoulder",
-            "base",
-            "arm",
-            origin=_origin("shoulder", (0.5, -0.6, 0.7)),
-            kind=Revolute(_unit(1, -2, 3), Range(-1.25, 0.75)),
-            effort=12.0,
-            velocity=3.5,
-            dynamics=Dynamics(0.7, 0.3),
-        ),
-        Joint(
-            "elbow",
-            "arm",
-            "forearm",
-            origin=_origin("elbow", (-0.1, 0.25, 0.35)),
-            kind=Revolute(_unit(-0.48, 0.6, 0.64), Range(0.2, 2.4)),
-            effort=5.0,
-            velocity=2.0,
-            dynamics=Dynamics(0.0, None),
-        ),
-        Joint(
-            "weld",
-            "forearm",
-            "hand",
-            origin=_origin("weld", (0.04, 0.05, -0.06)),
-            kind=Fixed(),
-        ),
-        Joint(
-            "frame",
-            "hand",
-            "sensor",
-            origin=_origin("frame", (0.01, 0.02, 0.03)),
-            kind=Fixed(),
-        ),
-        Joint(
-            "finger_a",
-            "hand",
-            "finger_a",
-            origin=_origin("finger_a", (0.07, -0.02, 0.04)),
-            kind=Prismatic(_unit(2, 1, -1), Range(-0.01, 0.04)),
-            effort=1.0,
-        ),
-        Joint(
-            "finger_b",
-            "hand",
-            "finger_b",
-            origin=_origin("finger_b", (-0.07, 0.03, 0.05)),
-            kind=Revolute(_unit(-1, 0.5, 2), Range(-1.0, 1.0)),
-            mimic=Mimic("finger_a", -12.5, 0.125),
-        ),
-        Joint(
-            "wheel",
-            "base",
-            "wheel",
-            origin=_origin("wheel", (-0.3, 0.2, -0.1)),
-            kind=Continuous(_unit(0.3, 0.9, -0.2)),
-            velocity=20.0,
-        ),
-        Joint(
-            "table",
-            "base",
-            "plate",
-            origin=_origin("table", (0.2, 0.4, -0.5)),
-            kind=Planar(_unit(0.2, -0.3, 1)),
-        ),
-    ),
-    custom=Custom(elements=(CustomElement(XmlElement("transmission")),)),
-)
+ROBOT = parse(ROBOTS / "miniature.urdf").robot
 CONFIGURATIONS = questions(ROBOT)
 
 
@@ -239,6 +69,7 @@ def usd_reading(
     body = {link.name: link.name if link.inertial else None for link in robot.links}
     for joint in robot.joints:
         body[joint.child] = body[joint.child] or body[joint.parent]
+    moving = [joint.name for joint in robot.joints if not isinstance(joint.kind, Fixed)]
     return structs.replace(
         reading,
         engine="usd",
@@ -248,11 +79,7 @@ def usd_reading(
         up=(0.0, 0.0, 1.0),
         articulation_starts=(reading.root,),
         unexpected=(),
-        assembly=tuple(
-            AssemblyGap(joint.name, 0.0, 0.0)
-            for joint in robot.joints
-            if not isinstance(joint.kind, Fixed)
-        ),
+        assembly=tuple(AssemblyGap(name, 0.0, 0.0) for name in moving),
     )
 
 
@@ -261,40 +88,31 @@ def engine_reading(name: str, robot: Robot = ROBOT) -> Observation:
     return structs.replace(observe_robot(robot, CONFIGURATIONS), engine=name)
 
 
+def _with(parts: tuple[Any, ...], name: str, **changes: object) -> tuple[Any, ...]:
+    return tuple(structs.replace(one, **changes) if one.name == name else one for one in parts)
+
+
 def with_joint(robot: Robot, name: str, **changes: object) -> Robot:
     """Return a robot with one joint changed."""
-    joints = tuple(
-        structs.replace(joint, **changes) if joint.name == name else joint for joint in robot.joints
-    )
-    return structs.replace(robot, joints=joints)
+    return structs.replace(robot, joints=_with(robot.joints, name, **changes))
 
 
 def with_inertial(robot: Robot, name: str, **changes: object) -> Robot:
     """Return a robot with the inertial of one link changed."""
-    links = tuple(
-        structs.replace(link, inertial=structs.replace(link.inertial, **changes))
-        if link.name == name and link.inertial
-        else link
-        for link in robot.links
-    )
-    return structs.replace(robot, links=links)
+    own = next(link.inertial for link in robot.links if link.name == name)
+    assert own is not None
+    inertial = structs.replace(own, **changes)
+    return structs.replace(robot, links=_with(robot.links, name, inertial=inertial))
 
 
 def restating_joint(reading: Observation, name: str, **changes: object) -> Observation:
     """Return an observation with one joint changed."""
-    joints = tuple(
-        structs.replace(joint, **changes) if joint.name == name else joint
-        for joint in reading.joints
-    )
-    return structs.replace(reading, joints=joints)
+    return structs.replace(reading, joints=_with(reading.joints, name, **changes))
 
 
 def restating_mass(reading: Observation, name: str, mass: MassProperties | None) -> Observation:
     """Return an observation with the mass of one link changed."""
-    links = tuple(
-        structs.replace(link, mass=mass) if link.name == name else link for link in reading.links
-    )
-    return structs.replace(reading, links=links)
+    return structs.replace(reading, links=_with(reading.links, name, mass=mass))
 
 
 def joint_of(reading: Observation, name: str) -> JointObservation:
@@ -309,51 +127,61 @@ def mass_of(reading: Observation, name: str) -> MassProperties:
     return mass
 
 
-@dataclass(frozen=True)
-class Miniature:
-    """One wrong converter.
-
-    Attributes:
-        name: What it does wrong.
-        reading: What an engine reports about its USD.
-        trips: Checks that must fail, each with the subject that must be named.
-        message: Description that must be in the message of the first check's finding.
-    """
-
-    name: str
-    reading: Callable[[], Observation]
-    trips: dict[str, str]
-    message: str = ""
+def with_geometry(robot: Robot, link: str, role: Role, index: int, geometry: Geometry) -> Robot:
+    """Return a robot one of whose shapes is another."""
+    field = "visuals" if role is Role.VISUAL else "collisions"
+    shapes = list(next(getattr(one, field) for one in robot.links if one.name == link))
+    shapes[index] = structs.replace(shapes[index], geometry=geometry)
+    return structs.replace(robot, links=_with(robot.links, link, **{field: tuple(shapes)}))
 
 
-def _negated_axis() -> Observation:
-    x, y, z = _unit(1, -2, 3)
-    kind = Revolute((-x, -y, -z), Range(-1.25, 0.75))
-    return usd_reading(with_joint(ROBOT, "shoulder", kind=kind))
+def restating_shapes(
+    reading: Observation,
+    link: str,
+    role: Role,
+    edit: Callable[[list[ShapeObservation]], list[ShapeObservation]],
+) -> Observation:
+    """Return an observation with the shapes of one link changed."""
+    own = [shape for shape in reading.shapes if shape.link == link and shape.role is role]
+    rest = [shape for shape in reading.shapes if shape not in own]
+    return structs.replace(reading, shapes=(*rest, *edit(own)))
 
 
-def _snapped_axis() -> Observation:
-    kind = Revolute((0.0, 0.0, 1.0), Range(0.2, 2.4))
-    return usd_reading(with_joint(ROBOT, "elbow", kind=kind))
+class Miniature(NamedTuple):
+    """One wrong converter."""
+
+    subject: str  # link, joint or group that findings name; that of the total mass is the robot
+    trips: str  # checks that must fail
+    message: str  # part of that of the first check's finding
+    reading: Callable[[], Observation]  # what an engine reports about its USD
+
+    def subjects(self) -> dict[str, str]:
+        """Return the subject that each check has to name."""
+        return {
+            check: "robot" if check == "mass.total" else self.subject
+            for check in self.trips.split()
+        }
 
 
-def _shifted_frame() -> Observation:
-    pose = _pose((0.04, 0.05 + 20e-6, -0.06), _RPY["weld"])
-    return usd_reading(with_joint(ROBOT, "weld", origin=pose))
+def _robot(change: Callable[..., Robot], name: str, **changes: object) -> Callable[[], Observation]:
+    return lambda: usd_reading(change(ROBOT, name, **changes))
 
 
-def _inertia_not_turned() -> Observation:
-    pose = Pose((0.02, -0.03, 0.05))
-    return usd_reading(with_inertial(ROBOT, "arm", origin=pose))
+def _usd(**changes: object) -> Callable[[], Observation]:
+    return lambda: structs.replace(usd_reading(), **changes)
 
 
-def _welded_inertial_at_origin() -> Observation:
-    pose = _pose((0.0, 0.0, 0.0), (0.2, 0.3, 0.4))
-    return usd_reading(with_inertial(ROBOT, "hand", origin=pose))
+def _joint(name: str, **changes: object) -> Callable[[], Observation]:
+    return lambda: restating_joint(usd_reading(), name, **changes)
 
 
-def _lost_weld_mass() -> Observation:
-    return restating_mass(usd_reading(), "hand", None)
+def _mimic(**changes: object) -> Callable[[], Observation]:
+    coupling = structs.replace(MimicObservation("finger_a", -12.5, 0.125), **changes)
+    return _joint("finger_b", mimic=coupling)
+
+
+def _mass(name: str, mass: MassProperties | None) -> Callable[[], Observation]:
+    return lambda: restating_mass(usd_reading(), name, mass)
 
 
 def _parents_swapped() -> Observation:
@@ -362,46 +190,23 @@ def _parents_swapped() -> Observation:
 
 
 def _without_link(name: str) -> Observation:
-    reading = usd_reading()
-    links = tuple(link for link in reading.links if link.name != name)
-    return structs.replace(reading, links=links)
-
-
-def _mimic(**changes: object) -> Observation:
-    coupling = structs.replace(MimicObservation("finger_a", -12.5, 0.125), **changes)
-    return restating_joint(usd_reading(), "finger_b", mimic=coupling)
-
-
-def _gap(position: float, rotation: float) -> Observation:
-    reading = usd_reading()
-    gaps = tuple(
-        AssemblyGap(gap.joint, position, rotation) if gap.joint == "elbow" else gap
-        for gap in reading.assembly
-    )
-    return structs.replace(reading, assembly=gaps)
+    links = tuple(link for link in usd_reading().links if link.name != name)
+    return structs.replace(usd_reading(), links=links)
 
 
 def _with_joint(name: str) -> Observation:
-    """Add fixed joints that the URDF does not have."""
-    reading = usd_reading()
+    """Add a fixed joint that the URDF does not have."""
     brace = JointObservation(name, JointType.FIXED, "arm", "wheel")
-    return structs.replace(reading, joints=(*reading.joints, brace))
+    return structs.replace(usd_reading(), joints=(*usd_reading().joints, brace))
 
 
 def _inertia_stated_twice() -> Observation:
-    pose = Pose((0.02, -0.03, 0.05))
-    unturned = mass_of(usd_reading(with_inertial(ROBOT, "arm", origin=pose)), "arm")
-    assert unturned.inertia is not None
-    return _restating(unturned.inertia)
-
-
-def _restating(second: tuple[float, ...]) -> Observation:
-    """Report the inertia of the arm a second time."""
-    reading = usd_reading()
-    first = mass_of(reading, "arm").inertia
+    unturned = usd_reading(with_inertial(ROBOT, "arm", origin=_AT_CENTER))
+    first, second = (mass_of(side, "arm").inertia for side in (usd_reading(), unturned))
     assert first is not None
-    restated = Restatement("arm", "newton:inertia", first, second)  # type: ignore[arg-type]  # six numbers
-    return structs.replace(reading, restated=(restated,))
+    assert second is not None
+    restated = Restatement("arm", "newton:inertia", first, second)
+    return structs.replace(usd_reading(), restated=(restated,))
 
 
 def _without_finger_inertia() -> Observation:
@@ -410,280 +215,222 @@ def _without_finger_inertia() -> Observation:
 
 
 def _without_velocities() -> Observation:
-    """Bias forces without the velocity term."""
     still = structs.replace(CONFIGURATIONS, velocities=())
-    reading = usd_reading()
-    return structs.replace(reading, dynamics=usd_reading(ROBOT, still).dynamics)
-
-
-def _with_setting(kind: SettingKind, subject: str) -> Observation:
-    setting = UnexpectedSetting(kind, subject, "something is 5, not 0", "0", "5")
-    return structs.replace(usd_reading(), unexpected=(setting,))
+    return structs.replace(usd_reading(), dynamics=usd_reading(ROBOT, still).dynamics)
 
 
 def _with_ground() -> Observation:
     """Give a collider of the base to a plane that is no link."""
-    reading = usd_reading()
-    ground = structs.replace(
-        next(shape for shape in reading.shapes if shape.role is Role.COLLISION),
-        link="ground",
-        source="/ground",
-    )
-    return structs.replace(reading, shapes=(*reading.shapes, ground))
-
-
-def _joint_says(name: str, **changes: object) -> Callable[[], Observation]:
-    return lambda: restating_joint(usd_reading(), name, **changes)
-
-
-MINIATURES = (
-    Miniature(
-        "axis negated",
-        _negated_axis,
-        {
-            "kinematics.rotation": "joint shoulder",
-            "kinematics.position": "joint shoulder",
-        },
-        "axis is reversed",
-    ),
-    Miniature(
-        "oblique axis snapped to a coordinate axis",
-        _snapped_axis,
-        {"kinematics.rotation": "joint elbow"},
-        "axis or type of motion differs",
-    ),
-    Miniature(
-        "frame shifted by 20 um",
-        _shifted_frame,
-        {"kinematics.position": "joint weld"},
-        "frame at zero shifted by 2e-05 m",
-    ),
-    Miniature(
-        "limits left in degrees",
-        _joint_says("elbow", lower=math.degrees(0.2), upper=math.degrees(2.4)),
-        {"limits.lower": "joint elbow", "limits.upper": "joint elbow"},
-        "degrees instead of radians?",
-    ),
-    Miniature(
-        "continuous joint limited",
-        _joint_says("wheel", type=JointType.REVOLUTE, lower=-math.pi, upper=math.pi),
-        {"limits.upper": "joint wheel", "structure.types": "joint wheel"},
-        "not unlimited",
-    ),
-    Miniature(
-        "effort dropped",
-        _joint_says("shoulder", effort=None),
-        {"limits.effort": "joint shoulder"},
-        "absent",
-    ),
-    Miniature(
-        "absent velocity made zero",
-        _joint_says("finger_a", velocity=0.0),
-        {"limits.velocity": "joint finger_a"},
-        "not absent",
-    ),
-    Miniature(
-        "damping per degree",
-        _joint_says("shoulder", damping=math.radians(0.7)),
-        {"dynamics.damping": "joint shoulder"},
-        "radians instead of degrees?",
-    ),
-    Miniature(
-        "friction dropped",
-        _joint_says("shoulder", friction=None),
-        {"dynamics.friction": "joint shoulder"},
-        "absent",
-    ),
-    Miniature(
-        "mimic offset in degrees",
-        lambda: _mimic(offset=math.degrees(0.125)),
-        {"structure.mimic": "joint finger_b"},
-        "degrees instead of radians?",
-    ),
-    Miniature(
-        "mimic of another joint",
-        lambda: _mimic(leader="elbow"),
-        {"structure.mimic": "joint finger_b"},
-        "mimics elbow instead of finger_a",
-    ),
-    Miniature(
-        "damping made up",
-        lambda: usd_reading(with_joint(ROBOT, "wheel", dynamics=Dynamics(0.5, None))),
-        {"dynamics.rollout": "joint wheel", "dynamics.damping": "joint wheel"},
-        "after 1 s",
-    ),
-    Miniature(
-        "forces without those of velocities",
-        _without_velocities,
-        {"dynamics.bias": "joint elbow"},
-        "at 'sample",
-    ),
-    Miniature(
-        "equations of motion of a finger without its inertia",
-        _without_finger_inertia,
-        {"dynamics.inertia_matrix": "joint finger_b"},
-        "inertia",
-    ),
-    Miniature(
-        "inertia not turned into the link frame",
-        _inertia_not_turned,
-        {"mass.link.inertia": "link arm"},
-        "but wrong axes",
-    ),
-    Miniature(
-        "inertial origin of a welded link ignored",
-        _welded_inertial_at_origin,
-        {
-            "mass.group.center": "group forearm",
-            "mass.group.inertia": "group forearm",
-            "mass.link.center": "link hand",
-        },
-    ),
-    Miniature(
-        "mass halved",
-        lambda: usd_reading(with_inertial(ROBOT, "arm", mass=1.125)),
-        {"mass.link.mass": "link arm", "mass.total": "robot"},
-        "mass is 1.125 kg, not 2.25 kg",
-    ),
-    Miniature(
-        "mass of a welded link lost",
-        _lost_weld_mass,
-        {"mass.group.mass": "group forearm", "mass.total": "robot"},
-        "mass is 0.75 kg, not 1.25 kg",
-    ),
-    Miniature(
-        "frame given a kilogram",
-        lambda: restating_mass(
-            usd_reading(),
-            "sensor",
-            MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)),
-        ),
-        {"mass.group.mass": "group forearm", "mass.total": "robot"},
-    ),
-    Miniature(
-        "mass left to the colliders",
-        lambda: structs.replace(usd_reading(), invented=("arm",)),
-        {"mass.stated": "link arm"},
-        "without an authored mass above zero",
-    ),
-    Miniature(
-        "parents swapped",
-        _parents_swapped,
-        {"structure.parents": "joint elbow", "kinematics.position": "joint elbow"},
-        "base -> forearm instead of arm -> forearm",
-    ),
-    Miniature(
-        "joint type changed",
-        _joint_says("elbow", type=JointType.PRISMATIC),
-        {"structure.types": "joint elbow"},
-        "prismatic instead of revolute",
-    ),
-    Miniature(
-        "link lost",
-        lambda: _without_link("wheel"),
-        {"structure.links": "link wheel"},
-        "missing",
-    ),
-    Miniature(
-        "base welded",
-        lambda: structs.replace(usd_reading(), base=Base.FIXED),
-        {"structure.base": "link base"},
-        "fixed, not floating",
-    ),
-    Miniature(
-        "no articulation root",
-        lambda: structs.replace(usd_reading(), articulation_roots=0),
-        {"structure.articulation": "robot"},
-        "0 articulation roots instead of 1",
-    ),
-    Miniature(
-        "joint excluded from the articulation",
-        lambda: structs.replace(usd_reading(), unarticulated=("elbow",)),
-        {"structure.articulation": "joint elbow"},
-        "belongs to no articulation",
-    ),
-    Miniature(
-        "joint of a base without body tied to the world",
-        lambda: structs.replace(usd_reading(), at_world=("wheel",)),
-        {"structure.world": "joint wheel"},
-        "connects a body to the world",
-    ),
-    Miniature(
-        "gravity sideways",
-        lambda: _with_setting(SettingKind.SCENE, "robot"),
-        {"structure.scene": "robot"},
-        "something is 5, not 0",
-    ),
-    Miniature(
-        "ground plane next to the robot",
-        _with_ground,
-        {"structure.scene": "robot"},
-        "collider /ground belongs to no link",
-    ),
-    Miniature(
-        "articulation root on a link amid the robot",
-        lambda: structs.replace(usd_reading(), articulation_starts=("forearm",)),
-        {"structure.articulation": "link forearm"},
-        "as if it were a floating base",
-    ),
-    Miniature(
-        "two joints of one name",
-        lambda: _with_joint("weld"),
-        {"structure.joints": "joint weld"},
-        "exists 2 times",
-    ),
-    Miniature(
-        "surplus weld",
-        lambda: _with_joint("brace"),
-        {"structure.joints": "joint brace"},
-        "is not in the URDF",
-    ),
-    Miniature(
-        "body made kinematic",
-        lambda: structs.replace(usd_reading(), nondynamic=("arm",)),
-        {"structure.bodies": "link arm"},
-        "kinematic or disabled",
-    ),
-    Miniature(
-        "robot lying on its side",
-        lambda: structs.replace(usd_reading(), up=(0.0, 1.0, 0.0)),
-        {"kinematics.up": "link base"},
-        "1.57 rad from the up axis",
-    ),
-    Miniature(
-        "newton:inertia without the rotation of the inertial",
-        _inertia_stated_twice,
-        {"mass.link.agreement": "link arm"},
-        "but wrong axes, in newton:inertia",
-    ),
-    Miniature(
-        "body 2.6 mm away from its joint",
-        lambda: _gap(2.6e-3, 0.0),
-        {"kinematics.assembly.position": "joint elbow"},
-        "0.0026 m apart",
-    ),
-    Miniature(
-        "transmission changed",
-        lambda: structs.replace(usd_reading(), words=_changed_words()),
-        {"structure.words": "robot"},
-        "<transmission> is",
-    ),
-    Miniature(
-        "link frames not finite",
-        lambda: _with_nan("plate"),
-        {"kinematics.position": "joint table"},
-    ),
-)
+    shapes = usd_reading().shapes
+    collider = next(shape for shape in shapes if shape.role is Role.COLLISION)
+    ground = structs.replace(collider, link="ground", source="/ground")
+    return structs.replace(usd_reading(), shapes=(*shapes, ground))
 
 
 def _with_nan(link: str) -> Observation:
-    reading = usd_reading()
-    frames = reading.frames
+    frames = usd_reading().frames
     assert frames is not None
     positions = frames.positions.copy()
     positions[3, frames.links.index(link)] = np.nan
-    return structs.replace(reading, frames=structs.replace(frames, positions=positions))
+    return structs.replace(usd_reading(), frames=structs.replace(frames, positions=positions))
 
 
-def _changed_words() -> tuple[Word, ...]:
-    return tuple(structs.replace(word, value=f"{word.value} ") for word in usd_reading().words)
+def _damped() -> Observation:
+    return usd_reading(with_joint(ROBOT, "wheel", dynamics=Dynamics(0.5, None)))
+
+
+def _changed_words() -> Observation:
+    words = usd_reading().words
+    changed = tuple(structs.replace(word, value=f"{word.value} ") for word in words)
+    return structs.replace(usd_reading(), words=changed)
+
+
+_AT_CENTER = Pose((0.02, -0.03, 0.05))
+_DOWN = tuple(value / math.sqrt(14) for value in (-1, 2, -3))
+_negated = _robot(with_joint, "shoulder", kind=Revolute(_DOWN, Range(-1.25, 0.75)))  # type: ignore[arg-type]  # three
+_snapped = _robot(with_joint, "elbow", kind=Revolute((0.0, 0.0, 1.0), Range(0.2, 2.4)))
+_weld = next(joint.origin for joint in ROBOT.joints if joint.name == "weld")
+_shifted = structs.replace(_weld, position=(0.04, 0.05 + 20e-6, -0.06))
+_hand = _robot(with_inertial, "hand", origin=Pose((0.0, 0.0, 0.0)))
+_degrees = _joint("elbow", lower=math.degrees(0.2), upper=math.degrees(2.4))
+_limited = _joint("wheel", type=JointType.REVOLUTE, lower=-math.pi, upper=math.pi)
+_heavy = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+_scene = UnexpectedSetting(SettingKind.SCENE, "robot", "something is 5, not 0", "0", "5")
+_gaps = tuple(
+    structs.replace(gap, position=2.6e-3 * (gap.joint == "elbow")) for gap in usd_reading().assembly
+)
+_TURNED = "kinematics.rotation kinematics.position"
+_GROUP = "mass.group.center mass.group.inertia"
+_ROOTS = "0 articulation roots instead of 1"
+MINIATURES = tuple(
+    Miniature(*row)
+    for row in (
+        ("joint shoulder", _TURNED, "axis is reversed", _negated),
+        ("joint elbow", "kinematics.rotation", "axis or type of motion differs", _snapped),
+        (
+            "joint weld",
+            "kinematics.position",
+            "by 2e-05 m",
+            _robot(with_joint, "weld", origin=_shifted),
+        ),
+        ("joint table", "kinematics.position", "", lambda: _with_nan("plate")),
+        ("joint elbow", "limits.lower limits.upper", "degrees instead of radians?", _degrees),
+        ("joint wheel", "limits.upper structure.types", "not unlimited", _limited),
+        ("joint shoulder", "limits.effort", "absent", _joint("shoulder", effort=None)),
+        ("joint finger_a", "limits.velocity", "not absent", _joint("finger_a", velocity=0.0)),
+        (
+            "joint shoulder",
+            "dynamics.damping",
+            "radians instead",
+            _joint("shoulder", damping=0.0122173),
+        ),
+        ("joint shoulder", "dynamics.friction", "absent", _joint("shoulder", friction=None)),
+        ("joint finger_b", "structure.mimic", "degrees instead", _mimic(offset=7.1619724)),
+        ("joint finger_b", "structure.mimic", "elbow instead of finger_a", _mimic(leader="elbow")),
+        ("joint wheel", "dynamics.rollout dynamics.damping", "after 1 s", _damped),
+        ("joint elbow", "dynamics.bias", "at 'sample", _without_velocities),
+        ("joint finger_b", "dynamics.inertia_matrix", "inertia", _without_finger_inertia),
+        (
+            "link arm",
+            "mass.link.inertia",
+            "but wrong axes",
+            _robot(with_inertial, "arm", origin=_AT_CENTER),
+        ),
+        ("group forearm", _GROUP, "", _hand),
+        ("link hand", "mass.link.center", "", _hand),
+        (
+            "link arm",
+            "mass.link.mass mass.total",
+            "is 1.125 kg, not 2.25 kg",
+            _robot(with_inertial, "arm", mass=1.125),
+        ),
+        (
+            "group forearm",
+            "mass.group.mass mass.total",
+            "0.75 kg, not 1.25 kg",
+            _mass("hand", None),
+        ),
+        ("group forearm", "mass.group.mass mass.total", "", _mass("sensor", _heavy)),
+        ("link arm", "mass.stated", "without an authored mass above zero", _usd(invented=("arm",))),
+        (
+            "joint elbow",
+            "structure.parents kinematics.position",
+            "base -> forearm",
+            _parents_swapped,
+        ),
+        (
+            "joint elbow",
+            "structure.types",
+            "prismatic instead of",
+            _joint("elbow", type=JointType.PRISMATIC),
+        ),
+        ("link wheel", "structure.links", "missing", lambda: _without_link("wheel")),
+        ("link base", "structure.base", "fixed, not floating", _usd(base=Base.FIXED)),
+        ("robot", "structure.articulation", _ROOTS, _usd(articulation_roots=0)),
+        (
+            "joint elbow",
+            "structure.articulation",
+            "no articulation",
+            _usd(unarticulated=("elbow",)),
+        ),
+        ("joint wheel", "structure.world", "a body to the world", _usd(at_world=("wheel",))),
+        ("robot", "structure.scene", "something is 5, not 0", _usd(unexpected=(_scene,))),
+        ("robot", "structure.scene", "collider /ground belongs to no link", _with_ground),
+        (
+            "link forearm",
+            "structure.articulation",
+            "floating base",
+            _usd(articulation_starts=("forearm",)),
+        ),
+        ("joint weld", "structure.joints", "exists 2 times", lambda: _with_joint("weld")),
+        ("joint brace", "structure.joints", "is not in the URDF", lambda: _with_joint("brace")),
+        ("link arm", "structure.bodies", "kinematic or disabled", _usd(nondynamic=("arm",))),
+        ("link base", "kinematics.up", "1.57 rad from the up axis", _usd(up=(0.0, 1.0, 0.0))),
+        ("link arm", "mass.link.agreement", "axes, in newton:inertia", _inertia_stated_twice),
+        ("joint elbow", "kinematics.assembly.position", "0.0026 m apart", _usd(assembly=_gaps)),
+        ("robot", "structure.words", "<transmission> is", _changed_words),
+    )
+)
+
+
+def _shape(role: Role, link: str, index: int, geometry: Geometry) -> Callable[[], Observation]:
+    return lambda: usd_reading(with_geometry(ROBOT, link, role, index, geometry))
+
+
+def _first(role: Role, link: str, change: Callable[[Any], Any]) -> Callable[[], Observation]:
+    """Change the first shape of a link."""
+    return lambda: restating_shapes(
+        usd_reading(), link, role, lambda own: [change(own[0]), *own[1:]]
+    )
+
+
+def _surfaced(role: Role, **changes: object) -> Callable[[], Observation]:
+    """Change the surface of the wedge."""
+    return _first(
+        role,
+        "arm",
+        lambda own: structs.replace(own, surface=structs.replace(own.surface, **changes)),
+    )
+
+
+def _moved_pen(role: Role) -> Observation:
+    """Move the shape inside the cylinder."""
+
+    def edit(own: list[ShapeObservation]) -> list[ShapeObservation]:
+        assert own[1].surface is not None
+        x, y, z = own[1].surface.center
+        moved = structs.replace(own[1].surface, center=(x, y + 1e-3, z))
+        return [own[0], structs.replace(own[1], surface=moved)]
+
+    return restating_shapes(usd_reading(), "forearm", role, edit)
+
+
+def _with_looks(link: str, change: Callable[[Any], Any]) -> Callable[[], Observation]:
+    """Change the appearances of a visual."""
+    return _first(
+        Role.VISUAL,
+        link,
+        lambda own: structs.replace(own, appearances=tuple(map(change, own.appearances))),
+    )
+
+
+def _flipped(look: Any) -> Any:  # noqa: ANN401  an appearance
+    """Let v of the texture coordinates point down."""
+    u, v, uu, vv, *along = look.mapping.moments
+    x, y, z = look.mapping.center
+    moved = (x - along[3], y - along[4], z - along[5])
+    moments = (u, look.area - v, uu, look.area - 2.0 * v + vv, *along[:3], *moved)
+    oriented = -look.mapping.oriented
+    mapping = structs.replace(look.mapping, moments=moments, oriented=oriented)
+    return structs.replace(look, mapping=mapping)
+
+
+def _of_shapes(role: Role) -> tuple[Miniature, ...]:
+    wedge = next(shape for shape in usd_reading().shapes if shape.link == "arm").surface
+    assert wedge is not None
+    file = str(ROBOTS / "wedge.obj")
+    unscaled = MeshFile("wedge.obj", file, (1.0, 1.0, 1.0))
+    shapes, support, area, volume, triangles = (
+        f"{role}.{measure}" for measure in ("shapes", "support", "area", "volume", "triangles")
+    )
+    thin, short = Cylinder(0.02, 0.25), Capsule(0.01, 0.06)
+    lost = restating_shapes(usd_reading(), "forearm", role, lambda own: own[:1])
+    rows = (
+        ("link forearm", f"{shapes} {area}", "has cylinder (0.04 x 0.25 m), not", lambda: lost),
+        ("link forearm", f"{support} {volume}", "less than in", _shape(role, "forearm", 0, thin)),
+        ("link forearm", support, "capsule (0.01 x 0.08 m)", _shape(role, "forearm", 1, short)),
+        ("link forearm", support, "centroid differs by 0.001 m", lambda: _moved_pen(role)),
+        ("link arm", f"{support} {area}", "", _shape(role, "arm", 0, unscaled)),
+        ("link arm", volume, "is inside out", _surfaced(role, volume=-wedge.volume)),
+        ("link arm", triangles, "7 triangles, not 8", _surfaced(role, triangles=7)),
+    )
+    return tuple(Miniature(*row) for row in rows)
+
+
+_srgb = _with_looks("base", lambda look: structs.replace(look, color=(0.55, 0.25, 0.1)))
+_COLOUR, _COORDINATES = "is (0.55, 0.25, 0.1) linear", "texture coordinates of mesh"
+SHAPE_MINIATURES = (
+    *(one for role in Role for one in _of_shapes(role)),
+    Miniature("link base", "visual.colour", _COLOUR, _srgb),
+    Miniature("link arm", "visual.mapping", _COORDINATES, _with_looks("arm", _flipped)),
+)

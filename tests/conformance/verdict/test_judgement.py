@@ -10,6 +10,7 @@ from msgspec import structs
 from tests.conformance.miniatures import (
     MINIATURES,
     ROBOT,
+    SHAPE_MINIATURES,
     Miniature,
     engine_reading,
     mass_of,
@@ -20,7 +21,6 @@ from tests.conformance.miniatures import (
     with_inertial,
     with_joint,
 )
-from tests.conformance.shape_miniatures import SHAPE_MINIATURES
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
 from urdf_usd.conformance.execution.reading import questions
@@ -65,17 +65,19 @@ def test_faithful_usd_is_exact() -> None:
     assert compared["limits.lower"] == 5
 
 
-@pytest.mark.parametrize("miniature", WRONG, ids=lambda each: each.name)
+@pytest.mark.parametrize("miniature", WRONG, ids=lambda each: f"{each.trips} {each.message}")
 def test_wrong_converter_is_caught(miniature: Miniature) -> None:
     """By the check of that quantity, which names the link or joint at fault."""
     judgement = _judge(miniature.reading())
 
     assert judgement.verdict is Verdict.FAILS
-    assert set(miniature.trips) <= _failed(judgement)
-    for name, subject in miniature.trips.items():
+    assert set(miniature.subjects()) <= _failed(judgement)
+    for name, subject in miniature.subjects().items():
         findings = _check(judgement, name).findings
         assert next(one.subject for one in findings if one.grade is Grade.FAILS) == subject
-    assert miniature.message in _check(judgement, next(iter(miniature.trips))).findings[0].message
+    assert (
+        miniature.message in _check(judgement, next(iter(miniature.subjects()))).findings[0].message
+    )
 
 
 def test_unconfirmed_repair_is_in_the_reason() -> None:
@@ -93,7 +95,7 @@ def test_unconfirmed_repair_is_in_the_reason() -> None:
 
 def test_one_wrong_joint_is_one_finding() -> None:
     """The shoulder displaces seven links; only its own link is reported."""
-    negated = next(each for each in MINIATURES if each.name == "axis negated")
+    negated = next(each for each in MINIATURES if each.message == "axis is reversed")
     position = _check(_judge(negated.reading()), "kinematics.position")
 
     (finding,) = position.findings

@@ -32,7 +32,7 @@ from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.reports.records.record import CheckRecord, Grade
 
 _DIRECT = {check.direct or check.id for check in ROUND_TRIP_CHECKS}
-_TRIPPING = [each for each in MINIATURES if _DIRECT & set(each.trips)]
+_TRIPPING = [each for each in MINIATURES if _DIRECT & each.subjects().keys()]
 _PREFIX = "round-trip."
 
 
@@ -104,19 +104,19 @@ def test_faithful_round_trip_is_exact() -> None:
     assert (difference.engine, difference.compared) == ("engine", len(urdf_reading().links))
 
 
-@pytest.mark.parametrize("miniature", _TRIPPING, ids=lambda each: each.name)
+@pytest.mark.parametrize("miniature", _TRIPPING, ids=lambda each: f"{each.trips} {each.message}")
 def test_wrong_round_trip_is_caught(miniature: Miniature) -> None:
     """By the checks, and on the subjects, that catch a wrong USD."""
     checks = _trip(usd_reading(), miniature.reading())
 
-    for check in _DIRECT & miniature.trips.keys():
+    for check in _DIRECT & miniature.subjects().keys():
         assert checks[check].grade is Grade.FAILS
-        assert checks[check].findings[0].subject == miniature.trips[check]
+        assert checks[check].findings[0].subject == miniature.subjects()[check]
         assert checks[check].findings[0].message.startswith("engine: ")
 
 
 def test_every_round_trip_check_fails_for_a_wrong_converter() -> None:
-    assert {check for miniature in _TRIPPING for check in miniature.trips} >= _DIRECT
+    assert {check for miniature in _TRIPPING for check in miniature.subjects()} >= _DIRECT
 
 
 def test_engine_that_refuses_the_second_urdf_fails_the_trip() -> None:

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from msgspec import Struct, structs
 
-from tests.conformance.miniatures import urdf_reading, usd_reading
-from tests.conformance.shape_miniatures import restating_shapes
+from tests.conformance.miniatures import restating_shapes, urdf_reading, usd_reading
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import (
