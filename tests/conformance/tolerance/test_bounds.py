@@ -6,23 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from tests.conformance.miniatures import ROBOT
+from tests.converter.strategies import robots
 from urdf_usd.conformance.engines.protocol import Observed
-from urdf_usd.conformance.observation.robot import (
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    Observation,
-    Quantity,
-    Vec6,
-)
+from urdf_usd.conformance.engines.reference import observe_robot, structure
+from urdf_usd.conformance.observation.robot import ROOT_MOTION, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import (
     RELATIVE,
     Tolerance,
@@ -30,154 +23,202 @@ from urdf_usd.conformance.tolerance.bounds import (
     inertia_bound,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
+from urdf_usd.conformance.tolerance.comparison import (
+    ToleranceModel,
+    derive_tolerance_model,
+    relative_difference,
+)
+from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter.robot.model import (
+    Continuous,
+    Fixed,
+    Inertial,
+    Joint,
+    Link,
+    Planar,
+    Pose,
+    Prismatic,
+    Range,
+    Revolute,
+    Robot,
+)
+from urdf_usd.converter.robot.spatial import (
+    inertia_tensor,
+    inertia_values,
+    rotation_from_quat_wxyz,
+)
 from urdf_usd.reports.records.record import Grade
 
+_AXIAL = (Revolute, Continuous, Prismatic, Planar)
 
-def _stored(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return values.astype(np.float32).astype(np.float64)
+
+def _float32(value: float) -> float:
+    return float(np.float32(value))
 
 
 def _stored_rotation(rotation: Rotation) -> Rotation:
-    return Rotation.from_quat(_stored(rotation.as_quat()))
+    return Rotation.from_quat(rotation.as_quat().astype(np.float32).astype(np.float64))
 
 
-def _six(tensor: NDArray[np.float64]) -> Vec6:
-    xx, xy, xz, yy, yz, zz = map(float, tensor[np.triu_indices(3)])
-    return xx, xy, xz, yy, yz, zz
+def _pose(position: tuple[float, ...], rotation: Rotation) -> Pose:
+    x, y, z = map(float, position)
+    a, b, c, d = rotation.as_quat(scalar_first=True).tolist()
+    return Pose((x, y, z), (a, b, c, d))
 
 
-def _readings(seed: int, depth: int, *, welded: bool) -> tuple[Observation, ...]:
-    """Return observations of a random chain: in double, and as UsdPhysics stores it.
+def _stored_link(link: Link) -> Link:
+    """Return mass, centre, moments and principal axes, each rounded once."""
+    if link.inertial is None:
+        return link
+    turn = rotation_from_quat_wxyz(link.inertial.origin.quat_wxyz)
+    tensor = turn @ inertia_tensor(link.inertial.inertia) @ turn.T
+    moments, axes = np.linalg.eigh(tensor)
+    axes = axes * np.linalg.det(axes)
+    turned = _stored_rotation(Rotation.from_matrix(axes)).as_matrix()
+    tensor = turned @ np.diag(moments.astype(np.float32).astype(np.float64)) @ turned.T
+    x, y, z = map(_float32, link.inertial.origin.position)
+    mass = _float32(link.inertial.mass)
+    return structs.replace(link, inertial=Inertial(mass, Pose((x, y, z)), inertia_values(tensor)))
 
-    Stored are localPos0, localRot0 and localRot1 of every joint, and mass, centre,
-    moments and principal axes of every link; each is rounded once.
-    """
-    random = np.random.default_rng(seed)
-    count = 5
-    sides: list[list[tuple[NDArray[np.float64], Rotation]]] = [[], []]
-    start = (np.zeros((count, 3)), Rotation.identity(count))
-    sides[0].append(start)
-    sides[1].append(start)
-    joints, masses = [], [[_mass(random)], []]
-    masses[1].append(_stored_mass(masses[0][0]))
-    for index in range(depth):
-        offset = random.normal(scale=0.4, size=3)
-        turn, align = Rotation.random(2, rng=random)
-        angles = np.zeros(count) if welded else random.uniform(-3, 3, count)
-        angles[0] = 0.0
-        spin = Rotation.from_rotvec(angles[:, None] * np.array([1.0, 0.0, 0.0]))
-        first, second = turn * align, align
-        for side, place, one, two in (
-            (sides[0], offset, first, second),
-            (
-                sides[1],
-                _stored(offset),
-                _stored_rotation(first),
-                _stored_rotation(second),
-            ),
-        ):
-            position, rotation = side[-1]
-            side.append((position + rotation.apply(place), rotation * one * spin * two.inv()))
-        kind = JointType.FIXED if welded else JointType.REVOLUTE
-        joints.append(JointObservation(f"j{index}", kind, f"l{index}", f"l{index + 1}"))
-        masses[0].append(_mass(random))
-        masses[1].append(_stored_mass(masses[0][-1]))
-    return tuple(
-        _reading(name, side, tuple(joints), mass)
-        for name, side, mass in zip(("reference", "usd"), sides, masses, strict=True)
+
+def _stored_joint(joint: Joint) -> Joint:
+    """Return origin and both rotations of its frame, which include the axis."""
+    own = Rotation.from_quat(joint.origin.quat_wxyz, scalar_first=True)
+    align = Rotation.identity()
+    if isinstance(joint.kind, _AXIAL):
+        align, _ = Rotation.align_vectors([joint.kind.axis], [[1.0, 0.0, 0.0]])
+    first, second = _stored_rotation(own * align), _stored_rotation(align)
+    origin = _pose(tuple(map(_float32, joint.origin.position)), first * second.inv())
+    stored = structs.replace(joint, origin=origin)
+    if not isinstance(joint.kind, _AXIAL):
+        return stored
+    a, b, c = second.apply([1.0, 0.0, 0.0]).tolist()
+    return structs.replace(stored, kind=structs.replace(joint.kind, axis=(a, b, c)))
+
+
+def _require_exact(robot: Robot) -> None:
+    """Judge a robot whose numbers are rounded as UsdPhysics stores them."""
+    sampled = configurations(structure(robot), 6)
+    stored = structs.replace(
+        robot,
+        links=tuple(map(_stored_link, robot.links)),
+        joints=tuple(map(_stored_joint, robot.joints)),
     )
-
-
-def _mass(random: np.random.Generator) -> MassProperties:
-    half = random.uniform(0.02, 0.3, size=3)
-    mass = float(random.uniform(0.05, 8.0))
-    moments = mass / 3 * (float(half @ half) - half**2)
-    turn = Rotation.random(rng=random).as_matrix()
-    x, y, z = random.normal(scale=0.2, size=3).tolist()
-    return MassProperties(mass, (x, y, z), _six(turn @ np.diag(moments) @ turn.T))
-
-
-def _stored_mass(properties: MassProperties) -> MassProperties:
-    assert properties.inertia is not None
-    xx, xy, xz, yy, yz, zz = properties.inertia
-    moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    axes[:, 2] *= np.linalg.det(axes)
-    turn = _stored_rotation(Rotation.from_matrix(axes)).as_matrix()
-    x, y, z = _stored(np.array(properties.center)).tolist()
-    return MassProperties(
-        float(np.float32(properties.mass)),
-        (x, y, z),
-        _six(turn @ np.diag(_stored(moments)) @ turn.T),
+    states = frozenset({Quantity.FRAMES, Quantity.MASS, Quantity.MOTION})
+    expected, actual = (
+        structs.replace(observe_robot(each, sampled), states=states) for each in (robot, stored)
     )
-
-
-def _reading(
-    name: str,
-    side: list[tuple[NDArray[np.float64], Rotation]],
-    joints: tuple[JointObservation, ...],
-    masses: list[MassProperties],
-) -> Observation:
-    names = tuple(f"l{index}" for index in range(len(side)))
-    frames = Frames(
-        names,
-        np.stack([position for position, _ in side], axis=1),
-        np.stack([rotation.as_matrix() for _, rotation in side], axis=1),
-    )
-    return Observation(
-        engine=name,
-        robot="chain",
-        root="l0",
-        states=frozenset({Quantity.FRAMES, Quantity.MASS}),
-        links=tuple(LinkObservation(link, mass) for link, mass in zip(names, masses, strict=True)),
-        joints=joints,
-        frames=frames,
-    )
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), depth=st.integers(1, 30), welded=st.booleans())
-def test_rounded_storage_is_exact(seed: int, depth: int, *, welded: bool) -> None:
-    spec, usd = _readings(seed, depth, welded=welded)
-    checks = judge({"reference": Observed(spec)}, Observed(usd)).checks
+    checks = judge({"reference": Observed(expected)}, Observed(actual)).checks
     nothing = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
-    graded = {c.id: c for c in checks if c.grade not in nothing}
+    graded = {check.id: check for check in checks if check.grade not in nothing}
 
-    assert {"kinematics.position", "mass.link.inertia", "mass.total"} <= graded.keys()
+    assert {"kinematics.position", "mass.total", "dynamics.bias"} <= graded.keys()
     for check in graded.values():
         assert check.grade is Grade.EXACT, (check.id, check.worst, check.bound)
 
 
+def _lone(inertial: Inertial) -> Robot:
+    return Robot("lone", (Link("lone", inertial),), ())
+
+
+@settings(deadline=None, max_examples=60)
+@given(robots(massless=False))
+# The square of such a distance underflows to zero.
+@example(_lone(Inertial(0.2, Pose((0.0, -1e-188, 0.0)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2))))
+def test_rounded_storage_is_exact(robot: Robot) -> None:
+    _require_exact(robot)
+
+
+def _chain(seed: int, depth: int, *, welded: bool) -> Robot:
+    random = np.random.default_rng(seed)
+
+    def pose(scale: float) -> Pose:
+        return _pose(tuple(random.normal(scale=scale, size=3)), Rotation.random(rng=random))
+
+    def link(number: int) -> Link:
+        a, b, c = random.uniform(0.02, 0.3, size=3) ** 2
+        mass = random.uniform(0.05, 8.0)
+        moments = mass / 3 * np.array([b + c, 0.0, 0.0, a + c, 0.0, a + b])
+        return Link(f"l{number}", Inertial(mass, pose(0.2), tuple(moments.tolist())))
+
+    kind = Fixed() if welded else Revolute((0.6, 0.0, 0.8), Range(-3.0, 3.0))
+    joints = (Joint(f"j{i}", f"l{i}", f"l{i + 1}", kind, pose(0.4)) for i in range(depth))
+    return Robot("chain", tuple(map(link, range(depth + 1))), tuple(joints))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), depth=st.integers(1, 30), welded=st.booleans())
+def test_rounded_storage_of_a_chain_is_exact(seed: int, depth: int, *, welded: bool) -> None:
+    _require_exact(_chain(seed, depth, welded=welded))
+
+
+def _modelled(robot: Robot) -> tuple[Observation, ToleranceModel]:
+    expected = observe_robot(robot, configurations(structure(robot)))
+    return expected, derive_tolerance_model(expected, Tolerance())
+
+
 def test_bounds_stay_below_the_engineering_tolerance_of_real_robots() -> None:
-    spec, _ = _readings(7, 7, welded=False)
-    bound = derive_tolerance_model(spec, Tolerance()).bounds["l7"]
-
-    assert 1e-7 < bound.rotation < 2e-6
-    assert 1e-7 < bound.position < 5e-6
-
-
-def test_bound_grows_along_the_chain() -> None:
-    spec, _ = _readings(3, 6, welded=False)
-    bounds = derive_tolerance_model(spec, Tolerance()).bounds
-    rotations = [bounds[f"l{index}"].rotation for index in range(7)]
+    bounds = _modelled(_chain(7, 7, welded=False))[1].bounds
+    rotations = [bounds[f"l{index}"].rotation for index in range(8)]
+    motion = _modelled(ROBOT)[1].motion
 
     assert rotations[0] < 1e-11
     assert rotations == sorted(rotations)
+    assert 1e-7 < bounds["l7"].rotation < 2e-6
+    assert 1e-7 < bounds["l7"].position < 5e-6
+    assert motion is not None
+    scale = np.outer(motion.inertia, motion.inertia)
+    assert 1e-8 < (motion.inertia_bound / scale).max() < 5e-5
+    assert 1e-8 < (motion.bias_bound / motion.bias).max() < 5e-5
+    assert motion.joints[:6] == (ROOT_MOTION,) * 6
 
 
-def test_tolerance_model_requires_frames() -> None:
-    spec, _ = _readings(3, 2, welded=False)
+def test_scales_bound_forces() -> None:
+    expected, model = _modelled(ROBOT)
+
+    assert model.motion is not None
+    assert expected.dynamics is not None
+    ratio = np.abs(expected.dynamics.bias).max(axis=0) / model.motion.bias
+    assert 0.5 < ratio.max() <= 1.0
+
+
+@pytest.mark.parametrize(("mass", "invents"), [(None, True), (0.5, False)])
+def test_only_massless_joints_may_have_invented_inertia(
+    mass: float | None, *, invents: bool
+) -> None:
+    body = Inertial(3.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
+    light = None if mass is None else structs.replace(body, mass=mass)
+    turn = Joint("turn", "a", "b", Continuous((1.0, 0.0, 0.0)), Pose((0.0, 0.3, 0.4)))
+    motion = _modelled(Robot("r", (Link("a", body), Link("b", light)), (turn,)))[1].motion
+
+    assert motion is not None
+    assert bool(motion.inertia_invented.any()) is invents
+    if invents:
+        # Along X the root carries all of it; about X it is half a metre away, and has
+        # an own extent of at most the robot's size.
+        assert motion.inertia_invented[0, 0] == pytest.approx(3e-6)
+        assert 0.75e-6 < motion.inertia_invented[3, 3] < 3 * 0.75e-6
+
+
+def test_model_needs_frames_and_its_scale_of_motion_masses_and_equations() -> None:
+    expected, _ = _modelled(ROBOT)
+    links = tuple(
+        structs.replace(link, mass=structs.replace(link.mass, inertia=None)) if link.mass else link
+        for link in expected.links
+    )
+
+    for part in ({"dynamics": None}, {"links": links}):
+        assert derive_tolerance_model(structs.replace(expected, **part), Tolerance()).motion is None
     with pytest.raises(ValueError, match="states no frames"):
-        derive_tolerance_model(structs.replace(spec, frames=None), Tolerance())
+        derive_tolerance_model(structs.replace(expected, frames=None), Tolerance())
 
 
 @given(st.floats(1e-30, 1e30))
 def test_scalar_bound_covers_rounding_in_degrees(value: float) -> None:
     stored = float(np.float32(math.degrees(value)))
 
-    assert abs(math.radians(stored) - value) <= scalar_bound(value)
-    assert scalar_bound(value) < 1.001 * RELATIVE * value
+    assert abs(math.radians(stored) - value) <= scalar_bound(value) < 1.001 * RELATIVE * value
 
 
 def test_bound_of_an_isotropic_inertia_is_that_of_its_moments() -> None:
@@ -194,3 +235,25 @@ def test_harmless_inertia_of_a_point_mass_is_a_millionth(
     mass: float, total: float, expected: float
 ) -> None:
     assert harmless_moment(mass, 0.5, total) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "least", "difference"),
+    [
+        (0.1, 4.0, 0.0, 39.0),
+        (4.0, 0.1, 0.0, 0.975),
+        (-2.0, 2.0, 0.0, 2.0),
+        (0.5, 0.25, 1.0, 0.25),
+        (4.0, 8.0, 1.0, 1.0),
+        (0.0, 0.0, 0.0, 0.0),
+        (0.0, 0.5, 0.0, math.inf),
+        (0.0, 0.5, 1.0, 0.5),
+        (math.inf, math.inf, 0.0, 0.0),
+        (math.inf, 2.0, 1.0, math.inf),
+        (2.0, math.nan, 1.0, math.inf),
+    ],
+)
+def test_difference_is_relative_to_the_expected_value(
+    expected: float, actual: float, least: float, difference: float
+) -> None:
+    assert relative_difference(expected, actual, least) == pytest.approx(difference)
