@@ -1,39 +1,40 @@
-"""Colliders that replace those of the URDF."""
+"""Colliders that replace those of the URDF; convex pieces are CoACD's, cached by content.
+
+X. Wei et al., "Approximate Convex Decomposition for 3D Meshes with Collision-Aware
+Concavity and Tree Search", SIGGRAPH 2022. The extra ``coacd`` installs the library.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.converter.decomposition import decompose, is_remeshed
-from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, Location
 from urdf_usd.converter.meshes.mesh import PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh, readable_mesh
-from urdf_usd.converter.options import (
-    ColliderKind,
-    ColliderRules,
-    ColliderTolerance,
-    MeshProgress,
-)
-from urdf_usd.converter.robot.model import (
-    Approximation,
-    Collision,
-    Link,
-    MeshFile,
-    Robot,
-)
+from urdf_usd.converter.options import ColliderKind, ColliderRules, MeshProgress
+from urdf_usd.converter.robot.model import Approximation, Collision, MeshFile, Robot
 from urdf_usd.converter.robot.primitives import fit_primitive
-from urdf_usd.converter.robot.solids import Points, hull_solid, solid_of_mesh
+from urdf_usd.converter.robot.solids import fan_triangles, hull_solid, solid_of_mesh
 from urdf_usd.converter.robot.spatial import compose, rotation_from_quat_wxyz
 
 # Links that a diagnostic names.
 _MOST_NAMED = 8
 # Part of its convex hull that a convex piece fills: decompositions write few digits.
 _CONVEX = 0.95
+# Concavity at which pieces are not cut further, as a fraction of the size: the default
+# of CoACD.
+_THRESHOLD, _SEED = 0.05, 0
 _WHAT = {
     ColliderKind.HULL: "the convex hulls of their meshes",
     ColliderKind.DECOMPOSITION: "convex pieces of their meshes",
@@ -52,7 +53,7 @@ def replace_colliders(
 ) -> Robot:
     """Return a robot with the requested colliders.
 
-    Primitives of the URDF, and meshes that cannot be read, are kept.
+    Primitives of the URDF, meshes that cannot be read, and links without a rule are kept.
 
     Args:
         robot: The robot.
@@ -60,11 +61,11 @@ def replace_colliders(
         triangles: How colliders of triangles are approximated.
         progress: Is called before a mesh is decomposed.
         notes: Receives diagnostics.
-
-    Returns:
-        The robot; links without a rule are unchanged.
     """
-    _unused(robot, rules, notes)
+    for pattern in (rule.links for rule in rules.rules if rule.links is not None):
+        if not any(fnmatchcase(link.name, pattern) for link in robot.links):
+            message = f"no link matches {pattern!r}, for which colliders were requested"
+            notes.append(Diagnostic("collider-rule-unused", message, robot.location))
     pieces = _decomposed(robot, rules, progress, notes)
     replaced: dict[ColliderKind, list[str]] = {}
     links = []
@@ -73,28 +74,25 @@ def replace_colliders(
         if kind is None or not link.collisions:
             links.append(link)
             continue
-        changed, texts = _of_link(link, kind, rules.tolerance, triangles, pieces)
+        if kind is ColliderKind.NONE:
+            count = len(link.collisions)
+            texts = ["1 collider" if count == 1 else f"{count} colliders"]
+            collisions: list[Collision] = []
+        else:
+            changed = [_of_shape(one, kind, rules, triangles, pieces) for one in link.collisions]
+            collisions = [collision for collision, _ in changed]
+            texts = [text for _, text in changed if text]
         if texts:
-            named = replaced.setdefault(kind, [])
-            named.append(f"{link.name!r} ({', '.join(texts)})")
-        links.append(changed)
+            replaced.setdefault(kind, []).append(f"{link.name!r} ({', '.join(texts)})")
+        links.append(structs.replace(link, collisions=tuple(collisions)))
     for kind, named in replaced.items():
-        shown = ", ".join(named[:_MOST_NAMED])
         more = len(named) - _MOST_NAMED
         rest = f" and {more} more" if more > 0 else ""
         links_are = "1 link is" if len(named) == 1 else f"{len(named)} links are"
-        message = f"colliders of {links_are} replaced by {_WHAT[kind]}: {shown}{rest}"
+        shown = f"{', '.join(named[:_MOST_NAMED])}{rest}"
+        message = f"colliders of {links_are} replaced by {_WHAT[kind]}: {shown}"
         notes.append(Diagnostic("collider-replaced", message, robot.location))
     return structs.replace(robot, links=tuple(links))
-
-
-def _unused(robot: Robot, rules: ColliderRules, notes: list[Diagnostic]) -> None:
-    """Report patterns that match no link."""
-    for rule in rules.rules:
-        pattern = rule.links
-        if pattern is not None and not any(fnmatchcase(link.name, pattern) for link in robot.links):
-            message = f"no link matches {pattern!r}, for which colliders were requested"
-            notes.append(Diagnostic("collider-rule-unused", message, robot.location))
 
 
 def _decomposed(
@@ -113,7 +111,7 @@ def _decomposed(
             # CoACD remeshes surfaces that are not manifold, which enlarges them.
             if mesh is not None and not all(map(_is_convex, _parts(mesh))):
                 meshes[geometry.path or ""] = mesh, shape.location
-    remeshed = [Path(path).name for path, (mesh, _) in meshes.items() if is_remeshed(mesh)]
+    remeshed = [Path(path).name for path, (mesh, _) in meshes.items() if _is_remeshed(mesh)]
     if remeshed:
         are = "1 mesh is" if len(remeshed) == 1 else f"{len(remeshed)} meshes are"
         message = (
@@ -129,31 +127,32 @@ def _decomposed(
     return pieces
 
 
-def _parts(mesh: PolygonMesh) -> Sequence[tuple[str, PolygonMesh]]:
-    return split_groups(mesh) or (("", mesh),)
+def _parts(mesh: PolygonMesh) -> list[PolygonMesh]:
+    return [group for _, group in split_groups(mesh)] or [mesh]
 
 
-def _of_link(
-    link: Link,
-    kind: ColliderKind,
-    tolerance: ColliderTolerance,
-    triangles: Approximation,
-    pieces: Mapping[str, Path],
-) -> tuple[Link, tuple[str, ...]]:
-    """Return a link with other colliders, and what they are."""
-    if kind is ColliderKind.NONE:
-        count = len(link.collisions)
-        text = "1 collider" if count == 1 else f"{count} colliders"
-        return structs.replace(link, collisions=()), (text,)
-    found = [_of_shape(shape, kind, tolerance, triangles, pieces) for shape in link.collisions]
-    collisions = tuple(collision for collision, _ in found)
-    return structs.replace(link, collisions=collisions), tuple(text for _, text in found if text)
+def _is_convex(mesh: PolygonMesh) -> bool:
+    """Return whether a mesh fills its convex hull, apart from rounding."""
+    solid, is_hull = solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
+    return not is_hull and solid.volume >= _CONVEX * hull_solid(mesh.points).volume
+
+
+def _is_remeshed(mesh: PolygonMesh) -> bool:
+    """Return whether CoACD replaces a mesh by a closed one, which takes it long.
+
+    It does if an edge belongs to other than two triangles, and also if triangles
+    intersect, which is not found here.
+    """
+    triangles = fan_triangles(mesh.face_counts, mesh.face_indices)
+    edges = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    _, counts = np.unique(edges, axis=0, return_counts=True)
+    return bool((counts != 2).any())
 
 
 def _of_shape(
     shape: Collision,
     kind: ColliderKind,
-    tolerance: ColliderTolerance,
+    rules: ColliderRules,
     triangles: Approximation,
     pieces: Mapping[str, Path],
 ) -> tuple[Collision, str]:
@@ -167,51 +166,89 @@ def _of_shape(
         return structs.replace(shape, approximation=triangles), name
     if kind is ColliderKind.DECOMPOSITION:
         file = pieces.get(geometry.path or "")
+        parts = _parts(mesh if file is None else read_mesh(file))
+        text = f"{name}: 1 piece" if len(parts) == 1 else f"{name}: {len(parts)} pieces"
         if file is None:
-            count = len(_parts(mesh))
-            many = "piece" if count == 1 else "pieces"
-            return shape, f"{name}: {count} {many} of the file"
+            return shape, f"{text} of the file"
+        total = sum(hull_solid(piece.points).volume for piece in parts)
         decomposed = structs.replace(shape, geometry=structs.replace(geometry, path=str(file)))
-        return decomposed, f"{name}: {_pieces_text(mesh, file)}"
+        return decomposed, text + _excess(mesh, (1.0, 1.0, 1.0), total)
     points = mesh.points * np.array(geometry.scale)
-    hull = structs.replace(shape, approximation=Approximation.HULL)
     if kind is ColliderKind.PRIMITIVES:
         turned = points @ rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
         size = float(np.linalg.norm(np.ptp(turned, axis=0)))
         fit = fit_primitive(points)
-        if fit is not None and fit.distance <= tolerance.metres(size):
-            primitive = structs.replace(
-                shape, geometry=fit.shape, origin=compose(shape.origin, fit.pose)
-            )
-            text = (
-                f"{type(fit.shape).__name__.lower()} for {name}, {fit.distance:.2g} m from the hull"
-            )
+        if fit is not None and fit.distance <= rules.tolerance.metres(size):
+            origin = compose(shape.origin, fit.pose)
+            kind_name = type(fit.shape).__name__.lower()
+            text = f"{kind_name} for {name}, {fit.distance:.2g} m from the hull"
+            primitive = structs.replace(shape, geometry=fit.shape, origin=origin)
             return primitive, f"{text}, volume {fit.volume_error:+.1%}"
-    return hull, f"hull of {name}{_excess(mesh, points)}"
+    hull = structs.replace(shape, approximation=Approximation.HULL)
+    return hull, f"hull of {name}{_excess(mesh, geometry.scale, hull_solid(points).volume)}"
 
 
-def _excess(mesh: PolygonMesh, points: Points) -> str:
-    """Return how much larger the convex hull is than a closed mesh."""
+def _excess(mesh: PolygonMesh, scale: tuple[float, float, float], volume: float) -> str:
+    """Return how much larger a volume is than that of a mesh, if the mesh is closed."""
+    points = mesh.points * np.array(scale)
     solid, is_hull = solid_of_mesh(points, mesh.face_counts, mesh.face_indices)
     if is_hull or solid.volume <= 0:
         return ""
-    return f", volume {hull_solid(points).volume / solid.volume - 1.0:+.1%}"
+    return f", volume {volume / solid.volume - 1.0:+.1%}"
 
 
-def _is_convex(group: tuple[str, PolygonMesh]) -> bool:
-    """Return whether a group of a mesh fills its convex hull, apart from rounding."""
-    _, mesh = group
-    solid, is_hull = solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
-    return not is_hull and solid.volume >= _CONVEX * hull_solid(mesh.points).volume
+def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
+    """Return an OBJ file with a group for each convex piece of a mesh.
 
+    It is in ``$URDF_USD_CACHE``, by default ``urdf-usd`` in the user's cache folder;
+    the key is the content of the mesh, the version of CoACD and its parameters.
 
-def _pieces_text(mesh: PolygonMesh, file: Path) -> str:
-    """Return the number of pieces, and how much larger they are than a closed mesh."""
-    whole = read_mesh(file)
-    pieces = [group for _, group in split_groups(whole)] or [whole]
-    text = "1 piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
-    solid, is_hull = solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
-    if is_hull or solid.volume <= 0:
-        return text
-    total = sum(hull_solid(piece.points).volume for piece in pieces)
-    return f"{text}, volume {total / solid.volume - 1.0:+.1%}"
+    Args:
+        path: The mesh file, whose stem is that of the OBJ file.
+        mesh: Its content.
+        location: Location of the link.
+
+    Raises:
+        AuthoringError: CoACD is not installed, or fails.
+    """
+
+    def failure(message: str) -> AuthoringError:
+        return AuthoringError((Diagnostic("collider-decomposition", message, location),))
+
+    try:
+        coacd = import_module("coacd")
+    except ImportError as error:
+        message = "CoACD is not installed: pip install urdf-usd-conformance[coacd]"
+        raise failure(message) from error
+    triangles = fan_triangles(mesh.face_counts, mesh.face_indices)
+    digest = hashlib.sha256(f"{version('coacd')} {_THRESHOLD} {_SEED}".encode())
+    digest.update(mesh.points.astype("<f8").tobytes())
+    digest.update(triangles.astype("<i4").tobytes())
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "urdf-usd"
+    folder = Path(os.environ.get("URDF_USD_CACHE") or cache) / "coacd" / digest.hexdigest()
+    target = folder / f"{Path(path).stem}.obj"
+    if target.is_file():
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        part = Path(scratch) / "pieces.obj"
+        if former := sorted(folder.glob("*.obj")):
+            shutil.copyfile(former[0], part)
+        else:
+            coacd.set_log_level("error")
+            whole = coacd.Mesh(np.array(mesh.points), triangles.astype(np.int32))
+            pieces = coacd.run_coacd(whole, threshold=_THRESHOLD, seed=_SEED)
+            if not pieces:
+                raise failure(f"CoACD finds no pieces of mesh {Path(path).name!r}")
+            lines: list[str] = []
+            start = 1
+            for number, (points, faces) in enumerate(pieces, start=1):
+                corners = (np.asarray(faces) + start).tolist()
+                lines.append(f"o piece_{number:03}")
+                lines += [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(points).tolist()]
+                lines += [f"f {a} {b} {c}" for a, b, c in corners]
+                start += len(points)
+            part.write_text("\n".join((*lines, "")))
+        # Another process may write the same file.
+        part.replace(target)
+    return target

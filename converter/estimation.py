@@ -68,12 +68,10 @@ def estimate_robot(
     with cached_meshes():
         for link in robot.links:
             inertial = link.inertial
-            changes: tuple[Diagnostic, ...] = ()
             if link.name in weightless:
-                inertial, changes = _with_mass(link, density)
+                inertial = _with_mass(link, density, notes)
             elif inertial and has_mass(link) and not is_possible(inertial):
-                inertial, changes = _with_inertia(link, inertial)
-            notes.extend(changes)
+                inertial = _with_inertia(link, inertial, notes)
             links.append(structs.replace(link, inertial=inertial))
     return structs.replace(robot, links=tuple(links))
 
@@ -99,44 +97,41 @@ def _weightless(tree: Tree, base: BaseOption) -> frozenset[str]:
     )
 
 
-def _with_mass(link: Link, density: float) -> tuple[Inertial | None, tuple[Diagnostic, ...]]:
+def _with_mass(link: Link, density: float, notes: list[Diagnostic]) -> Inertial | None:
     solid, text = _solid(link)
     if solid.volume <= 0:
-        return link.inertial, ()
+        return link.inertial
     x, y, z = (float(c) + 0.0 for c in solid.center)
-    inertial = Inertial(
-        mass=density * solid.volume,
+    mass, inertia = density * solid.volume, inertia_values(density * solid.inertia)
+    message = (
+        f"link {link.name!r} has no mass; it received {mass:.4g} kg and the "
+        f"inertia of {text} at {density:g} kg/m^3"
+    )
+    notes.append(Diagnostic("mass-estimated", message, link.location))
+    return Inertial(
+        mass=mass,
         origin=Pose((x, y, z)),
-        inertia=inertia_values(density * solid.inertia),
+        inertia=inertia,
         location=link.location,
         estimated=Estimated.MASS,
     )
-    message = (
-        f"link {link.name!r} has no mass; it received {inertial.mass:.4g} kg and the "
-        f"inertia of {text} at {density:g} kg/m^3"
-    )
-    return inertial, (Diagnostic("mass-estimated", message, link.location),)
 
 
-def _with_inertia(link: Link, stated: Inertial) -> tuple[Inertial, tuple[Diagnostic, ...]]:
+def _with_inertia(link: Link, own: Inertial, notes: list[Diagnostic]) -> Inertial:
     solid, origin = _solid(link)
     if solid.volume <= 0:
-        return stated, ()
-    scale = stated.mass / solid.volume
-    inertial = structs.replace(
-        stated,
-        origin=Pose(stated.origin.position),
-        inertia=inertia_values(scale * solid.inertia),
-        estimated=Estimated.INERTIA,
-    )
-    has = "impossible" if any(stated.inertia) else "no"
-    moments, _ = principal_inertia(inertial.inertia)
-    text = ", ".join(f"{moment:.4g}" for moment in sorted(moments))
+        return own
+    inertia = inertia_values(own.mass / solid.volume * solid.inertia)
+    has = "impossible" if any(own.inertia) else "no"
+    text = ", ".join(f"{moment:.4g}" for moment in sorted(principal_inertia(inertia)[0]))
     message = (
-        f"link {link.name!r} has {stated.mass:.6g} kg and {has} inertia; it received "
+        f"link {link.name!r} has {own.mass:.6g} kg and {has} inertia; it received "
         f"that of {origin}: principal moments {text} kg m^2"
     )
-    return inertial, (Diagnostic("inertia-estimated", message, link.location),)
+    notes.append(Diagnostic("inertia-estimated", message, link.location))
+    return structs.replace(
+        own, origin=Pose(own.origin.position), inertia=inertia, estimated=Estimated.INERTIA
+    )
 
 
 def _solid(link: Link) -> tuple[Solid, str]:

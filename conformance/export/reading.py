@@ -40,8 +40,7 @@ from urdf_usd.conformance.export.mechanism import (
 )
 from urdf_usd.conformance.export.shapes import NO_SHAPES, Shapes, Texture, read_shapes
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
-from urdf_usd.converter.extents import MeshExtents, measure_mesh
-from urdf_usd.converter.inspection import Inspection, inspect, with_paths
+from urdf_usd.converter.inspection import Inspection, MeshExtents, inspect, measure_mesh, with_paths
 from urdf_usd.converter.meshes.mesh import PolygonMesh
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import (

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Location
 from urdf_usd.converter.diagnostics.messages import times
-from urdf_usd.converter.extents import (
+from urdf_usd.converter.inspection import (
     Bounds,
     LinkExtent,
     MeshExtent,

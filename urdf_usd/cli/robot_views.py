@@ -13,8 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from urdf_usd.converter.extents import MeshExtent
-from urdf_usd.converter.inspection import Inspection, Totals, kind_name
+from urdf_usd.converter.inspection import Inspection, MeshExtent, Totals, kind_name
 from urdf_usd.converter.robot.model import (
     IDENTITY,
     Box,

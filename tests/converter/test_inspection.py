@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from urdf_usd.converter.extents import (
+from urdf_usd.converter.inspection import (
     Bounds,
     bounds_at_zero,
     measure_link,
