@@ -9,13 +9,12 @@ from __future__ import annotations
 import codecs
 import errno
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from xml.parsers import expat
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
@@ -23,10 +22,7 @@ from urdf_usd.converter.file_content import MIB, read_file
 
 LARGEST_FILE = 64 * MIB
 # Maximum nesting, because the tree is processed recursively.
-DEEPEST = 200
-# Maximum number of elements and attributes: fifty thousand links with joints.
-MOST_PARTS = 500_000
-LONGEST_VALUE = 1 << 20
+_DEEPEST = 200
 # Text with more faults is not XML.
 MOST_REPAIRS = 1000
 # Rules of repairs without which other parsers may refuse the file or read other content.
@@ -140,7 +136,7 @@ _DECLARATION = re.compile(
     r"""(?:\s+standalone\s*=\s*["'](?:yes|no)["'])?\s*\?>""",
     re.ASCII,
 )
-_KNOWN_VERSION = re.compile(r"1\.[0-9]+", re.ASCII)
+_DECLARATION_REACH = 400
 # Conflict marker of git.
 _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 
@@ -165,29 +161,35 @@ def parse_markup(data: bytes, file: str, notes: list[Diagnostic]) -> Element:
         raise _fatal("file-empty", f"{file} is empty", start)
     if declaration := _DECLARATION.match(text):
         version = declaration["version"]
-        if not _KNOWN_VERSION.fullmatch(version):
+        if not re.fullmatch(r"1\.[0-9]+", version, re.ASCII):
             message = f"XML version {truncate(repr(version))} does not exist; read as 1.0"
             notes.append(Diagnostic("xml-version", message, start))
         text = _blank(text, 0, declaration.end())
     try:
         return _build(text, file, notes)
-    except _MalformedError as error:
+    except expat.ExpatError as error:
         if conflict := _CONFLICT.search(text):
             line = text.count("\n", 0, conflict.start()) + 1
             message = "a merge conflict is not resolved"
             raise _fatal("xml-syntax", message, Location(file, line, 1)) from None
-        repairs = _Repairs(text, file)
-        if not 0 < len(repairs.notes) < MOST_REPAIRS:
-            raise error.fatal from None
-        notes += repairs.notes
+        repairs: list[Diagnostic] = []
+        text = _repaired(text, file, repairs)
+        if not 0 < len(repairs) < MOST_REPAIRS:
+            raise _malformed(error, file) from None
+        notes += repairs
     try:
-        return _build(repairs.text, file, notes)
-    except _MalformedError as error:
-        raise error.fatal from None
+        return _build(text, file, notes)
+    except expat.ExpatError as error:
+        raise _malformed(error, file) from None
 
 
 def _fatal(rule: str, message: str, location: Location) -> SourceError:
     return SourceError((Diagnostic(rule, message, location),))
+
+
+def _malformed(error: expat.ExpatError, file: str) -> SourceError:
+    place = Location(file, error.lineno, error.offset + 1)
+    return _fatal("xml-syntax", expat.ErrorString(error.code), place)
 
 
 def _blank(text: str, start: int, end: int) -> str:
@@ -197,90 +199,53 @@ def _blank(text: str, start: int, end: int) -> str:
 
 # ---- Bytes to text
 
-_BYTE_ORDER_MARKS = (
-    # UTF-32 first: its little-endian mark starts with that of UTF-16.
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-    (b"<\0", "utf-16-le"),
-    (b"\0<", "utf-16-be"),
-)
-_DECLARATION_REACH = 400
-# Can decode all bytes.
-_ANY_BYTES = "latin-1"
 _SINGLE_BYTES = "urdf_usd.single_bytes"
 
 
-def _decode(data: bytes, file: str, notes: list[Diagnostic]) -> str:
-    marked = (name for mark, name in _BYTE_ORDER_MARKS if data.startswith(mark))
-    encoding = next(marked, None) or _declared_encoding(data, file, notes)
-    try:
-        return data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeError as error:
-        start = error.start if isinstance(error, UnicodeDecodeError) else 0
-    line_start = data.rfind(b"\n", 0, start) + 1
-    column = len(data[line_start:start].decode("utf-8", "replace")) + 1
-    text, used = _decode_wrong(data, encoding)
-    message = f"the bytes are not {encoding}; read as {used}"
-    place = Location(file, data.count(b"\n", 0, start) + 1, column)
-    notes.append(Diagnostic("xml-encoding", message, place))
-    return text.removeprefix("\ufeff")
-
-
-def _decode_wrong(data: bytes, encoding: str) -> tuple[str, str]:
-    """Decode bytes that are invalid in an encoding; also return a description of another."""
-    if codecs.lookup(encoding) != codecs.lookup("utf-8"):
-        with suppress(UnicodeError):
-            return data.decode("utf-8"), "utf-8"
-    # Only invalid bytes, for example in a comment, are decoded differently.
-    with suppress(UnicodeError):
-        return data.decode(encoding, _SINGLE_BYTES), f"{_ANY_BYTES} where they are not"
-    return data.decode(_ANY_BYTES), _ANY_BYTES
-
-
 def _single_bytes(error: UnicodeError) -> tuple[str, int]:
-    """Decode invalid bytes as Latin-1."""
+    """Decode invalid bytes as Latin-1, for example those of a comment."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    return error.object[error.start : error.end].decode(_ANY_BYTES), error.end
+    return error.object[error.start : error.end].decode("latin-1"), error.end
 
 
 codecs.register_error(_SINGLE_BYTES, _single_bytes)
 
 
-def _declared_encoding(data: bytes, file: str, notes: list[Diagnostic]) -> str:
-    """Return the declared encoding if it is possible, otherwise UTF-8."""
+def _decode(data: bytes, file: str, notes: list[Diagnostic]) -> str:
+    encoding = "utf-8"
     declaration = _DECLARATION.search(data[:_DECLARATION_REACH].decode("latin-1"))
-    declared = declaration["encoding"] if declaration else None
-    if declaration is None or declared is None:
-        return "utf-8"
-    written = declaration[0]
-    with suppress(LookupError, UnicodeError):
-        # False for an encoding in which the declaration itself is not valid.
-        if written.encode("latin-1").decode(declared) == written:
-            return declared
-    message = f"the encoding is not {truncate(repr(declared))}; read as utf-8"
-    notes.append(Diagnostic("xml-encoding", message, Location(file, 1, 1)))
-    return "utf-8"
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    elif declaration and (declared := declaration["encoding"]):
+        with suppress(LookupError, UnicodeError):
+            # False for an encoding in which the declaration itself is not valid.
+            if declaration[0].encode("latin-1").decode(declared) == declaration[0]:
+                encoding = declared
+        if encoding != declared and declared.lower() != "utf-8":
+            message = f"the encoding is not {truncate(repr(declared))}; read as utf-8"
+            notes.append(Diagnostic("xml-encoding", message, Location(file, 1, 1)))
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        start = error.start
+    text, used = data.decode(encoding, _SINGLE_BYTES), "latin-1 where they are not"
+    with suppress(UnicodeError):
+        text, used = data.decode(), "utf-8"
+    line_start = data.rfind(b"\n", 0, start) + 1
+    column = len(data[line_start:start].decode("utf-8", "replace")) + 1
+    place = Location(file, data.count(b"\n", 0, start) + 1, column)
+    message = f"the bytes are not {encoding}; read as {used}"
+    notes.append(Diagnostic("xml-encoding", message, place))
+    return text.removeprefix("\ufeff")
 
 
 # ---- Text to elements
 
 _DECLARED = "xmlns"
-_PREDEFINED = {"xml", _DECLARED}
 # Stand-ins for characters that need escaping; Unicode reserves them for internal use.
 _STAND_INS = {"&": "\ufdd0", "<": "\ufdd1", ">": "\ufdd2"}
 _RESTORED = str.maketrans({stand_in: character for character, stand_in in _STAND_INS.items()})
-
-
-class _MalformedError(Exception):
-    """Text that is no well-formed XML; ``fatal`` is where and why."""
-
-    def __init__(self, fatal: SourceError) -> None:
-        super().__init__(str(fatal))
-        self.fatal = fatal
 
 
 class _Open(Struct):
@@ -289,82 +254,64 @@ class _Open(Struct):
     tag: str
     attributes: tuple[tuple[str, str], ...]
     location: Location
-    namespaces: Mapping[str, str]
-    children: list[Element] = field(default_factory=list)
-    pieces: list[str] = field(default_factory=list)
-    text: list[str] = field(default_factory=list)
-
-    def end_piece(self) -> None:
-        """End a piece of text at a tag."""
-        if self.text:
-            self.pieces.append("".join(self.text).strip().translate(_RESTORED))
-            self.text = []
+    namespaces: dict[str, str]
+    children: list[Element]
+    text: list[str]
 
 
 def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     """Parse well-formed text, and report undeclared prefixes.
 
+    Expat, because lxml has no columns and refuses undeclared prefixes.
+
     Raises:
-        _MalformedError: It is not well-formed.
-        SourceError: It declares entities, or is too large.
+        ExpatError: It is not well-formed.
+        SourceError: It declares entities, or is nested too deep.
     """
     parser = expat.ParserCreate("utf-8")
     parser.ordered_attributes = True
+    # The text between two tags arrives in one piece.
     parser.buffer_text = True
-    roots: list[Element] = []
-    open_elements: list[_Open] = []
+    parser.buffer_size = len(text) + 1
+    above = _Open("", (), Location(file, 1, 1), {"xml": "", _DECLARED: ""}, [], [])
+    stack = [above]
     undeclared: dict[str, Location] = {}
-    parts = 0
 
     def here() -> Location:
         return Location(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
 
     def start_element(tag: str, flat: list[str]) -> None:
-        nonlocal parts
-        location = here()
-        if len(open_elements) >= DEEPEST:
-            message = f"elements are nested more than {DEEPEST} deep"
+        location, namespaces = here(), stack[-1].namespaces
+        if len(stack) > _DEEPEST:
+            message = f"elements are nested more than {_DEEPEST} deep"
             raise _fatal("xml-syntax", message, location)
-        parts += 1 + len(flat) // 2
-        if parts > MOST_PARTS:
-            message = f"there are more than {MOST_PARTS} elements and attributes"
-            raise _fatal("file-size", message, location)
-        if any(len(value) > LONGEST_VALUE for value in flat):
-            message = f"a value is longer than {LONGEST_VALUE} characters"
-            raise _fatal("file-size", message, location)
         names = flat[::2]
         values = (value.translate(_RESTORED) for value in flat[1::2])
         attributes = tuple(zip(names, values, strict=True))
-        namespaces = open_elements[-1].namespaces if open_elements else {}
         prefixed = [name for name in (tag, *names) if ":" in name]
         if prefixed or _DECLARED in names:
-            namespaces = {**namespaces, **_declarations(attributes)}
+            namespaces = namespaces | {
+                name.removeprefix(_DECLARED).removeprefix(":"): value
+                for name, value in attributes
+                if name.partition(":")[0] == _DECLARED
+            }
             for name in prefixed:
                 prefix = name.rpartition(":")[0]
-                if prefix not in namespaces and prefix not in _PREDEFINED:
+                if prefix not in namespaces:
                     undeclared.setdefault(prefix, location)
-        open_elements.append(_Open(tag, attributes, location, namespaces))
+        stack.append(_Open(tag, attributes, location, namespaces, [], []))
 
     def add_text(content: str) -> None:
-        if open_elements and (open_elements[-1].text or content.strip()):
-            open_elements[-1].text.append(content)
+        if piece := content.strip():
+            stack[-1].text.append(piece.translate(_RESTORED))
 
-    def end_element(_: str) -> None:
-        opened = open_elements.pop()
-        opened.end_piece()
-        element = Element(
-            tag=opened.tag,
-            namespace=opened.namespaces.get(opened.tag.rpartition(":")[0]) or None,
-            attributes=opened.attributes,
-            children=tuple(opened.children),
-            location=opened.location,
-            text="\n".join(opened.pieces),
+    def end_element(tag: str) -> None:
+        opened = stack.pop()
+        namespace = opened.namespaces.get(tag.rpartition(":")[0]) or None
+        children, inside = tuple(opened.children), "\n".join(opened.text)
+        stack[-1].children.append(
+            Element(tag, namespace, opened.attributes, children, opened.location, inside)
         )
-        if open_elements:
-            open_elements[-1].children.append(element)
-            open_elements[-1].end_piece()
-        else:
-            roots.append(element)
 
     def start_doctype(_name: str, system: str | None, public: str | None, *_: object) -> None:
         if system or public:
@@ -379,26 +326,12 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     parser.CharacterDataHandler = add_text
     parser.StartDoctypeDeclHandler = start_doctype
     parser.EntityDeclHandler = declare_entity
-    try:
-        # Expat refuses surrogates, which some encodings can contain.
-        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
-    except expat.ExpatError as error:
-        place = Location(file, error.lineno, error.offset + 1)
-        message = expat.ErrorString(error.code)
-        raise _MalformedError(_fatal("xml-syntax", message, place)) from None
+    # Expat refuses surrogates, which some encodings can contain.
+    parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     for prefix, location in undeclared.items():
         message = f"namespace prefix {truncate(repr(prefix))} is not declared"
         notes.append(Diagnostic("xml-prefix", message, location))
-    return roots[0]
-
-
-def _declarations(attributes: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Return the namespaces that attributes declare, by prefix."""
-    return {
-        name.removeprefix(_DECLARED).removeprefix(":"): value
-        for name, value in attributes
-        if name.partition(":")[0] == _DECLARED
-    }
+    return above.children[0]
 
 
 # ---- Repairs of malformed text
@@ -413,118 +346,92 @@ _TOKEN = re.compile(
 _TAG_NAME = re.compile(r"<([^\s/>]+)")
 _ATTRIBUTE = re.compile(r"""([^\s<>"'/=]+)\s*=\s*("[^"]*"|'[^']*')""")
 _BARE_AMPERSAND = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});)")
-_ROBOT = "robot"
 
 
-class _Repairs:
-    """Repairs of faults that move no element.
+def _repaired(text: str, file: str, notes: list[Diagnostic]) -> str:
+    """Repair faults that move no element; the text keeps its length and all positions.
 
-    Attributes:
-        text: Of the same length, so that all positions are kept.
-        notes: A diagnostic for each fault.
+    What follows something that cannot be repaired is kept.
     """
+    # As a parser does.
+    text = re.sub(r"\r\n?", "\n", text)
+    pieces: list[str] = []
+    outermost: list[tuple[str, int, int]] = []
+    loose: list[int] = []
+    depth = position = 0
 
-    def __init__(self, text: str, file: str) -> None:
-        # As a parser does; positions are kept too.
-        self.text = re.sub(r"\r\n?", "\n", text)
-        self.notes: list[Diagnostic] = []
-        self._file = file
-        self._lines = [0, *(match.end() for match in re.finditer("\n", self.text))]
-        pieces: list[str] = []
-        outermost: list[tuple[int, int]] = []
-        depth = end = 0
-        for token in self._tokens():
-            end = token.end()
-            outside = depth == 0 and token.lastgroup == "text"
-            pieces.append(token[0] if outside else self._repaired(token))
-            if token.lastgroup == "start" and depth == 0:
-                outermost.append((token.start(), end))
-            if token.lastgroup == "start" and not token[0].endswith("/>"):
-                depth += 1
-            elif token.lastgroup == "end":
-                depth -= 1
-                if depth < 0:
-                    break
-                if depth == 0:
-                    outermost[-1] = outermost[-1][0], end
-        self.text = "".join(pieces) + self.text[end:]
-        if outermost and depth == 0:
-            self._leave_out(outermost)
+    def note(rule: str, message: str, offset: int) -> None:
+        column = offset - text.rfind("\n", 0, offset)
+        place = Location(file, text.count("\n", 0, offset) + 1, column)
+        notes.append(Diagnostic(rule, message, place))
 
-    def _tokens(self) -> Iterator[re.Match[str]]:
-        """Yield the tokens up to the first one that cannot be repaired."""
-        position = 0
-        while token := _TOKEN.match(self.text, position):
-            yield token
-            position = token.end()
-
-    def _note(self, rule: str, message: str, offset: int) -> None:
-        line = bisect_right(self._lines, offset)
-        place = Location(self._file, line, offset - self._lines[line - 1] + 1)
-        self.notes.append(Diagnostic(rule, message, place))
-
-    def _repaired(self, token: re.Match[str]) -> str:
-        text, start = token[0], token.start()
-        if token.lastgroup == "declaration":
+    while depth >= 0 and (token := _TOKEN.match(text, position)):
+        kind, piece, start, position = token.lastgroup, token[0], position, token.end()
+        if kind == "text" and depth == 0:
+            if piece.strip():
+                loose.append(position - len(piece.lstrip()))
+        elif kind == "declaration":
             # A well-formed one at the start was processed before.
             wrong = "malformed" if start == 0 else "not at the start"
-            self._note("xml-declaration", f"the XML declaration is {wrong}; ignored", start)
-            return _blank(text, 0, len(text))
-        if forbidden := FORBIDDEN.search(text):
-            message = "a character is not allowed in XML; replaced"
-            self._note("xml-character", message, start + forbidden.start())
-            text = FORBIDDEN.sub(_REPLACEMENT, text)
-        if token.lastgroup == "comment" and ("--" in text[4:-3] or text.endswith("--->")):
-            self._note("xml-comment", "a comment holds a double hyphen", start)
-            text = f"<!--{text[4:-3].replace('-', ' ')}-->"
-        elif token.lastgroup == "start":
-            text = self._repaired_tag(text, start)
-        elif token.lastgroup == "text" and "]]>" in text:
-            message = "']]>' in the text should be ']]&gt;'; kept"
-            self._note("xml-character", message, start)
-            text = text.replace("]]>", f"]]{_STAND_INS['>']}")
-        if token.lastgroup in {"start", "text"} and _BARE_AMPERSAND.search(text):
-            for match in _BARE_AMPERSAND.finditer(text):
-                message = "'&' begins no reference; kept as it is"
-                self._note("xml-reference", message, start + match.start())
-            text = _BARE_AMPERSAND.sub(_STAND_INS["&"], text)
-        return text
+            note("xml-declaration", f"the XML declaration is {wrong}; ignored", start)
+            piece = _blank(piece, 0, len(piece))
+        else:
+            piece = _repaired_piece(kind or "", piece, start, note)
+        pieces.append(piece)
+        if kind == "start":
+            if depth == 0 and (tag := _TAG_NAME.match(piece)):
+                outermost.append((f"<{tag[1]}>", start, position))
+            depth += not piece.endswith("/>")
+        elif kind == "end":
+            depth -= 1
+            if depth == 0:
+                outermost[-1] = (*outermost[-1][:2], position)
+    repaired = "".join(pieces) + text[position:]
+    if not outermost or depth != 0:
+        return repaired
+    # All is left out but the robot, or the first element if there is none.
+    tags = [tag for tag, _, _ in outermost]
+    kept = tags.index("<robot>") if "<robot>" in tags else 0
+    root, first, last = outermost.pop(kept)
+    root = truncate(root)
+    if outermost:
+        more = f", with {len(outermost) - 1} more" if outermost[1:] else ""
+        message = f"{truncate(outermost[0][0])} lies outside {root}; left out{more}"
+        note("xml-outside", message, outermost[0][1])
+    if loose:
+        note("xml-outside", f"there is text outside {root}; left out", loose[0])
+    return _blank(repaired, 0, first)[:last]
 
-    def _repaired_tag(self, text: str, start: int) -> str:
-        tag = _TAG_NAME.match(text)
-        name = truncate(tag[1]) if tag else ""
+
+def _repaired_piece(kind: str, text: str, start: int, note: Callable[[str, str, int], None]) -> str:
+    """Repair a tag, comment, section, or the text of an element that begins at an offset."""
+    if forbidden := FORBIDDEN.search(text):
+        message = "a character is not allowed in XML; replaced"
+        note("xml-character", message, start + forbidden.start())
+        text = FORBIDDEN.sub(_REPLACEMENT, text)
+    if kind == "comment" and ("--" in text[4:-3] or text.endswith("--->")):
+        note("xml-comment", "a comment holds a double hyphen", start)
+        text = f"<!--{text[4:-3].replace('-', ' ')}-->"
+    elif kind == "text" and "]]>" in text:
+        note("xml-character", "']]>' in the text should be ']]&gt;'; kept", start)
+        text = text.replace("]]>", f"]]{_STAND_INS['>']}")
+    elif kind == "start" and (tag := _TAG_NAME.match(text)):
         seen: set[str] = set()
         for match in _ATTRIBUTE.finditer(text):
-            subject = f"{truncate(match[1])} of <{name}>"
+            subject = f"{truncate(match[1])} of <{truncate(tag[1])}>"
             if match[1] in seen:
                 message = f"{subject} is repeated; the first is used"
-                self._note("attribute-repeated", message, start + match.start())
+                note("attribute-repeated", message, start + match.start())
                 text = _blank(text, *match.span())
             elif "<" in match[2]:
                 message = f"'<' in {subject} should be '&lt;'; kept"
-                self._note("xml-character", message, start + match.start(2))
+                note("xml-character", message, start + match.start(2))
                 value = match[2].replace("<", _STAND_INS["<"])
                 text = text[: match.start(2)] + value + text[match.end() :]
             seen.add(match[1])
-        return text
-
-    def _leave_out(self, outermost: list[tuple[int, int]]) -> None:
-        """Leave out all but the robot, or the first element if there is none."""
-        tags = [f"<{name[1]}>" for span in outermost if (name := _TAG_NAME.match(self.text, *span))]
-        kept = tags.index(f"<{_ROBOT}>") if f"<{_ROBOT}>" in tags else 0
-        root = truncate(tags[kept])
-        start, end = outermost[kept]
-        others = [index for index in range(len(outermost)) if index != kept]
-        if others:
-            more = f", with {len(others) - 1} more" if others[1:] else ""
-            message = f"{truncate(tags[others[0]])} lies outside {root}; left out{more}"
-            self._note("xml-outside", message, outermost[others[0]][0])
-        outside = _blank(self.text, *outermost[kept])
-        for first, last in outermost:
-            outside = _blank(outside, first, last)
-        for token in _TOKEN.finditer(outside):
-            if token.lastgroup == "text" and token[0].strip():
-                offset = token.end() - len(token[0].lstrip())
-                self._note("xml-outside", f"there is text outside {root}; left out", offset)
-                break
-        self.text = _blank(self.text, 0, start)[:end]
+    if kind in {"start", "text"}:
+        for match in _BARE_AMPERSAND.finditer(text):
+            message = "'&' begins no reference; kept as it is"
+            note("xml-reference", message, start + match.start())
+        text = _BARE_AMPERSAND.sub(_STAND_INS["&"], text)
+    return text

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.urdf.xml import (
-    LONGEST_VALUE,
-    MOST_PARTS,
     MOST_REPAIRS,
     Element,
     load,
@@ -64,9 +62,7 @@ def test_unknown_xml_version_is_read_as_1_0_with_a_warning() -> None:
     assert [(d.rule, _place(d)) for d in found] == [("xml-version", (1, 1))]
 
 
-@pytest.mark.parametrize(
-    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "iso-8859-1"]
-)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "gb18030"])
 def test_encodings_are_detected(encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?><robot name="Bär"/>'
 
@@ -76,17 +72,14 @@ def test_encodings_are_detected(encoding: str) -> None:
     assert not found
 
 
-def test_multibyte_encoding_unknown_to_expat_is_read() -> None:
-    text = '<?xml version="1.0" encoding="gb2312"?><robot name="机器人"/>'
-
-    root, _ = _elements(text.encode("gb2312"))
-
-    assert root.get("name") == "机器人"
+def test_document_type_without_entities_is_accepted() -> None:
+    assert _elements(b"<!DOCTYPE robot><robot/>")[1] == ()
 
 
 @pytest.mark.parametrize(
     ("data", "place"),
     [
+        (b"<robot>" + b"<a>" * 5000 + b"</a>" * 5000 + b"</robot>", (1, 605)),
         (b"no element", (1, 1)),
         (b"\x00\x01\x02", (1, 1)),
         (b"<robot>\n<link", (2, 1)),
@@ -171,18 +164,6 @@ def test_entities_are_refused_before_expansion(text: str) -> None:
     assert _refusal(text.encode()).rule == "xml-entity"
 
 
-def test_document_type_without_entities_is_accepted() -> None:
-    root, found = _elements(b"<!DOCTYPE robot><robot/>")
-
-    assert (root.tag, found) == ("robot", ())
-
-
-def test_too_deep_nesting_is_refused() -> None:
-    found = _refusal(b"<robot>" + b"<a>" * 5000 + b"</a>" * 5000 + b"</robot>")
-
-    assert found.rule == "xml-syntax"
-
-
 def test_undeclared_prefixes_are_accepted() -> None:
     """Old ROS files have some; each is reported once."""
     root, found = _elements(b'<robot><s:camera x:a="1"/><s:b/></robot>')
@@ -234,31 +215,6 @@ def test_unreadable_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Path, "open", deny)
     with pytest.raises(SourceError, match=r"Permission denied.*\[file-unreadable\]"):
         load(str(file))
-
-
-def test_too_many_elements_are_refused() -> None:
-    """At the location of the first one above the limit."""
-    data = b"<robot>" + b"<link/>" * (MOST_PARTS + 1) + b"</robot>"
-
-    found = _refusal(data)
-
-    assert found.rule == "file-size"
-    assert _place(found) == (1, len("<robot>") + (MOST_PARTS - 1) * len("<link/>") + 1)
-
-
-def test_attributes_are_counted_as_elements() -> None:
-    attributes = " ".join(f'a{index}=""' for index in range(MOST_PARTS))
-
-    assert _refusal(f"<robot {attributes}/>".encode()).rule == "file-size"
-
-
-def test_value_over_the_length_limit_is_refused() -> None:
-    longest = "n" * LONGEST_VALUE
-
-    root, _ = _elements(f'<robot name="{longest}"/>'.encode())
-
-    assert root.get("name") == longest
-    assert _refusal(f'<robot name="{longest}n"/>'.encode()).rule == "file-size"
 
 
 def test_binary_file_is_not_repaired() -> None:
@@ -337,7 +293,6 @@ def test_faults_that_move_no_element_are_repaired_and_reported(
     ],
 )
 def test_other_faults_are_refused_with_their_place(text: str, place: tuple[int, int]) -> None:
-    """Unmatched tags, and attributes without quotes, value or space."""
     found = _refusal(text.encode())
 
     assert (found.rule, _place(found)) == ("xml-syntax", place)
