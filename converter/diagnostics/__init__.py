@@ -27,13 +27,11 @@ class Location(Struct, frozen=True):
         file: Path of the file.
         line: From 1.
         column: From 1.
-        copy: Index among the elements that xacro macros expand this position to.
     """
 
     file: str
     line: int
     column: int
-    copy: int = 0
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

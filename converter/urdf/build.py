@@ -72,10 +72,10 @@ def build_link(
     node: Node,
     version: Version,
     files: Mapping[str, str | None],
-    materials: Mapping[Location, Material],
+    materials: Mapping[int, Material],
     notes: Notes,
 ) -> Link:
-    """Build a link, with paths of files by URI and materials by location of their elements."""
+    """Build a link, with paths of files by URI and materials by the id of their node."""
     name = node[g.NAME]
     inertial = node.first(g.INERTIAL)
     built = _build_inertial(inertial, name, notes) if inertial else None
@@ -93,7 +93,7 @@ def build_link(
             collisions.append(Collision(label, origin, geometry, place, own))
         else:
             material = shape.first(g.MATERIAL)
-            look = materials[material.location] if material else None
+            look = materials[id(material)] if material else None
             visuals.append(Visual(label, origin, geometry, look, place, own))
     return Link(name, built, tuple(visuals), tuple(collisions), node.location, custom)
 
@@ -168,32 +168,31 @@ def _build_primitive(node: Node) -> tuple[Geometry, tuple[float, ...]]:
 
 def build_materials(
     robot: Node, files: Mapping[str, str | None], notes: Notes
-) -> Mapping[Location, Material]:
-    """Build all materials of a robot, by location of the ``<material>`` element."""
+) -> Mapping[int, Material]:
+    """Build all materials of a robot, by the id of the node of ``<material>``."""
     # Definitions in the robot first: they take precedence for references.
     local = [node for link in robot.all(g.LINK) for node in link.descendants(g.MATERIAL)]
-    nodes = (*robot.all(g.MATERIAL), *local)
-    written = [(_build_material(node, files, notes), node.location) for node in nodes]
+    written = [(_build_material(n, files, notes), n) for n in (*robot.all(g.MATERIAL), *local)]
     defined: dict[str | None, Material] = {}
     differing: set[str | None] = set()
-    for material, place in written:
+    for material, node in written:
         if material.name is None or not _defines(material):
             continue
         first = defined.setdefault(material.name, material)
         if first != material and material.name not in differing:
             differing.add(material.name)
             message = f"material {material.name!r} differs from its first definition"
-            notes.append(Diagnostic("material-redefined", message, place))
+            notes.append(Diagnostic("material-redefined", message, node.location))
     undefined: dict[str, list[Location]] = {}
-    for material, place in written:
+    for material, node in written:
         if material.name is not None and not _defines(material) and material.name not in defined:
-            undefined.setdefault(material.name, []).append(place)
+            undefined.setdefault(material.name, []).append(node.location)
     for name, places in undefined.items():
         message = f"no <material name={name!r}> has rgba or a texture (used {times(len(places))})"
         notes.append(Diagnostic("material-undefined", message, places[0]))
     return {
-        place: material if _defines(material) else defined.get(material.name, material)
-        for material, place in written
+        id(node): material if _defines(material) else defined.get(material.name, material)
+        for material, node in written
     }
 
 

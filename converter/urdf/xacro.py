@@ -21,10 +21,8 @@ import math
 import os
 import re
 import shlex
-import string
 import threading
 import traceback
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -33,7 +31,7 @@ from xml.dom import minidom
 from xml.parsers import expat
 
 import xacro
-from msgspec import Struct, structs
+from msgspec import Struct
 from xacro import substitution_args
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
@@ -60,19 +58,12 @@ _NOT_EXPANDED = frozenset({"xacro-error", "xacro-file-missing"})
 
 
 class Expansion(Struct, frozen=True):
-    """An expanded xacro file.
+    """An expanded xacro file."""
 
-    Attributes:
-        text: The URDF, without an XML declaration.
-        origins: Locations of all elements in the xacro files, in document order.
-        diagnostics: Warnings.
-        files: Files that were included, or read as YAML.
-    """
-
-    text: str
-    origins: tuple[Location, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    files: tuple[str, ...] = ()
+    text: str  # the URDF, without an XML declaration
+    origins: tuple[Location, ...]  # of all elements in the xacro files, in document order
+    diagnostics: tuple[Diagnostic, ...]  # warnings
+    files: tuple[str, ...] = ()  # that were included, or read as YAML
 
 
 def allowed_environment(
@@ -129,13 +120,12 @@ def expand(
 class _RefusalError(Exception):
     """The file does something that is not allowed."""
 
-    def __init__(self, message: str, location: Location | None = None) -> None:
+    def __init__(
+        self, message: str, rule: str = "xacro-error", location: Location | None = None
+    ) -> None:
         super().__init__(message)
+        self.rule = rule
         self.location = location
-
-
-class _ForbiddenVariableError(Exception):
-    """A variable that the file may not read; the message is its name."""
 
 
 class _Arguments(dict[str, str]):
@@ -163,7 +153,7 @@ class _ReadFiles(list[str]):
 
     def append(self, file: str) -> None:
         super().append(file)
-        self.places.setdefault(file, _caller_place())
+        self.places.setdefault(file, _current_place())
 
 
 class _Messages(io.TextIOBase):
@@ -175,7 +165,7 @@ class _Messages(io.TextIOBase):
     def write(self, text: str) -> int:
         kind, _, message = text[:1000].strip().partition(": ")
         if kind in {"warning", "error"}:
-            self.places.setdefault(message, _caller_place())
+            self.places.setdefault(message, _current_place())
         return len(text)
 
 
@@ -238,31 +228,29 @@ class _Expander:
             self._note("xacro-warning", message, place)
         for name, place in self.withheld.items():
             if name in os.environ:
-                message = f"environment variable {name!r} may not be read {_remedy(name)}"
-                self._note("xacro-environment-default", f"{message}; its default is used", place)
+                message = f"{_withheld(name)}; its default is used"
+                self._note("xacro-environment-default", message, place)
         for name in self.given:
             if name not in arguments.used:
                 message = f"argument {truncate(repr(name))} is not used by {Path(self.file).name}"
                 self._note("xacro-argument-unused", message, None)
-        return Expansion(text, _origins(elements), tuple(self.notes), tuple(files.places))
+        origins = tuple(element.getUserData(_PLACE) for element in elements)
+        return Expansion(text, origins, tuple(self.notes), tuple(files.places))
 
     def _note(self, rule: str, message: str, place: Location | None) -> None:
         self.notes.append(Diagnostic(rule, message, place or Location(self.file, 1, 1)))
 
     def _failure(self, error: Exception) -> Diagnostic:
         cause = _cause(error)
-        place = _raiser_place(error) or Location(self.file, 1, 1)
+        rule, place = "xacro-error", None
         match cause:
-            case _ForbiddenVariableError():
-                name = str(cause)
-                message = f"environment variable {name!r} may not be read {_remedy(name)}"
-                return Diagnostic("xacro-environment", message, place)
+            case _RefusalError():
+                rule, place = cause.rule, cause.location
             case expat.ExpatError(lineno=line, offset=offset):
                 place = Location(xacro.filestack[-1], line, offset + 1)
-            case _RefusalError(location=Location() as location):
-                place = location
-        absent = isinstance(cause, FileNotFoundError)
-        rule = "xacro-file-missing" if absent else "xacro-error"
+            case FileNotFoundError():
+                rule = "xacro-file-missing"
+        place = place or _current_place(error) or Location(self.file, 1, 1)
         return Diagnostic(rule, _message(error), place)
 
     def _find(self, name: str) -> str:
@@ -271,20 +259,20 @@ class _Expander:
             self.folders[name] = str(folder) if folder else f"{_MISSING}{name}"
             if folder is None:
                 message = f"package {truncate(repr(name))} is not found"
-                self._note("package-missing", message, _caller_place())
+                self._note("package-missing", message, _current_place())
         return self.folders[name]
 
     def _env(self, name: str) -> str:
-        if name in self.values:
-            return self.values[name]
-        if name in self.allowed:
+        if name not in self.allowed:
+            raise _RefusalError(_withheld(name), "xacro-environment")
+        if name not in self.values:
             message = f"environment variable {name!r} is not set"
             raise substitution_args.SubstitutionException(message)
-        raise _ForbiddenVariableError(name)
+        return self.values[name]
 
     def _optenv(self, name: str, default: str = "") -> str:
         if name not in self.allowed:
-            self.withheld.setdefault(name, _caller_place())
+            self.withheld.setdefault(name, _current_place())
         return self.values.get(name, default)
 
     def _eval(self, text: str, context: Mapping[str, Any]) -> str:
@@ -323,8 +311,9 @@ def _replaced(module: ModuleType, values: Mapping[str, object]) -> Iterator[None
         names.update(former)
 
 
-def _remedy(name: str) -> str:
-    return f"without --env {shlex.quote(truncate(name))}"
+def _withheld(name: str) -> str:
+    remedy = f"--env {shlex.quote(truncate(name))}"
+    return f"environment variable {name!r} may not be read without {remedy}"
 
 
 # ---- Files and locations
@@ -378,7 +367,7 @@ def _places(data: bytes, file: str) -> list[Location]:
         return Location(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
 
     def declare_entity(name: str, *_: object) -> None:
-        raise _RefusalError(f"entity {name!r} is declared", here())
+        raise _RefusalError(f"entity {name!r} is declared", location=here())
 
     parser.StartElementHandler = lambda *_: places.append(here())
     parser.EntityDeclHandler = declare_entity
@@ -386,32 +375,18 @@ def _places(data: bytes, file: str) -> list[Location]:
     return places
 
 
-def _origins(elements: Iterable[Any]) -> tuple[Location, ...]:
-    """Return distinct locations; a macro creates many elements at one position."""
-    copies: Counter[Location] = Counter()
-    origins = []
-    for element in elements:
-        place = element.getUserData(_PLACE)
-        origins.append(structs.replace(place, copy=copies[place]))
-        copies[place] += 1
-    return tuple(origins)
+def _current_place(error: BaseException | None = None) -> Location | None:
+    """Return the location of the innermost element that xacro is processing, or was.
 
-
-def _caller_place() -> Location | None:
-    return _place_of(frame for frame, _ in traceback.walk_stack(None))
-
-
-def _raiser_place(error: BaseException) -> Location | None:
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return _place_of(reversed(frames))
-
-
-def _place_of(frames: Iterable[FrameType]) -> Location | None:
-    """Return the location of the innermost element that xacro is processing."""
+    Args:
+        error: Raised by it; None for the calling function.
+    """
+    frames: Iterable[FrameType] = (frame for frame, _ in traceback.walk_stack(None))
+    if error is not None:
+        frames = reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)])
     for frame in frames:
-        if frame.f_globals.get("__name__") != xacro.__name__:
-            continue
-        for name in _ELEMENT_NAMES:
+        of_xacro = frame.f_globals.get("__name__") == xacro.__name__
+        for name in _ELEMENT_NAMES if of_xacro else ():
             element = frame.f_locals.get(name)
             if isinstance(element, minidom.Element):
                 place = element.getUserData(_PLACE)
@@ -450,6 +425,8 @@ def _message(error: BaseException) -> str:
 
 _GUARD = "__format__"
 _FORMATTING = frozenset({"format", "format_map"})
+# A field such as ``{value.attribute}``, also in the format of another; not ``{:.3f}``.
+_OF_ATTRIBUTE = re.compile(r"\{[^{}]*\.[^\W\d]")
 
 
 def _evaluate(
@@ -487,19 +464,9 @@ def _formatting(value: object, name: str) -> Callable[..., object]:
 
     def formatted(*arguments: object, **named: object) -> object:
         for text in (value, *arguments[:1]):
-            if isinstance(text, str):
-                _require_plain_fields(text)
-                break
+            if isinstance(text, str) and (field := _OF_ATTRIBUTE.search(text)):
+                message = f"expressions may not use attributes in a format string: {field[0]!r}"
+                raise _RefusalError(message)
         return method(*arguments, **named)
 
     return formatted
-
-
-def _require_plain_fields(text: str) -> None:
-    """Refuse a format string with ``{value.attribute}``, also in nested fields."""
-    for _, name, specification, _ in string.Formatter().parse(text):
-        if name is not None and "." in re.sub(r"\[[^\]]*\]", "", name):
-            message = f"expressions may not use attributes in a format string: {name!r}"
-            raise _RefusalError(message)
-        if specification:
-            _require_plain_fields(specification)
