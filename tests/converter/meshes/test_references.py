@@ -100,7 +100,6 @@ def test_images_of_collada_before_and_after_meshes_are_found(
 
 
 def test_images_of_collada_that_ends_early_are_found(tmp_path: Path) -> None:
-    """References before the end of an incomplete file count."""
     (tmp_path / "a.png").write_bytes(b"")
     content = b"<COLLADA><init_from>a.png</init_from><mesh><init_from"
 
