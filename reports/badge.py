@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from urdf_usd.reports.records.record import Verdict
 from urdf_usd.reports.summary import Figures, values
 
 _LABEL = "URDF \u2192 USD"
@@ -29,7 +30,28 @@ def write_badges(figures: Figures, folder: Path) -> None:
     if found.incomplete:
         text += f", {found.incomplete} incomplete"
     part = found.conforming / judged if judged else 0.0
-    tone = _GOOD if part == 1 else _MIXED if part >= _MOST else _BAD
+    tone = _NONE if not judged else _GOOD if part == 1 else _MIXED if part >= _MOST else _BAD
+    compared = values(figures.compared)
+    endpoint = {
+        "schemaVersion": 1,
+        "label": _LABEL,
+        "message": text,
+        "color": tone.removeprefix("#"),
+    }
+    documents = {
+        "badge.svg": _svg(text, f"{text}; {compared}", tone),
+        "badge.json": json.dumps(endpoint, ensure_ascii=False) + "\n",
+    }
+    for name, document in documents.items():
+        (folder / name).write_text(document, encoding="utf-8", newline="\n")
+
+
+def robot_badge(verdict: Verdict, compared: int) -> str:
+    """Return the badge of a robot that conforms, as SVG."""
+    return _svg(verdict.value, f"{verdict.value}; {values(compared)}", _GOOD)
+
+
+def _svg(text: str, title: str, tone: str) -> str:
     environment = Environment(
         loader=PackageLoader("urdf_usd.reports.html"),
         autoescape=True,
@@ -37,19 +59,6 @@ def write_badges(figures: Figures, folder: Path) -> None:
     )
     left, right = (_LETTER * len(word) + 2 * _MARGIN for word in (_LABEL, text))
     svg = environment.get_template("badge.svg.j2").render(
-        label=_LABEL,
-        text=text,
-        title=f"{text}; {values(figures.compared)}",
-        left=round(left, 1),
-        right=round(right, 1),
-        tone=tone if judged else _NONE,
+        label=_LABEL, text=text, title=title, left=round(left, 1), right=round(right, 1), tone=tone
     )
-    endpoint = {
-        "schemaVersion": 1,
-        "label": _LABEL,
-        "message": text,
-        "color": (tone if judged else _NONE).removeprefix("#"),
-    }
-    documents = {"badge.svg": svg, "badge.json": json.dumps(endpoint, ensure_ascii=False)}
-    for name, document in documents.items():
-        (folder / name).write_text(f"{document}\n", encoding="utf-8", newline="\n")
+    return f"{svg}\n"

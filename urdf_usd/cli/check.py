@@ -1,4 +1,4 @@
-"""``urdf-usd check`` and ``view``: compare a USD with its URDF, and show both in 3D."""
+"""``urdf-usd check``, ``certify`` and ``view``: compare a USD with its URDF; show both in 3D."""
 
 from __future__ import annotations
 
@@ -10,17 +10,27 @@ from pathlib import Path
 
 import click
 from msgspec import structs
+from rich.text import Text
 
-from urdf_usd.cli.commands import Check, View
+from urdf_usd.cli.commands import Certify, Check, View
 from urdf_usd.cli.convert import convert_options
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import PAGE, RECORD, require_outputs, write_output
 from urdf_usd.cli.options import RobotOptions, existing_robot
 from urdf_usd.cli.parameters import given_options
-from urdf_usd.cli.terminal import say, show_diagnostics, shown_status, stdout
+from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status, stdout
+from urdf_usd.conformance.certificate import (
+    asset_hashes,
+    certificate_of,
+    changes,
+    read_certificate,
+    robot_hashes,
+    write_certified_layer,
+)
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import CheckOptions, variant_combinations
 from urdf_usd.conformance.execution.run import check as check_usd
+from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.gate.decision import FailOn, failures
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter.conversion import convert
@@ -29,6 +39,8 @@ from urdf_usd.converter.options import ColliderRules
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.corpus import RobotSource
+from urdf_usd.corpus.installed import suite_versions
+from urdf_usd.reports.badge import robot_badge
 from urdf_usd.reports.html.site import render_robot, render_view
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import record_json
@@ -58,10 +70,10 @@ def _check_options(source: RobotSource, robot: RobotOptions) -> CheckOptions:
     )
 
 
-def check(options: Check) -> ExitCode:
-    source = existing_robot(options.urdf)
-    usd, robot, reading = options.usd, options.robot, options.reading
-    common = structs.replace(
+def comparison(source: RobotSource, options: Check | Certify) -> CheckOptions:
+    """Return the options of a comparison."""
+    robot, reading = options.robot, options.reading
+    return structs.replace(
         _check_options(source, robot),
         engines=options.engines.names,
         limits=options.limits.limits,
@@ -73,6 +85,14 @@ def check(options: Check) -> ExitCode:
         mass_density=robot.mass_density,
         colliders=ColliderRules(robot.colliders, robot.collider_tolerance),
     )
+
+
+def check(options: Check) -> ExitCode:
+    source = existing_robot(options.urdf)
+    if options.certificate:
+        return verify(source, options)
+    usd, robot = options.usd, options.robot
+    common = comparison(source, options)
     with shown_status("Comparing USD with URDF ..."):
         selections, skipped = (
             variant_combinations(usd, common) if options.all_variants else ((common,), ())
@@ -121,9 +141,59 @@ def check(options: Check) -> ExitCode:
     return _worst_exit_code(records, options.fail_on)
 
 
+def certify(options: Certify) -> ExitCode:
+    source, usd = existing_robot(options.urdf), options.usd
+    badge = usd.with_name("conformance.svg")
+    require_outputs([(badge, b"<svg")], (source.path, usd))
+    limits = options.limits.limits
+    with shown_status("Comparing USD with URDF ..."):
+        # Before the comparison: a file that changes meanwhile makes the certificate invalid.
+        robot = _robot_hashes(source, options.robot)
+        asset = call_on_usd(asset_hashes, usd, limits=limits)
+        record, _ = _compared(source, usd, comparison(source, options), drawn=False)
+    summary = summary_of([record], [source.reference], {"base": options.robot.base.value})
+    stdout().print(terminal_summary(Figures.of(summary, [record])))
+    if code := exit_code(record, options.fail_on):
+        say(f"{usd}: not certified")
+        return code
+    certificate = certificate_of(record, robot, asset, suite_versions()[-1])
+    with temporary_folder() as work:
+        layer = work / usd.name
+        call_on_usd(write_certified_layer, usd, certificate, str(layer), limits=limits)
+        write_output(usd, layer.read_bytes())
+    write_output(badge, robot_badge(record.verdict, record.compared).encode())
+    click.echo(f"\nCertified: {usd}, {badge}")
+    return ExitCode.DONE
+
+
+def _robot_hashes(source: RobotSource, robot: RobotOptions) -> dict[str, str]:
+    sources = robot.sources
+    packages, arguments = sources.packages_of(source), sources.arguments_of(source)
+    return robot_hashes(source.path, dict(packages), dict(arguments), sources.environment)
+
+
+def verify(source: RobotSource, options: Check) -> ExitCode:
+    """Compare URDF and USD with the certificate in the USD."""
+    usd, limits = options.usd, options.limits.limits
+    certificate = call_on_usd(read_certificate, usd, limits=limits)
+    if certificate is None:
+        raise CommandError(f"{usd} has no certificate; urdf-usd certify writes one")
+    asset = call_on_usd(asset_hashes, usd, limits=limits)
+    changed = changes(certificate, _robot_hashes(source, options.robot), asset)
+    engines = ", ".join(f"{name} {version}" for name, version in certificate.engines.items())
+    mark = ("\u2717", "red") if changed else ("\u2713", "green")
+    state = "no longer valid" if changed else "valid"
+    line = (
+        f" certificate {state}: {certificate.verdict}, {certificate.values} values compared by "
+        f"{certificate.tool} with {engines}"
+    )
+    print_lines([Text.assemble(mark, line), *(f"  {text}" for text in changed)])
+    return ExitCode.DOES_NOT_CONFORM if changed else ExitCode.DONE
+
+
 def _worst_exit_code(records: Sequence[RobotRecord], fail_on: FailOn) -> ExitCode:
     """Return the code of the most severe verdict among those that fail."""
-    codes = [_exit_code(record, fail_on) for record in records]
+    codes = [exit_code(record, fail_on) for record in records]
     severities = [record.verdict.severity for record in records]
     _, _, worst = max(
         (code is not ExitCode.DONE, severity, code)
@@ -132,7 +202,7 @@ def _worst_exit_code(records: Sequence[RobotRecord], fail_on: FailOn) -> ExitCod
     return worst
 
 
-def _exit_code(record: RobotRecord, fail_on: FailOn) -> ExitCode:
+def exit_code(record: RobotRecord, fail_on: FailOn) -> ExitCode:
     if not failures((record,), fail_on=fail_on, strict=True, unreadable=True):
         return ExitCode.DONE
     # Otherwise, the URDF or the USD could not be read.

@@ -83,6 +83,35 @@ class Behave:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Certify:
+    """Check a USD, and store the verdict in it if it conforms.
+
+    The root layer receives a certificate as custom data: verdict, versions of this program, its
+    tolerance and the engines, and hashes of the files of URDF and USD. A badge is written
+    next to it, conformance.svg. `urdf-usd check --certificate` verifies that nothing changed
+    since, without engines. It is not signed. Options are those of `urdf-usd check`.
+
+    Examples:
+        urdf-usd certify robot.urdf out/robot.usda
+        urdf-usd certify robot.urdf out/robot.usda --with robot.toml --fail-on close
+        urdf-usd check --certificate robot.urdf out/robot.usda
+    """
+
+    urdf: str = argument("URDF")
+    usd: Path = argument("USD", EXISTING)
+    engines: Engines
+    robot: RobotOptions
+    reading: UsdOptions
+    root: str | None = option(
+        None,
+        "Prim of the robot, if it is not below the default prim, or there is none.",
+        metavar="PATH",
+    )
+    limits: WorkerLimits
+    fail_on: FailOn = _fail_on_option()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """Compare a USD with its URDF, quantity by quantity.
 
@@ -106,6 +135,11 @@ class Check:
 
     urdf: str = argument("URDF")
     usd: Path = argument("USD", EXISTING)
+    certificate: bool = option(
+        False,
+        "Only verify the certificate that `urdf-usd certify` wrote: that URDF and USD are those "
+        "that were compared. No engine is used.",
+    )
     engines: Engines
     robot: RobotOptions
     reading: UsdOptions
@@ -699,6 +733,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
         "Exit status: 0 it holds its pose and reaches targets in every simulator; 1 it does not; "
         "2 it cannot be read or simulated.",
     ),
+    "certify": Command(Certify, "check:certify"),
     "check": Command(Check, "check:check"),
     "convert": Command(Convert, "convert:convert"),
     "corpus": {
