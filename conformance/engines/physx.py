@@ -52,6 +52,7 @@ from urdf_usd.conformance.engines.statements import (
     blocked_note,
     build_frames,
     reachable_links,
+    read_only,
     unreachable_joints,
     vec3,
     vec6,
@@ -74,16 +75,15 @@ from urdf_usd.conformance.observation.robot import (
     RolloutState,
     head_coupling,
 )
-from urdf_usd.conformance.observation.simulation import (
-    DriveObservation,
-    SimulationObservation,
-)
+from urdf_usd.conformance.observation.simulation import DriveObservation, SimulationObservation
+
+Array: TypeAlias = NDArray[np.float64]
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  not for temporary files of ours
 _PROGRAM = Path(__file__).with_name("physx_program.py")
 # Of bodies in no articulation.
 _OF_BODIES = frozenset({Quantity.FRAMES, Quantity.MASS})
-_STATES = _OF_BODIES | {
+_OF_ARTICULATION = _OF_BODIES | {
     Quantity.JOINT_TYPES,
     Quantity.BASE,
     Quantity.LIMITS,
@@ -104,9 +104,9 @@ _FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.PHYSX})
 _ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 _ONE_AXIS = _ANGULAR | {JointType.PRISMATIC}
 _SEVERAL_AXES = frozenset(JointType) - _ONE_AXIS - {JointType.FIXED}
-# PhysX reports the largest float where there is no limit.
 # Type of a drive with gains per inertia.
 _ACCELERATION = 2
+# PhysX reports the largest float where there is no limit.
 _UNLIMITED = float(np.finfo(np.float32).max) * (1 - 1e-6)
 _SI = Units(1.0, 1.0)
 _NOT_SI = "only stages in metres and kilograms are compared"
@@ -134,21 +134,6 @@ _BODY = {
 _AT_REST = Configurations((), (), ("zero",))
 _ROOT_VELOCITIES = 6
 
-_Array: TypeAlias = NDArray[np.float64]
-
-
-class _Answer(Struct, frozen=True, eq=False):
-    """What PhysX reports, in the units of :mod:`.physx_program`.
-
-    Attributes:
-        paths: Prim paths by name: ``links``, ``joints``, ``dofs``, ``articulations``;
-            and ``messages``, warnings and errors of PhysX.
-        numbers: Arrays by name; their rows are in the order of the paths.
-    """
-
-    paths: Mapping[str, tuple[str, ...]]
-    numbers: Mapping[str, _Array]
-
 
 class PhysxEngine(Struct, frozen=True):
     """PhysX through ovphysx, on the CPU, in a process of its own, which is kept."""
@@ -173,22 +158,22 @@ class PhysxEngine(Struct, frozen=True):
         with captured_diagnostics():
             physics = read_physics(request.path)
             links = find_links(physics)
-            joints = {urdf_name(physics.stage.GetPrimAtPath(path)): path for path in physics.joints}
+            paths = {urdf_name(physics.stage.GetPrimAtPath(path)): path for path in physics.joints}
             families = used_families(physics)
             by_schema = bool(_FAMILIES & families)
             root = links.by_name.get(names.root)
-            outside = WorldTransforms(physics).rigid(root.path) if root else None
+            outside = WorldTransforms(physics).rigid(root.path) if root else np.eye(4)
         if physics.units != _SI:
             raise AbstentionError(_NOT_SI)
-        types = {joint.name: joint.type for joint in names.joints}
-        movable = [name for name, kind in types.items() if kind in _ONE_AXIS and name in joints]
-        paths = {name: joints[name] for name in movable}
+        # Joints with an axis, all of which have a prim.
+        movable = [joint for joint in names.joints if joint.type in _ONE_AXIS]
+        movable = [joint for joint in movable if joint.name in paths]
         with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
             usd = Path(folder, "passive.usda")
             passive = None
             if by_schema and movable:
+                free = root.path if root and names.base is Base.FLOATING else None
                 with captured_diagnostics():
-                    free = root.path if root and names.base is Base.FLOATING else None
                     _author_passive(
                         physics,
                         request.path,
@@ -196,82 +181,81 @@ class PhysxEngine(Struct, frozen=True):
                         root=free if free in physics.bodies else None,
                         iterations=_iterations(names.joints),
                     )
-                passive = _passive(request, names, paths, usd)
+                passive = _passive_request(request, names, movable, paths, usd)
             try:
-                answer = _request_values(request, paths, types, passive)
+                answer = _program().run(
+                    {
+                        "usd": str(Path(request.path).absolute()),
+                        **_motion_request(request.configurations, movable, paths),
+                        "passive": passive,
+                    }
+                )
             except AbstentionError as error:
                 raise refusal(str(error), families, _FAMILIES) from error
-        count = len(answer.paths["articulations"])
+        count = len(answer["articulations"])
         if count > 1:
             raise AbstentionError(f"PhysX makes {count} articulations of the stage")
         rows = {
             links.by_path[path].name: row
-            for row, path in enumerate(answer.paths["links"])
+            for row, path in enumerate(answer["links"].tolist())
             if path in links.by_path
         }
-        reported = _joints(answer, names.joints, joints, by_schema=by_schema)
-        blocked = unreachable_joints(reported, request.configurations, _SEVERAL_AXES)
-        reach = reachable_links(names.root, reported, blocked)
-        framed = [link for link in reach if link in rows or link == names.root]
-
-        def place(row: int) -> tuple[_Array, _Array]:
-            return _placed(answer, row, [rows.get(link) for link in framed], outside)
-
         if not rows:
             reason = "PhysX finds no body"
             if physics.bodies:
                 raise refusal(reason, families, _FAMILIES)
             raise AbstentionError(reason)
-        fixed = bool(np.any(answer.numbers["fixed"]))
+        name_of = {path: name for name, path in paths.items()}
+        dofs = [name_of.get(path, path) for path in answer["dofs"].tolist()]
+        row_of = {name_of.get(path): row for row, path in enumerate(answer["joints"].tolist())}
+        mimics = _couplings(answer, {paths[joint.name]: joint for joint in movable})
+        joints = tuple(
+            _joint(answer, joint, row_of.get(joint.name), mimics, by_schema=by_schema)
+            for joint in names.joints
+        )
+        blocked = unreachable_joints(joints, request.configurations, _SEVERAL_AXES)
+        reach = reachable_links(names.root, joints, blocked)
+        framed = [link for link in reach if link in rows or link == names.root]
+
+        def place(row: int) -> tuple[Array, Array]:
+            origins = np.tile(outside[:3, 3], (len(framed), 1))
+            turns = np.tile(outside[:3, :3], (len(framed), 1, 1))
+            for number, link in enumerate(framed):
+                # The root may be no link of PhysX.
+                if link in rows:
+                    origins[number] = answer["positions"][row, rows[link]]
+                    turns[number] = matrices_of_xyzw(answer["orientations"][row, rows[link]])
+            return origins, turns
+
+        fixed = bool(np.any(answer["fixed"]))
+        rolled = "rollout_positions" in answer
         return Observation(
             engine=self.name,
             robot=names.robot,
             root=names.root,
-            states=_states(count, by_schema=by_schema),
+            states=(_OF_ARTICULATION if count else _OF_BODIES)
+            | (_BY_SCHEMA if count and by_schema else frozenset()),
             links=tuple(
                 LinkObservation(link.name, _mass(answer, rows[link.name]), link.name)
                 if link.name in rows
                 else structs.replace(link, mass=None)
                 for link in names.links
             ),
-            joints=reported,
-            joint_order=_joint_order(answer, joints),
+            joints=joints,
+            joint_order=tuple(dict.fromkeys(name for name in dofs if name in paths)),
             frames=build_frames(framed, request.configurations, place),
             base=(Base.FIXED if fixed else Base.FLOATING) if count else None,
             articulation_roots=count,
             notes=(
-                *(f"PhysX: {message}" for message in answer.paths["messages"]),
+                *(f"PhysX: {message}" for message in answer["messages"].tolist()),
                 *blocked_note("PhysX", blocked),
             ),
             # They depend on the positions of all joints.
-            dynamics=(
-                None
-                if blocked
-                else _dynamics(
-                    answer,
-                    {path: name for name, path in joints.items()},
-                    request,
-                    fixed,
-                )
-            ),
-            rollout=(
-                None
-                if "rollout_positions" not in answer.numbers
-                else _rollout(
-                    request,
-                    [joint for joint in names.joints if joint.name in paths],
-                    answer,
-                )
-            ),
-            simulation=_simulation(answer, names.joints, joints) if count else None,
+            dynamics=None if blocked else _dynamics(answer, dofs, request, fixed=fixed),
+            rollout=_rollout(request, movable, answer) if rolled else None,
+            simulation=_simulation(answer, movable, row_of) if count else None,
             precision=SINGLE_PRECISION,
         )
-
-
-def _states(articulations: int, *, by_schema: bool) -> frozenset[Quantity]:
-    if not articulations:
-        return _OF_BODIES
-    return _STATES | _BY_SCHEMA if by_schema else _STATES
 
 
 def _unit(joint: JointObservation) -> float:
@@ -279,17 +263,71 @@ def _unit(joint: JointObservation) -> float:
     return math.radians(1.0) if joint.type in _ANGULAR else 1.0
 
 
-def _positions_at(
-    configurations: Configurations, row: int, joints: Sequence[JointObservation]
-) -> _Array:
-    given = dict(zip(configurations.joints, configurations.positions, strict=True))
-    return np.array([given[joint.name][row, 0] if joint.name in given else 0.0 for joint in joints])
+def _motion_request(
+    configurations: Configurations, movable: Sequence[JointObservation], paths: Mapping[str, str]
+) -> dict[str, object]:
+    """Return joints, positions and velocities, in the units of :mod:`.physx_program`."""
+    joints = [joint for joint in movable if joint.name in configurations.joints]
+    moving = configurations.for_motion
+
+    def table(values: Sequence[Array], count: int) -> list[list[float]]:
+        by_name = dict(zip(configurations.joints, values, strict=False))
+        rows = np.zeros((count, len(joints)))
+        for column, joint in enumerate(joints):
+            own = by_name.get(joint.name)
+            if own is not None and own.shape[1] == COORDINATES[joint.type]:
+                rows[:, column] = own[:, 0] / _unit(joint)
+        listed: list[list[float]] = rows.tolist()
+        return listed
+
+    return {
+        "joints": [paths[joint.name] for joint in joints],
+        "positions": table(configurations.positions, configurations.count),
+        "velocities": table(moving.velocities, moving.count),
+    }
+
+
+def _passive_request(
+    request: Request,
+    names: Observation,
+    movable: Sequence[JointObservation],
+    paths: Mapping[str, str],
+    usd: Path,
+) -> dict[str, object]:
+    """Return the request for a passive simulation of a root layer."""
+    mimics = {joint.name: joint.mimic for joint in names.joints}
+    heads = [head_coupling(joint.name, mimics.get) for joint in movable]
+    leaders = dict.fromkeys(head.leader for head in heads if head)
+    own = {joint.name: paths[joint.name] for joint in movable}
+    configurations = request.configurations
+    plan, rollout = configurations.rollout, None
+    if plan is not None and all(joint.type not in _SEVERAL_AXES for joint in names.joints):
+        given = dict(zip(configurations.joints, configurations.positions, strict=True))
+        coarse = math.gcd(_COARSE, *plan.steps)
+        rollout = {
+            "joints": list(own.values()),
+            "start": [
+                float(given[joint.name][plan.configuration, 0]) / _unit(joint)
+                if joint.name in given
+                else 0.0
+                for joint in movable
+            ],
+            "held": [own[name] for name in plan.held if name in own],
+            "step": plan.step * coarse,
+            "steps": [steps // coarse for steps in plan.steps],
+        }
+    return {
+        "usd": str(usd),
+        "joints": list(own.values()),
+        "ranges": [_REACH / _unit(joint) for joint in movable],
+        "heads": [own[name] for name in leaders if name in own],
+        "rollout": rollout,
+    }
 
 
 def _iterations(joints: Iterable[JointObservation]) -> int:
     """Return the number of iterations of PhysX's solver in a passive simulation."""
-    coupled = any(joint.mimic for joint in joints)
-    return _COUPLED_ITERATIONS if coupled else _FREE_ITERATIONS
+    return _COUPLED_ITERATIONS if any(joint.mimic for joint in joints) else _FREE_ITERATIONS
 
 
 def _author_passive(
@@ -333,138 +371,21 @@ def _author_passive(
         UsdPhysics.ArticulationRootAPI.Apply(roots[0])
     for prim in roots:
         prim.AddAppliedSchema("PhysxArticulationAPI")
-        settings = *_ARTICULATION, (_ITERATIONS, Sdf.ValueTypeNames.Int, iterations)
-        for name, kind, value in settings:
+        for name, kind, value in (
+            *_ARTICULATION,
+            (_ITERATIONS, Sdf.ValueTypeNames.Int, iterations),
+        ):
             prim.CreateAttribute(name, kind, custom=False).Set(value)
     for body in physics.bodies:
         prim = stage.GetPrimAtPath(body)
         applied = "PhysxRigidBodyAPI" in applied_schemas(prim)
-        for name, value in _BODY.items():
+        for name, number in _BODY.items():
             if not (applied and prim.GetAttribute(name).HasAuthoredValue()):
                 kind = Sdf.ValueTypeNames.Float
-                prim.CreateAttribute(name, kind, custom=False).Set(value)
+                prim.CreateAttribute(name, kind, custom=False).Set(number)
         if not applied:
             prim.AddAppliedSchema("PhysxRigidBodyAPI")
     layer.Save()
-
-
-def _passive(
-    request: Request, names: Observation, paths: Mapping[str, str], usd: Path
-) -> dict[str, object]:
-    """Return the request for a passive simulation, in the form of :mod:`.physx_program`.
-
-    Args:
-        request: Configurations, perhaps with a plan.
-        names: OpenUSD's reading at rest.
-        paths: Of joints with one axis, by name.
-        usd: Root layer.
-    """
-    moving = [joint for joint in names.joints if joint.name in paths]
-    mimics = {joint.name: joint.mimic for joint in names.joints}
-    heads = [head_coupling(joint.name, mimics.get) for joint in moving]
-    leaders = dict.fromkeys(head.leader for head in heads if head)
-    ranges = {joint.name: _REACH / _unit(joint) for joint in moving}
-    plan, rollout = request.configurations.rollout, None
-    if plan is not None and all(j.type not in _SEVERAL_AXES for j in names.joints):
-        units = np.array([_unit(joint) for joint in moving])
-        start = _positions_at(request.configurations, plan.configuration, moving)
-        coarse = math.gcd(_COARSE, *plan.steps)
-        rollout = {
-            "joints": [paths[joint.name] for joint in moving],
-            "start": (start / units).tolist(),
-            "held": [paths[name] for name in plan.held if name in paths],
-            "step": plan.step * coarse,
-            "steps": [steps // coarse for steps in plan.steps],
-        }
-    return {
-        "usd": str(usd),
-        "joints": [paths[joint.name] for joint in moving],
-        "ranges": [ranges[joint.name] for joint in moving],
-        "heads": [paths[name] for name in leaders if name in paths],
-        "rollout": rollout,
-    }
-
-
-def _rollout(
-    request: Request, moving: Sequence[JointObservation], answer: _Answer
-) -> Rollout | None:
-    """Return the limit of rollouts whose time steps are halved repeatedly.
-
-    PhysX integrates with an error of first order. Richardson's extrapolation removes
-    the first two orders: x = (x_1 - 6 x_2 + 8 x_3) / 3 of the last three rollouts.
-
-    The error estimate has two parts: the largest correction by the second order so far,
-    and the rounding to float32 that positions and velocities collect in n iterations,
-    at most n 2^-24 |x| in each rollout. Both are the largest of all joints of one unit,
-    because errors spread from joint to joint.
-    """
-    plan = request.configurations.rollout
-    if plan is None:
-        return None
-    units = np.array([_unit(joint) for joint in moving])
-    angular = np.array([joint.type in _ANGULAR for joint in moving])
-    states, errors = [], []
-    correction, largest = np.zeros((2, len(moving)))
-    for row, count in enumerate(answer.numbers["rollout_steps"]):
-        limits = []
-        for name in ("positions", "velocities"):
-            values = answer.numbers[f"rollout_{name}"][:, row] * units
-            first_order = 2 * values[1:] - values[:-1]
-            changes = np.abs(np.diff(first_order, axis=0)).max(axis=0)
-            limits.append(_EXTRAPOLATION @ values[-3:])
-            for same in (angular, ~angular):
-                change, size = (
-                    each[..., same].max(initial=0.0) for each in (changes, np.abs(values))
-                )
-                correction[same] = np.maximum(correction[same], change)
-                largest[same] = np.maximum(largest[same], size)
-        if not np.isfinite([*limits, correction]).all():
-            break
-        positions, velocities = (tuple((value,) for value in values.tolist()) for values in limits)
-        states.append(RolloutState(plan.steps[row] * plan.step, positions, velocities))
-        iterations = _iterations(moving) * count[-3:]
-        collected = np.abs(_EXTRAPOLATION) @ iterations * SINGLE_PRECISION
-        errors.append(tuple((correction + collected * largest).tolist()))
-    names = tuple(joint.name for joint in moving)
-    return Rollout(names, (), limit=RolloutLimit(tuple(states), tuple(errors)))
-
-
-def _request_values(
-    request: Request,
-    paths: Mapping[str, str],
-    types: Mapping[str, JointType],
-    passive: Mapping[str, object] | None,
-) -> _Answer:
-    """Run the program on the configurations of joints, given by URDF name."""
-    configurations = request.configurations
-    names = [name for name in configurations.joints if name in paths]
-
-    def columns(values: tuple[NDArray[np.float64], ...], count: int) -> list[list[float]]:
-        by_name = dict(zip(configurations.joints, values, strict=False))
-        table = np.zeros((count, len(names)))
-        for column, name in enumerate(names):
-            own = by_name.get(name)
-            if own is not None and own.shape[1] == COORDINATES[types[name]]:
-                angular = types[name] in _ANGULAR
-                table[:, column] = np.degrees(own[:, 0]) if angular else own[:, 0]
-        rows: list[list[float]] = table.tolist()
-        return rows
-
-    moving = configurations.for_motion
-    arrays = _program().run(
-        {
-            "usd": str(Path(request.path).absolute()),
-            "joints": [paths[name] for name in names],
-            "positions": columns(configurations.positions, configurations.count),
-            "velocities": columns(moving.velocities, moving.count),
-            "passive": passive,
-        }
-    )
-    is_path = {name: values.dtype.kind == "U" for name, values in arrays.items()}
-    return _Answer(
-        paths={n: tuple(v.tolist()) for n, v in arrays.items() if is_path[n]},
-        numbers={n: v.astype(np.float64) for n, v in arrays.items() if not is_path[n]},
-    )
 
 
 class _Program:
@@ -476,7 +397,7 @@ class _Program:
         atexit.register(self._stop)
 
     def run(self, request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
-        """Return the arrays with which the program answers a request.
+        """Return the arrays with which the program answers a request, numbers in double precision.
 
         Raises:
             AbstentionError: It ended with an error; the message is its last line.
@@ -486,9 +407,6 @@ class _Program:
             # The stages before must not be the reason of an error.
             with contextlib.suppress(AbstentionError, RuntimeError):
                 return self._answer(self._process, request)
-        return self._answer(self._started(), request)
-
-    def _started(self) -> subprocess.Popen[str]:
         self._printed = tempfile.TemporaryFile(  # noqa: SIM115  until it ends
             "w+", encoding="utf-8", errors="replace"
         )
@@ -500,7 +418,7 @@ class _Program:
             stderr=self._printed,
             encoding="utf-8",
         )
-        return self._process
+        return self._answer(self._process, request)
 
     def _answer(
         self, process: subprocess.Popen[str], request: Mapping[str, object]
@@ -509,12 +427,9 @@ class _Program:
         assert process.stdout  # noqa: S101  # a pipe
         with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
             answer = Path(folder, "answer.npz")
+            line = json.dumps({**request, "answer": str(answer)})
             with contextlib.suppress(BrokenPipeError):
-                print(
-                    json.dumps({**request, "answer": str(answer)}),
-                    file=process.stdin,
-                    flush=True,
-                )
+                print(line, file=process.stdin, flush=True)
             complete = process.stdout.readline()
             # Carbonite, on which PhysX is built, does not remove them.
             for name in ("carb", "sem.carb"):
@@ -522,7 +437,10 @@ class _Program:
                 left.unlink(missing_ok=True)
             if complete:
                 with np.load(answer) as stored:
-                    return dict(stored)
+                    return {
+                        name: array if array.dtype.kind == "U" else array.astype(np.float64)
+                        for name, array in stored.items()
+                    }
         code, printed = self._stop()
         if code < 0:
             raise RuntimeError(f"PhysX ended with signal {-code}")
@@ -547,186 +465,166 @@ def _program() -> _Program:
     return _Program()
 
 
-def _mass(answer: _Answer, row: int) -> MassProperties | None:
+def _mass(answer: Mapping[str, Array], row: int) -> MassProperties | None:
     """Mass properties of a link in its frame; None if it has no mass."""
-    mass = float(answer.numbers["link_mass"][row, 0])
+    mass = float(answer["link_mass"][row, 0])
     if mass == 0:
         return None
     return MassProperties(
         mass=mass,
-        center=vec3(answer.numbers["link_center"][row]),
+        center=vec3(answer["link_center"][row]),
         # ovphysx 0.7 returns it about the centre of mass along the axes of the link,
         # not along those of the mass frame, as its documentation has it.
-        inertia=vec6(answer.numbers["link_inertia"][row].reshape(3, 3)),
+        inertia=vec6(answer["link_inertia"][row].reshape(3, 3)),
     )
 
 
-def _joint_order(answer: _Answer, paths: Mapping[str, str]) -> tuple[str, ...]:
-    """Return joints as PhysX numbers their degrees of freedom."""
-    names = {path: name for name, path in paths.items()}
-    dofs = answer.paths["dofs"]
-    return tuple(dict.fromkeys(names[path] for path in dofs if path in names))
-
-
-def _joints(
-    answer: _Answer,
-    known: tuple[JointObservation, ...],
-    paths: Mapping[str, str],
+def _joint(
+    answer: Mapping[str, Array],
+    known: JointObservation,
+    row: int | None,
+    mimics: Mapping[str, MimicObservation],
     *,
     by_schema: bool,
-) -> tuple[JointObservation, ...]:
-    """Joints with the type that their degrees of freedom give them.
+) -> JointObservation:
+    """State a joint with the type that its degrees of freedom give it.
 
-    A joint with an axis that is no degree of freedom in PhysX is fixed.
+    One with an axis that is no degree of freedom in PhysX is fixed.
     """
-    rows = {path: row for row, path in enumerate(answer.paths["joints"])}
-    mimics = _couplings(answer, known, paths) if by_schema else {}
-    found = []
-    for joint in known:
-        plain = JointObservation(joint.name, joint.type, joint.parent, joint.child)
-        if joint.type not in _ONE_AXIS:
-            found.append(plain)
-            continue
-        row = rows.get(paths.get(joint.name, ""))
-        if row is None or not answer.numbers["joint_axes"][row]:
-            found.append(structs.replace(plain, type=JointType.FIXED))
-            continue
-        angular = joint.type in _ANGULAR
-        lower, upper = (_limit(v, angular) for v in answer.numbers["joint_limit"][row])
-        kind = joint.type
-        if angular:
-            free = (lower, upper) == (-math.inf, math.inf)
-            kind = JointType.CONTINUOUS if free else JointType.REVOLUTE
-        driven = by_schema and bool(answer.numbers["joint_drive"][row, 0])
-        effort = _limit(answer.numbers["joint_effort"][row, 0], angular=False)
-        velocity = _limit(answer.numbers["joint_velocity"][row, 0], angular)
-        damping = float(answer.numbers["joint_damping"][row, 0]) / _unit(joint)
-        friction = float(answer.numbers["joint_friction"][row, 0])
-        found.append(
-            structs.replace(
-                plain,
-                type=kind,
-                lower=lower,
-                upper=upper,
-                effort=effort if driven and math.isfinite(effort) else None,
-                velocity=velocity if math.isfinite(velocity) else None,
-                damping=damping if by_schema else None,
-                friction=friction if by_schema else None,
-                mimic=mimics.get(joint.name),
-            )
-        )
-    return tuple(found)
+    plain = JointObservation(known.name, known.type, known.parent, known.child)
+    if known.type not in _ONE_AXIS:
+        return plain
+    if row is None or not answer["joint_axes"][row]:
+        return structs.replace(plain, type=JointType.FIXED)
+    unit = _unit(known)
+    lower, upper = (_limit(value) * unit for value in answer["joint_limit"][row])
+    kind = known.type
+    if kind in _ANGULAR:
+        free = (lower, upper) == (-math.inf, math.inf)
+        kind = JointType.CONTINUOUS if free else JointType.REVOLUTE
+    driven = by_schema and bool(answer["joint_drive"][row, 0])
+    effort = _limit(answer["joint_effort"][row, 0])
+    velocity = _limit(answer["joint_velocity"][row, 0]) * unit
+    damping = float(answer["joint_damping"][row, 0]) / unit
+    friction = float(answer["joint_friction"][row, 0])
+    return structs.replace(
+        plain,
+        type=kind,
+        lower=lower,
+        upper=upper,
+        effort=effort if driven and math.isfinite(effort) else None,
+        velocity=velocity if math.isfinite(velocity) else None,
+        damping=damping if by_schema else None,
+        friction=friction if by_schema else None,
+        mimic=mimics.get(known.name) if by_schema else None,
+    )
+
+
+def _limit(value: float) -> float:
+    """Return a limit; infinity where PhysX has none."""
+    value = float(value)
+    return math.copysign(math.inf, value) if abs(value) >= _UNLIMITED else value
+
+
+def _couplings(
+    answer: Mapping[str, NDArray[Any]], joint_at: Mapping[str, JointObservation]
+) -> dict[str, MimicObservation]:
+    """Return measured mimic couplings by name of the follower, in SI units."""
+    if "followers" not in answer:
+        return {}
+    columns = (answer[name].tolist() for name in ("followers", "leaders", "multipliers", "offsets"))
+    found = {}
+    for follower, leader, multiplier, offset in zip(*columns, strict=True):
+        led, leading = joint_at[follower], joint_at[leader]
+        scale = multiplier * _unit(led) / _unit(leading)
+        found[led.name] = MimicObservation(leading.name, scale, offset * _unit(led))
+    return found
 
 
 def _simulation(
-    answer: _Answer, known: Iterable[JointObservation], paths: Mapping[str, str]
+    answer: Mapping[str, Array],
+    movable: Iterable[JointObservation],
+    row_of: Mapping[str | None, int],
 ) -> SimulationObservation:
     """Return drives, armature and initial positions, as PhysX reports them."""
-    rows = {path: row for row, path in enumerate(answer.paths["joints"])}
-    numbers = answer.numbers
     drives, armatures, positions = [], [], []
-    for joint in known:
-        row = rows.get(paths.get(joint.name, ""))
-        if joint.type not in _ONE_AXIS or row is None:
+    for joint in movable:
+        row = row_of.get(joint.name)
+        if row is None:
             continue
-        unit = _unit(joint)
-        kind = int(numbers["joint_drive"][row, 0])
+        unit, kind = _unit(joint), int(answer["joint_drive"][row, 0])
         if kind:
             drives.append(
                 DriveObservation(
                     joint.name,
-                    float(numbers["joint_stiffness"][row, 0]) / unit,
-                    float(numbers["joint_gain"][row, 0]) / unit,
-                    float(numbers["joint_target"][row, 0]) * unit,
-                    float(numbers["joint_target_speed"][row, 0]) * unit,
+                    float(answer["joint_stiffness"][row, 0]) / unit,
+                    float(answer["joint_gain"][row, 0]) / unit,
+                    float(answer["joint_target"][row, 0]) * unit,
+                    float(answer["joint_target_speed"][row, 0]) * unit,
                     acceleration=kind == _ACCELERATION,
                 )
             )
-        armatures.append((joint.name, float(numbers["joint_armature"][row, 0])))
-        start = float(numbers["joint_start"][row, 0]) * unit
-        if start:
+        armatures.append((joint.name, float(answer["joint_armature"][row, 0])))
+        if start := float(answer["joint_start"][row, 0]) * unit:
             positions.append((joint.name, start))
     return SimulationObservation(tuple(drives), tuple(armatures), tuple(positions))
 
 
-def _couplings(
-    answer: _Answer, known: Sequence[JointObservation], paths: Mapping[str, str]
-) -> dict[str, MimicObservation]:
-    """Return measured mimic couplings by name of the follower, in SI units."""
-    if "followers" not in answer.paths:
-        return {}
-    joint_at = {paths[joint.name]: joint for joint in known if joint.name in paths}
-    found = {}
-    for follower, leader, multiplier, offset in zip(
-        answer.paths["followers"],
-        answer.paths["leaders"],
-        answer.numbers["multipliers"].tolist(),
-        answer.numbers["offsets"].tolist(),
-        strict=True,
-    ):
-        led, leading = joint_at[follower], joint_at[leader]
-        found[led.name] = MimicObservation(
-            leading.name,
-            multiplier * _unit(led) / _unit(leading),
-            offset * _unit(led),
-        )
-    return found
-
-
-def _limit(value: float, angular: bool) -> float:
-    """Return a limit in SI units; infinity where PhysX has none."""
-    value = float(value)
-    if abs(value) >= _UNLIMITED:
-        return math.copysign(math.inf, value)
-    return math.radians(value) if angular else value
-
-
-def _placed(
-    answer: _Answer,
-    row: int,
-    indices: list[int | None],
-    outside: _Array | None,
-) -> tuple[_Array, _Array]:
-    """World poses of links at one configuration.
-
-    Args:
-        answer: What PhysX reports.
-        row: Number of the configuration.
-        indices: Row of each link; None for the root where it is no link of PhysX.
-        outside: (4, 4) pose of the root in that case.
-    """
-    origins = np.empty((len(indices), 3))
-    turns = np.empty((len(indices), 3, 3))
-    for place, index in enumerate(indices):
-        if index is None:
-            assert outside is not None  # noqa: S101  the root has a prim
-            origins[place], turns[place] = outside[:3, 3], outside[:3, :3]
-        else:
-            origins[place] = answer.numbers["positions"][row, index]
-            quat_xyzw = answer.numbers["orientations"][row, index]
-            turns[place] = matrices_of_xyzw(quat_xyzw)
-    return origins, turns
-
-
 def _dynamics(
-    answer: _Answer,
-    names: Mapping[str, str],
-    request: Request,
-    fixed: bool,
+    answer: Mapping[str, Array], joints: Sequence[str], request: Request, *, fixed: bool
 ) -> Dynamics | None:
     """Equations of motion of the joints; the root's own velocities are left out."""
-    joints = tuple(names.get(path, path) for path in answer.paths["dofs"])
     moving = request.configurations.for_motion
-    if not joints or not moving.velocities or not len(answer.numbers["mass_matrix"]):
+    if not joints or not moving.velocities or not len(answer["mass_matrix"]):
         return None
     first = 0 if fixed else _ROOT_VELOCITIES
     size = first + len(joints)
-    count = moving.count
-    inertia = answer.numbers["mass_matrix"].reshape(count, size, size)
-    bias = answer.numbers["gravity"] + answer.numbers["coriolis"]
+    inertia = answer["mass_matrix"].reshape(moving.count, size, size)[:, first:, first:]
+    bias = (answer["gravity"] + answer["coriolis"])[:, first:]
     given = dict(zip(moving.joints, moving.velocities, strict=True))
     velocities = np.column_stack([given[name][:, 0] for name in joints])
-    arrays = inertia[:, first:, first:], bias[:, first:], velocities
-    for array in arrays:
-        array.flags.writeable = False
-    return Dynamics(joints, *arrays)
+    return Dynamics(tuple(joints), read_only(inertia), read_only(bias), read_only(velocities))
+
+
+def _rollout(
+    request: Request, moving: Sequence[JointObservation], answer: Mapping[str, Array]
+) -> Rollout | None:
+    """Return the limit of rollouts whose time steps are halved repeatedly.
+
+    PhysX integrates with an error of first order. Richardson's extrapolation removes
+    the first two orders: x = (x_1 - 6 x_2 + 8 x_3) / 3 of the last three rollouts.
+
+    The error estimate has two parts: the largest correction by the second order so far,
+    and the rounding to float32 that positions and velocities collect in n iterations,
+    at most n 2^-24 |x| in each rollout. Both are the largest of all joints of one unit,
+    because errors spread from joint to joint.
+    """
+    plan = request.configurations.rollout
+    if plan is None:
+        return None
+    units = np.array([_unit(joint) for joint in moving])
+    angular = np.array([joint.type in _ANGULAR for joint in moving])
+    states, errors = [], []
+    correction, largest = np.zeros((2, len(moving)))
+    for row, count in enumerate(answer["rollout_steps"]):
+        limits = []
+        for name in ("positions", "velocities"):
+            values = answer[f"rollout_{name}"][:, row] * units
+            first_order = 2 * values[1:] - values[:-1]
+            changes = np.abs(np.diff(first_order, axis=0)).max(axis=0)
+            limits.append(_EXTRAPOLATION @ values[-3:])
+            for same in (angular, ~angular):
+                change, size = (
+                    each[..., same].max(initial=0.0) for each in (changes, np.abs(values))
+                )
+                correction[same] = np.maximum(correction[same], change)
+                largest[same] = np.maximum(largest[same], size)
+        if not np.isfinite([*limits, correction]).all():
+            break
+        positions, velocities = (tuple((value,) for value in values.tolist()) for values in limits)
+        states.append(RolloutState(plan.steps[row] * plan.step, positions, velocities))
+        iterations = _iterations(moving) * count[-3:]
+        collected = np.abs(_EXTRAPOLATION) @ iterations * SINGLE_PRECISION
+        errors.append(tuple((correction + collected * largest).tolist()))
+    names = tuple(joint.name for joint in moving)
+    return Rollout(names, (), limit=RolloutLimit(tuple(states), tuple(errors)))

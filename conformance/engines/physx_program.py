@@ -3,8 +3,18 @@
 A program of its own: ovphysx brings its own build of OpenUSD, which cannot share a
 process with usd-core. It imports nothing of this package.
 
-Each line of standard input is a :class:`Request` in JSON. Each line of standard output
-states that its answer is complete. An error ends the program.
+Each line of standard input is a request in JSON, as :mod:`.physx` makes it:
+
+- ``usd``: root layer; ``answer``: file in which arrays are stored, by name;
+- ``joints``: (n) paths of joints with one degree of freedom, ``positions``: (K, n) of them, and
+  ``velocities``: (W, n) at the first W configurations, for forces;
+- ``passive``: null, or what is simulated without collisions and with a fixed root: ``usd``,
+  ``joints``, ``ranges`` (n) largest positions at which couplings are measured, ``heads`` paths of
+  joints that are preferred as leaders, and ``rollout``: null, or ``joints`` (n), ``start`` (n)
+  positions, ``held`` paths of joints that stay there, ``step`` largest time step [s], and
+  ``steps`` (S) numbers of time steps after which the state is read, ascending.
+
+Each line of standard output states that its answer is complete. An error ends the program.
 
 Units are those of ovphysx: degrees for joint positions, velocities and limits of
 rotational joints, radians in mass matrix and generalised forces. Gravity is that of the
@@ -18,25 +28,23 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import Any
 
 import numpy as np
 import ovphysx
 import ovstage
 from ovphysx import PhysX
-from ovphysx.api import ReadGroup, WriteGroup
 from ovphysx.samples.python_samples.schema_support import physx_schema_paths
 from ovphysx.types import ObjectScope, SimObjectType
 
-if TYPE_CHECKING:
-    import warp
-
-LINK_ATTRIBUTES = {
+_ARTICULATION = SimObjectType.ARTICULATION
+_JOINT = SimObjectType.ARTICULATION_JOINT
+_LINK_ATTRIBUTES = {
     "link_mass": "mass",
     "link_center": "centerOfMassPosition",
     "link_inertia": "inertia",
 }
-JOINT_ATTRIBUTES = {
+_JOINT_ATTRIBUTES = {
     "joint_limit": "jointLimit",
     "joint_velocity": "jointMaxVelocity",
     "joint_effort": "jointMaxForce",
@@ -50,6 +58,11 @@ JOINT_ATTRIBUTES = {
     "joint_target_speed": "jointVelocityTarget",
     "joint_start": "jointPosition",
 }
+_FORCE_ATTRIBUTES = {
+    "mass_matrix": "massMatrix",
+    "gravity": "gravityForce",
+    "coriolis": "coriolisForce",
+}
 # Position and velocity limits that no joint reaches, in any unit.
 _FAR = 1e6
 # PhysX reports this, or infinity, where there is no limit.
@@ -58,81 +71,16 @@ _UNLIMITED = np.finfo(np.float32).max
 _HELD = 1e9
 # Step [s] in which mimic couplings move their joints to where they satisfy them, and
 # the largest number of these steps.
-_COUPLING_STEP = 1e-3
-_COUPLING_STEPS = 200
+_COUPLING_STEP, _COUPLING_STEPS = 1e-3, 200
 # Parts of the range of positions: by which a joint has to move to be coupled, by which
 # it may depart from a linear coupling, and below which it is settled.
-_CHANGED = 1e-4
-_SETTLED = 1e-7
+_CHANGED, _SETTLED = 1e-4, 1e-7
 _SEED = 20_240_229
 # Rollouts are repeated with time steps divided by these.
 _REFINEMENTS = (1, 2, 4, 8)
-FORCE_ATTRIBUTES = {
-    "mass_matrix": "massMatrix",
-    "gravity": "gravityForce",
-    "coriolis": "coriolisForce",
-}
-
-
 _LOGGER = "urdf_usd.physx"
 # Beginnings of messages that do not concern the stage.
 _ABOUT_MACHINE = ("GPU broadphase requires",)
-
-
-class Request(TypedDict):
-    """What is read.
-
-    Attributes:
-        usd: Root layer.
-        joints: (n) paths of joints with one degree of freedom.
-        positions: (K, n) their positions.
-        velocities: (W, n) their velocities at the first W configurations, for forces.
-        passive: What is simulated, if anything.
-        answer: File in which arrays are stored, by name.
-    """
-
-    usd: str
-    joints: list[str]
-    positions: list[list[float]]
-    velocities: list[list[float]]
-    passive: PassiveRequest | None
-    answer: str
-
-
-class PassiveRequest(TypedDict):
-    """What is simulated without collisions, with a fixed root.
-
-    Attributes:
-        usd: Root layer.
-        joints: (n) paths of joints with one degree of freedom.
-        ranges: (n) largest positions of these at which couplings are measured.
-        heads: Paths of joints that are preferred as leaders of mimic couplings.
-        rollout: The passive rollout, if there is one.
-    """
-
-    usd: str
-    joints: list[str]
-    ranges: list[float]
-    heads: list[str]
-    rollout: RolloutRequest | None
-
-
-class RolloutRequest(TypedDict):
-    """A passive rollout.
-
-    Attributes:
-        joints: (n) paths of joints, all with one degree of freedom.
-        start: (n) their initial positions.
-        held: Paths of joints that stay there.
-        step: Largest time step [s].
-        steps: (S) numbers of time steps after which the state is read, ascending.
-    """
-
-    joints: list[str]
-    start: list[float]
-    held: list[str]
-    step: float
-    steps: list[int]
 
 
 class _Messages(logging.Handler):
@@ -160,13 +108,10 @@ def configure() -> None:
 
 
 class Scene:
-    """A stage in PhysX.
-
-    Args:
-        path: Root layer.
-    """
+    """A stage in PhysX."""
 
     def __init__(self, path: str) -> None:
+        """Load a root layer."""
         self._stage = ovstage.Stage("robot")
         ovstage.population.open_usd(
             self._stage, path, ordinal=1, domains=ovstage.PopulationDomain.ALL
@@ -177,19 +122,14 @@ class Scene:
         self._physx.wait_all()
         self._paths = ovstage.PathDictionary(self._stage)
         kinds = SimObjectType.ARTICULATION_LINK, SimObjectType.RIGID_BODY
-        self._kinds = [kind for kind in kinds if self.read(kind, "mass")]
+        self._kinds = [kind for kind in kinds if self.read(kind, ["mass"])["mass"]]
+        self._root = self.read(_ARTICULATION, ("rootPosition", "rootOrientation"))
 
-    def _own_paths(self, group: ReadGroup | WriteGroup) -> list[str]:
+    def _own_paths(self, group: Any) -> list[str]:  # noqa: ANN401  of ovphysx
         listed: list[str] = self._paths.get_path_strings(group.prim_list)
         return listed[group.prim_offset : group.prim_offset + group.prim_count]
 
-    def read(self, kind: SimObjectType, name: str) -> dict[str, np.ndarray]:
-        """Return an attribute of all objects of a kind, by prim path."""
-        return self.read_all(kind, [name])[name]
-
-    def read_all(
-        self, kind: SimObjectType, names: Sequence[str]
-    ) -> dict[str, dict[str, np.ndarray]]:
+    def read(self, kind: SimObjectType, names: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
         """Return attributes of all objects of a kind, by name and prim path.
 
         Each call takes 2 ms, with any number of attributes.
@@ -211,15 +151,17 @@ class Scene:
 
     def read_bodies(self, *names: str) -> list[dict[str, np.ndarray]]:
         """Return attributes of links of articulations and of other rigid bodies."""
-        kinds = [self.read_all(kind, names) for kind in self._kinds]
-        return [
-            {path: value for found in kinds for path, value in found[name].items()}
-            for name in names
-        ]
+        kinds = [self.read(kind, names) for kind in self._kinds]
+        return [{path: v for found in kinds for path, v in found[name].items()} for name in names]
+
+    def joint_values(self, name: str, paths: list[str]) -> np.ndarray:
+        """Return (n) values of an attribute of joints with one degree of freedom."""
+        values = self.read(_JOINT, [name])[name]
+        return np.array([values[path].ravel()[0] for path in paths], np.float64)
 
     def dof_paths(self) -> dict[str, list[str]]:
         """Return the joint of each degree of freedom, by path of the articulation."""
-        handles = self.read(SimObjectType.ARTICULATION, "dofJointPath")
+        handles = self.read(_ARTICULATION, ["dofJointPath"])["dofJointPath"]
         # Rows are padded with zeros.
         return {
             path: [self._paths.path_to_string(int(h)) for h in row.ravel() if h]
@@ -230,17 +172,41 @@ class Scene:
         self, name: str, values: Mapping[str, float | np.ndarray], other: float = 0.0
     ) -> None:
         """Set an attribute of all joints, by prim path; the same for each axis."""
-        with self._physx.write_sync(SimObjectType.ARTICULATION_JOINT, name) as session:
+        with self._physx.write_sync(_JOINT, name) as session:
             for group in session.groups:
-                paths = self._own_paths(group)
-                for path, tensor in zip(paths, group.tensors, strict=True):
+                for path, tensor in zip(self._own_paths(group), group.tensors, strict=True):
                     _assign(tensor, values.get(path, other))
                 session.commit_sync(group)
 
-    def joint_values(self, name: str, paths: list[str]) -> np.ndarray:
-        """Return (n) values of an attribute of joints with one degree of freedom."""
-        values = self.read(SimObjectType.ARTICULATION_JOINT, name)
-        return np.array([values[path].ravel()[0] for path in paths], np.float64)
+    def hold_root(self) -> None:
+        """Put the roots of articulations back where they were, at rest."""
+        values = {name: np.array(list(found.values())) for name, found in self._root.items()}
+        values |= {"rootLinearVelocity": np.zeros(3), "rootAngularVelocity": np.zeros(3)}
+        with self._physx.write_sync(_ARTICULATION, tuple(values)) as session:
+            for group in session.groups:
+                for tensor in group.tensors:
+                    _assign(tensor, list(values.values())[group.attribute_index])
+                session.commit_sync(group)
+
+    def make_passive(self) -> None:
+        """Simulate the first step; then remove limits, Coulomb friction and gains of drives.
+
+        Limits are moved out of reach. Joints without a position limit keep none: they
+        cannot get one.
+        """
+        self.warm_up()
+        limits = self.read(_JOINT, ["jointLimit"])["jointLimit"]
+        far = np.array([-_FAR, _FAR])
+        self.write(
+            "jointLimit",
+            {path: np.where(np.abs(own) < _UNLIMITED, far, own) for path, own in limits.items()},
+        )
+        self.write("jointMaxVelocity", {}, _FAR)
+        # Static friction must not be less than dynamic friction.
+        for name in ("jointDynamicFriction", "jointStaticFriction"):
+            self.write(name, {})
+        for name in ("jointStiffness", "jointDamping"):
+            self.write(name, {})
 
     def turn_gravity_off(self) -> None:
         """Let no gravity act on links of articulations."""
@@ -249,46 +215,6 @@ class Scene:
             for group in session.groups:
                 for tensor in group.tensors:
                     tensor.assign(np.ones(tensor.shape, np.uint8))
-                session.commit_sync(group)
-
-    def remove_limits(self) -> None:
-        """Move limits of position and velocity out of reach.
-
-        Joints without a position limit keep none: they cannot get one.
-        """
-        limits = self.read(SimObjectType.ARTICULATION_JOINT, "jointLimit")
-        self.write("jointLimit", {path: _widened(limits[path]) for path in limits})
-        self.write("jointMaxVelocity", {}, _FAR)
-
-    def remove_friction(self) -> None:
-        """Remove Coulomb friction of joints."""
-        # Static friction must not be less than dynamic friction.
-        self.write("jointDynamicFriction", {})
-        self.write("jointStaticFriction", {})
-
-    def remove_drives(self) -> None:
-        """Remove the gains of all drives."""
-        self.write("jointStiffness", {})
-        self.write("jointDamping", {})
-
-    def read_root(self) -> dict[str, np.ndarray]:
-        """Return the poses of the roots of all articulations."""
-        names = "rootPosition", "rootOrientation"
-        found = self.read_all(SimObjectType.ARTICULATION, names)
-        return {name: np.array(list(found[name].values())) for name in names}
-
-    def hold_root(self, root: dict[str, np.ndarray]) -> None:
-        """Put the root back where it was, at rest.
-
-        Args:
-            root: As read by :meth:`read_root`.
-        """
-        still = {"rootLinearVelocity": np.zeros(3), "rootAngularVelocity": np.zeros(3)}
-        names, values = zip(*(root | still).items(), strict=True)
-        with self._physx.write_sync(SimObjectType.ARTICULATION, names) as session:
-            for group in session.groups:
-                for tensor in group.tensors:
-                    _assign(tensor, values[group.attribute_index])
                 session.commit_sync(group)
 
     def step(self, seconds: float) -> None:
@@ -300,52 +226,35 @@ class Scene:
         self._physx.update_articulations_kinematic()
 
     def warm_up(self) -> None:
-        """Simulate the first step."""
+        """Simulate the first step, before which PhysX accepts no positions."""
         self._physx.warmup()
         self._physx.wait_all()
 
 
-def observe(request: Request) -> dict[str, np.ndarray]:
-    """Return all arrays of an answer, by name.
-
-    Args:
-        request: In the units of ovphysx.
-    """
-    logger, messages = logging.getLogger(_LOGGER), _Messages()
-    logger.addHandler(messages)
-    try:
-        answer = _observe(request)
-    finally:
-        logger.removeHandler(messages)
-    answer["messages"] = np.array(list(messages.texts), dtype=str)
-    return answer
-
-
-def _observe(request: Request) -> dict[str, np.ndarray]:
+def _observe(request: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return all arrays of an answer, by name."""
     scene = Scene(request["usd"])
-    joint, articulation = SimObjectType.ARTICULATION_JOINT, SimObjectType.ARTICULATION
-    bodies = scene.read_bodies(*LINK_ATTRIBUTES.values())
+    bodies = scene.read_bodies(*_LINK_ATTRIBUTES.values())
     links = sorted(bodies[0])
     dofs = scene.dof_paths()
-    fixed = scene.read(articulation, "isFixedBase")
+    fixed = scene.read(_ARTICULATION, ["isFixedBase"])["isFixedBase"]
+    attributes = scene.read(_JOINT, tuple(_JOINT_ATTRIBUTES.values()))
+    columns = [path for own in sorted(dofs) for path in dofs[own]]
+    moving = sorted(attributes["jointLimit"])
     answer = {
         "links": np.array(links, dtype=str),
         "articulations": np.array(sorted(fixed), dtype=str),
         "fixed": np.array([int(fixed[path].item()) for path in sorted(fixed)]),
+        "dofs": np.array(columns, dtype=str),
+        "joints": np.array(moving, dtype=str),
+        "joint_axes": np.array([columns.count(path) for path in moving]),
     }
-    for name, values in zip(LINK_ATTRIBUTES, bodies, strict=True):
+    for name, values in zip(_LINK_ATTRIBUTES, bodies, strict=True):
         answer[name] = np.array([values[path].ravel() for path in links])
-    columns = [path for own in sorted(dofs) for path in dofs[own]]
-    answer["dofs"] = np.array(columns, dtype=str)
-    moving = sorted(scene.read(joint, "jointLimit"))
-    answer["joints"] = np.array(moving, dtype=str)
-    answer["joint_axes"] = np.array([columns.count(path) for path in moving])
-    attributes = scene.read_all(joint, tuple(JOINT_ATTRIBUTES.values()))
-    for name, attribute in JOINT_ATTRIBUTES.items():
-        values = attributes[attribute]
+    for name, attribute in _JOINT_ATTRIBUTES.items():
         # The first axis is enough: joints with several have neither limits nor drives
         # in URDF.
-        answer[name] = np.array([values[path][0].ravel() for path in moving])
+        answer[name] = np.array([attributes[attribute][path][0].ravel() for path in moving])
     answer |= _configurations(scene, request, links)
     passive = request["passive"]
     if passive and len(fixed) == 1:
@@ -356,39 +265,34 @@ def _observe(request: Request) -> dict[str, np.ndarray]:
     return answer
 
 
-def _configurations(scene: Scene, request: Request, links: list[str]) -> dict[str, np.ndarray]:
-    articulation = SimObjectType.ARTICULATION
-    root = scene.read_root()
-    # PhysX simulates a step before it accepts positions.
+def _configurations(
+    scene: Scene, request: dict[str, Any], links: list[str]
+) -> dict[str, np.ndarray]:
     scene.warm_up()
     # PhysX reduces velocities to their limits.
     scene.write("jointMaxVelocity", {}, _FAR)
     positions, turns = [], []
-    forces: dict[str, list[np.ndarray]] = {name: [] for name in FORCE_ATTRIBUTES}
+    forces: dict[str, list[np.ndarray]] = {name: [] for name in _FORCE_ATTRIBUTES}
     velocities = request["velocities"]
     for row, values in enumerate(request["positions"]):
         scene.write("jointPosition", dict(zip(request["joints"], values, strict=True)))
         speeds = velocities[row] if row < len(velocities) else [0.0] * len(values)
         scene.write("jointVelocity", dict(zip(request["joints"], speeds, strict=True)))
-        scene.hold_root(root)
+        scene.hold_root()
         scene.place()
         origins, orientations = scene.read_bodies("position", "orientation")
         positions.append([origins[path] for path in links])
         turns.append([orientations[path] for path in links])
         if row < len(velocities):
-            read = scene.read_all(articulation, tuple(FORCE_ATTRIBUTES.values()))
-            for name, attribute in FORCE_ATTRIBUTES.items():
-                found = read[attribute]
-                if len(found) == 1:
-                    forces[name] += [row.ravel() for row in found.values()]
-    return {
-        "positions": np.array(positions),
-        "orientations": np.array(turns),
-        **{name: np.array(rows) for name, rows in forces.items()},
-    }
+            read = scene.read(_ARTICULATION, tuple(_FORCE_ATTRIBUTES.values()))
+            for name, attribute in _FORCE_ATTRIBUTES.items():
+                if len(read[attribute]) == 1:
+                    forces[name] += [found.ravel() for found in read[attribute].values()]
+    arrays = {"positions": np.array(positions), "orientations": np.array(turns)}
+    return arrays | {name: np.array(rows) for name, rows in forces.items()}
 
 
-def _couplings(request: PassiveRequest, freedoms: list[str]) -> dict[str, np.ndarray]:
+def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.ndarray]:
     """Measure mimic couplings by the positions of joints after some steps.
 
     PhysX does not list them. It moves coupled joints to where they satisfy their
@@ -397,19 +301,15 @@ def _couplings(request: PassiveRequest, freedoms: list[str]) -> dict[str, np.nda
     they start.
 
     Args:
-        request: In the units of ovphysx.
+        request: What is simulated.
         freedoms: Joint of each degree of freedom; other joints do not move.
 
     Returns:
         ``followers`` and ``leaders``, (c) paths; ``multipliers`` and ``offsets``, (c).
     """
     scene = Scene(request["usd"])
-    root = scene.read_root()
-    scene.warm_up()
+    scene.make_passive()
     scene.turn_gravity_off()
-    scene.remove_limits()
-    scene.remove_friction()
-    scene.remove_drives()
     ranges_of = dict(zip(request["joints"], request["ranges"], strict=True))
     paths = [path for path in request["joints"] if path in freedoms]
     ranges = np.array([ranges_of[path] for path in paths])
@@ -417,7 +317,7 @@ def _couplings(request: PassiveRequest, freedoms: list[str]) -> dict[str, np.nda
     def settle(start: np.ndarray) -> np.ndarray:
         """Return (n) positions in which coupled joints end."""
         scene.write("jointPosition", dict(zip(paths, start, strict=True)))
-        scene.hold_root(root)
+        scene.hold_root()
         for _ in range(_COUPLING_STEPS):
             scene.write("jointVelocity", {})
             scene.step(_COUPLING_STEP)
@@ -454,15 +354,8 @@ def _couplings(request: PassiveRequest, freedoms: list[str]) -> dict[str, np.nda
     }
 
 
-def _roll_out(usd: str, request: RolloutRequest) -> dict[str, np.ndarray]:
+def _roll_out(usd: str, request: dict[str, Any]) -> dict[str, np.ndarray]:
     """Simulate a passive rollout with several time steps.
-
-    Limits of position and velocity, Coulomb friction, armature and the gains of drives
-    are left out.
-
-    Args:
-        usd: Root layer.
-        request: In the units of ovphysx.
 
     Returns:
         ``rollout_positions`` and ``rollout_velocities``, (R, S, n) of joints, with the
@@ -470,18 +363,14 @@ def _roll_out(usd: str, request: RolloutRequest) -> dict[str, np.ndarray]:
         of these steps.
     """
     scene = Scene(usd)
-    root = scene.read_root()
-    scene.warm_up()
-    scene.remove_limits()
-    scene.remove_friction()
-    scene.remove_drives()
+    scene.make_passive()
     scene.write("jointArmature", dict.fromkeys(request["held"], _HELD))
     paths = request["joints"]
     states: dict[str, list[list[np.ndarray]]] = {"Position": [], "Velocity": []}
     for refinement in _REFINEMENTS:
         scene.write("jointPosition", dict(zip(paths, request["start"], strict=True)))
         scene.write("jointVelocity", {})
-        scene.hold_root(root)
+        scene.hold_root()
         scene.place()
         for rows in states.values():
             rows.append([])
@@ -499,15 +388,10 @@ def _roll_out(usd: str, request: RolloutRequest) -> dict[str, np.ndarray]:
     }
 
 
-def _assign(tensor: warp.array, values: float | np.ndarray) -> None:
+def _assign(tensor: Any, values: float | np.ndarray) -> None:  # noqa: ANN401  of warp
     """Set a tensor to values that are broadcast to its shape."""
     rows = np.broadcast_to(values, tensor.shape)
     tensor.assign(np.ascontiguousarray(rows, np.float32))
-
-
-def _widened(limits: np.ndarray) -> np.ndarray:
-    """Return (n, 2) limits, the finite ones moved out of reach."""
-    return np.where(np.abs(limits) < _UNLIMITED, np.array([-_FAR, _FAR]), limits)
 
 
 def main() -> None:
@@ -516,11 +400,18 @@ def main() -> None:
     done = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     for line in sys.stdin:
-        request: Request = json.loads(line)
+        request = json.loads(line)
         # PhysX forgets it at the end of its last instance, without which it waits: its
         # threads take an eighth of a processor.
         configure()
-        np.savez(request["answer"], **observe(request))  # type: ignore[arg-type]
+        logger, messages = logging.getLogger(_LOGGER), _Messages()
+        logger.addHandler(messages)
+        try:
+            arrays = _observe(request)
+        finally:
+            logger.removeHandler(messages)
+        arrays["messages"] = np.array(list(messages.texts), dtype=str)
+        np.savez(request["answer"], **arrays)  # type: ignore[arg-type]
         print(file=done, flush=True)
 
 
