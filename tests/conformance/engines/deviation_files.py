@@ -52,11 +52,3 @@ def last_pose(
     position: NDArray[np.float64] = frames.positions[-1, column]
     rotation: NDArray[np.float64] = frames.rotations[-1, column]
     return position, rotation
-
-
-def assert_floating_pose(observation: Observation, atol: float) -> None:
-    """Assert the pose of the arm at the last coordinates of ``FLOATING``."""
-    position, rotation = last_pose(observation, "arm")
-
-    np.testing.assert_allclose(position, ORIGIN + TURN @ SHIFT, atol=atol)
-    np.testing.assert_allclose(rotation, TURN @ QUAT_MATRIX, atol=atol)
