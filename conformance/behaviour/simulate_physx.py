@@ -19,7 +19,7 @@ from urdf_usd.conformance.engines.physx_program import Scene, configure
 def _simulate(request: dict[str, Any]) -> dict[str, Any]:
     scene = Scene(request["usd"])
     joint = SimObjectType.ARTICULATION_JOINT
-    start = scene.read(joint, "jointPosition")
+    start = scene.read(joint, ["jointPosition"])["jointPosition"]
     freedoms = {path for own in scene.dof_paths().values() for path in own}
     joints = [path for path in request["joints"] if path in freedoms]
     units = np.array([math.radians(1.0) if path in request["angular"] else 1.0 for path in joints])

@@ -34,7 +34,8 @@ _GRAVITY, _STEP = 9.81, 0.002
 def physx(engine: PhysxEngine) -> Iterator[Simulator]:
     """Return a process of PhysX; tests are skipped where it is not installed."""
     assert engine.name == "physx"
-    with Simulator("PhysX", "tests.tools.behaviour.physx_program", timeout=120) as simulator:
+    module = "urdf_usd.conformance.behaviour.simulate_physx"
+    with Simulator("PhysX", module, timeout=120) as simulator:
         yield simulator
 
 
