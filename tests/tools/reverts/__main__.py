@@ -2,9 +2,9 @@
 
 python -m tests.tools.reverts [ID…]
 
-Each bug of ``bugs.toml`` is a replacement of one line in a copy of the checkout. It is caught if
+Each bug of ``bugs.toml`` is a replacement of text in a copy of the checkout. It is caught if
 one of its tests fails with it and passes without it. Prints a table; fails if a bug is not caught
-or its line has changed.
+or its code has changed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pathlib import Path
 from msgspec import Struct, convert
 
 _ROOT = Path(__file__).parents[3]
+_PACKAGES = ("converter", "conformance", "corpus", "reports", "urdf_usd/cli")
 
 
 class Bug(Struct, frozen=True, forbid_unknown_fields=True):
-    """What was wrong, the line that mends it, the wrong one, and tests that should fail."""
+    """What was wrong, the text that mends it, the wrong one, and tests that should fail."""
 
     id: str
     was: str
-    file: str
     old: str
     new: str
     tests: list[str]
@@ -67,13 +67,16 @@ def failing_test(folder: Path, tests: list[str]) -> str | None:
 
 def outcome(folder: Path, bug: Bug) -> str:
     """Return the test that catches a bug, or why none does, after a cross."""
-    file = folder / bug.file
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    if text.count(bug.old) != 1:
-        return f"✗ the line is {text.count(bug.old)} times in {bug.file}"
-    file.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
+    modules = [file for package in _PACKAGES for file in (folder / package).rglob("*.py")]
+    texts = {file: file.read_text(encoding="utf-8") for file in modules}
+    found = [file for file, text in texts.items() for _ in range(text.count(bug.old))]
+    absent = [test for test in bug.tests if not (folder / test).exists()]
+    if len(found) != 1 or absent:
+        return f"✗ {len(found)} places; absent: {', '.join(absent) or 'nothing'}"
+    text = texts[found[0]]
+    found[0].write_text(text.replace(bug.old, bug.new), encoding="utf-8")
     failed = failing_test(folder, bug.tests)
-    file.write_text(text, encoding="utf-8")
+    found[0].write_text(text, encoding="utf-8")
     if failed is None:
         return "✗ no test fails"
     return f"✗ {failed} fails without the bug" if failing_test(folder, [failed]) else failed
