@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -97,7 +97,6 @@ def _assert_same_inertial(one: Inertial | None, other: Inertial | None) -> None:
 _KEEPING = tuple(profile for profile in Profile if profile is not Profile.ROS)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     any_scale(),
     st.sampled_from(BodyNesting),

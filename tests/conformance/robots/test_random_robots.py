@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.converter.strategies import robots
@@ -24,7 +24,6 @@ from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     robots(),
     st.sampled_from(BodyNesting),

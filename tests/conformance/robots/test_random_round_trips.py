@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from tests.converter.strategies import any_scale
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
@@ -42,7 +42,6 @@ def _observe(engine: Engine, request: Request) -> Outcome:
 
 
 @pytest.mark.parametrize("engine", [MujocoEngine(), PybulletEngine()])
-@settings(max_examples=25, deadline=None)
 @given(robot=any_scale())
 def test_engine_agrees_with_itself_after_round_trip(engine: Engine, robot: Robot) -> None:
     # MuJoCo ignores a range that is empty in float32.

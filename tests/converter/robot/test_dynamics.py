@@ -11,7 +11,7 @@ import numpy as np
 import pybullet
 import pybullet_data
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
@@ -233,7 +233,6 @@ def _stacked(robot: Robot, velocities: Values) -> NDArray[np.float64]:
     return np.concatenate([np.zeros(6), *(velocities[name][0] for name in names)])
 
 
-@settings(deadline=None, max_examples=50)
 @given(robots(), st.integers(0, 2**32 - 1))
 def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> None:
     """E = u M u / 2, with M symmetric and positive semidefinite."""
@@ -249,7 +248,6 @@ def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> Non
     assert speed @ inertia @ speed / 2 == pytest.approx(kinetic, rel=1e-6, abs=1e-7)
 
 
-@settings(deadline=None, max_examples=50)
 @given(robots(), st.integers(0, 2**32 - 1))
 def test_power_of_bias_forces_is_the_change_of_energy(robot: Robot, seed: int) -> None:
     """At constant velocities."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import trimesh
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
@@ -52,7 +52,6 @@ def test_mass_properties_of_primitives_match_fine_meshes(
     _assert_like(primitive_solid(shape), mesh, rel=2e-3)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_mass_properties_of_hulls_match_trimesh(seed: int) -> None:
     """Random points, far from the origin."""
@@ -202,7 +201,6 @@ def test_joined_solid_of_nothing_is_empty() -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), depth=st.floats(0.0, 1.0))
 def test_share_of_the_hull_is_that_of_trimesh(seed: int, depth: float, *, backwards: bool) -> None:
     """A polyhedron around the origin, with random dents."""

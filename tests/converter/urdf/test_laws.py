@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -53,7 +53,6 @@ def _shuffled(element: etree._Element, random: Random) -> etree._Element:
     return copy
 
 
-@settings(max_examples=40)
 @given(st.randoms(use_true_random=False))
 def test_order_and_spacing_do_not_matter(random: Random) -> None:
     """Links and joints in any order give an equal robot."""
@@ -63,7 +62,6 @@ def test_order_and_spacing_do_not_matter(random: Random) -> None:
     assert _parts(found) == _parts(parse(_FILE).robot)
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from(["xyz", "rpy", "value", "ixx", "lower", "effort", "size", "rgba"]),
     st.text(max_size=12),
@@ -84,7 +82,6 @@ def test_any_attribute_text_gives_a_robot_or_diagnostics(attribute: str, value: 
         assert len(found.links) == 4
 
 
-@settings(max_examples=100)
 @given(st.data())
 def test_any_damage_gives_a_robot_or_diagnostics(data: st.DataObject) -> None:
     """Bytes changed, lost or added at any position."""

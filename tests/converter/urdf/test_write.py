@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 from msgspec import structs
@@ -111,7 +111,6 @@ def _unplaced(robot: Robot) -> Robot:
     return structs.replace(robot, links=links, joints=joints)
 
 
-@settings(max_examples=80, deadline=None)
 @given(robots())
 def test_written_robot_is_read_back(robot: Robot) -> None:
     """Every number exactly; rotations and unit vectors to double precision."""
@@ -264,7 +263,6 @@ def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[Custom]:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     _customs(),
     _customs(("inertial", "mass")),

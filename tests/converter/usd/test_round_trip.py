@@ -40,7 +40,6 @@ def _written(
     return Path(folder, asset_name(robot))
 
 
-@settings(max_examples=30, deadline=None)
 @given(robots(), st.sampled_from(BodyNesting), st.sampled_from(BaseOption))
 def test_shapes_and_their_poses_are_read_back(
     robot: Robot, nesting: BodyNesting, base: BaseOption

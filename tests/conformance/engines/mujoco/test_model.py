@@ -7,7 +7,7 @@ import math
 import mujoco
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from msgspec import structs
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
@@ -48,7 +48,6 @@ from urdf_usd.converter.robot.model import (
 _X = (1.0, 0.0, 0.0)
 
 
-@settings(deadline=None, max_examples=60)
 @given(robots())
 def test_equations_agree_with_the_projects_own(robot: Robot) -> None:
     """Every joint type, massless links, mimic offsets and moving joints."""

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from pxr import Sdf, Usd, UsdPhysics, UsdValidation
@@ -232,7 +232,6 @@ def _sorted(custom: Custom) -> Custom:
     )
 
 
-@settings(max_examples=40, deadline=None)
 @given(_CUSTOM)
 def test_custom_data_is_read_back_from_every_owner(custom: Custom) -> None:
     """Names, texts, nesting and order of elements; the stage passes validation."""
