@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from pxr import Plug, Tf, Usd
 
@@ -56,106 +57,6 @@ _IMPLIED = {
     "dynamics.drives": "no actuator",
     "structure.scene": "one scene, with the gravity of the Earth",
 }
-_METADATA = (
-    ("stage", "`defaultPrim`", "a prim", "the file is refused without one"),
-    ("stage", "`kilogramsPerUnit`", "the unit of masses", "`mass.total`"),
-    ("stage", "`metersPerUnit`", "the unit of lengths", "`kinematics.position`"),
-    ("stage", "`upAxis`", "Z of the root link", "`kinematics.up`"),
-    (
-        "stage",
-        "`startTimeCode`, `endTimeCode`, `timeCodesPerSecond`, `framesPerSecond`",
-        "ignored: no value changes over time",
-        "`structure.animation`",
-    ),
-    ("prim", "`active`, specifier, variants, references", "a prim", "what it composes"),
-    ("prim", "`apiSchemas`", "see the schemas", "theirs"),
-    ("prim", "`instanceable`", "no bodies or joints in it", "`structure.scene`"),
-    ("prim", "`kind`, `hidden`, `documentation`, `customData`", "ignored: texts", ""),
-    (
-        "visual",
-        "`material:binding` for every purpose, and its strength",
-        "one appearance",
-        "`visual.colour`, `visual.material`",
-    ),
-    (
-        "visual",
-        "`subsetFamily:materialBind:familyType`",
-        "ignored: faces in two subsets are found",
-        "`visual.geometry`",
-    ),
-    (
-        "attribute",
-        "its type",
-        "that of the registry of schemas, or of shaders; roles are ignored",
-        "the file is refused",
-    ),
-    (
-        "joint",
-        "`physics:body0` and `physics:body1` exchanged, with their frames",
-        (
-            "the parent in `physics:body0`: Newton refuses others, or computes other "
-            "forces. Ignored in an asset for PhysX alone, which computes the same, and "
-            "of a joint to the world"
-        ),
-        "`dynamics.joints`",
-    ),
-    (
-        "joint",
-        "drives of another axis, such as `linear` of a revolute joint",
-        (
-            "ignored: UsdPhysics, PhysX and Newton do not read them. An effort that is "
-            "there alone is missing"
-        ),
-        "`limits.effort`",
-    ),
-    (
-        "collider",
-        ("`physics:approximation` removed, `none`, `convexDecomposition`, `meshSimplification`"),
-        (
-            "ignored: each is between the surface, which a URDF names, and its convex "
-            "hull. Newton uses the triangles for `none` and `meshSimplification`; "
-            "PhysX has contacts with all of them"
-        ),
-        "",
-    ),
-    (
-        "link",
-        "`visibility`, which its shapes inherit",
-        "ignored without visuals: hidden colliders collide",
-        "`visual.shapes`",
-    ),
-    (
-        "material",
-        "`inputs:opacityThreshold`",
-        "ignored on an opaque surface: no point is below it",
-        "`visual.material`",
-    ),
-    (
-        "material",
-        "`inputs:useSpecularWorkflow`, `inputs:specularColor`",
-        (
-            "ignored where a mesh file may define specular colours (COLLADA, glTF, "
-            "`Ks` of MTL), as there is no one conversion of them"
-        ),
-        "`visual.material`",
-    ),
-    (
-        "texture",
-        "`inputs:wrapS`, `inputs:wrapT`",
-        "ignored if coordinates are in [0, 1], or the file has modes of its own",
-        "`visual.material`",
-    ),
-    (
-        "`urdf:`",
-        "numbers of controllers, custom attributes, Scopes with `urdf:within`",
-        "what the URDF says; ignored if the USD keeps none of the kind",
-        "`structure.words`",
-    ),
-    ("attribute", "time samples, splines", "none", "`structure.animation`"),
-    ("attribute", "NaN, infinite numbers", "none", "`structure.values`"),
-    ("attribute", "quaternions", "of length one", "`structure.values`"),
-    ("attribute", "`colorSpace` of a colour", "linear Rec. 709", "`visual.material`"),
-)
 _PLUGINS = (
     ("UsdGeom", "usdGeom"),
     ("UsdShade", "usdShade"),
@@ -180,23 +81,9 @@ _NODE_INPUTS = {
     "wrapT": ("repeat, outside of [0, 1]", "visual.material"),
 }
 _NODE_HARMLESS = {"fallback": "the image or primvar is there"}
-_HEADING = """\
-# Properties of schemas
-
-What the harness makes of every property of OpenUSD's schemas, of Newton's schemas for
-rigid robots, of Isaac Sim's for robots, and of the attributes of PhysX and MuJoCo that
-it reads.
-It compares a property with the URDF, or requires the value that a URDF implies because
-it has no element for it, or ignores the property for the reason given. An authored
-value of a registered schema that is in no table, and differs from its fallback, fails a
-check too; so does a prim of a type that no robot consists of, such as a light, a camera
-or instances of points. So do attributes of PhysX and MuJoCo that are in no table, and
-applied schemas that are neither registered nor known: those of deformables, particles,
-tendons and vehicles, or of other simulators. `*` stands for the instance of a schema,
-`…` for any end of a name.
-
-<!-- Generated: python -m tests.tools.documentation.coverage -->
-"""
+_PAGE = Path(__file__).parents[3] / "docs/dev/coverage.md"
+# The text before and after the generated tables is written by hand.
+_BEGIN, _END = "documentation.coverage -->\n", "\n## Metadata and values"
 _COLUMNS = "| property | a URDF implies | check |\n|---|---|---|\n"
 
 
@@ -244,7 +131,9 @@ def document() -> str:
         rows = dict(row for plugin in plugins for row in _properties_of(plugin))
         tables.append(_table(title, ((name, rows[name]) for name in sorted(rows.keys() - listed))))
         listed |= rows.keys()
-    return "".join((_HEADING, *tables, _nodes(), _metadata()))
+    page = _PAGE.read_text(encoding="utf-8")
+    before, begin, rest = page.partition(_BEGIN)
+    return "".join((before, begin, *tables, _nodes(), *rest.rpartition(_END)[1:]))
 
 
 def _table(title: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -312,14 +201,6 @@ def _nodes() -> str:
             rows.append((f"inputs:{name}", said))
         text += _table(node, rows)
     return text
-
-
-def _metadata() -> str:
-    rows = "".join(
-        f"| {where} | {what} | {implied} | {check} |\n" for where, what, implied, check in _METADATA
-    )
-    columns = "| of | metadata | a URDF implies | check |\n|---|---|---|---|\n"
-    return f"\n## Metadata and values\n\n{columns}{rows}"
 
 
 def _implied(name: str) -> str:
