@@ -16,9 +16,12 @@ import pytest
 from pxr import Gf, Usd
 
 from tests.conformance.direct import examine_here, examine_pair_here
+from tests.converter.simulation.robots import write_described, write_description
 from tests.zoo import ROBOTS, Zoo
 from urdf_usd.converter import ConvertOptions, Profile
+from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.options import Layout
+from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.reports.records.record import Grade, RobotRecord
 from urdf_usd.reports.records.results import record_json
 
@@ -29,6 +32,7 @@ _DEVIATIONS = [
     for urdf in sorted(Path(__file__).parent.glob("data/deviations/*.urdf"))
     if urdf.stem != "two-roots"
 ]
+_SMALL = sorted(Path(__file__).parent.glob("data/robots/*.urdf"))
 
 
 def _notes(notes: Iterable[dict[str, Any]]) -> list[str]:
@@ -54,6 +58,7 @@ def _digest(record: RobotRecord) -> dict[str, Any]:
         **{fact: plain[fact] for fact in facts},
         "diagnostics": _notes(plain["diagnostics"]),
         "lint": _notes(plain["lint"]),
+        "settings": plain["description"] and plain["description"]["settings"],
         "engines": {engine["name"]: engine["status"] for engine in plain["engines"]},
         "checks": {**checks, "not applicable": " ".join(sorted(absent))},
         "deviations": [
@@ -82,8 +87,8 @@ def test_record_of_robot(robot: str, zoo: Zoo) -> None:
     _is_as_stored(zoo.record(robot), robot)
 
 
-@pytest.mark.parametrize("urdf", _DEVIATIONS, ids=lambda urdf: urdf.stem)
-def test_record_of_file_on_which_engines_deviate(urdf: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("urdf", [*_DEVIATIONS, *_SMALL], ids=lambda urdf: urdf.stem)
+def test_record_of_small_file(urdf: Path, tmp_path: Path) -> None:
     _is_as_stored(examine_here(urdf, tmp_path), urdf.stem)
 
 
@@ -135,3 +140,87 @@ def test_record_of_wrong_usd(mistake: str, zoo: Zoo, tmp_path: Path) -> None:
 def test_record_of_profile(profile: Profile, zoo: Zoo) -> None:
     options = ConvertOptions(profile=profile)
     _is_as_stored(zoo.record("oblique_arm", options), f"profile-{profile}")
+
+
+_SETTINGS = """\
+base = "fixed"
+self_collision = false
+[[joints]]
+match = "*"
+stiffness = 400
+damping = 40
+armature = 0.1
+limit_stiffness = 3e4
+limit_damping = 200
+[[joints]]
+match = "h[!a]nge"
+natural_frequency = 2.5
+[pose.joints]
+hinge = -0.5
+slide = 0.2
+"""
+_GAINS = '[[joints]]\nmatch = "*"\nstiffness = 7\ndamping = 2\n'
+_MATERIALS = """\
+[[links]]
+match = ["*"]
+static_friction = 0.9
+restitution = 0.25
+[[links]]
+match = "[!b]*"
+dynamic_friction = 0.7
+[colliders]
+links = { "base" = "none" }
+[sources]
+gazebo = true
+"""
+_FILTERS = """\
+[pose]
+state = "ready"
+[filters]
+srdf = "two.srdf"
+overlap = true
+pairs = [["base", "finger"]]
+"""
+# Of the robot with elements that settings can name: it overlaps with the tool, which no joint
+# connects to it.
+_WIDE = (
+    '<link name="finger">',
+    '<link name="finger"><collision><geometry><sphere radius="0.07"/></geometry></collision>',
+)
+_SOURCES = f"{_GAINS}[sources]\nros2_control = true\ngazebo = true\n"
+_SRDF = """<robot name="two">
+  <group_state group="all" name="ready"><joint name="hinge" value="0.75"/></group_state>
+  <disable_collisions link1="base" link2="tool" link1="x"/></robot>"""
+# Settings file, a replacement in the URDF, and options.
+_DESCRIBED: dict[str, tuple[str, tuple[str, str], dict[str, Any]]] = {
+    **{f"profile-{one}": (_SETTINGS, ("", ""), {"profile": one}) for one in Profile},
+    "single-layer": (_SETTINGS, ("", ""), {"layout": Layout.SINGLE}),
+    "filters": (_FILTERS, _WIDE, {}),
+    "materials": (_MATERIALS, ("", ""), {}),
+    "elements": (_SOURCES, ("", ""), {}),
+    "transmissions": (f"{_GAINS}[sources]\ntransmissions = true", ("", ""), {}),
+    "late-declaration": (_SOURCES, ("<robot", "\n<?xml version='1.0'?><robot"), {}),
+    "value-repeated": (_SOURCES, (' type="system">', ' type="system" type="x">'), {}),
+    "no-number": (_SOURCES, ("<mu1>0.8</mu1>", "<mu1>0,8</mu1>"), {}),
+    "negative-friction": (_SOURCES, ("<mu1>0.8</mu1>", "<mu1>-0.8</mu1>"), {}),
+    "no-position": (_SOURCES, (">0.4</param>", ">zero</param>"), {}),
+}
+
+
+@pytest.mark.parametrize("name", _DESCRIBED)
+def test_record_with_simulation_settings(name: str, tmp_path: Path) -> None:
+    settings, (old, new), options = _DESCRIBED[name]
+    urdf = write_described(tmp_path)
+    text = urdf.read_text("utf-8")
+    assert old in text
+    urdf.write_text(text.replace(old, new, 1), encoding="utf-8")
+    (tmp_path / "two.srdf").write_text(_SRDF, encoding="utf-8")
+    description = load_description(write_description(tmp_path, settings))
+    chosen = with_description(ConvertOptions(**options), description)
+
+    _is_as_stored(examine_here(urdf, tmp_path / "run", chosen), f"settings-{name}")
+
+
+@pytest.mark.parametrize("layout", [*Layout])
+def test_record_of_layout(layout: Layout, zoo: Zoo) -> None:
+    _is_as_stored(zoo.record("oblique_arm", ConvertOptions(layout=layout)), f"layout-{layout}")

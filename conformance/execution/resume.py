@@ -114,7 +114,7 @@ def _without_paths(options: ConvertOptions) -> ConvertOptions:
     simulation = options.simulation
     if simulation is not None:
         # Its text and the files that it names decide.
-        simulation = structs.replace(simulation, file="", places=())
+        simulation = structs.replace(simulation, file="")
     return structs.replace(options, packages=(), simulation=simulation)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -64,9 +63,3 @@ def test_third_party_engine_is_compared(installed: Path, tmp_path: Path) -> None
     assert engine["status"] == "observed"
     assert engine["side"] == "urdf"
     assert stated == {"structure.links"}
-
-
-def test_doctor_lists_the_third_party_engine(installed: Path) -> None:
-    shown = _command(installed, ["doctor"]).stdout
-
-    assert re.search(r"✓\s+etree\s+reads URDF, \d", shown)
