@@ -24,7 +24,8 @@ def input_files(description: Iterable[str], robot: Robot) -> tuple[InputFile, ..
         In the order of first use. Unreadable files are skipped; reading the robot
         reports them.
     """
-    waiting = [*map(_plain, description), *_named_files(robot)]
+    named = (path for _, path in references(robot) if path)
+    waiting = [_plain(path) for path in (*description, *named)]
     found: dict[Path, InputFile | None] = {}
     while waiting:
         path = waiting.pop(0)
@@ -38,16 +39,6 @@ def input_files(description: Iterable[str], robot: Robot) -> tuple[InputFile, ..
         found[path] = InputFile(str(path), digest, len(content))
         waiting[:0] = referred_files(content, path)
     return tuple(file for file in found.values() if file)
-
-
-def _named_files(robot: Robot) -> Iterator[Path]:
-    for link in robot.links:
-        for shape in link.shapes:
-            if isinstance(shape.geometry, MeshFile) and shape.geometry.path:
-                yield _plain(shape.geometry.path)
-        for visual in link.visuals:
-            if visual.material and visual.material.texture_path:
-                yield _plain(visual.material.texture_path)
 
 
 def _plain(path: str) -> Path:
@@ -72,22 +63,24 @@ def named_packages(robot: Robot) -> tuple[tuple[str, str], ...]:
         In the order of first use; of several folders of a package the first.
     """
     found: dict[str, str] = {}
-    for uri, path in _references(robot):
+    for uri, path in references(robot):
         name, inner = package_and_rest(uri)
         parts = PurePosixPath(inner).parts
-        place = Path(path)
+        place = Path(path or "")
         if name and parts and place.parts[-len(parts) :] == parts:
             found.setdefault(name, str(place.parents[len(parts) - 1]))
     return tuple(found.items())
 
 
-def _references(robot: Robot) -> Iterator[tuple[str, str]]:
+def references(robot: Robot) -> Iterator[tuple[str, str | None]]:
+    """Yield the references of a robot to meshes and textures, and the path of each file.
+
+    The path is None if the file was not found.
+    """
     for link in robot.links:
         for shape in link.shapes:
-            geometry = shape.geometry
-            if isinstance(geometry, MeshFile) and geometry.path:
-                yield geometry.uri, geometry.path
+            if isinstance(shape.geometry, MeshFile):
+                yield shape.geometry.uri, shape.geometry.path
         for visual in link.visuals:
-            material = visual.material
-            if material and material.texture_uri and material.texture_path:
-                yield material.texture_uri, material.texture_path
+            if visual.material and visual.material.texture_uri:
+                yield visual.material.texture_uri, visual.material.texture_path

@@ -28,8 +28,8 @@ print("verdict:", record.verdict.value)
 """
 # As on systems without a fork server.
 SPAWN = """
-import urdf_usd.conformance.execution.process as process
-process.FORKS = False
+import urdf_usd.conformance.execution.worker as worker
+worker.FORKS = False
 """
 # Ways to start a program, and the file name that each needs: the main module is known as a file,
 # by name, or not at all.
@@ -115,7 +115,7 @@ if __name__ == "__main__":
 def test_task_of_the_main_module_is_a_crash(folder: Path) -> None:
     program = """
 from functools import partial
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.worker import Workers
 
 def double(number):
     return 2 * number

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from urdf_usd.conformance.execution.interruption import DeferredInterrupts
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.examine import Reading, read_robot
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.limits import Limits
-from urdf_usd.conformance.execution.reading import Reading, read_robot
-from urdf_usd.conformance.execution.worker import Completed
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.resume import MISSING
+from urdf_usd.conformance.execution.worker import Limits, Workers
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
-
-# Diagnostics of robots with files that may have been removed.
-_MISSING = frozenset({"mesh-missing", "texture-missing", "file-missing"})
 
 
 class RevisionError(Exception):
@@ -30,7 +25,7 @@ def changed_robots(
     revision: str,
     options: ConvertOptions,
     limits: Limits,
-    jobs: int,
+    at_once: int,
 ) -> tuple[Resolved, ...]:
     """Return the robots with a changed URDF, xacro, mesh or texture file.
 
@@ -43,7 +38,7 @@ def changed_robots(
             revision count, also those that are not committed.
         options: Packages and arguments with which robots are read.
         limits: Of reading one.
-        jobs: Number of robots that are read at the same time.
+        at_once: Number of robots that are read at the same time.
 
     Raises:
         RevisionError: A robot is in no repository, or the revision does not exist.
@@ -51,31 +46,28 @@ def changed_robots(
     here = [source for source in sources if isinstance(source, RobotSource)]
     for source in here:
         _changed_files(_folder(source), revision)
-    workers = Workers(limits)
-
-    def is_changed(source: RobotSource) -> bool:
-        job = Job(source, (), options=options)
-        ending = workers.call(
-            read_robot,
-            str(source.path),
-            job.packages,
-            job.arguments,
-            options.environment,
-        )
-        if not isinstance(ending, Completed) or not isinstance(ending.value, Reading):
-            return True
-        reading = ending.value
-        if any(found.rule in _MISSING for found in reading.diagnostics):
-            return True
-        files = {Path(file.path).resolve() for file in reading.inputs}
-        return not files.isdisjoint(_changed_files(_folder(source), revision))
-
-    with DeferredInterrupts() as interrupts, ThreadPoolExecutor(jobs) as threads, workers:
-        calls = [(source, threads.submit(is_changed, source)) for source in here]
-        kept = {source.id for source, call in calls if interrupts.result(call)}
+    kept = set()
+    jobs = [(Job(source, options=options),) for source in here]
+    with Workers(limits) as workers:
+        for number, paths in workers.examine_all(_input_paths, jobs, at_once):
+            source = here[number]
+            changed = _changed_files(_folder(source), revision)
+            # A crash, or files that are not there: it is not known.
+            if not isinstance(paths, frozenset) or not paths.isdisjoint(changed):
+                kept.add(source.id)
     return tuple(
         source for source in sources if isinstance(source, UnavailableSource) or source.id in kept
     )
+
+
+def _input_paths(job: Job, _: Mapping[str, Crashed]) -> frozenset[Path] | None:
+    """Return the files of a robot; None if not all are there."""
+    reading = read_robot(str(job.source.path), job.packages, job.arguments, job.options.environment)
+    if not isinstance(reading, Reading) or any(
+        found.rule in MISSING | {"mesh-missing"} for found in reading.parsed.diagnostics
+    ):
+        return None
+    return frozenset(Path(file.path).resolve() for file in reading.inputs)
 
 
 def _folder(source: RobotSource) -> Path:

@@ -14,14 +14,11 @@ from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from urdf_usd.conformance.execution.errors import ClusterError
-from urdf_usd.conformance.execution.examine import examine_in_worker
-from urdf_usd.conformance.execution.interruption import DeferredInterrupts
-from urdf_usd.conformance.execution.job import Job, Unchanged
-from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.execution.examine import Examined, examine_in_workers
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.resume import present_versions
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.worker import Limits, Workers
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.reports.records.record import RobotRecord
 
 _PLUGIN = "urdf-usd"
 # Time to wait for the scheduler, for workers, and between checks for workers [s].
@@ -35,10 +32,9 @@ class _WorkersPlugin(WorkerPlugin):
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.workers: Workers | None = None
 
     def setup(self, worker: Worker) -> None:
-        """Start them when the first robot comes."""
+        """Make them; they start when the first robot comes."""
         del worker
         # Dask's workers are daemons, and Python does not let daemons have children.
         # Ours end by themselves when the worker does.
@@ -48,18 +44,17 @@ class _WorkersPlugin(WorkerPlugin):
     def teardown(self, worker: Worker) -> None:
         """End them."""
         del worker
-        if self.workers is not None:
-            self.workers.close()
+        self.workers.close()
 
 
-def _examined_there(job: Job) -> RobotRecord | Unchanged | ConversionError | None:
+def _examined_there(job: Job) -> Examined | ConversionError | None:
     """Examine a robot on a Dask worker; None if its files are not there."""
-    plugin = get_worker().plugins[_PLUGIN]
-    if not isinstance(plugin, _WorkersPlugin) or plugin.workers is None:
-        raise ClusterError("the worker was not set up")
     if not (job.source.path.exists() and job.folder.is_dir()):
         return None
-    return examine_in_worker(plugin.workers, job)
+    plugin = get_worker().plugins[_PLUGIN]
+    workers: Workers = plugin.workers  # type: ignore[attr-defined]  # that of this module
+    ((_, result),) = examine_in_workers(workers, [job])
+    return result
 
 
 @contextmanager
@@ -85,43 +80,34 @@ def connected(address: str) -> Iterator[Client]:
             raise ClusterError(
                 f"the workers of {address} cannot load what they need: {error}"
             ) from error
-        for worker, found in versions.items():
-            _require_same_versions(worker, found)
+        here = present_versions()
+        for worker, there in versions.items():
+            for name in sorted({*here, *there}):
+                if here.get(name) != there.get(name):
+                    raise ClusterError(
+                        f"{worker} has {name} {there.get(name, 'not at all')}, and this machine "
+                        f"{here.get(name, 'not')}: results would not be the same"
+                    )
         yield client
 
 
-def _require_same_versions(worker: str, versions: dict[str, str]) -> None:
-    here = present_versions()
-    for name in sorted({*here, *versions}):
-        if here.get(name) != versions.get(name):
-            raise ClusterError(
-                f"{worker} has {name} {versions.get(name, 'not at all')}, and this "
-                f"machine {here.get(name, 'not')}: results would not be the same"
-            )
-
-
 def examined_on(
-    address: str,
-    jobs: Sequence[Job],
-    interrupts: DeferredInterrupts,
-    announce: Callable[[str], None],
-) -> Generator[tuple[Job, RobotRecord | Unchanged]]:
-    """Yield each robot with its result, in the order in which they finish.
+    address: str, jobs: Sequence[Job], announce: Callable[[str], None]
+) -> Generator[tuple[Job, Examined | ConversionError]]:
+    """Yield robots with their results, in the order in which they finish.
 
     The scheduler gives the robots of a lost worker to another one.
 
     Args:
         address: Of the scheduler, such as ``tcp://host:8786``.
-        jobs: The robots.
-        interrupts: Let signals through while this waits.
+        jobs: The robots; at least one.
         announce: Called with a line of text if the cluster has no workers for a while.
 
     Raises:
         ClusterError: The cluster cannot be used, or is gone, or lacks the files.
     """
     with connected(address) as client:
-        limits = jobs[0].limits if jobs else DEFAULT_LIMITS
-        client.register_plugin(_WorkersPlugin(limits), name=_PLUGIN)
+        client.register_plugin(_WorkersPlugin(jobs[0].limits), name=_PLUGIN)
         done: SimpleQueue[Future[Any]] = SimpleQueue()
         run = uuid.uuid4().hex
         futures = {}
@@ -134,7 +120,7 @@ def examined_on(
             waited = 0.0
             while futures:
                 try:
-                    future = interrupts.get(done, _LOOK)
+                    future = done.get(timeout=_LOOK)
                 except Empty:
                     waited = 0.0 if client.nthreads() else waited + _LOOK
                     if client.status != "running" or waited > _PATIENCE:
@@ -151,18 +137,15 @@ def examined_on(
                 client.unregister_worker_plugin(_PLUGIN)
 
 
-def _result(client: Client, job: Job, future: Future[Any]) -> RobotRecord | Unchanged:
+def _result(client: Client, job: Job, future: Future[Any]) -> Examined | ConversionError:
     if client.status != "running":
         raise ClusterError("the connection to the scheduler is lost")
     if future.status != "finished":
         raise ClusterError(f"{job.source.id}: {future.status}: {future.exception()!r}")
-    result = future.result()
+    result: Examined | ConversionError | None = future.result()
     if result is None:
         raise ClusterError(
             f"{job.source.id}: its files, or the folder {job.folder}, are not there; all "
             "machines need them under the same path"
         )
-    if isinstance(result, ConversionError):
-        raise result
-    found: RobotRecord | Unchanged = result
-    return found
+    return result

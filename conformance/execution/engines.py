@@ -27,9 +27,14 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     Unavailable,
 )
-from urdf_usd.conformance.execution.limits import Limits
-from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Completed, Steps, attempt
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.worker import (
+    OUT_OF_MEMORY,
+    Completed,
+    Limits,
+    Steps,
+    Workers,
+    attempt,
+)
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.conformance.matching import Labelled, label_robot
 from urdf_usd.conformance.observation.robot import Configurations, Observation
@@ -55,16 +60,11 @@ _LOADING = 30.0
 
 
 class InstalledEngine(Struct, frozen=True):
-    """An engine that is installed, and whether it is available here.
+    """An engine that is installed, and whether it is available here."""
 
-    Attributes:
-        name: The name under which it is registered.
-        side: The kind of file that it reads; None if it cannot be loaded.
-        availability: As the engine states it; how loading it ended, if it crashed.
-    """
-
-    name: str
-    side: Side | None
+    name: str  # under which it is registered
+    side: Side | None  # the kind of file that it reads; None if it cannot be loaded
+    # as the engine states it; how loading it ended, if it crashed
     availability: Availability | Crashed
 
     @property
@@ -90,16 +90,18 @@ def installed_engine(name: str) -> InstalledEngine:
     return InstalledEngine(name, side, availability)
 
 
-def _installed_engines() -> tuple[InstalledEngine, ...]:
-    """Load all engines; one that raises is listed as crashed."""
-    return tuple(_listed(name, attempt(installed_engine, name)) for name in registry.names())
+def _installed_engines(names: Sequence[str]) -> tuple[InstalledEngine, ...]:
+    """Load engines; one that raises is listed as crashed."""
+    endings = {name: attempt(installed_engine, name) for name in names}
+    return tuple(
+        ending.value if isinstance(ending, Completed) else _unloadable(name, ending)
+        for name, ending in endings.items()
+    )
 
 
-def _listed(name: str, ending: Completed[InstalledEngine] | Crashed) -> InstalledEngine:
-    if isinstance(ending, Crashed):
-        reason = f"it cannot be loaded: {ending.reason}"
-        return InstalledEngine(name, None, Crashed(reason, ending.output))
-    return ending.value
+def _unloadable(name: str, crash: Crashed) -> InstalledEngine:
+    reason = f"it cannot be loaded: {crash.reason}"
+    return InstalledEngine(name, None, Crashed(reason, crash.output))
 
 
 def list_engines(workers: Workers) -> tuple[InstalledEngine, ...]:
@@ -109,13 +111,15 @@ def list_engines(workers: Workers) -> tuple[InstalledEngine, ...]:
     each is loaded in its own process, and that one is listed as crashed.
     """
     limit = max(workers.limits.time, _LOADING)
-    ending = workers.call(_installed_engines, timeout=limit)
-    if not isinstance(ending, Crashed):
-        return ending.value
-    return tuple(
-        _listed(name, workers.call(installed_engine, name, timeout=limit))
-        for name in registry.names()
-    )
+    every = registry.names()
+    found = workers.call(_installed_engines, every, timeout=limit)
+    if not isinstance(found, Crashed):
+        return found
+    engines: list[InstalledEngine] = []
+    for name in every:
+        one = workers.call(_installed_engines, [name], timeout=limit)
+        engines += (_unloadable(name, one),) if isinstance(one, Crashed) else one
+    return tuple(engines)
 
 
 def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[InstalledEngine, ...]:
@@ -165,23 +169,15 @@ def _require_available(engine: InstalledEngine, limits: Limits) -> None:
 
 
 class EngineResults(Struct, frozen=True, eq=False):
-    """The outcomes of all engines for one robot.
+    """The outcomes of all engines for one robot."""
 
-    Attributes:
-        engines: The engines of the sides that were read, available or not.
-        outcomes: By name, of those that are available.
-        configurations: Number of configurations of the robot.
-        files: The file of each side.
-        back: Outcomes for the URDF written back from the USD, if there are both files.
-        touching: Links whose colliders touch or overlap at rest; None if that is not
-            known.
-    """
-
-    engines: tuple[InstalledEngine, ...]
-    outcomes: Mapping[str, Outcome]
-    configurations: int
-    files: Mapping[Side, Path] = field(default_factory=dict)
+    engines: tuple[InstalledEngine, ...]  # of the sides that were read, available or not
+    outcomes: Mapping[str, Outcome]  # by name, of those that are available
+    configurations: int  # number of configurations of the robot
+    files: Mapping[Side, Path] = field(default_factory=dict)  # the file of each side
+    # for the URDF written back from the USD, if there are both files
     back: RoundTripOutcomes | None = None
+    # links whose colliders touch or overlap at rest; None if that is not known
     touching: tuple[OverlapRecord, ...] | None = None
 
     def observation(self, name: str) -> Observation | None:

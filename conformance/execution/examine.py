@@ -1,4 +1,4 @@
-"""One robot from its source to its record: read, convert, observe, judge, draw.
+"""One robot from its source to its record: read, lint, convert, observe, judge, draw.
 
 :func:`examine` runs in a worker. Everything that a library or a hostile file could crash
 is a step: if it ends the process, the robot is examined again without it.
@@ -6,23 +6,30 @@ is a step: if it ends the process, the robot is examined again without it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.drawing.scenery import draw_scene
+from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
-from urdf_usd.conformance.engines.protocol import Crashed, Outcome, Side
-from urdf_usd.conformance.engines.reference import read_kept
+from urdf_usd.conformance.engines.protocol import AbstentionError, Crashed, Side
+from urdf_usd.conformance.engines.reference import (
+    forget_readings,
+    observe_robot,
+    read_kept,
+    structure,
+)
 from urdf_usd.conformance.execution.converting import (
     Order,
-    Unwritten,
+    UncomparedError,
     Written,
     convert_by_other,
     convert_robot,
@@ -35,27 +42,26 @@ from urdf_usd.conformance.execution.engines import (
     observe_files,
     observe_side,
 )
-from urdf_usd.conformance.execution.folder import discard_former, expansion_path
-from urdf_usd.conformance.execution.job import Job, Unchanged
-from urdf_usd.conformance.execution.portable_text import portable
-from urdf_usd.conformance.execution.reading import (
-    Reading,
-    estimate_robot,
-    file_digest,
-    lint_robot,
-    plan_comparison,
-    read_robot,
-)
+from urdf_usd.conformance.execution.folder import expansion_path, hash_file
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.record import (
-    Subject,
-    judged_record,
-    unread_record,
-    with_output,
+    FolderNames,
+    begun_record,
+    coverage,
+    diagnostic_records,
+    folder_names,
+    judged,
+    portable,
+    unread,
 )
-from urdf_usd.conformance.execution.resume import fingerprint, is_former
-from urdf_usd.conformance.execution.usd_reading import ComposedUsd, compose_usd
-from urdf_usd.conformance.execution.worker import Completed, Steps, own_folder
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.usd_reading import (
+    MISTAKES,
+    ComposedUsd,
+    compose,
+    is_limit,
+    over_limits,
+)
+from urdf_usd.conformance.execution.worker import Completed, Steps, Workers, own_folder
 from urdf_usd.conformance.expectations import compare_readings, configurations_of, judge_case
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -66,14 +72,24 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.requested_settings import requested_settings
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
+from urdf_usd.conformance.tolerance.rollout import plan_rollout
+from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import REFERENCE, ColliderChoice, Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError, StageError
+from urdf_usd.converter.diagnostics.rules import LINT_RULES
+from urdf_usd.converter.file_content import InputFile
+from urdf_usd.converter.inputs import input_files, named_packages, references
+from urdf_usd.converter.lint.linting import lint_parsed
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.options import ColliderRules
 from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.simulation.description import Description
-from urdf_usd.converter.urdf.xacro import is_part, is_xacro
+from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
+from urdf_usd.converter.urdf.xacro import expand, is_part, is_xacro
 from urdf_usd.reports.records.record import (
     CaseOutcome,
     CaseReadingRecord,
@@ -85,35 +101,74 @@ from urdf_usd.reports.records.record import (
 )
 from urdf_usd.reports.records.results import write_seconds
 from urdf_usd.reports.records.scene import scene_path, write_scene
-from urdf_usd.reports.records.suite_case import Expected, read_case
-
-_READER_CRASHED = "the URDF reader crashed"
-_SELECTION = "selection.usda"
+from urdf_usd.reports.records.suite_case import read_case
 
 
-def examine_in_worker(workers: Workers, job: Job) -> RobotRecord | Unchanged | ConversionError:
-    """Examine a robot in a worker; a crash becomes part of the record.
+class Examined(Struct, frozen=True, eq=False):
+    """The result of a robot, and what it depends on."""
 
-    Returns:
-        As :func:`examine`.
+    record: RobotRecord
+    inputs: tuple[InputFile, ...] = ()  # files of the robot, the URDF first
+    # references of the URDF to files, and where these are
+    references: tuple[tuple[str, str | None], ...] = ()
+    crashed: bool = False  # whether a step crashed
+
+
+def examine_in_workers(
+    workers: Workers, jobs: Iterable[Job], at_once: int = 1
+) -> Generator[tuple[Job, Examined | ConversionError]]:
+    """Examine robots in workers; yield them with results as they finish.
+
+    A crash becomes part of the record. Results are those of :func:`examine`.
+
+    Args:
+        workers: The workers.
+        jobs: The robots.
+        at_once: Robots at work at the same time.
 
     Raises:
         CancelledError: The workers were closed meanwhile.
     """
-    begin = time.perf_counter()
-    result = workers.examine(examine, job)
-    if isinstance(result, Crashed):
-        result = unread_record(job.subject, Verdict.CRASHED, result.reason)
-    if isinstance(result, RobotRecord) and result.case is None and job.source.case:
-        case = _case_record(job, (CaseOutcome.CRASHED, result.reason))
-        result = structs.replace(result, case=case)
-    if job.timed and isinstance(result, RobotRecord):
-        took = time.perf_counter() - begin
-        write_seconds(job.folder, job.place, examination=took)
-    return result
+    jobs = tuple(jobs)
+    for number, result in workers.examine_all(examine, ((job,) for job in jobs), at_once):
+        job = jobs[number]
+        yield job, _crashed(job, result.reason) if isinstance(result, Crashed) else result
 
 
-def examine(job: Job, crashes: Mapping[str, Crashed]) -> RobotRecord | Unchanged | ConversionError:
+def examine_in_worker(workers: Workers, job: Job) -> RobotRecord:
+    """Examine one robot in a worker.
+
+    Raises:
+        ConversionError: In a check, the URDF cannot be read, or a variant of the USD does
+            not exist.
+    """
+    ((_, result),) = examine_in_workers(workers, [job])
+    if isinstance(result, ConversionError):
+        raise result
+    return result.record
+
+
+def _crashed(job: Job, reason: str) -> Examined:
+    names = _names(job)
+    record = unread(begun_record(job, names), names, Verdict.CRASHED, reason)
+    if job.source.case:
+        record = structs.replace(record, case=_case_record(job, (CaseOutcome.CRASHED, reason)))
+    return Examined(record, crashed=True)
+
+
+def _names(job: Job, temporary: Path | None = None) -> FolderNames:
+    """Return what stands for folders in the record of a robot."""
+    above = job.source.path.absolute().parents
+    # Meshes are more often in a sibling of the URDF's folder than in it.
+    folders = dict(zip(("", "..", "../.."), above, strict=False))
+    folders["<usd>"] = job.asset
+    if temporary:
+        folders["<temporary>"] = temporary
+    packages = {f"package://{name}": Path(folder) for name, folder in job.packages.items()}
+    return folder_names(folders | packages)
+
+
+def examine(job: Job, crashes: Mapping[str, Crashed]) -> Examined | ConversionError:
     """Examine a robot: convert it, and compare the USD with it.
 
     Args:
@@ -121,11 +176,13 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> RobotRecord | Unchanged
         crashes: Steps that have ended the process of a worker, and how.
 
     Returns:
-        The record; that a former result is still valid; in a check, why the URDF cannot
-        be read, or which variant of the USD does not exist.
+        The result; in a check, why the URDF cannot be read, or which variant of the USD
+        does not exist.
     """
+    begin = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="robot-", dir=own_folder()) as name, cached_meshes():
-        robot = _Robot(job, Steps(crashes), Path(name))
+        folder = Path(name)
+        robot = _Robot(job, Steps(crashes), folder, _names(job, folder))
         try:
             return _examined(robot)
         except StageError as error:
@@ -134,137 +191,163 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> RobotRecord | Unchanged
             raise
         # What engines and converters of others return may lead to any error.
         except Exception as error:  # noqa: BLE001
-            reason = "".join(traceback.format_exception_only(error)).strip()
-            return unread_record(job.subject, Verdict.CRASHED, reason)
+            return _crashed(job, "".join(traceback.format_exception_only(error)).strip())
+        finally:
+            if job.timed:
+                took = time.perf_counter() - begin
+                write_seconds(job.folder, job.place, examination=took)
 
 
 class _Robot(Struct, frozen=True, eq=False):
-    """A robot that is examined, its steps, and a folder for temporary files."""
+    """A robot that is examined."""
 
     job: Job
     steps: Steps
-    folder: Path
+    folder: Path  # for temporary files
+    names: FolderNames  # of folders in its record
 
 
-def _examined(robot: _Robot) -> RobotRecord | Unchanged | ConversionError:
-    job, steps = robot.job, robot.steps
-    subject = structs.replace(job.subject, scratch=robot.folder)
-    file = str(subject.urdf)
+def _examined(robot: _Robot) -> Examined | SourceError:
+    job, steps, names = robot.job, robot.steps, robot.names
+    file = str(job.source.path)
     ending = steps.call(
-        "read", read_robot, file, subject.packages, subject.arguments, subject.environment
+        "read", read_robot, file, job.packages, job.arguments, job.options.environment
     )
     reading = None if isinstance(ending, Crashed) else ending.value
     if isinstance(reading, Reading):
-        ledger = reading.ledger if job.own else ()
-        subject = structs.replace(subject, inputs=reading.inputs, ledger=ledger)
+        inputs = reading.inputs
+        begun = begun_record(job, names, inputs)
+        if job.own:
+            begun = structs.replace(begun, ledger=coverage(reading.parsed.robot))
     else:
-        digest = steps.call("hash", file_digest, file)
-        if not isinstance(digest, Crashed):
-            subject = structs.replace(subject, digest=digest.value)
-    if job.usd is not None:
-        if isinstance(reading, SourceError):
-            return reading
-        return _compared(robot, subject, ending).record
-    if is_former(job, subject, reading):
-        return Unchanged()
-    discard_former(job.folder, job.place)
-    examined = _compared(robot, subject, ending)
-    record = examined.record
-    if job.source.case is not None:
-        record = structs.replace(record, case=_compared_with_case(robot, examined))
-    crashed = steps.crashed or record.verdict is Verdict.CRASHED
-    return structs.replace(record, fingerprint=fingerprint(job, subject, reading, crashed=crashed))
-
-
-class _Examined(Struct, frozen=True, eq=False):
-    """What became of a robot.
-
-    Attributes:
-        record: The record.
-        refusal: Why there is no USD, if the URDF was refused.
-        results: Outcomes of engines, if there is a USD.
-    """
-
-    record: RobotRecord
+        hashed = steps.call("hash", _unread_files, job)
+        inputs = () if isinstance(hashed, Crashed) else hashed.value
+        begun = begun_record(job, names, digest=inputs[0].sha256 if inputs else None)
     refusal: str | None = None
     results: EngineResults | None = None
+    try:
+        if isinstance(ending, Crashed):
+            raise _crash("the URDF reader crashed", ending)
+        reading = ending.value
+        if isinstance(reading, Reading):
+            record, results = _compared(robot, begun, reading)
+        elif job.usd:
+            return reading
+        else:
+            refusal = first_error(reading.diagnostics)
+            record = _unreadable(robot, begun, reading.diagnostics)
+            if job.source.case and not job.own:
+                # A case is about the converter, whatever our reader makes of it.
+                record, results, refusal = _converted_unread(robot, record)
+    except UncomparedError as error:
+        diagnostics = error.diagnostics
+        if diagnostics is None:
+            diagnostics = reading.parsed.diagnostics if isinstance(reading, Reading) else ()
+        record = unread(begun, names, error.verdict, error.reason, diagnostics)
+        record = structs.replace(record, output=_portable(error.output, names))
+        refusal = error.reason if error.refused else None
+    if job.source.case is not None:
+        record = structs.replace(record, case=_compared_with_case(robot, record, results, refusal))
+    found = tuple(references(reading.parsed.robot)) if isinstance(reading, Reading) else ()
+    crashed = steps.crashed or record.verdict is Verdict.CRASHED
+    return Examined(record, inputs, found, crashed)
+
+
+def _crash(what: str, crash: Crashed) -> UncomparedError:
+    return UncomparedError(Verdict.CRASHED, f"{what}: {crash.reason}", ())
+
+
+def _portable(output: str | None, names: FolderNames) -> str | None:
+    return None if output is None else portable(output, names)
+
+
+class Reading(Struct, frozen=True, eq=False):
+    """What was read of a URDF."""
+
+    parsed: Parsed
+    inputs: tuple[InputFile, ...]  # the URDF or xacro file first
+    packages: dict[str, str]  # folder of each package in which files were found, by name
+    expanded: bytes | None  # the URDF that a xacro file expands to; None if the file is URDF
+
+
+def read_robot(
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: tuple[str, ...] = (),
+) -> Reading | SourceError:
+    """Read a URDF; the reference engine of the process finds it read."""
+    forget_readings()
+    try:
+        parsed = read_kept(path, packages, arguments, environment)
+    except SourceError as error:
+        return error
+    expansion = parsed.markup.expansion
+    files = expansion.files if expansion else ()
+    return Reading(
+        parsed,
+        input_files((path, *files), parsed.robot),
+        dict(named_packages(parsed.robot)),
+        relocatable_urdf(expansion, path, packages) if expansion else None,
+    )
+
+
+def _unread_files(job: Job) -> tuple[InputFile, ...]:
+    """Return the files of a robot that cannot be read; of missing ones only the first."""
+    files = [str(job.source.path)]
+    if is_xacro(files[0]):
+        with contextlib.suppress(SourceError):
+            variables = job.options.environment
+            files += expand(files[0], job.packages, job.arguments, environment=variables).files
+    return tuple(
+        InputFile(file, hash_file(Path(file)), Path(file).stat().st_size)
+        for file in dict.fromkeys(files)
+        if Path(file).is_file()
+    )
 
 
 def _compared(
-    robot: _Robot, subject: Subject, ending: Completed[Reading | SourceError] | Crashed
-) -> _Examined:
-    """Convert a robot that was read, or not, and compare the USD with it."""
-    job, steps = robot.job, robot.steps
-    if isinstance(ending, Crashed):
-        return _Examined(_crashed(subject, _READER_CRASHED, ending))
-    reading = ending.value
-    if isinstance(reading, SourceError):
-        record = _unreadable(robot, subject, reading.diagnostics)
-        if job.source.case and not job.own:
-            # A case is about the converter, whatever our reader makes of it.
-            return _converted_unread(robot, subject, record)
-        return _Examined(record, first_error(reading.diagnostics))
+    robot: _Robot, begun: RobotRecord, reading: Reading
+) -> tuple[RobotRecord, EngineResults]:
+    """Convert a robot, and compare the USD with it."""
+    job, steps, names = robot.job, robot.steps, robot.names
     plain = _plain_urdf(robot, reading)
-    planned = _planned(robot, subject, reading, plain)
-    if isinstance(planned, RobotRecord):
-        return _Examined(planned)
-    found = steps.call(
-        "lint",
-        lint_robot,
-        str(subject.urdf),
-        subject.packages,
-        subject.arguments,
-        subject.environment,
-    )
+    planned = _planned(robot, reading, plain)
+
+    def lint() -> tuple[Diagnostic, ...]:
+        found = lint_parsed(reading.parsed, str(job.source.path))
+        return tuple(each for each in found if each.rule in LINT_RULES)
+
+    found = steps.call("lint", lint)
     if isinstance(found, Crashed):
-        return _Examined(_crashed(subject, "lint crashed", found))
-    subject = structs.replace(subject, findings=found.value)
-    diagnostics: tuple[Diagnostic, ...] = reading.diagnostics
+        raise _crash("lint crashed", found)
+    begun = structs.replace(begun, lint=diagnostic_records(found.value, names))
     made: Written | None = None
     if job.usd is None:
-        outcome = _converted(robot, plain, {**dict(reading.packages), **planned.packages})
-        if isinstance(outcome, Unwritten):
-            of_converter = outcome.diagnostics
-            record = unread_record(
-                subject,
-                outcome.verdict,
-                outcome.reason,
-                diagnostics if of_converter is None else of_converter,
-            )
-            record = with_output(record, subject, outcome.output)
-            crashed = outcome.verdict is Verdict.CRASHED
-            return _Examined(record, None if crashed else outcome.reason)
-        made = outcome
+        packages = reading.packages | planned.packages
+        made = _converted(robot, reading.parsed, plain, packages)
     usd = made.root_layer if made else job.usd
     assert usd is not None  # noqa: S101  # one of them is there
     composed = ComposedUsd(str(usd))
+    diagnostics = reading.parsed.diagnostics
     if job.own and made:
         diagnostics = made.diagnostics
     else:
-        layer = robot.folder / _SELECTION
-        foreign = compose_usd(steps, subject, usd, job.reading, layer)
-        if isinstance(foreign, RobotRecord):
-            return _Examined(with_output(foreign, subject, made.output if made else None))
-        composed = foreign
+        composed = _composed(robot, usd, made)
         diagnostics = (*diagnostics, *composed.diagnostics)
     files = {Side.URDF: planned.file, Side.USD: Path(composed.usd)}
     results = observe_files(
         steps, job.engines, files, planned.packages, planned.configurations, robot.folder
     )
-    record = _judged(robot, subject, results, planned.estimated, diagnostics)
-    record = _with_variants(record, subject, composed, reading.diagnostics)
+    record = _judged(robot, begun, results, planned.estimated, diagnostics)
+    record = _with_variants(record, begun, names, composed, reading.parsed.diagnostics)
     if made:
-        record = structs.replace(record, asset=made.asset)
-        record = with_output(record, subject, made.output)
+        output = _portable(made.output, names)
+        record = structs.replace(record, asset=made.asset, output=output)
     scene = job.scene if job.usd else scene_path(job.folder, job.place)
     if scene and (made or record.checks):
         _draw(robot, planned, results, scene)
-    return _Examined(record, results=results)
-
-
-def _crashed(subject: Subject, what: str, crash: Crashed) -> RobotRecord:
-    """Record a robot of which a step crashed: ``what`` begins the reason."""
-    return unread_record(subject, Verdict.CRASHED, f"{what}: {crash.reason}")
+    return record, results
 
 
 def _plain_urdf(robot: _Robot, reading: Reading) -> Path:
@@ -281,73 +364,100 @@ def _plain_urdf(robot: _Robot, reading: Reading) -> Path:
 
 
 class _Planned(Struct, frozen=True, eq=False):
-    """The URDF that engines read, and where.
-
-    Attributes:
-        file: The file.
-        packages: Folder of each ROS package, by name.
-        configurations: Where the robot is compared.
-        estimated: Links whose mass properties were computed from shapes.
-    """
+    """The URDF that engines read, and where."""
 
     file: Path
-    packages: Mapping[str, str]
-    configurations: Configurations
-    estimated: frozenset[str] = frozenset()
+    packages: dict[str, str]  # folder of each ROS package, by name
+    configurations: Configurations  # where the robot is compared
+    estimated: frozenset[str] = frozenset()  # links with mass properties from shapes
 
 
-def _planned(
-    robot: _Robot, subject: Subject, reading: Reading, plain: Path
-) -> _Planned | RobotRecord:
-    """Return the URDF that engines read: as it is, or with estimated mass."""
-    requirements = robot.job.requirements
-    if requirements.density is None:
-        planned = robot.steps.call(
-            "plan",
-            plan_comparison,
-            str(subject.urdf),
-            subject.packages,
-            subject.arguments,
-            subject.environment,
-        )
+def _planned(robot: _Robot, reading: Reading, plain: Path) -> _Planned:
+    """Return the URDF that engines read: as it is, or a copy with estimated mass."""
+    job, required = robot.job, robot.job.requirements
+    density = required.density
+    if density is None:
+        planned = robot.steps.call("plan", questions, reading.parsed.robot)
         if isinstance(planned, Crashed):
-            return _crashed(subject, _READER_CRASHED, planned)
-        return _Planned(plain, subject.packages, planned.value)
-    packages = {**dict(reading.packages), **subject.packages}
-    copy = robot.folder / f"{subject.id}-estimated.urdf"
-    ending = robot.steps.call(
-        "estimate",
-        estimate_robot,
-        str(plain),
-        packages,
-        requirements.base,
-        requirements.density,
-        str(copy),
-    )
+            raise _crash("the URDF reader crashed", planned)
+        return _Planned(plain, job.packages, planned.value)
+    packages = reading.packages | job.packages
+    copy = robot.folder / f"{job.source.id}-estimated.urdf"
+
+    def estimate() -> _Planned | str:
+        try:
+            estimated = estimate_urdf(str(plain), packages, required.base.value, density)
+            copy.write_bytes(estimated.text)
+            chosen = questions(read_kept(str(copy), packages).robot)
+        except AbstentionError as abstention:
+            return " ".join(str(abstention).split())
+        except SourceError as error:
+            return error.diagnostics[0].message
+        return _Planned(copy, packages, chosen, estimated.links)
+
+    ending = robot.steps.call("estimate", estimate)
     if isinstance(ending, Crashed):
-        return _crashed(subject, "the estimation of mass from shapes crashed", ending)
+        raise _crash("the estimation of mass from shapes crashed", ending)
     if isinstance(ending.value, str):
         reason = f"mass cannot be computed from shapes: {ending.value}"
-        return unread_record(subject, Verdict.NOT_COMPARABLE, reason, reading.diagnostics)
-    return _Planned(copy, packages, ending.value.configurations, ending.value.links)
+        raise UncomparedError(Verdict.NOT_COMPARABLE, reason)
+    return ending.value
 
 
-def _converted(robot: _Robot, plain: Path, packages: Mapping[str, str]) -> Written | Unwritten:
+def questions(robot: Robot) -> Configurations:
+    """Choose the configurations of a robot, and plan its rollout.
+
+    Raises:
+        SourceError: The robot is not a tree.
+    """
+    chosen = configurations(structure(robot))
+    spec = observe_robot(robot, chosen, shapes=False)
+    rollout = plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion)
+    return structs.replace(chosen, rollout=rollout, root=spec.root)
+
+
+def _converted(
+    robot: _Robot, parsed: Parsed | None, plain: Path, packages: Mapping[str, str]
+) -> Written:
     """Convert a robot by the converter of the job, and write how long that took."""
     job = robot.job
-    if job.own:
-        made = convert_robot(robot.steps, job.source.path, job.asset, job.conversion)
+    if job.own and parsed:
+        made = convert_robot(robot.steps, job.source.path, parsed, job.asset, job.conversion)
     else:
         order = Order(plain, job.asset, packages, job.names)
         made = convert_by_other(robot.steps, job.candidate, order, job.limits)
-    if isinstance(made, Written) and made.seconds is not None and (job.compared or job.timed):
+    if made.seconds is not None and (job.compared or job.timed):
         write_seconds(job.folder, job.place, made.seconds)
     return made
 
 
+def _composed(robot: _Robot, usd: Path, made: Written | None) -> ComposedUsd:
+    """Compose a USD before engines read it: of one that hangs, each would wait in turn.
+
+    Raises:
+        UncomparedError: Engines should not read it.
+        StageError: In a check, a variant or prim does not exist.
+    """
+    job, output = robot.job, made.output if made else None
+    layer = str(robot.folder / "selection.usda")
+    ending = robot.steps.call("compose", compose, str(usd), job.reading, layer)
+    if isinstance(ending, Crashed):
+        if not is_limit(ending):
+            reason = f"the USD cannot be composed: {ending.reason}"
+            raise UncomparedError(Verdict.CRASHED, reason, (), output)
+        refused: tuple[Diagnostic, ...] = (over_limits(usd, ending),)
+    elif not ending.value.refused:
+        return ending.value
+    else:
+        refused = ending.value.refused
+    if not job.reading.optional and any(each.rule in MISTAKES for each in refused):
+        raise StageError(refused)
+    raise UncomparedError(Verdict.NOT_COMPARABLE, refused[0].advice, refused, output)
+
+
 def _judged(
     robot: _Robot,
-    subject: Subject,
+    begun: RobotRecord,
     results: EngineResults,
     estimated: frozenset[str],
     diagnostics: Sequence[Diagnostic],
@@ -385,8 +495,7 @@ def _judged(
         judgement = Judgement((), (), Verdict.CRASHED, reason)
     else:
         judgement = ending.value
-    record = judged_record(subject, judgement, results, diagnostics)
-    record = structs.replace(record, touching=results.touching)
+    record = judged(begun, robot.names, judgement, results, diagnostics)
     if description is None:
         return record
     files = {
@@ -447,7 +556,8 @@ def _collider_choices(
 
 def _with_variants(
     record: RobotRecord,
-    subject: Subject,
+    begun: RobotRecord,
+    names: FolderNames,
     composed: ComposedUsd,
     diagnostics: Sequence[Diagnostic],
 ) -> RobotRecord:
@@ -468,9 +578,9 @@ def _with_variants(
             others = (e for e in composed.diagnostics if e.rule != "variant-unselected")
             missing = (Diagnostic("variant-required", each) for each in unselected)
             found = (*diagnostics, *others, *missing)
-            record = unread_record(subject, Verdict.NOT_COMPARABLE, reason, found)
+            record = unread(begun, names, Verdict.NOT_COMPARABLE, reason, found)
         else:
-            reason = f"{portable(reason, subject.names)}; {record.reason}"
+            reason = f"{portable(reason, names)}; {record.reason}"
             record = structs.replace(record, reason=reason)
     return structs.replace(record, variants=composed.selection)
 
@@ -499,26 +609,28 @@ def _draw(robot: _Robot, planned: _Planned, results: EngineResults, target: Path
     robot.steps.call("draw", draw)
 
 
-def _unreadable(robot: _Robot, subject: Subject, diagnostics: Sequence[Diagnostic]) -> RobotRecord:
+def _unreadable(
+    robot: _Robot, begun: RobotRecord, diagnostics: Sequence[Diagnostic]
+) -> RobotRecord:
     """Record a URDF that our reader refuses, and which engines read it."""
-    urdf = robot.job.source.path
+    job, source, names = robot.job, robot.job.source, robot.names
     reason = first_error(diagnostics)
     verdict = Verdict.UNREADABLE
-    if is_xacro(str(urdf)):
+    if is_xacro(str(source.path)):
         rules = [found.rule for found in diagnostics]
-        if subject.searched and is_part(rules, included=subject.included):
-            record = unread_record(subject, Verdict.NOT_AVAILABLE, reason, diagnostics)
+        if source.searched and is_part(rules, included=source.included):
+            record = unread(begun, names, Verdict.NOT_AVAILABLE, reason, diagnostics)
             return structs.replace(record, part=True)
-        if subject.mirrored and "xacro-file-missing" in rules:
+        if source.mirrored and "xacro-file-missing" in rules:
             verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
-        elif subject.searched and "xacro-file-missing" in rules:
+        elif source.searched and "xacro-file-missing" in rules:
             verdict, reason = Verdict.NOT_AVAILABLE, f"incomplete: {reason}"
-        return unread_record(subject, verdict, reason, diagnostics)
+        return unread(begun, names, verdict, reason, diagnostics)
     results = observe_files(
         robot.steps,
-        robot.job.engines,
-        {Side.URDF: urdf},
-        subject.packages,
+        job.engines,
+        {Side.URDF: source.path},
+        job.packages,
         AT_REST,
         robot.folder,
     )
@@ -527,67 +639,69 @@ def _unreadable(robot: _Robot, subject: Subject, diagnostics: Sequence[Diagnosti
         verdict, reason = Verdict.CRASHED, f"{REFERENCE} crashed: {crash.reason}"
     elif results.observed:
         reason += f"; {' and '.join(results.observed)} read it nevertheless"
-    return judged_record(subject, Judgement((), (), verdict, reason), results, diagnostics)
+    return judged(begun, names, Judgement((), (), verdict, reason), results, diagnostics)
 
 
-def _converted_unread(robot: _Robot, subject: Subject, record: RobotRecord) -> _Examined:
-    """Convert a case that our reader refuses with another converter."""
-    job = robot.job
-    made = _converted(robot, job.source.path, subject.packages)
-    if isinstance(made, Unwritten):
-        record = with_output(record, subject, made.output)
-        if made.verdict is Verdict.CRASHED:
-            reason = portable(made.reason, subject.names)
-            return _Examined(structs.replace(record, verdict=made.verdict, reason=reason))
-        return _Examined(record, made.reason)
-    record = with_output(structs.replace(record, asset=made.asset), subject, made.output)
+def _converted_unread(
+    robot: _Robot, record: RobotRecord
+) -> tuple[RobotRecord, EngineResults | None, str | None]:
+    """Convert a case that our reader refuses with another converter.
+
+    Returns:
+        Its record; what engines make of the USD; why there is none.
+    """
+    job, names = robot.job, robot.names
+    try:
+        made = _converted(robot, None, job.source.path, job.packages)
+    except UncomparedError as error:
+        record = structs.replace(record, output=_portable(error.output, names))
+        if error.verdict is Verdict.CRASHED:
+            reason = portable(error.reason, names)
+            return structs.replace(record, verdict=error.verdict, reason=reason), None, None
+        return record, None, error.reason
+    output = _portable(made.output, names)
+    record = structs.replace(record, asset=made.asset, output=output)
     files = {Side.USD: made.root_layer}
-    results = observe_files(
-        robot.steps, job.engines, files, subject.packages, AT_REST, robot.folder
-    )
-    return _Examined(record, results=results)
+    results = observe_files(robot.steps, job.engines, files, job.packages, AT_REST, robot.folder)
+    return record, results, None
 
 
-def _compared_with_case(robot: _Robot, examined: _Examined) -> CaseRecord:
-    """Compare a case of the feature suite with what became of it."""
-    job, record, results = robot.job, examined.record, examined.results
+def _compared_with_case(
+    robot: _Robot, record: RobotRecord, results: EngineResults | None, refusal: str | None
+) -> CaseRecord:
+    """Compare a case of the feature suite with what became of it.
+
+    Args:
+        robot: The case.
+        record: Its record.
+        results: Outcomes of engines, if there is a USD.
+        refusal: Why there is none, if the URDF was refused.
+    """
+    job, steps = robot.job, robot.steps
     assert job.source.case is not None  # noqa: S101  # as the caller knows
     expected = read_case(job.source.case.text).expected
     readings: tuple[CaseReadingRecord, ...] = ()
     if results is not None and not expected.refused:
-        outcomes = _outcomes_at_poses(robot, expected, results)
-        compared = robot.steps.call("case", compare_readings, expected, outcomes)
+        outcomes = results.of_side(Side.USD)
+        if expected.poses:
+            usd, poses = results.files[Side.USD], configurations_of(expected)
+            outcomes = observe_side(
+                steps, results.engines, Side.USD, usd, job.packages, poses, "case"
+            )
+        compared = steps.call("case", compare_readings, expected, outcomes)
         if isinstance(compared, Crashed):
             readings = (CaseReadingRecord(engine=USD_ENGINE, reason=compared.reason),)
         else:
             readings = compared.value
-    refusal = examined.refusal
     ending = judge_case(
         expected,
         readings,
-        refusal=refusal and portable(refusal, job.subject.names),
+        refusal=refusal and portable(refusal, robot.names),
         written=results is not None,
         crash=record.reason,
         rules=frozenset(one.rule for one in record.diagnostics) if job.own else None,
     )
     return _case_record(job, ending, readings)
-
-
-def _outcomes_at_poses(
-    robot: _Robot, expected: Expected, results: EngineResults
-) -> dict[str, Outcome]:
-    """Observe a USD at the configurations of a case, with every engine."""
-    if not expected.poses:
-        return results.of_side(Side.USD)
-    return observe_side(
-        robot.steps,
-        results.engines,
-        Side.USD,
-        results.files[Side.USD],
-        robot.job.packages,
-        configurations_of(expected),
-        "case",
-    )
 
 
 def _case_record(

@@ -6,9 +6,9 @@ A run keeps a folder there, ``.urdf-usd-run``:
   system releases the lock when the process ends, however it ends. On NFS it holds
   between machines if server and clients support locks, and on file systems without
   locks there is none;
-- ``places.json``, the robots whose files may be in the folder. It is written before the
-  first of these files, so that it is complete after a crash too;
-- ``robots/<place>.json``, the SHA-256 of each file of a finished robot.
+- ``robots/<place>.json``, one of each robot whose files may be in the folder. It is
+  empty until the robot is finished, and then has the SHA-256 of each of its files, and
+  the paths of its input files.
 
 A place is the path of a robot within each folder of the run, without a suffix:
 ``<id>``, or with several converters ``<converter>/<id>``.
@@ -27,93 +27,126 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from urdf_usd.conformance.execution.errors import RunFolderError
-from urdf_usd.reports.records.results import (
-    record_path,
-    timing_path,
-    write_atomically,
-)
+from urdf_usd.reports.records.results import record_path, timing_path, write_atomically
 from urdf_usd.reports.records.scene import scene_path
 
 STATE = ".urdf-usd-run"
 CONVERTERS = "converters"
 # Names of unfinished files and folders begin like this.
 _SCRATCH = ".urdf-usd-"
+_SCRIPTS = ("scripts/pages.js", "scripts/viewer.js")
 _REPORTS = (
-    *("summary.json", "summary.md", "junit.xml", "index.html"),
-    *("findings.sarif", "badge.svg", "badge.json"),
-    *("history.html", "history.json"),
-    *("suite.html",),
+    *("summary.json", "summary.md", "junit.xml", "index.html", "findings.sarif"),
+    *("badge.svg", "badge.json", "history.html", "history.json", "suite.html"),
+    *_SCRIPTS,
 )
 _FOLDERS = (
     *("results", "assets", "expanded", "scenes", "timings"),
     *("robots", "scripts", CONVERTERS, "suite"),
 )
-# What is made from the records of all robots, and takes time.
-_OVERVIEW = ("index.html", "junit.xml", "findings.sarif")
-_SCRIPTS = ("scripts/pages.js", "scripts/viewer.js")
 _SHOWN = 3
 # Errors of a lock that is taken, and of file systems without locks.
 _TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
-class _Owner(msgspec.Struct):
+class _Owner(Struct):
     """The run that has locked a folder."""
 
     process: int
     host: str
 
 
-class RunFolder(Struct, frozen=True):
-    """A folder that this process has locked for a run; see :func:`claim_run_folder`.
+class Finished(Struct):
+    """The files of a robot that is finished."""
 
-    Attributes:
-        path: The folder.
-    """
+    files: dict[str, str | None]  # SHA-256 by path; None of what is not a regular file
+    inputs: tuple[str, ...] = ()  # paths of the files that it was read from
+    references: tuple[tuple[str, str | None], ...] = ()  # of its URDF, and paths of these files
+    crashed: bool = False  # whether something crashed
+
+
+class RunFolder(Struct, frozen=True):
+    """A folder that this process has locked for a run; see :func:`claim_run_folder`."""
 
     path: Path
 
-    def is_finished(self, place: str) -> bool:
-        """Return whether all files of a robot are in the folder."""
-        return _hashes_path(self.path, place).is_file()
+    def finished(self, place: str) -> Finished | None:
+        """Return what is stored of a robot; None if it is not finished."""
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode(self._state(place).read_bytes(), type=Finished)
+        return None
 
-    def changes(self, place: str) -> list[str]:
-        """List how the files of a robot differ from those that were written."""
-        known = _read_hashes(self.path, place) or {}
-        present = set(_files_of(self.path, place))
-        return [
+    def finish(self, place: str, **known: Any) -> None:  # noqa: ANN401  fields of Finished
+        """Store the hashes of a robot's files, to which nothing is written any more."""
+        files = {name: _hash(self.path / name) for name in sorted(self._files(place))}
+        content = msgspec.json.encode(Finished(files, **known))
+        write_atomically(self._state(place), content)
+
+    def remove(self, place: str) -> None:
+        """Remove all files of a robot."""
+        # First, so that no file is taken for intact that will be gone.
+        write_atomically(self._state(place), b"")
+        asset = self.path / "assets" / place
+        if asset.is_dir() and not asset.is_symlink():
+            shutil.rmtree(asset)
+        _remove_files(self.path, _single_files(place))
+
+    def _change(self, place: str) -> str | None:
+        """Return how the files of a robot differ from those that were written, if they do."""
+        former = self.finished(place)
+        if former is None:
+            return "it is not finished"
+        known, present = former.files, set(self._files(place))
+        changes = [
             *(f"{name} is missing" for name in sorted(known.keys() - present)),
             *(f"{name} was added" for name in sorted(present - known.keys())),
             *(
                 f"{name} was changed"
                 for name in sorted(present & known.keys())
-                if _hash(self.path / name) != known[name]
+                # A symbolic link leads out of the folder.
+                if known[name] is None or _hash(self.path / name) != known[name]
             ),
         ]
+        more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
+        return f"{changes[0]}{more}" if changes else None
 
-    def finish(self, place: str) -> None:
-        """Store the hashes of a robot's files, to which nothing is written any more."""
-        hashes = {name: _hash(self.path / name) for name in sorted(_files_of(self.path, place))}
-        # A symbolic link leads out of the folder: the robot will not count as intact.
-        if None not in hashes.values():
-            content = msgspec.json.encode(hashes)
-            write_atomically(_hashes_path(self.path, place), content)
+    def _files(self, place: str) -> Iterator[str]:
+        """Yield the files of a robot on disk, relative to the folder."""
+        yield from (name for name in _single_files(place) if (self.path / name).exists())
+        asset = f"assets/{place}"
+        yield from (f"{asset}/{name}" for name in _files_below(self.path / asset))
 
-    def remove(self, place: str) -> None:
-        """Remove all files of a robot."""
-        _remove_robot(self.path, place)
+    def _state(self, place: str) -> Path:
+        return self.path / STATE / "robots" / f"{place}.json"
 
-    def remove_overview(self) -> None:
-        """Remove what is made from all records, before a robot is examined again.
+    def _places(self) -> set[str]:
+        """Return the robots of former runs."""
+        states = self.path / STATE / "robots"
+        return {
+            file.relative_to(states).with_suffix("").as_posix() for file in states.rglob("*.json")
+        }
 
-        If the run is killed, that would not be of its robots.
+    def _foreign_files(self, kept: Collection[str]) -> list[str]:
+        """List the files that no run wrote.
+
+        Args:
+            kept: Robots of a run that is resumed. A file that was added to an asset of
+                these is a change of the asset, which is redone.
         """
-        _remove_files(self.path, _OVERVIEW)
+        places = self._places()
+        ours = {*_report_files(places), *(name for one in places for name in _single_files(one))}
+        for place in places:
+            former = None if place in kept else self.finished(place)
+            # Without hashes the robot was not finished, and its files are not known.
+            ours.update(former.files if former else self._files(place))
+        return [name for name in _files_below(self.path) if not _is_ours(name, ours)]
 
 
 @contextmanager
@@ -122,7 +155,7 @@ def claim_run_folder(
     places: Collection[str],
     *,
     resume: bool = False,
-    announce: Callable[[str], None] | None = None,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> Iterator[RunFolder]:
     """Lock the folder of a run for as long as the block runs, and empty it.
 
@@ -131,53 +164,14 @@ def claim_run_folder(
     Args:
         out: The folder; made if it does not exist.
         places: Robots of the run.
-        resume: Whether the files of these robots stay, and their pages. Those of a
-            robot that is not finished, or of which a file was changed, added or lost,
-            are removed.
+        resume: Whether the files of these robots stay. Those of a robot that is not
+            finished, or of which a file was changed, added or lost, are removed.
         announce: Called with a line of text for each such change.
 
     Raises:
         RunFolderError: Another process has locked it, it has files that no run wrote,
             or its name is not UTF-8. Nothing was changed then.
     """
-    _require_utf8(out)
-    state = out / STATE
-    if not state.is_dir() and out.exists():
-        _refuse([entry.name for entry in out.iterdir()], out)
-    state.mkdir(parents=True, exist_ok=True)
-    lock = state / "lock"
-    owner = _Owner(os.getpid(), socket.gethostname())
-    try:
-        with _locked(lock, msgspec.json.encode(owner)):
-            former = _read_places(out)
-            kept = {*places} if resume else set()
-            _refuse(_foreign_files(out, former, kept), out)
-            # All of them may be in the folder, until those of `former` are removed.
-            _write_places(out, {*former, *places})
-            for place in sorted(former - kept):
-                _remove_robot(out, place)
-            stay = {*_OVERVIEW, *(_page(place) for place in former & kept)}
-            _remove_files(out, (f for f in _report_files(former) if f not in stay))
-            _remove_scratch(out)
-            _remove_empty_folders(out)
-            _write_places(out, places)
-            folder = RunFolder(out)
-            intact = [
-                _is_intact(folder, place, announce or (lambda _: None))
-                for place in sorted(former & kept)
-            ]
-            if former != kept or not all(intact):
-                folder.remove_overview()
-            try:
-                yield folder
-            finally:
-                _remove_scratch(out)
-                _remove_empty_folders(out)
-    except _LockedError as error:
-        raise RunFolderError(_in_use(out, lock)) from error
-
-
-def _require_utf8(out: Path) -> None:
     try:
         str(out).encode()
     except UnicodeEncodeError:
@@ -185,42 +179,53 @@ def _require_utf8(out: Path) -> None:
         raise RunFolderError(
             f"{shown}: the name of the folder is not UTF-8; choose another"
         ) from None
-
-
-def _is_intact(folder: RunFolder, place: str, announce: Callable[[str], None]) -> bool:
-    """Return whether a robot is finished and intact; otherwise remove its files."""
-    if folder.is_finished(place):
-        changes = folder.changes(place)
-        if not changes:
-            return True
-        more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-        announce(f"{place} is examined again: {changes[0]}{more}")
-    folder.remove(place)
-    return False
-
-
-class _LockedError(Exception):
-    """Another process has the lock."""
+    folder = RunFolder(out)
+    if not (out / STATE).is_dir() and out.exists():
+        _refuse([entry.name for entry in out.iterdir()], out)
+    (out / STATE).mkdir(parents=True, exist_ok=True)
+    with _locked(out / STATE / "lock", out):
+        former = folder._places()
+        kept = {*places} if resume else set()
+        _refuse(folder._foreign_files(kept), out)
+        _remove_files(out, _report_files(former))
+        for place in sorted(former):
+            change = folder._change(place) if place in kept else "it is of another run"
+            if change is None:
+                continue
+            if place in kept and folder.finished(place):
+                announce(f"{place} is examined again: {change}")
+            folder.remove(place)
+            if place not in places:
+                folder._state(place).unlink()
+        for place in {*places} - former:
+            write_atomically(folder._state(place), b"")
+        _remove_scratch(out)
+        try:
+            yield folder
+        finally:
+            _remove_scratch(out)
 
 
 @contextmanager
-def _locked(path: Path, owner: bytes) -> Iterator[None]:
+def _locked(path: Path, out: Path) -> Iterator[None]:
     """Lock a file for as long as the block runs; child processes do not inherit it.
 
     Args:
-        path: The file; made if it does not exist, and never removed.
-        owner: Its content while the lock is held; it is empty afterwards.
+        path: The file; made if it does not exist, and never removed. While the lock is
+            held, it names this process.
+        out: The folder, for messages.
 
     Raises:
-        _LockedError: Another process has the lock, or this one in another place.
+        RunFolderError: Another process has the lock, or this one in another place.
     """
+    owner = msgspec.json.encode(_Owner(os.getpid(), socket.gethostname()))
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:
             _lock(descriptor)
         except OSError as error:
             if error.errno in _TAKEN:
-                raise _LockedError from error
+                raise RunFolderError(_in_use(out, path)) from error
             if error.errno not in _UNSUPPORTED:
                 raise
         os.ftruncate(descriptor, 0)
@@ -250,22 +255,10 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def discard_former(out: Path, place: str) -> None:
-    """Remove the files of a robot that is examined again, if that was not done yet.
-
-    If the run is killed, what is made from all records would not be of its robots.
-    """
-    if _hashes_path(out, place).is_file():
-        _remove_files(out, _OVERVIEW)
-        _remove_robot(out, place)
-
-
 def _in_use(out: Path, lock: Path) -> str:
-    try:
+    who = "another run"
+    with contextlib.suppress(OSError, msgspec.DecodeError):
         owner = msgspec.json.decode(lock.read_bytes(), type=_Owner)
-    except (OSError, msgspec.DecodeError):
-        who = "another run"
-    else:
         who = f"the run of process {owner.process} on {owner.host}"
     return f"{out} is in use by {who}; wait until it has finished, or name another folder"
 
@@ -280,46 +273,20 @@ def _refuse(foreign: Iterable[str], out: Path) -> None:
         )
 
 
-def _foreign_files(out: Path, places: Collection[str], kept: Collection[str]) -> list[str]:
-    """List the files that no run wrote.
-
-    Args:
-        out: Folder of the run.
-        places: Robots of former runs.
-        kept: Robots of a run that is resumed. A file that was added to an asset of
-            these is a change of the asset, which is redone.
-    """
-    ours = set(_report_files(places))
-    for place in places:
-        ours.update(path.as_posix() for path in _single_files(place))
-        known = None if place in kept else _read_hashes(out, place)
-        asset = f"assets/{place}"
-        inner = {f"{asset}/{name}" for name in _files_below(out / asset)}
-        # Without hashes the robot was not finished, and its files are not known.
-        ours |= inner if known is None else inner & known.keys()
-    return [name for name in _files_below(out) if not _is_ours(name, ours)]
-
-
 def _is_ours(name: str, ours: Collection[str]) -> bool:
-    if name in ours:
-        return True
-    path = Path(name)
-    if any(part.startswith(_SCRATCH) for part in path.parts):
+    if name in ours or any(part.startswith(_SCRATCH) for part in name.split("/")):
         return True
     # Files are written under another name first.
+    path = Path(name)
     final = path.name.removeprefix(".").removesuffix(".part")
     return path.name == f".{final}.part" and path.with_name(final).as_posix() in ours
 
 
-def _single_files(place: str) -> tuple[Path, ...]:
+def _single_files(place: str) -> tuple[str, ...]:
     """Return the files of a robot outside its asset, relative to the folder."""
     here = Path()
-    return (
-        record_path(here, place),
-        scene_path(here, place),
-        expansion_path(here, place),
-        timing_path(here, place),
-    )
+    paths = (record_path, scene_path, expansion_path, timing_path)
+    return tuple(path(here, place).as_posix() for path in paths)
 
 
 def expansion_path(out: Path, place: str) -> Path:
@@ -327,34 +294,15 @@ def expansion_path(out: Path, place: str) -> Path:
     return out / "expanded" / f"{place}.urdf"
 
 
-def _files_of(out: Path, place: str) -> Iterator[str]:
-    """Yield the files of a robot on disk, relative to the folder."""
-    for path in _single_files(place):
-        if (out / path).exists():
-            yield path.as_posix()
-    asset = f"assets/{place}"
-    for name in _files_below(out / asset):
-        yield f"{asset}/{name}"
-
-
 def _report_files(places: Iterable[str]) -> Iterator[str]:
     """Yield the files of the report on robots, whether they exist or not."""
     yield from _REPORTS
-    yield from _SCRIPTS
     for place in places:
         converter, _, robot = place.rpartition("/")
-        yield from (f"suite/{robot}{suffix}" for suffix in (".urdf", ".json"))
+        folder = f"{CONVERTERS}/{converter}/" if converter else ""
+        yield from (f"suite/{robot}.urdf", f"suite/{robot}.json", f"{folder}robots/{robot}.html")
         if converter:
-            folder = f"{CONVERTERS}/{converter}"
-            yield from (f"{folder}/{name}" for name in ("index.html", *_SCRIPTS))
-        yield _page(place)
-
-
-def _page(place: str) -> str:
-    """Return the page of a robot in the report, relative to the folder."""
-    converter, _, robot = place.rpartition("/")
-    page = f"robots/{robot}.html"
-    return f"{CONVERTERS}/{converter}/{page}" if converter else page
+            yield from (f"{folder}{name}" for name in ("index.html", *_SCRIPTS))
 
 
 def _files_below(folder: Path) -> list[str]:
@@ -362,9 +310,8 @@ def _files_below(folder: Path) -> list[str]:
     found = []
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if Path(place, name).is_symlink()]
-        inner = Path(place).relative_to(folder).as_posix()
-        above = "" if inner == "." else f"{inner}/"
-        found += [f"{above}{name}" for name in (*files, *links)]
+        inner = Path(place).relative_to(folder)
+        found += [(inner / name).as_posix() for name in (*files, *links)]
     return found
 
 
@@ -372,20 +319,13 @@ def _hash(path: Path) -> str | None:
     """Return the SHA-256 of a file; None if it is not a regular file."""
     if not stat.S_ISREG(path.lstat().st_mode):
         return None
+    return hash_file(path)
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _remove_robot(out: Path, place: str) -> None:
-    """Remove all files of a robot; other processes may write those of others."""
-    # First, so that no file is taken for intact that will be gone.
-    _hashes_path(out, place).unlink(missing_ok=True)
-    asset = out / "assets" / place
-    if asset.is_dir() and not asset.is_symlink():
-        shutil.rmtree(asset)
-    _remove_files(out, (path.as_posix() for path in _single_files(place)))
-    # Its report would not be that of the files any more.
-    _remove_files(out, (_page(place),))
 
 
 def _remove_files(out: Path, names: Iterable[str]) -> None:
@@ -395,45 +335,14 @@ def _remove_files(out: Path, names: Iterable[str]) -> None:
         path.with_name(f".{path.name}.part").unlink(missing_ok=True)
 
 
-def _remove_empty_folders(out: Path) -> None:
-    """Remove the folders of a run that are empty, but none within an asset."""
-    patterns = (f"{CONVERTERS}/*/*", *(f"{name}/*" for name in _FOLDERS), *_FOLDERS)
-    for pattern in patterns:
-        for folder in out.glob(pattern):
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-
-
 def _remove_scratch(out: Path) -> None:
-    """Remove unfinished assets of conversions that were ended."""
+    """Remove unfinished assets of conversions that were ended, and empty folders."""
     for folder in ("", "assets", "assets/*", "results", "scenes", "expanded"):
         for scratch in out.glob(f"{folder}/{_SCRATCH}*".lstrip("/")):
             if scratch.name != STATE:
                 shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _hashes_path(out: Path, place: str) -> Path:
-    return out / STATE / "robots" / f"{place}.json"
-
-
-def _read_hashes(out: Path, place: str) -> dict[str, str] | None:
-    try:
-        content = _hashes_path(out, place).read_bytes()
-        return msgspec.json.decode(content, type=dict[str, str])
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-def _places_path(out: Path) -> Path:
-    return out / STATE / "places.json"
-
-
-def _read_places(out: Path) -> set[str]:
-    try:
-        return msgspec.json.decode(_places_path(out).read_bytes(), type=set[str])
-    except (OSError, msgspec.DecodeError):
-        return set()
-
-
-def _write_places(out: Path, places: Collection[str]) -> None:
-    write_atomically(_places_path(out), msgspec.json.encode(sorted(places)) + b"\n")
+    # None within an asset.
+    for pattern in (f"{CONVERTERS}/*/*", *(f"{name}/*" for name in _FOLDERS), *_FOLDERS):
+        for path in out.glob(pattern):
+            with contextlib.suppress(OSError):
+                path.rmdir()

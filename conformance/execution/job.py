@@ -3,86 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeAlias
 
 from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.execution.engines import InstalledEngine
-from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.execution.record import Subject
-from urdf_usd.conformance.execution.usd_reading import READ_DEFAULTS, ReadOptions
+from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
 from urdf_usd.converter.options import (
     NO_COLLIDER_RULES,
     ColliderRules,
     ConvertOptions,
     InertiaOption,
+    VariantChoice,
 )
 from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.corpus import RobotSource
 
-EXTERNAL = "unknown"
-
-# Pairs of a name and a version or hash.
-Programs: TypeAlias = tuple[tuple[str, str], ...]
-
 
 class Requirements(Struct, frozen=True):
-    """What a USD has to have, besides what its URDF says.
-
-    Attributes:
-        base: Its base; ``auto`` if the URDF decides.
-        density: Of links without mass, if missing mass properties are to be those of
-            shapes [kg/m^3]; None if the USD has to have those of the URDF.
-        colliders: Colliders instead of the URDF's.
-        description: Robot description file with settings that the USD has to have.
-    """
+    """What a USD has to have, besides what its URDF says."""
 
     base: BaseOption = BaseOption.AUTO
+    # of links without mass, if missing mass properties are to be those of shapes [kg/m^3]
     density: float | None = None
-    colliders: ColliderRules = NO_COLLIDER_RULES
-    description: Description | None = None
+    colliders: ColliderRules = NO_COLLIDER_RULES  # instead of the URDF's
+    description: Description | None = None  # robot description file with settings
+
+
+class ReadOptions(Struct, frozen=True):
+    """How a USD of another converter is read."""
+
+    variants: tuple[VariantChoice, ...] = ()  # to select
+    optional: bool = False  # whether the USD may lack variant sets that ``variants`` names
+    strict: bool = False  # whether a USD is refused that refers to files outside its folder
+    root: str | None = None  # prim that is read instead of the default prim
 
 
 class Job(Struct, frozen=True):
-    """One robot of a run or a check, and how it is examined.
-
-    Attributes:
-        source: The robot.
-        engines: The engines.
-        limits: Of each process.
-        usd: Root layer of the USD that is compared, in a check.
-        required: What that USD has to have, besides what its URDF says.
-        reading: How it is read, and USDs of other converters.
-        scene: File of a drawing, in a check.
-        folder: Folder of the run.
-        options: Options of the conversion; of a check, how the URDF is read.
-        candidate: The converter.
-        compared: Whether the run has several converters.
-        names: Names that a USD of it may have that was made elsewhere.
-        former: Fingerprint of the result in the folder of the run, if there is one.
-        retry: Whether to examine a robot again of which something crashed before.
-        timed: Whether to write how long it takes.
-        programs: The converter and the engines of other packages, with hashes.
-    """
+    """One robot of a run or a check, and how it is examined."""
 
     source: RobotSource
-    engines: tuple[InstalledEngine, ...]
+    engines: tuple[InstalledEngine, ...] = ()
     limits: Limits = DEFAULT_LIMITS
-    usd: Path | None = None
-    required: Requirements = field(default_factory=Requirements)
-    reading: ReadOptions = READ_DEFAULTS
-    scene: Path | None = None
-    folder: Path = Path()
+    usd: Path | None = None  # root layer of the USD that is compared, in a check
+    required: Requirements = field(default_factory=Requirements)  # of that USD
+    reading: ReadOptions = field(default_factory=ReadOptions)  # of it, or other converters' USDs
+    scene: Path | None = None  # file of a drawing, in a check
+    folder: Path = Path()  # of the run
+    # of the conversion; of a check, how the URDF is read
     options: ConvertOptions = field(default_factory=ConvertOptions)
-    candidate: Candidate = OWN
-    compared: bool = False
-    names: tuple[str, ...] = ()
-    former: str | None = None
-    retry: bool = False
-    timed: bool = False
-    programs: Programs = ()
+    candidate: Candidate = OWN  # the converter
+    compared: bool = False  # whether the run has several converters
+    names: tuple[str, ...] = ()  # that a USD of it may have that was made elsewhere
+    timed: bool = False  # whether to write how long it takes
 
     @property
     def place(self) -> str:
@@ -139,29 +113,3 @@ class Job(Struct, frozen=True):
             options.colliders,
             options.simulation,
         )
-
-    @property
-    def subject(self) -> Subject:
-        """The subject of its record, before anything is read."""
-        source = self.source
-        return Subject(
-            id=source.id,
-            reference=source.reference,
-            converter=EXTERNAL if self.usd else self.candidate.title,
-            candidate="" if self.usd else self.candidate.name,
-            urdf=source.path,
-            usd=self.asset,
-            packages=self.packages,
-            arguments=self.arguments,
-            environment=self.options.environment,
-            origin=source.origin,
-            notes=source.notes,
-            searched=source.searched,
-            included=source.included,
-            mirrored=source.mirrored,
-            profile=self.options.profile.value if self.own else None,
-        )
-
-
-class Unchanged(Struct, frozen=True):
-    """The result in the folder of the run is still valid."""

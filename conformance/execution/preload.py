@@ -1,14 +1,15 @@
-"""Imports all engines; only the fork server of workers imports this module.
+"""Imports the engines of this project; only the fork server of workers imports this module.
 
-OpenUSD and the engines take a second to import. The fork server does so once, and every
-worker is forked from it. Engines print when they are imported, and a worker prints a
-traceback if the program ends while it starts: what workers print goes to files.
+They take a second to import. The fork server does so once, and every worker is forked
+from it.
 """
 
 import contextlib
 import os
 from importlib import import_module
 
+# Engines print when they are imported, and a worker prints a traceback if the program
+# ends while it starts: what workers print goes to files.
 with open(os.devnull, "wb") as _nothing:  # noqa: PTH123  needs a descriptor
     os.dup2(_nothing.fileno(), 1)
     os.dup2(_nothing.fileno(), 2)

@@ -5,11 +5,15 @@ What depends on the machine (paths, temporary names) is removed here.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
-from msgspec import Struct, field, structs
+from msgspec import structs
 
 from urdf_usd.conformance.checks.catalogue import (
     CHECKS,
@@ -25,30 +29,22 @@ from urdf_usd.conformance.engines.protocol import (
     Outcome,
     Unavailable,
 )
-from urdf_usd.conformance.execution.coverage import losses
 from urdf_usd.conformance.execution.engines import USD_ENGINE, EngineResults, InstalledEngine
-from urdf_usd.conformance.execution.portable_text import (
-    FolderNames,
-    folder_names,
-    portable,
-    portable_path,
-)
-from urdf_usd.conformance.observation.robot import (
-    JointObservation,
-    JointType,
-    Observation,
-)
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.observation.robot import JointType, Observation
 from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.messages import group_alike
+from urdf_usd.converter.diagnostics.rules import RULES
 from urdf_usd.converter.file_content import InputFile
-from urdf_usd.corpus import UnavailableSource
-from urdf_usd.corpus.robots import NOWHERE, Origin
+from urdf_usd.converter.robot.model import Robot
+from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.reports.records.environment import environment
 from urdf_usd.reports.records.record import (
     CheckHeading,
     CheckRecord,
     ConverterRecord,
+    CoverageStatus,
     DiagnosticRecord,
     EngineRecord,
     EngineStatus,
@@ -63,6 +59,7 @@ from urdf_usd.reports.records.record import (
 )
 from urdf_usd.reports.summary import chapter_scores
 
+EXTERNAL = "unknown"
 # Largest file of which lines are quoted, in bytes, and longest quote.
 _LARGEST_QUOTED = 16 * 1024 * 1024
 _LONGEST_QUOTE = 240
@@ -76,126 +73,136 @@ _FREEDOMS = {
     JointType.FLOATING: 6,
     JointType.SPHERICAL: 3,
 }
-
-
-class Subject(Struct, frozen=True):
-    """The robot of a record.
-
-    Attributes:
-        id: Identifier of the robot.
-        reference: Its reference in a corpus.
-        converter: Name and version of the converter.
-        urdf: Its file; None if it is not available.
-        usd: Folder of its USD.
-        packages: Folder of each ROS package, by name.
-        arguments: Value of each argument of a xacro file, by name.
-        environment: Names of environment variables that xacro may read.
-        origin: Where its files come from.
-        notes: Notes of the list that names it.
-        inputs: Its files, if it could be read.
-        findings: Of lint, likewise.
-        ledger: Coverage, if the converter is ours.
-        searched: Whether a search found it: it may be a part of a robot.
-        included: Whether another xacro file of the same folder includes it.
-        mirrored: Whether its files are a copy that may be incomplete.
-        profile: Target simulator or standard, if the converter is ours.
-        candidate: Name of the converter in the run.
-        digest: SHA-256 of its file, if it could not be read.
-        scratch: Folder of temporary files.
-    """
-
-    id: str
-    reference: str
-    converter: str
-    urdf: Path | None = None
-    usd: Path | None = None
-    packages: Mapping[str, str] = field(default_factory=dict)
-    arguments: Mapping[str, str] = field(default_factory=dict)
-    environment: tuple[str, ...] = ()
-    origin: Origin = NOWHERE
-    notes: str | None = None
-    inputs: tuple[InputFile, ...] = ()
-    findings: tuple[Diagnostic, ...] = ()
-    ledger: tuple[LedgerRecord, ...] = ()
-    searched: bool = False
-    included: bool = False
-    mirrored: bool = False
-    profile: str | None = None
-    candidate: str = ""
-    digest: str | None = None
-    scratch: Path | None = None
-
-    @property
-    def names(self) -> FolderNames:
-        """What stands for folders in records."""
-        folders: dict[str, Path] = {}
-        if self.urdf:
-            above = self.urdf.absolute().parents
-            # Meshes are more often in a sibling of the URDF's folder than in it.
-            folders |= dict(zip(("", "..", "../.."), above, strict=False))
-        if self.usd:
-            folders["<usd>"] = self.usd
-        if self.scratch:
-            folders["<temporary>"] = self.scratch
-        for name, folder in self.packages.items():
-            folders[f"package://{name}"] = Path(folder)
-        return folder_names(folders)
+# Rules about something that is left out of the USD.
+_LOSSES = frozenset(
+    {
+        "attribute-version",
+        "element-incomplete",
+        "geometry-invalid",
+        "geometry-unknown",
+        "joint-dangling",
+        "mesh-missing",
+        "mesh-partial",
+        "mesh-unreadable",
+        "mimic-fixed",
+        "mimic-loop",
+        "mimic-target-missing",
+        "text-ignored",
+        "texture-dropped",
+        "texture-missing",
+        "texture-unnamed",
+        "xml-outside",
+    }
+)
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+# Paths of folders, and what stands for them, the longest first.
+FolderNames: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def unavailable_record(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
     """Record a robot that is not available here."""
-    subject = Subject(
-        source.id,
-        source.reference,
-        candidate.title,
-        origin=source.origin,
+    return RobotRecord(
+        id=source.id,
+        name=source.id,
+        source=_source_record(source),
+        converter=candidate.title,
         candidate=candidate.name,
+        verdict=Verdict.NOT_AVAILABLE,
+        reason=portable(source.reason, folder_names({})),
+        environment=environment(),
     )
-    return unread_record(subject, Verdict.NOT_AVAILABLE, source.reason)
 
 
-def unread_record(
-    subject: Subject,
+def begun_record(
+    job: Job,
+    names: FolderNames,
+    inputs: Iterable[InputFile] = (),
+    digest: str | None = None,
+) -> RobotRecord:
+    """Record a robot of which nothing but its files is known.
+
+    Args:
+        job: The robot.
+        names: What stands for folders.
+        inputs: Its files, the URDF first, if it can be read.
+        digest: SHA-256 of the URDF.
+    """
+    source = job.source
+    files = tuple(
+        FileRecord(path=portable_path(file.path, names), sha256=file.sha256, size=file.size)
+        for file in inputs
+    )
+    return RobotRecord(
+        id=source.id,
+        name=source.path.stem,
+        source=structs.replace(
+            _source_record(source),
+            sha256=files[0].sha256 if files else digest,
+            arguments=job.arguments,
+            notes=source.notes,
+            files=files,
+        ),
+        converter=EXTERNAL if job.usd else job.candidate.title,
+        profile=job.options.profile.value if job.own else None,
+        candidate="" if job.usd else job.candidate.name,
+        verdict=Verdict.CRASHED,
+        reason="",
+        environment=environment(),
+    )
+
+
+def unread(
+    begun: RobotRecord,
+    names: FolderNames,
     verdict: Verdict,
     reason: str,
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
     """Record a robot that no engine read."""
     items = tuple(diagnostics)
-    return RobotRecord(
-        id=subject.id,
-        name=subject.urdf.stem if subject.urdf else subject.id,
-        source=source_record(subject),
-        converter=subject.converter,
-        profile=subject.profile,
-        candidate=subject.candidate,
+    return structs.replace(
+        begun,
         verdict=verdict,
-        reason=portable(reason, subject.names),
-        diagnostics=_diagnostics(subject, items),
-        environment=environment(),
-        lint=_diagnostics(subject, subject.findings),
-        ledger=(*subject.ledger, *losses(items)) if subject.ledger else (),
+        reason=portable(reason, names),
+        diagnostics=diagnostic_records(items, names),
+        ledger=(*begun.ledger, *_losses(items)) if begun.ledger else (),
     )
 
 
-def judged_record(
-    subject: Subject,
+def judged(
+    begun: RobotRecord,
+    names: FolderNames,
     judgement: Judgement,
     results: EngineResults,
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
     """Record a robot that engines read, or tried to."""
     found = (*diagnostics, *_faults_of_usd(results))
-    record = unread_record(subject, judgement.verdict, judgement.reason, found)
+    record = unread(begun, names, judgement.verdict, judgement.reason, found)
     spec = results.observation(REFERENCE)
     usd = results.observation(USD_ENGINE)
     return structs.replace(
         record if spec is None else _described(record, spec),
         base=usd.base.value if usd and usd.base else None,
         configurations=results.configurations if judgement.checks else None,
-        engines=_engines(subject, results),
-        checks=tuple(_portable_check(check, subject.names) for check in judgement.checks),
+        engines=tuple(
+            _engine(names, engine, results.outcomes.get(engine.name)) for engine in results.engines
+        ),
+        checks=tuple(_portable_check(check, names) for check in judgement.checks),
         deviations=judgement.deviations,
+        touching=results.touching,
+    )
+
+
+def _source_record(source: Resolved) -> SourceRecord:
+    origin = source.origin
+    return SourceRecord(
+        reference=source.reference,
+        license=origin.license,
+        maker=origin.maker,
+        repository=origin.repository,
+        commit=origin.commit,
+        distribution=origin.distribution,
     )
 
 
@@ -225,12 +232,6 @@ def _faults_of_usd(results: EngineResults) -> Iterator[Diagnostic]:
         case Observed(observation):
             for message in observation.missing:
                 yield Diagnostic("stage-incomplete", message)
-
-
-def with_output(record: RobotRecord, subject: Subject, output: str | None) -> RobotRecord:
-    """Add what a converter printed, without paths of this machine."""
-    text = None if output is None else portable(output, subject.names)
-    return structs.replace(record, output=text)
 
 
 def summary_of(
@@ -309,53 +310,29 @@ def _summary(robot: RobotRecord) -> RobotSummary:
     )
 
 
-def source_record(subject: Subject) -> SourceRecord:
-    """Record what is read of a robot."""
-    names = subject.names
-    return SourceRecord(
-        reference=subject.reference,
-        sha256=subject.inputs[0].sha256 if subject.inputs else subject.digest,
-        arguments=dict(subject.arguments),
-        license=subject.origin.license,
-        maker=subject.origin.maker,
-        repository=subject.origin.repository,
-        commit=subject.origin.commit,
-        distribution=subject.origin.distribution,
-        notes=subject.notes,
-        files=tuple(
-            FileRecord(
-                path=portable_path(file.path, names),
-                sha256=file.sha256,
-                size=file.size,
-            )
-            for file in subject.inputs
-        ),
-    )
-
-
 def _described(record: RobotRecord, spec: Observation) -> RobotRecord:
     return structs.replace(
         record,
         name=spec.robot or record.name,
         links=len(spec.links),
         joints=len(spec.joints),
-        degrees_of_freedom=sum(map(_freedoms, spec.joints)),
+        degrees_of_freedom=sum(
+            0 if joint.mimic else _FREEDOMS[joint.type] for joint in spec.joints
+        ),
         total_mass=sum(link.mass.mass for link in spec.links if link.mass),
     )
 
 
-def _freedoms(joint: JointObservation) -> int:
-    return 0 if joint.mimic else _FREEDOMS[joint.type]
-
-
-def _diagnostics(subject: Subject, items: Sequence[Diagnostic]) -> tuple[DiagnosticRecord, ...]:
-    grouped = group_alike(items)
+def diagnostic_records(
+    items: Iterable[Diagnostic], names: FolderNames
+) -> tuple[DiagnosticRecord, ...]:
+    """Record diagnostics; equal ones are counted."""
+    grouped = group_alike(tuple(items))
     lines = source_lines(
         (alike.one.location.file, alike.one.location.line)
         for alike in grouped
         if alike.one.location
     )
-    names = subject.names
     return tuple(
         DiagnosticRecord(
             rule=alike.one.rule,
@@ -371,13 +348,6 @@ def _diagnostics(subject: Subject, items: Sequence[Diagnostic]) -> tuple[Diagnos
         for alike in grouped
         for place in [alike.one.location]
         for text in [lines.get((place.file, place.line)) if place else None]
-    )
-
-
-def _engines(subject: Subject, results: EngineResults) -> tuple[EngineRecord, ...]:
-    names = subject.names
-    return tuple(
-        _engine(names, engine, results.outcomes.get(engine.name)) for engine in results.engines
     )
 
 
@@ -449,3 +419,104 @@ def _lines(path: Path) -> list[str]:
 def _cut(line: str) -> str:
     text = line.strip()
     return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
+
+
+# What is converted, kept as custom data, or left out.
+
+
+def coverage(robot: Robot) -> tuple[LedgerRecord, ...]:
+    """List the kinds of parts of a robot, and where each is converted to or kept."""
+    shapes = "shapes below the link, except those left out below"
+    colliders = "colliders below the link, except those left out below"
+    converted = {
+        "link": (len(robot.links), "one prim each; a rigid body if it moves independently"),
+        "joint": (len(robot.joints), "one joint each, or none between links of one body"),
+        "inertial": (
+            sum(link.inertial is not None for link in robot.links),
+            "the mass of the link's body",
+        ),
+        "visual": (sum(len(link.visuals) for link in robot.links), shapes),
+        "collision": (sum(len(link.collisions) for link in robot.links), colliders),
+    }
+    kept: Counter[str] = Counter()
+    shapes_of_links = (shape for link in robot.links for shape in link.shapes)
+    for owner in (robot, *robot.links, *shapes_of_links, *robot.joints):
+        kept.update(f"<{element.content.tag}>" for element in owner.custom.elements)
+        kept.update("/".join((*one.within, f"@{one.name}")) for one in owner.custom.attributes)
+    where = "custom data, as written, on the prim of its owner"
+    return (
+        *(
+            LedgerRecord(part=part, count=count, fate=CoverageStatus.CONVERTED, where=where)
+            for part, (count, where) in converted.items()
+            if count
+        ),
+        *(
+            LedgerRecord(part=part, count=count, fate=CoverageStatus.KEPT, where=where)
+            for part, count in sorted(kept.items())
+        ),
+    )
+
+
+def _losses(diagnostics: Iterable[Diagnostic]) -> tuple[LedgerRecord, ...]:
+    """List what is left out of the USD, and why."""
+    lost = Counter(found.rule for found in diagnostics if found.rule in _LOSSES)
+    return tuple(
+        LedgerRecord(
+            part=rule, count=count, fate=CoverageStatus.LEFT_OUT, where=RULES[rule].summary
+        )
+        for rule, count in sorted(lost.items())
+    )
+
+
+# Text without paths of this machine, so that records compare across machines.
+
+
+def folder_names(folders: Mapping[str, Path]) -> FolderNames:
+    """List all spellings of folders, those of this machine too, with their names.
+
+    Args:
+        folders: Folders by the name that stands for them; an empty name leaves the
+            rest of the path relative.
+    """
+    named = (
+        *((name, str(folder)) for name, folder in folders.items()),
+        ("<python>", sys.prefix),
+        ("<python>", sys.base_prefix),
+        ("~", str(Path.home())),
+    )
+    working = str(Path.cwd())
+    spellings = {
+        spelling: name
+        for name, text in reversed(named)
+        for spelling in _spellings_of(text, working)
+    }
+    # A temporary folder may lie in the home folder.
+    return tuple(sorted(spellings.items(), key=lambda item: -len(item[0])))
+
+
+# Robots of a corpus have folders in common.
+@lru_cache(maxsize=1024)
+def _spellings_of(text: str, working: str) -> tuple[str, ...]:
+    folder = Path(text)
+    spellings = folder, Path(working) / folder, folder.resolve()
+    return tuple(str(one) for one in spellings if len(one.parts) > 1)
+
+
+def portable(text: str, names: FolderNames) -> str:
+    """Replace machine paths in text, such as what an engine printed."""
+    if "/" in text or "\\" in text:
+        for folder, name in names:
+            if folder in text:
+                below = f"{name}/" if name else ""
+                text = text.replace(f"{folder}/", below).replace(f"{folder}\\", below)
+                text = re.sub(re.escape(folder) + r"(?![\w.-])", name or ".", text)
+    return _ADDRESS.sub("0x…", text)
+
+
+def portable_path(path: str, names: FolderNames) -> str:
+    """Return a path as records hold it; of one outside the folders the last part."""
+    shown = portable(path, names)
+    place = Path(shown)
+    if place.is_absolute() or shown.startswith("~"):
+        return f"<outside>/{place.name}"
+    return shown if "://" in shown else place.as_posix()

@@ -1,9 +1,9 @@
 """Resuming a run: a result is kept if a hash of everything that determines it is the same.
 
-It covers the files by their contents, what xacro files expand to (which depends on
-environment variables), the options, the engines, the converter, the versions of all
-libraries, and the code of this project and of plugins. It covers no path, time or
-machine, so results can be compared wherever they were made.
+It covers the contents of the files that the robot was read from, the options, the engines,
+the converter, the versions of all libraries, the code of this project and of plugins, and
+the environment variables that matter. It covers no path, time or machine, so results can
+be compared wherever they were made.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from importlib import metadata
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 from msgspec import structs
@@ -28,86 +30,89 @@ from urdf_usd.conformance.converters.candidates import (
     RegisteredConverter,
 )
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.execution.job import Job, Programs
-from urdf_usd.conformance.execution.portable_text import portable
-from urdf_usd.conformance.execution.reading import Reading
-from urdf_usd.conformance.execution.record import Subject, source_record
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.conformance.execution.folder import RunFolder, hash_file
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.converter.options import ConvertOptions
+from urdf_usd.converter.urdf.uris import FileResolver
+from urdf_usd.converter.urdf.xacro import allowed_environment, is_xacro
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
+from urdf_usd.reports.records.record import RobotRecord
+from urdf_usd.reports.records.results import read_record, record_path
+
+# Pairs of a name and a version or hash.
+Programs: TypeAlias = tuple[tuple[str, str], ...]
 
 _OURS = "urdf_usd"
 _NAME = re.compile(r"[\w.-]+")
+# Diagnostics of robots with files that were not found, and may be there now.
+MISSING = frozenset({"file-missing", "texture-missing", "xacro-file-missing"})
+# Where files are looked for.
+_SEARCHED = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
 
 
-def is_former(job: Job, subject: Subject, reading: Reading | SourceError | None) -> bool:
-    """Return whether the result in the folder of the run is still valid.
+def kept_record(
+    folder: RunFolder, job: Job, engines: Iterable[str], *, retry: bool
+) -> RobotRecord | None:
+    """Return the record of a former run, if it is still valid.
 
     Args:
-        job: The robot.
-        subject: What its record says of it.
-        reading: What was read of it; None if the reader crashed.
+        folder: Folder of the run.
+        job: The robot, without engines.
+        engines: Names of the engines that were requested; all if there are none.
+        retry: Whether robots are examined again of which something crashed.
     """
+    former = folder.finished(job.place)
     # Ready USDs may have changed since.
-    if job.former is None or isinstance(job.candidate, ReadyUsds):
-        return False
-    broken = fingerprint(job, subject, reading, crashed=True)
-    return job.former == fingerprint(job, subject, reading) or (
-        job.former == broken and not job.retry
-    )
+    if former is None or (former.crashed and retry) or isinstance(job.candidate, ReadyUsds):
+        return None
+    try:
+        hashes = [hash_file(Path(path)) for path in former.inputs]
+        record = read_record(record_path(folder.path, job.place))
+    except (OSError, msgspec.DecodeError):
+        return None
+    # Without input files it is not known what the robot was read from.
+    if not hashes or any(one.rule in MISSING for one in record.diagnostics):
+        return None
+    resolver = FileResolver(job.source.path, job.packages, os.environ)
+    for uri, path in former.references:
+        found = resolver.find(uri)
+        if path != (found and str(found.path)):
+            return None
+    same = record.fingerprint == fingerprint(job, engines, hashes, crashed=former.crashed)
+    return record if same else None
 
 
-def fingerprint(
-    job: Job,
-    subject: Subject,
-    reading: Reading | SourceError | None,
-    *,
-    crashed: bool = False,
-) -> str:
+def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, crashed: bool) -> str:
     """Return the hash of everything that determines a result.
 
     Args:
         job: The robot.
-        subject: What its record says of it.
-        reading: What was read of it; None if the reader crashed.
+        engines: As for :func:`kept_record`.
+        hashes: SHA-256 of each file that it was read from.
         crashed: Whether something crashed: only then do limits matter.
     """
     source = job.source
     # Names decide which layer of another converter is the root layer.
     names = () if job.own else (*job.names, *map(str, job.reading.variants))
-    searched = source.searched, source.included, source.mirrored
-    read = _read_of(subject, reading) if reading else ()
-    robot = source_record(subject), searched, names, read, source.case and source.case.text
+    variables = allowed_environment(job.options.environment) if is_xacro(str(source.path)) else {}
+    chosen = tuple(engines) or registry.names()
     parts = (
-        robot,
+        structs.replace(source, path=Path(source.path.name), packages=()),
+        names,
+        tuple(hashes),
         _without_paths(job.conversion),
         tuple(job.packages),
-        job.engines,
+        job.arguments,
+        variables | {name: os.environ.get(name) for name in _SEARCHED},
+        chosen,
         job.limits if crashed else None,
-        job.programs,
-        all_versions(),
+        _converter_programs(job.candidate),
+        tuple(part for name in chosen for part in _plugin(registry.target(name))),
+        registry.present(),
+        _all_versions(),
     )
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
-
-
-def _read_of(subject: Subject, reading: Reading | SourceError) -> tuple[str, ...]:
-    """Return what a robot was read as, without paths of this machine.
-
-    Diagnostics depend on more than the content of files: where they are, and which are
-    not there. The expansion of a xacro file depends on the environment.
-    """
-    lines = [
-        f"{one.rule} {place.file}:{place.line}:{place.column} {one.message}"
-        if (place := one.location)
-        else f"{one.rule} {one.message}"
-        for one in reading.diagnostics
-    ]
-    if isinstance(reading, Reading) and reading.expanded is not None:
-        lines.append(reading.expanded.decode("utf-8", "surrogateescape"))
-    if not lines:
-        return ()
-    content = portable("\n".join(lines), subject.names).encode("utf-8", "surrogateescape")
-    return (hashlib.sha256(content).hexdigest(),)
+    content = msgspec.json.encode(parts, order="sorted", enc_hook=str)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _without_paths(options: ConvertOptions) -> ConvertOptions:
@@ -118,7 +123,7 @@ def _without_paths(options: ConvertOptions) -> ConvertOptions:
     return structs.replace(options, packages=(), simulation=simulation)
 
 
-def converter_programs(candidate: Candidate) -> Programs:
+def _converter_programs(candidate: Candidate) -> Programs:
     """Return name, version and command of a converter, and hashes of its code.
 
     These are the files that a command names, such as the program or a script, or the
@@ -128,16 +133,11 @@ def converter_programs(candidate: Candidate) -> Programs:
     match candidate:
         case CommandConverter(words=words):
             files = (Path(word) for word in words if _is_file(word))
-            return (*named, *((file.name, _hash(file)) for file in files))
+            return (*named, *((file.name, hash_file(file)) for file in files))
         case RegisteredConverter():
             return (*named, *_plugin(candidate.recipe))
         case _:
             return named
-
-
-def engine_programs(names: Iterable[str]) -> Programs:
-    """Return hashes of the code of engines that other packages registered."""
-    return tuple(part for name in names for part in _plugin(registry.target(name)))
 
 
 @functools.cache
@@ -158,7 +158,7 @@ def _plugin(target: str) -> Programs:
         files.append(Path(spec.origin))
     total = hashlib.sha256()
     for file in sorted(set(files)):
-        total.update(f"{file.name} {_hash(file)}\n".encode())
+        total.update(f"{file.name} {hash_file(file)}\n".encode())
     return ((target, total.hexdigest()),)
 
 
@@ -170,18 +170,13 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def present_versions() -> dict[str, str]:
     """Return the version of each library, and the hash of our own code."""
-    return {**environment(), "code": code_hash()}
+    return {**environment(), "code": codehash_file()}
 
 
 @functools.cache
-def all_versions() -> dict[str, str]:
+def _all_versions() -> dict[str, str]:
     """Return :func:`present_versions` and the versions of all requirements."""
     versions = present_versions()
     for requirement in metadata.requires(DISTRIBUTION) or ():
@@ -193,7 +188,7 @@ def all_versions() -> dict[str, str]:
 
 
 @functools.cache
-def code_hash() -> str:
+def codehash_file() -> str:
     """Return the hash of those of our packages that determine results."""
     total = hashlib.sha256()
     for package in (converter, conformance, corpus):

@@ -6,33 +6,28 @@ import itertools
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 
-from msgspec import DecodeError, Struct, field, structs
+from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
+from urdf_usd.conformance.execution.engines import select_engines
 from urdf_usd.conformance.execution.errors import ClusterError
-from urdf_usd.conformance.execution.examine import examine_in_worker
-from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
-from urdf_usd.conformance.execution.interruption import DeferredInterrupts
-from urdf_usd.conformance.execution.job import Job, Requirements, Unchanged
-from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits, processors
-from urdf_usd.conformance.execution.record import summary_of, unavailable_record
-from urdf_usd.conformance.execution.resume import converter_programs, engine_programs
-from urdf_usd.conformance.execution.usd_reading import (
-    ReadOptions,
-    call_on_usd,
-    list_combinations,
+from urdf_usd.conformance.execution.examine import (
+    examine_in_worker,
+    examine_in_workers,
 )
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
+from urdf_usd.conformance.execution.job import Job, ReadOptions, Requirements
+from urdf_usd.conformance.execution.record import summary_of, unavailable_record
+from urdf_usd.conformance.execution.resume import fingerprint, kept_record
+from urdf_usd.conformance.execution.usd_reading import call_on_usd, list_combinations
+from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Workers, processors
 from urdf_usd.converter import Conversion, convert
 from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.diagnostics import ConversionError
@@ -55,69 +50,41 @@ from urdf_usd.reports.records.results import read_record, record_path, write_rec
 
 
 class CheckOptions(Struct, frozen=True):
-    """Options of a check.
+    """Options of a check."""
 
-    Attributes:
-        base: Base that the USD has to have; ``auto`` if the URDF decides.
-        packages: Folder of each ROS package, by name.
-        arguments: Value of each argument of a xacro file, by name.
-        environment: Names of environment variables that xacro may read, besides those
-            of ROS.
-        engines: Engines besides the reference and OpenUSD; all if empty.
-        limits: Of each process.
-        variants: Variants to select in the USD.
-        strict: Whether to refuse a USD that refers to files outside its folder.
-        root: Path of the robot's prim, if it is not the default prim of the USD.
-        simulation: Robot description file with settings that the USD has to have; its
-            base counts if that of the options is ``auto``.
-        inertia: Mass properties that the USD has to have where those of the URDF are
-            missing or impossible.
-        mass_density: Of links without mass, if these are those of shapes [kg/m^3].
-        colliders: Colliders that the USD has to have instead of the URDF's.
-    """
-
-    base: BaseOption = BaseOption.AUTO
-    packages: tuple[tuple[str, str], ...] = ()
-    arguments: tuple[tuple[str, str], ...] = ()
-    environment: tuple[str, ...] = ()
-    engines: tuple[str, ...] = ()
-    limits: Limits = DEFAULT_LIMITS
-    variants: tuple[VariantChoice, ...] = ()
-    strict: bool = False
-    root: str | None = None
+    base: BaseOption = BaseOption.AUTO  # that the USD has to have; the URDF decides if ``auto``
+    packages: tuple[tuple[str, str], ...] = ()  # folder of each ROS package, by name
+    arguments: tuple[tuple[str, str], ...] = ()  # value of each argument of a xacro file
+    environment: tuple[str, ...] = ()  # variables that xacro may read, besides those of ROS
+    engines: tuple[str, ...] = ()  # besides the reference and OpenUSD; all if empty
+    limits: Limits = DEFAULT_LIMITS  # of each process
+    variants: tuple[VariantChoice, ...] = ()  # to select in the USD
+    strict: bool = False  # whether to refuse a USD that refers to files outside its folder
+    root: str | None = None  # path of the robot's prim, if it is not the default prim
+    # Robot description file with settings that the USD has to have; its base counts if that
+    # of the options is ``auto``.
     simulation: Description | None = None
+    # Mass properties that the USD has to have where the URDF's are missing or impossible.
     inertia: InertiaOption = InertiaOption.KEEP
-    mass_density: float = DEFAULT_DENSITY
-    colliders: ColliderRules = NO_COLLIDER_RULES
+    mass_density: float = DEFAULT_DENSITY  # of links without mass, with those of shapes [kg/m^3]
+    colliders: ColliderRules = NO_COLLIDER_RULES  # that the USD has to have instead of the URDF's
 
 
 class RunOptions(Struct, frozen=True):
-    """Options of a run.
-
-    Attributes:
-        convert: Options of the conversion.
-        engines: As in :class:`CheckOptions`; likewise the limits.
-        jobs: Robots at work at the same time; one per processor if None.
-        resume: Keep results in the folder that would be the same again.
-        retry: Of those, repeat the ones in which something crashed.
-        scheduler: Address of a Dask cluster, whose machines share the files; None to work here.
-        converters: Every robot is converted by each.
-        gated: Name of the converter that decides whether the run passes.
-        timed: Whether to write how long each robot takes.
-        variants: Variants to select in USDs of other converters that have these sets.
-    """
+    """Options of a run."""
 
     convert: ConvertOptions = field(default_factory=ConvertOptions)
-    engines: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()  # as in :class:`CheckOptions`; likewise the limits
     limits: Limits = DEFAULT_LIMITS
-    jobs: int | None = None
-    resume: bool = False
-    retry: bool = False
+    jobs: int | None = None  # robots at work at the same time; one per processor if None
+    resume: bool = False  # keep results in the folder that would be the same again
+    retry: bool = False  # of those, repeat the ones in which something crashed
+    # Address of a Dask cluster, whose machines share the files; None to work here.
     scheduler: str | None = None
-    converters: tuple[Candidate, ...] = (OWN,)
-    gated: str = OURS
-    timed: bool = False
-    variants: tuple[VariantChoice, ...] = ()
+    converters: tuple[Candidate, ...] = (OWN,)  # every robot is converted by each
+    gated: str = OURS  # name of the converter that decides whether the run passes
+    timed: bool = False  # whether to write how long each robot takes
+    variants: tuple[VariantChoice, ...] = ()  # to select in USDs of other converters
 
     def as_text(self) -> dict[str, str]:
         """Return the options that change results, for the summary."""
@@ -207,17 +174,9 @@ def check(
         ),
     )
 
-    def examined() -> RobotRecord | Unchanged | ConversionError:
+    with Workers(options.limits) as workers:
         engines = select_engines(workers, options.engines)
         return examine_in_worker(workers, structs.replace(job, engines=engines))
-
-    workers = Workers(options.limits)
-    with DeferredInterrupts() as interrupts, ThreadPoolExecutor(1) as threads, workers:
-        result = interrupts.result(threads.submit(examined))
-    if isinstance(result, ConversionError):
-        raise result
-    assert isinstance(result, RobotRecord)  # noqa: S101  # a check has no former result
-    return result
 
 
 def _requirements(options: CheckOptions) -> Requirements:
@@ -319,26 +278,67 @@ def run_in_folder(
     announce: Callable[[str], None] = announce_on_stderr,
 ) -> Iterator[RobotRecord]:
     """Run as :func:`run` does, in a folder that is locked; yield the record of each robot."""
+    names = _names(sources)
+    jobs = []
     for source, candidate in itertools.product(sources, options.converters):
         if isinstance(source, UnavailableSource):
             place = _place(source, candidate, options)
             folder.remove(place)
-            folder.remove_overview()
-            file = record_path(folder.path, place)
-            write_record(unavailable_record(source, candidate), file)
-            folder.finish(place)
-            yield read_record(file)
-    with closing(_examined(_jobs(sources, folder, options), options, announce)) as examined:
-        for job, result in examined:
-            file = record_path(folder.path, job.place)
-            # Right before it counts: an interruption can come any time.
-            if isinstance(result, RobotRecord):
-                folder.remove_overview()
-                write_record(result, file)
-                folder.finish(job.place)
-            # Read back, so that reports are the same as those of a resumed run: in JSON
-            # an integer and the float of its value are one number.
-            yield read_record(file)
+            yield _written(folder, place, unavailable_record(source, candidate))
+            continue
+        job = Job(
+            source=source,
+            limits=options.limits,
+            reading=ReadOptions(options.variants, optional=True),
+            folder=folder.path,
+            # Links are compared one by one, also those within a chain.
+            options=structs.replace(options.convert, keep_chains=True),
+            candidate=candidate,
+            compared=len(options.converters) > 1,
+            names=names[source.id],
+            timed=options.timed,
+        )
+        if options.resume:
+            record = kept_record(folder, job, options.engines, retry=options.retry)
+            if record is not None:
+                yield record
+                continue
+        folder.remove(job.place)
+        jobs.append(job)
+    if not jobs:
+        return
+    with Workers(options.limits) as workers:
+        engines = select_engines(workers, options.engines)
+        complete = tuple(structs.replace(job, engines=engines) for job in jobs)
+        if options.scheduler is None:
+            finished = examine_in_workers(workers, complete, options.jobs or processors())
+        else:
+            from urdf_usd.conformance.execution.dask import examined_on
+
+            finished = examined_on(options.scheduler, complete, announce)
+        with closing(finished):
+            for job, result in finished:
+                if isinstance(result, ConversionError):
+                    raise result
+                hashes = [file.sha256 for file in result.inputs]
+                found = fingerprint(job, options.engines, hashes, crashed=result.crashed)
+                yield _written(
+                    folder,
+                    job.place,
+                    structs.replace(result.record, fingerprint=found),
+                    inputs=tuple(file.path for file in result.inputs),
+                    references=result.references,
+                    crashed=result.crashed,
+                )
+
+
+def _written(folder: RunFolder, place: str, record: RobotRecord, **known: object) -> RobotRecord:
+    file = record_path(folder.path, place)
+    write_record(record, file)
+    folder.finish(place, **known)
+    # Read back, so that reports are the same as those of a resumed run: in JSON an integer
+    # and the float of its value are one number.
+    return read_record(file)
 
 
 def summarise(
@@ -356,79 +356,6 @@ def summarise(
         converters=options.converters,
         gated=options.gated,
     )
-
-
-def _jobs(sources: Sequence[Resolved], folder: RunFolder, options: RunOptions) -> tuple[Job, ...]:
-    """Return the robots that are available, without engines."""
-    names = _names(sources)
-    jobs = []
-    for source, candidate in itertools.product(sources, options.converters):
-        if isinstance(source, UnavailableSource):
-            continue
-        former = None
-        if options.resume and folder.is_finished(_place(source, candidate, options)):
-            with suppress(OSError, DecodeError):
-                record = read_record(record_path(folder.path, _place(source, candidate, options)))
-                former = record.fingerprint
-        jobs.append(
-            Job(
-                source=source,
-                engines=(),
-                limits=options.limits,
-                reading=ReadOptions(options.variants, optional=True),
-                folder=folder.path,
-                # Links are compared one by one, also those within a chain.
-                options=structs.replace(options.convert, keep_chains=True),
-                candidate=candidate,
-                compared=len(options.converters) > 1,
-                names=names[source.id],
-                former=former,
-                retry=options.retry,
-                timed=options.timed,
-            )
-        )
-    return tuple(jobs)
-
-
-def _examined(
-    jobs: Sequence[Job], options: RunOptions, announce: Callable[[str], None]
-) -> Generator[tuple[Job, RobotRecord | Unchanged]]:
-    """Yield each robot with its result, in the order in which they finish."""
-    threads = ThreadPoolExecutor(options.jobs or processors())
-    # On an interruption the workers are closed first, for which the threads wait.
-    with DeferredInterrupts() as interrupts, threads, Workers(options.limits) as workers:
-        engines = interrupts.result(threads.submit(select_engines, workers, options.engines))
-        complete = tuple(_with_engines(job, engines) for job in jobs)
-        if options.scheduler is not None:
-            from urdf_usd.conformance.execution.dask import examined_on
-
-            yield from examined_on(options.scheduler, complete, interrupts, announce)
-            return
-        finished: SimpleQueue[Future[RobotRecord | Unchanged | ConversionError]] = SimpleQueue()
-        futures = {}
-        try:
-            for job in complete:
-                future = threads.submit(examine_in_worker, workers, job)
-                futures[future] = job
-                future.add_done_callback(finished.put)
-            for _ in complete:
-                future = interrupts.get(finished)
-                # A future keeps its result.
-                yield futures.pop(future), _of_run(future.result())
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _of_run(result: RobotRecord | Unchanged | ConversionError) -> RobotRecord | Unchanged:
-    if isinstance(result, ConversionError):
-        raise result
-    return result
-
-
-def _with_engines(job: Job, engines: tuple[InstalledEngine, ...]) -> Job:
-    others = engine_programs(engine.name for engine in engines)
-    programs = (*converter_programs(job.candidate), *others)
-    return structs.replace(job, engines=engines, programs=programs)
 
 
 def require_scheduler(options: RunOptions) -> None:
@@ -464,14 +391,13 @@ def convert_all(
     Yields:
         The outcomes, in the order of the robots.
     """
-    threads = ThreadPoolExecutor(jobs)
-    with DeferredInterrupts() as interrupts, threads, Workers(limits) as workers:
-        calls = [threads.submit(workers.examine, _converted, order) for order in orders]
-        try:
-            for call in calls:
-                yield interrupts.result(call)
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+    done: dict[int, Conversion | ConversionError | Crashed] = {}
+    robots = [(order,) for order in orders]
+    with Workers(limits) as workers, closing(workers.examine_all(_converted, robots, jobs)) as ends:
+        for number in range(len(robots)):
+            while number not in done:
+                done.update([next(ends)])
+            yield done.pop(number)
 
 
 def _converted(order: tuple[Path, Path, ConvertOptions], _: object) -> Conversion | ConversionError:

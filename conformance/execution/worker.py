@@ -1,8 +1,12 @@
-"""A worker process: it serves calls, each in steps, with limits of time and memory.
+"""Worker processes: each takes calls one after the other, with limits of time and memory.
 
-The child relies on nothing that a step does: it may print, close or redirect the standard
-streams, change the environment and the working directory, raise any exception, fork,
-hang, exit, or take all memory. Whatever happens to the process becomes a
+On Linux, workers are forked from the fork server of :mod:`multiprocessing`, which has
+imported the engines. On macOS and Windows they are spawned, because system libraries
+there do not allow a fork after their import.
+
+A child relies on nothing that a step of a call does: it may print, close or redirect the
+standard streams, change the environment and the working directory, raise any exception,
+fork, hang, exit, or take all memory. Whatever happens to the process becomes a
 :class:`~urdf_usd.conformance.engines.protocol.Crashed` in the parent, which knows the
 step that began last.
 """
@@ -11,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import itertools
 import os
 import pickle
 import re
@@ -21,26 +26,45 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from multiprocessing import parent_process
+from multiprocessing import forkserver, get_context, parent_process, resource_tracker, spawn
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Any, Generic, Self, TypeVar
 
 from msgspec import Struct
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.limits import DEFAULT_TIMEOUT, library_settings
-from urdf_usd.conformance.execution.process import start_process
+from urdf_usd.converter.scratch import temporary_folder
 
 if sys.platform == "linux":
     import resource
 
 _Result = TypeVar("_Result")
 
+DEFAULT_TIMEOUT = 120.0
+# A robot with meshes at the largest accepted file size was measured to take 4.6 GiB.
+DEFAULT_MEMORY = 6144
 OUT_OF_MEMORY = "the memory limit was reached"
+# Whether workers are forked from a server.
+FORKS = sys.platform == "linux"
 
+# The work is parallel over robots, and a fork copies no threads.
+_SETTINGS = {
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PXR_WORK_THREAD_LIMIT": "1",
+    # MuJoCo would import OpenGL, which starts a process to find its library.
+    "MUJOCO_GL": "disable",
+}
+# multiprocessing starts its helpers by `python -c`, which would import a `numpy.py` of
+# the working directory, often a folder of robots from elsewhere.
+_SAFE_PATH = {"PYTHONSAFEPATH": "1"}
+_PRELOAD = "urdf_usd.conformance.execution.preload"
+_NAME = "urdf-usd worker"
 _MEBIBYTE = 1024 * 1024
 _OUTPUT_END = 4000
 _STDERR = 2
@@ -53,6 +77,10 @@ _STARTING = 300.0
 # How much later than its time limit a process is killed; it ends itself before, unless
 # it was stopped [s].
 _GRACE = 5.0
+# After as many calls, or with more memory [MiB], a worker ends, with what it has cached
+# or leaked. The engines and their libraries alone take 400 MiB.
+_MOST_CALLS = 32
+_MOST_MEMORY = 1024
 # What C++ prints when nothing catches a failed allocation.
 _ALLOCATION_FAILED = "std::bad_alloc"
 # In tracebacks, the frames of this module and those below, and the thread that waits
@@ -64,19 +92,48 @@ _OWN_THREAD = re.compile(
 )
 # multiprocessing polls all children of a process whenever it starts one; the exit code
 # of a child is lost if two threads do so at the same time.
-PROCESSES = threading.Lock()
+_PROCESSES = threading.Lock()
+_get_preparation_data = spawn.get_preparation_data
+
+
+def _get_data_without_main_module(name: str) -> dict[str, Any]:
+    data = _get_preparation_data(name)
+    if name == _NAME:
+        data.pop("init_main_from_name", None)
+        data.pop("init_main_from_path", None)
+    return data
+
+
+# A child process imports the main module again: a script without a guard would run
+# once more in each worker, and a program on standard input has no file to import.
+# multiprocessing has no option for this. Other processes of the user keep theirs.
+spawn.get_preparation_data = _get_data_without_main_module
+
+
+class Limits(Struct, frozen=True):
+    """Limits of the processes that work on one robot."""
+
+    time: float = DEFAULT_TIMEOUT  # of one step, such as the conversion or one engine [s]
+    # of one process, and largest size of a file that it writes [MiB]; Linux only
+    memory: int | None = DEFAULT_MEMORY
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def processors() -> int:
+    """Count the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Completed(Struct, Generic[_Result], frozen=True, eq=False):
-    """A function returned a value.
-
-    Attributes:
-        value: The value.
-        seconds: Time that it took [s].
-    """
+    """A function returned a value."""
 
     value: _Result
-    seconds: float = 0.0
+    seconds: float = 0.0  # that it took [s]
+    memory: int = 0  # peak of the memory of its process [MiB]
 
 
 def attempt(function: Callable[..., _Result], *arguments: object) -> Completed[_Result] | Crashed:
@@ -97,7 +154,7 @@ def attempt(function: Callable[..., _Result], *arguments: object) -> Completed[_
 
 def own_folder() -> Path:
     """Return the folder of this process, in which steps have no temporary files."""
-    return _service.folder if _service else Path(tempfile.gettempdir())
+    return _child.folder if _child else Path(tempfile.gettempdir())
 
 
 class Steps:
@@ -141,8 +198,8 @@ class Steps:
         if step in self._crashes:
             return self._crashes[step]
         process = os.getpid()
-        if _service:
-            _service.begin(step, more_time)
+        if _child:
+            _child.begin(step, more_time)
         ending = attempt(function, *arguments)
         if os.getpid() != process:
             # The function forked and came back twice; this is the copy.
@@ -155,12 +212,12 @@ class Steps:
 
 
 class _Call(Struct, frozen=True):
-    """What a worker is asked for, as pickled."""
+    """A request to a worker."""
 
     timeout: float
     environment: dict[str, str]
     directory: str
-    function: bytes
+    function: bytes  # function and arguments, pickled
 
 
 class _Begun(Struct, frozen=True):
@@ -170,15 +227,11 @@ class _Begun(Struct, frozen=True):
     seconds: float
 
 
-class _Answer(Struct, frozen=True):
-    """How a call ended, and the peak of the memory of the process [MiB]."""
-
-    ending: Completed[Any] | Crashed
-    memory: int
+# The child's side.
 
 
-class _Service:
-    """The child's side: calls of the parent are served one after another."""
+class _Child:
+    """This process, if it is a worker."""
 
     def __init__(self, connection: Connection, folder: str) -> None:
         self._connection = connection
@@ -195,33 +248,37 @@ class _Service:
             try:
                 answer = self._answer()
             except MemoryError:
-                answer = pickle.dumps(_Answer(Crashed(OUT_OF_MEMORY), 0))
+                answer = pickle.dumps(Crashed(OUT_OF_MEMORY))
             self._connection.send_bytes(answer)
 
     def begin(self, step: str, more_time: float) -> None:
-        """Tell the parent which step begins, which finds the process as the last one did."""
+        """Send which step begins, in the process as the last one found it."""
         seconds = self._call.timeout + more_time
         self._restore(seconds)
         self._connection.send(_Begun(step, seconds))
 
     def _answer(self) -> bytes:
-        process = os.getpid()
+        """Return the pickled end of a call."""
+        self._restore(self._call.timeout)
 
-        def run() -> object:
-            self._restore(self._call.timeout)
-            function, arguments = pickle.loads(self._call.function)  # noqa: S301  of our parent
+        def called() -> object:
+            function, arguments = pickle.loads(self._call.function)  # noqa: S301  own parent
             return function(*arguments)
 
-        ending = attempt(run)
-        if os.getpid() != process:
-            signal.raise_signal(signal.SIGKILL)
-        faulthandler.cancel_dump_traceback_later()
-        faulthandler.disable()
-        pickled = attempt(pickle.dumps, _Answer(ending, _peak_memory()), pickle.HIGHEST_PROTOCOL)
-        return pickle.dumps(_Answer(pickled, 0)) if isinstance(pickled, Crashed) else pickled.value
+        ending = attempt(called)
+        if isinstance(ending, Completed):
+            pickled = attempt(
+                pickle.dumps,
+                Completed(ending.value, ending.seconds, _peak_memory()),
+                pickle.HIGHEST_PROTOCOL,
+            )
+            if isinstance(pickled, Completed):
+                return pickled.value
+            ending = pickled
+        return pickle.dumps(ending)
 
     def _restore(self, seconds: float) -> None:
-        """Restore environment, signals, folders and streams; restart the time limit.
+        """Restore what a step may have changed, and start the time limit of the next one.
 
         The thread that watches the time is native: it needs no lock of Python's, so it
         also ends a function that holds it, and a process whose parent was killed.
@@ -264,8 +321,7 @@ class _Service:
                 file.close()
 
 
-# That of this process, if it is a worker.
-_service: _Service | None = None
+_child: _Child | None = None
 
 
 def serve(connection: Connection, folder: str, memory: int | None) -> None:
@@ -276,7 +332,7 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
         folder: For the process's output and temporary files.
         memory: Memory limit on Linux, in MiB; None for none.
     """
-    global _service
+    global _child
     # Whatever the functions start is in the group that the parent kills.
     if hasattr(os, "setsid"):
         os.setsid()
@@ -289,10 +345,10 @@ def serve(connection: Connection, folder: str, memory: int | None) -> None:
             soft, most = resource.getrlimit(limit)
             given = [one for one in (soft, most) if one != resource.RLIM_INFINITY]
             resource.setrlimit(limit, (min([memory * _MEBIBYTE, *given]), most))
-    _service = _Service(connection, folder)
+    _child = _Child(connection, folder)
     # The end of the connection: the parent closed it, and perhaps removed the folder.
     with contextlib.suppress(EOFError, FileNotFoundError, ConnectionError):
-        _service.serve()
+        _child.serve()
     _kill_group()
 
 
@@ -325,132 +381,148 @@ def _peak_memory() -> int:
     return peak
 
 
-class Worker:
-    """A child process, which serves one call at a time until it ends.
+# The parent's side.
 
-    Made with :data:`PROCESSES` locked.
+
+class _Worker:
+    """A child process, which serves one call at a time until it ends.
 
     Args:
         folder: Will be made; for output and temporary files of the process.
         memory: Memory limit of the process, in MiB; None for none.
-        spawned: Whether it is spawned also where others are forked.
+        forked: Whether it is forked from the fork server.
 
     Attributes:
         running: Whether the process waits for a further call.
         calls: Number of calls that it has served.
         memory: Peak of its memory at its last answer [MiB].
         step: The step of the last call that began last; empty before the first.
+        deadline: When it is killed, by the monotonic clock [s].
     """
 
-    def __init__(self, folder: Path, memory: int | None, *, spawned: bool = False) -> None:
+    def __init__(self, folder: Path, memory: int | None, *, forked: bool) -> None:
         self.running = True
         self.calls = 0
         self.memory = 0
         self.step = ""
+        self.deadline = 0.0
         self._folder = folder
-        self._cancelled = False
-        self._expired = False
+        self._timeout = 0.0
         # The fork server has loaded the libraries of others with these settings, which
         # are not for the programs that they run.
-        self._settings = library_settings() if spawned else {}
+        self._settings = {} if forked else _SETTINGS
         self._connection, theirs = Pipe()
-        self._process = start_process(serve, theirs, str(folder), memory, spawned=spawned)
+        if forked:
+            forkserver.set_forkserver_preload([_PRELOAD])
+        with _PROCESSES, _starting_python():
+            start = get_context("forkserver").Process if forked else get_context("spawn").Process
+            self._process = start(
+                target=serve, args=(theirs, str(folder), memory), name=_NAME, daemon=True
+            )
+            self._process.start()
         theirs.close()
 
-    def call(
-        self,
-        function: Callable[..., _Result],
-        *arguments: object,
-        timeout: float = DEFAULT_TIMEOUT,
-    ) -> Completed[_Result] | Crashed:
-        """Call a function in the process, and wait for its end.
+    @property
+    def signals(self) -> tuple[Any, ...]:
+        """What :func:`wait` returns when there is something to receive."""
+        return self._connection, self._process.sentinel
 
-        Args:
-            function: Can be imported by a child process, which does not import the main
-                module. It has the environment and working directory of this process.
-            arguments: Its arguments; they and the result can be pickled.
-            timeout: Time limit of each step, or of the call if it has none [s]; the
-                start of the process does not count.
-
-        Raises:
-            CancelledError: :meth:`cancel` was called.
-        """
-        # A process that is started at the same time has a variable of its own.
-        with PROCESSES:
-            environment = {**os.environ, **self._settings}
+    def begin(self, function: Callable[..., object], *arguments: object, timeout: float) -> None:
+        """Begin a call; :meth:`receive` returns its end."""
         pickled = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
+        environment = self._settings | os.environ
         self.calls += 1
         self.step = ""
-        try:
+        self._timeout = timeout
+        self.deadline = time.monotonic() + (_STARTING if self.calls == 1 else timeout + _GRACE)
+        # If the process has ended, receiving tells.
+        with contextlib.suppress(OSError):
             self._connection.send(_Call(timeout, environment, str(Path.cwd()), pickled))
-            if self.calls == 1:
-                self._receive(_STARTING)
-            answer = self._receive(timeout + _GRACE)
-            while isinstance(answer, _Begun):
-                self.step = answer.step
-                answer = self._receive(answer.seconds + _GRACE)
+
+    def receive(self, ready: Iterable[object]) -> Completed[Any] | Crashed | None:
+        """Return the end of the call, if it has come.
+
+        Args:
+            ready: What :func:`wait` returned.
+        """
+        try:
+            # What the process started may keep the connection when it has ended.
+            if self._connection in ready:
+                message = self._connection.recv()
+            elif self._process.sentinel in ready:
+                return self._crash()
+            elif time.monotonic() < self.deadline:
+                return None
+            else:
+                self.kill()
+                return self._crash(expired=True)
         except (EOFError, OSError):
-            return self._crash(timeout)
+            return self._crash()
         # What is raised is up to the classes of the values.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             reason = "".join(traceback.format_exception_only(error)).strip()
             return Crashed(f"the answer cannot be read: {reason}")
-        self.memory = answer.memory
-        if isinstance(answer.ending, Crashed) and answer.ending.reason == OUT_OF_MEMORY:
+        if isinstance(message, _Begun):
+            self.step = message.step
+            self.deadline = time.monotonic() + (message.seconds or self._timeout) + _GRACE
+            return None
+        ending: Completed[Any] | Crashed = message
+        if isinstance(ending, Completed):
+            self.memory = ending.memory
+        elif ending.reason == OUT_OF_MEMORY:
             self.end()
-        return answer.ending
-
-    def cancel(self) -> None:
-        """Kill the process; a call that waits for it raises ``CancelledError``.
-
-        Any thread may call this; the one that uses the worker calls :meth:`end`.
-        """
-        self._cancelled = True
-        self._kill()
+        return ending
 
     def end(self) -> None:
         """Kill the process, with everything that it started, and remove its folder."""
         if self.running:
             self.running = False
-            self._kill()
+            self.kill()
             self._connection.close()
             wait([self._process.sentinel], _GRACE)
-            with PROCESSES, contextlib.suppress(ValueError):
+            with _PROCESSES, contextlib.suppress(ValueError):
                 self._process.join(0)
                 self._process.close()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _receive(self, seconds: float) -> _Answer | _Begun:
-        """Wait for a message; raise EOFError or OSError if none will come."""
-        # What the process started may keep the connection when it has ended.
-        ready = wait([self._connection, self._process.sentinel], seconds)
-        if not ready:
-            self._expired = True
-            self._kill()
-        if self._connection not in ready:
-            raise EOFError
-        message: _Answer | _Begun = self._connection.recv()
-        return message
-
-    def _crash(self, timeout: float) -> Crashed:
+    def _crash(self, *, expired: bool = False) -> Crashed:
         """Return why there is no answer; the process is killed if it goes on."""
         # The connection may be closed shortly before the process ends.
         ended = wait([self._process.sentinel], _GRACE)
-        with PROCESSES:
+        with _PROCESSES:
             self._process.join(0)
             exitcode = self._process.exitcode if ended else None
-        crash = _crash_of(self._folder, exitcode, timeout, expired=self._expired)
+        crash = _crash_of(self._folder, exitcode, self._timeout, expired=expired)
         self.end()
-        if self._cancelled:
-            raise CancelledError
         return crash
 
-    def _kill(self) -> None:
-        # It may be closed by the thread that uses it.
+    def kill(self) -> None:
+        """Kill the process; the thread that uses it calls :meth:`end`."""
         with contextlib.suppress(OSError, ValueError):
             self._process.kill()
             if self._process.pid and hasattr(os, "killpg"):
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _starting_python() -> Iterator[None]:
+    """Prepare the start of a Python process by multiprocessing."""
+    former = os.environ.copy()
+    os.environ.update(_SETTINGS | former | _SAFE_PATH)
+    masked = None
+    if hasattr(signal, "pthread_sigmask"):
+        # It unblocks signals as it starts: it must run before they are blocked.
+        resource_tracker.ensure_running()
+        # Ctrl-C goes to the whole process group. The fork server and workers ignore it
+        # once they are ready, but would raise KeyboardInterrupt while they import.
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        if masked is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        os.environ.clear()
+        os.environ.update(former)
 
 
 def _crash_of(folder: Path, exitcode: int | None, timeout: float, *, expired: bool) -> Crashed:
@@ -496,3 +568,174 @@ def _portable(text: str, folder: str) -> str:
     text = re.sub(r"\n+Extension modules: .*", "", text)
     text = _OWN_FRAMES.sub("", _OWN_THREAD.sub("", text))
     return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
+
+
+class _Task(Struct, eq=False):
+    """A robot that is examined; see :meth:`Workers.examine_all`."""
+
+    number: int
+    arguments: tuple[object, ...]
+    crashes: dict[str, Crashed]
+    fresh: bool = False
+
+
+def _called(
+    function: Callable[..., _Result], arguments: tuple[object, ...], _: Mapping[str, Crashed]
+) -> _Result:
+    return function(*arguments)
+
+
+class Workers:
+    """The worker processes of a program, which end on leaving the block.
+
+    Several threads may use it.
+
+    Args:
+        limits: Of each process.
+        forked: Whether processes are forked on Linux. Otherwise they are spawned and
+            import what a function needs, which is less than what the fork server imports.
+
+    Attributes:
+        limits: As given.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, *, forked: bool = True) -> None:
+        self.limits = limits
+        self._forked = forked and FORKS
+        self._opened = contextlib.ExitStack()
+        self._folder = self._opened.enter_context(temporary_folder())
+        self._numbers = itertools.count()
+        self._closed = False
+        self._workers: set[_Worker] = set()
+        self._idle: list[_Worker] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the workers."""
+        self.close()
+
+    def close(self) -> None:
+        """End all workers; calls of other threads raise ``CancelledError``."""
+        self._closed = True
+        for worker in tuple(self._workers):
+            worker.kill()
+        for worker in self._idle:
+            worker.end()
+        self._opened.close()
+
+    def call(
+        self,
+        function: Callable[..., _Result],
+        *arguments: object,
+        timeout: float | None = None,
+    ) -> _Result | Crashed:
+        """Call a function in a worker, and return its result or how it crashed.
+
+        Args:
+            function: Can be imported by a child process, which does not import the main
+                module. It has the environment and working directory of this process.
+            arguments: Its arguments; they and the result can be pickled.
+            timeout: Time limit [s]; by default that of these workers.
+        """
+        robot = function, arguments
+        ((_, result),) = self.examine_all(_called, [robot], timeout=timeout)
+        return result
+
+    def examine(self, function: Callable[..., _Result], *arguments: object) -> _Result | Crashed:
+        """Examine one robot; see :meth:`examine_all`."""
+        ((_, result),) = self.examine_all(function, [arguments])
+        return result
+
+    def examine_all(
+        self,
+        function: Callable[..., _Result],
+        robots: Iterable[tuple[object, ...]],
+        jobs: int = 1,
+        timeout: float | None = None,
+    ) -> Generator[tuple[int, _Result | Crashed]]:
+        """Call a function for each robot, several at the same time.
+
+        Its last argument is how steps have ended its process before: a step that ends
+        the process counts as crashed, and the function is called again in a new process,
+        without it. If the process has served other robots, it is called again with that
+        step first: answers do not depend on them.
+
+        Args:
+            function: As in :meth:`call`.
+            robots: Its other arguments, for each robot.
+            jobs: Robots at work at the same time.
+            timeout: As in :meth:`call`; that of each step, if there are steps.
+
+        Yields:
+            The number of a robot, and what the function returns; or how the process
+            ended, if not in a step. In the order in which they finish.
+        """
+        limit = timeout or self.limits.time
+        waiting = deque(_Task(number, robot, {}) for number, robot in enumerate(robots))
+        busy: dict[_Worker, _Task] = {}
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < jobs:
+                    task = waiting.popleft()
+                    worker = self._take(fresh=task.fresh)
+                    busy[worker] = task
+                    worker.begin(function, *task.arguments, task.crashes, timeout=limit)
+                for worker, ending in self._receive(busy):
+                    task = busy.pop(worker)
+                    if isinstance(ending, Completed):
+                        self._release(worker)
+                        yield task.number, ending.value
+                        continue
+                    self._end(worker)
+                    alone = worker.calls == 1
+                    if alone and (not worker.step or worker.step in task.crashes):
+                        yield task.number, ending
+                        continue
+                    if alone:
+                        task.crashes[worker.step] = ending
+                    task.fresh = True
+                    waiting.appendleft(task)
+        finally:
+            for worker in busy:
+                self._end(worker)
+
+    def _receive(
+        self, workers: Collection[_Worker]
+    ) -> list[tuple[_Worker, Completed[Any] | Crashed]]:
+        """Wait for a message of any worker, or a time limit, and return calls that ended.
+
+        Raises:
+            CancelledError: The workers were closed.
+        """
+        seconds = min(worker.deadline for worker in workers) - time.monotonic()
+        signals = [one for worker in workers for one in worker.signals]
+        ready = wait(signals, max(seconds, 0.0))
+        endings = [(worker, worker.receive(ready)) for worker in workers]
+        if self._closed:
+            raise CancelledError
+        return [(worker, ending) for worker, ending in endings if ending is not None]
+
+    def _take(self, *, fresh: bool) -> _Worker:
+        """Return a worker; raise ``CancelledError`` if they are closed."""
+        if self._closed:
+            raise CancelledError
+        if not fresh:
+            with contextlib.suppress(IndexError):
+                return self._idle.pop()
+        folder = self._folder / str(next(self._numbers))
+        worker = _Worker(folder, self.limits.memory, forked=self._forked)
+        self._workers.add(worker)
+        return worker
+
+    def _release(self, worker: _Worker) -> None:
+        """Keep a worker, or end it if it is used up."""
+        if worker.calls >= _MOST_CALLS or worker.memory > _MOST_MEMORY:
+            self._end(worker)
+        else:
+            self._idle.append(worker)
+
+    def _end(self, worker: _Worker) -> None:
+        self._workers.discard(worker)
+        worker.end()

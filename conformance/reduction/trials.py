@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,12 +11,9 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.execution.engines import USD_ENGINE, InstalledEngine, select_engines
-from urdf_usd.conformance.execution.examine import examine_in_worker
-from urdf_usd.conformance.execution.interruption import DeferredInterrupts
+from urdf_usd.conformance.execution.examine import Examined, examine_in_workers
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.execution.resume import converter_programs
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Workers
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
@@ -28,21 +24,13 @@ _ALWAYS = frozenset({REFERENCE, USD_ENGINE})
 
 
 class TrialOptions(Struct, frozen=True):
-    """How robots are examined.
+    """How robots are examined."""
 
-    Attributes:
-        convert: Options of our converter.
-        candidate: The converter.
-        engines: Engines besides the reference and OpenUSD; all if empty.
-        limits: Of each process.
-        jobs: Robots that are examined at the same time.
-    """
-
-    convert: ConvertOptions
-    candidate: Candidate = OWN
-    engines: tuple[str, ...] = ()
+    convert: ConvertOptions  # of our converter
+    candidate: Candidate = OWN  # the converter
+    engines: tuple[str, ...] = ()  # besides the reference and OpenUSD; all if empty
     limits: Limits = DEFAULT_LIMITS
-    jobs: int = 1
+    jobs: int = 1  # robots that are examined at the same time
 
 
 class TrialRunner:
@@ -53,27 +41,17 @@ class TrialRunner:
         options: How it is examined.
         folder: For temporary files.
         workers: Examine the robot.
-        threads: Wait for workers.
-        interrupts: Handle signals while this waits.
     """
 
     def __init__(
-        self,
-        source: RobotSource,
-        options: TrialOptions,
-        folder: Path,
-        workers: Workers,
-        threads: ThreadPoolExecutor,
-        interrupts: DeferredInterrupts,
+        self, source: RobotSource, options: TrialOptions, folder: Path, workers: Workers
     ) -> None:
         self._source = source
         self._options = options
         self._folder = folder
         self._workers = workers
-        self._threads = threads
-        self._interrupts = interrupts
         self._numbers = itertools.count()
-        self._every = interrupts.result(threads.submit(select_engines, workers, options.engines))
+        self._every = select_engines(workers, options.engines)
         self._engines: tuple[InstalledEngine, ...] = self._every
 
     def use_engines(self, names: frozenset[str]) -> None:
@@ -98,24 +76,24 @@ class TrialRunner:
 
     def examine(self, sources: Sequence[RobotSource]) -> list[RobotRecord]:
         """Examine robots at the same time."""
-        calls = [self._threads.submit(self._examined, each) for each in sources]
-        return [self._interrupts.result(call) for call in calls]
-
-    def _examined(self, source: RobotSource) -> RobotRecord:
         with temporary_folder() as out:
-            job = Job(
-                source=source,
-                folder=out,
-                options=structs.replace(self._options.convert, keep_chains=True),
-                engines=self._engines,
-                limits=self._options.limits,
-                candidate=self._options.candidate,
-                names=(source.id, source.path.stem),
-                programs=converter_programs(self._options.candidate),
-            )
-            record = examine_in_worker(self._workers, job)
-        assert isinstance(record, RobotRecord)  # noqa: S101  # nothing is resumed
-        return record
+            jobs = [
+                Job(
+                    source=source,
+                    folder=out / str(number),
+                    options=structs.replace(self._options.convert, keep_chains=True),
+                    engines=self._engines,
+                    limits=self._options.limits,
+                    candidate=self._options.candidate,
+                    names=(source.id, source.path.stem),
+                )
+                for number, source in enumerate(sources)
+            ]
+            records = {}
+            for job, result in examine_in_workers(self._workers, jobs, self._options.jobs):
+                assert isinstance(result, Examined)  # noqa: S101  # it is no check
+                records[job.folder] = result.record
+        return [records[job.folder] for job in jobs]
 
 
 @contextmanager
@@ -125,11 +103,5 @@ def start_trials(source: RobotSource, options: TrialOptions) -> Iterator[TrialRu
     Raises:
         UnknownEngineError: An engine is named that is not installed.
     """
-    workers = Workers(options.limits)
-    with (
-        temporary_folder() as folder,
-        DeferredInterrupts() as interrupts,
-        ThreadPoolExecutor(options.jobs) as threads,
-        workers,
-    ):
-        yield TrialRunner(source, options, folder, workers, threads, interrupts)
+    with temporary_folder() as folder, Workers(options.limits) as workers:
+        yield TrialRunner(source, options, folder, workers)

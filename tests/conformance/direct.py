@@ -7,9 +7,8 @@ from pathlib import Path
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.engines import InstalledEngine, installed_engine
-from urdf_usd.conformance.execution.examine import examine
-from urdf_usd.conformance.execution.job import Job, Requirements
-from urdf_usd.conformance.execution.usd_reading import READ_DEFAULTS, ReadOptions
+from urdf_usd.conformance.execution.examine import Examined, examine
+from urdf_usd.conformance.execution.job import Job, ReadOptions, Requirements
 from urdf_usd.converter import ConversionError, ConvertOptions
 from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
 from urdf_usd.corpus import RobotSource
@@ -35,15 +34,15 @@ def examine_here(urdf: Path, folder: Path, options: ConvertOptions = _DEFAULTS) 
         options: Options of the conversion.
     """
     source = RobotSource(urdf.stem, f"file:{urdf.name}", urdf)
-    record = examine(Job(source, _engines(), folder=folder, options=options), _LEFT_OUT)
-    assert isinstance(record, RobotRecord)
-    return record
+    examined = examine(Job(source, _engines(), folder=folder, options=options), _LEFT_OUT)
+    assert isinstance(examined, Examined)
+    return examined.record
 
 
 def examine_pair_here(
     urdf: Path,
     usd: Path,
-    options: ReadOptions = READ_DEFAULTS,
+    options: ReadOptions | None = None,
     density: float | None = None,
     colliders: ColliderRules = NO_COLLIDER_RULES,
 ) -> RobotRecord:
@@ -61,8 +60,8 @@ def examine_pair_here(
     """
     source = RobotSource(urdf.stem, f"file:{urdf.name}", urdf)
     required = Requirements(density=density, colliders=colliders)
-    record = examine(Job(source, _engines(), usd=usd, required=required, reading=options), {})
-    if isinstance(record, ConversionError):
-        raise record
-    assert isinstance(record, RobotRecord)
-    return record
+    reading = options or ReadOptions()
+    examined = examine(Job(source, _engines(), usd=usd, required=required, reading=reading), {})
+    if isinstance(examined, ConversionError):
+        raise examined
+    return examined.record

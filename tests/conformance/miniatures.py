@@ -17,7 +17,7 @@ from msgspec import structs
 from tests.faults.fault import ROBOTS
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.reference import observe_robot
-from urdf_usd.conformance.execution.reading import questions
+from urdf_usd.conformance.execution.examine import questions
 from urdf_usd.conformance.observation.robot import (
     AssemblyGap,
     Base,

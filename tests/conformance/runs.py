@@ -129,7 +129,7 @@ class Run:
     def finished(self, *robots: str) -> bool:
         """Return whether all files of some robots are written."""
         folder = RunFolder(self.out)
-        return all(folder.is_finished(f"dir--{robot}") for robot in robots)
+        return all(folder.finished(f"dir--{robot}") for robot in robots)
 
     def mark(self, *robots: str) -> None:
         """Set the times of records, so that rewritten ones can be detected."""

@@ -8,8 +8,8 @@ from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
 from urdf_usd.cli.options import existing_robot
 from urdf_usd.cli.terminal import say, show_diagnostics, shown_status
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.limits import processors
 from urdf_usd.conformance.execution.run import convert_all
+from urdf_usd.conformance.execution.worker import processors
 from urdf_usd.converter.conversion import Conversion
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro

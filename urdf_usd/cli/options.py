@@ -12,7 +12,7 @@ from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.parameters import PACKAGE, option, refuse
 from urdf_usd.cli.terminal import say
 from urdf_usd.conformance.engines.registry import require
-from urdf_usd.conformance.execution.limits import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Limits
+from urdf_usd.conformance.execution.worker import DEFAULT_MEMORY, DEFAULT_TIMEOUT, Limits
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,

@@ -12,7 +12,7 @@ from urdf_usd.cli.parameters import given_options
 from urdf_usd.cli.run import parse_converters
 from urdf_usd.cli.terminal import say, shown_status
 from urdf_usd.conformance.converters.candidates import portable_text
-from urdf_usd.conformance.execution.limits import processors
+from urdf_usd.conformance.execution.worker import processors
 from urdf_usd.conformance.reduction.bug_report import bug_report
 from urdf_usd.conformance.reduction.documents import ReductionError
 from urdf_usd.conformance.reduction.reduce import Progress, reduce_robot

@@ -22,8 +22,8 @@ from urdf_usd.conformance.converters.candidates import (
 from urdf_usd.conformance.execution.changed import RevisionError, changed_robots
 from urdf_usd.conformance.execution.errors import RunFolderError
 from urdf_usd.conformance.execution.folder import claim_run_folder
-from urdf_usd.conformance.execution.limits import processors
 from urdf_usd.conformance.execution.run import RunOptions, places, require_scheduler
+from urdf_usd.conformance.execution.worker import processors
 from urdf_usd.corpus import parse_reference, resolve_corpora
 from urdf_usd.reports.records.history import HistoryError, HistoryOptions, read_history
 from urdf_usd.reports.records.results import StoredRunError, read_run

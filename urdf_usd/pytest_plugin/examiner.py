@@ -13,9 +13,8 @@ from urdf_usd.conformance.converters.candidates import OWN
 from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
 from urdf_usd.conformance.execution.examine import examine_in_worker
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.limits import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.execution.record import unavailable_record
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Workers
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.reports.records.record import RobotRecord
@@ -80,10 +79,7 @@ class Examiner:
             folder=self._out / str(next(self._numbers)),
             options=options,
         )
-        result = examine_in_worker(workers, job)
-        if not isinstance(result, RobotRecord):
-            raise TypeError(f"{source.id} has no former record to be the same as")
-        return result
+        return examine_in_worker(workers, job)
 
     def remembered(self, source: Resolved) -> RobotRecord:
         """Return what :meth:`examine` found about a robot, the first time or before.

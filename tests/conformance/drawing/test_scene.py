@@ -17,7 +17,7 @@ from urdf_usd.conformance.drawing.coarsening import coarsen, merge_points, share
 from urdf_usd.conformance.drawing.scene_models import build_model, inertia_ellipsoid
 from urdf_usd.conformance.drawing.scenery import draw_scene
 from urdf_usd.conformance.engines.reference import observe_robot
-from urdf_usd.conformance.execution.reading import questions
+from urdf_usd.conformance.execution.examine import questions
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,

@@ -7,9 +7,7 @@ import pytest
 from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
 from urdf_usd.conformance.engines.registry import MissingEngineError
 from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
-from urdf_usd.conformance.execution.limits import Limits
-from urdf_usd.conformance.execution.worker import Completed
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.worker import Limits, Workers
 
 _HERE = Available("1.0")
 _ABSENT = Unavailable("it is not installed", "install it")
@@ -29,8 +27,8 @@ class _Listing(Workers):
         self.limits = Limits()
         self.found = found
 
-    def call(self, *_: object, **__: object) -> Completed[object]:  # type: ignore[override]  # for any function
-        return Completed(self.found)
+    def call(self, *_: object, **__: object) -> object:  # type: ignore[override]  # for any function
+        return self.found
 
 
 @pytest.fixture(autouse=True)

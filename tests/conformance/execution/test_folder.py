@@ -13,7 +13,7 @@ import pytest
 
 from tests.conformance.runs import tree, wait_until
 from urdf_usd.conformance.execution.errors import RunFolderError
-from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder, discard_former
+from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
 
 _PLACES = ("arm", "leg")
 
@@ -59,10 +59,10 @@ def test_new_run_removes_all_files_of_the_former_one(out: Path) -> None:
 
 
 def test_resumed_run_keeps_only_its_robots(out: Path) -> None:
-    """Reports are written again, except for pages; other robots are removed."""
+    """Reports are removed, which are made from all records."""
     with claim_run_folder(out, ("arm", "hand"), resume=True) as folder:
-        assert folder.is_finished("arm")
-        assert not folder.is_finished("leg")
+        assert folder.finished("arm")
+        assert not folder.finished("leg")
         left = {name for name in tree(out) if not name.startswith(".")}
 
     assert left == {
@@ -72,40 +72,7 @@ def test_resumed_run_keeps_only_its_robots(out: Path) -> None:
         "scenes/arm.gz",
         "expanded/arm.urdf",
         "timings/arm.json",
-        "robots/arm.html",
     }
-
-
-_OVERVIEW = ("index.html", "junit.xml", "findings.sarif")
-
-
-def test_overview_of_the_same_intact_robots_stays(out: Path) -> None:
-    """Until one of them is to be examined again."""
-    _write(out, *_OVERVIEW)
-
-    with claim_run_folder(out, _PLACES, resume=True) as folder:
-        assert all((out / name).is_file() for name in _OVERVIEW)
-        folder.remove_overview()
-
-    assert not any((out / name).exists() for name in _OVERVIEW)
-
-
-@pytest.mark.parametrize("places", [("arm",), ("arm", "leg", "hand")])
-def test_overview_of_other_robots_is_removed(out: Path, places: tuple[str, ...]) -> None:
-    """Of fewer, and of more."""
-    _write(out, *_OVERVIEW)
-
-    with claim_run_folder(out, places, resume=True):
-        assert not any((out / name).exists() for name in _OVERVIEW)
-
-
-def test_overview_is_removed_with_a_changed_robot(out: Path) -> None:
-    """It would not be that of the files."""
-    _write(out, *_OVERVIEW, "results/leg.json")
-    (out / "results" / "leg.json").write_text("changed")
-
-    with claim_run_folder(out, _PLACES, resume=True):
-        assert not any((out / name).exists() for name in _OVERVIEW)
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -148,7 +115,7 @@ def test_added_file_in_an_asset_is_refused_by_a_new_run(out: Path) -> None:
     ):
         pass
     with claim_run_folder(out, _PLACES, resume=True, announce=announced.append) as folder:
-        finished = [place for place in _PLACES if folder.is_finished(place)]
+        finished = [place for place in _PLACES if folder.finished(place)]
 
     assert announced == ["arm is examined again: assets/arm/overlay.usda was added"]
     assert finished == ["leg"]
@@ -190,8 +157,8 @@ def test_asset_with_a_link_is_never_kept(out: Path, tmp_path: Path) -> None:
         _write(out, "assets/arm/robot.usda")
         (out / "assets" / "arm" / "mesh.stl").symlink_to(tmp_path / "mesh.stl")
         folder.finish("arm")
-
-        assert not folder.is_finished("arm")
+    with claim_run_folder(out, _PLACES, resume=True) as folder:
+        assert not folder.finished("arm")
 
 
 @pytest.mark.parametrize("name", sorted(["results/arm.json", "scenes/arm.gz"]))
@@ -212,7 +179,7 @@ def test_robot_with_a_changed_file_is_removed_on_resuming(
     announced: list[str] = []
 
     with claim_run_folder(out, _PLACES, resume=True, announce=announced.append) as folder:
-        assert [place for place in _PLACES if folder.is_finished(place)] == ["leg"]
+        assert [place for place in _PLACES if folder.finished(place)] == ["leg"]
 
     assert announced == [f"arm is examined again: {name} {change}"]
     assert not (out / "results" / "arm.json").exists()
@@ -228,31 +195,11 @@ def test_unfinished_robots_are_removed(out: Path) -> None:
     _write(out, "assets/.urdf-usd-x1/asset/half.usda", ".urdf-usd-x2/half.usda")
 
     with claim_run_folder(out, ("arm", "hand"), resume=True):
-        left = {name for name in tree(out) if "hand" in name or "half" in name}
+        left = {name for name in tree(out) if name[0] != "." and ("hand" in name or "half" in name)}
 
     assert "assets/hand/half.usda" in killed
     assert left == set()
     assert not (out / "assets" / "hand").exists()
-
-
-def test_page_of_a_robot_that_is_examined_again_is_removed(out: Path) -> None:
-    """If the run is interrupted, nothing is left that states its former result."""
-    with claim_run_folder(out, ("arm",), resume=True) as folder:
-        discard_former(folder.path, "arm")
-
-    assert not (out / "robots/arm.html").exists()
-
-
-def test_former_files_are_discarded_once(out: Path) -> None:
-    """Files that were written since are kept."""
-    discard_former(out, "arm")
-    gone = not (out / "assets" / "arm").exists()
-    _write(out, "assets/arm/new.usda")
-
-    discard_former(out, "arm")
-
-    assert gone
-    assert (out / "assets" / "arm" / "new.usda").is_file()
 
 
 def test_lock_is_released_at_the_end_of_the_block(tmp_path: Path) -> None:

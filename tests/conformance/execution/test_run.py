@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pybullet_data
 import pytest
@@ -16,10 +16,9 @@ from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.converting import convert_robot
 from urdf_usd.conformance.execution.examine import examine_in_worker
-from urdf_usd.conformance.execution.job import Job, Unchanged
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
-from urdf_usd.conformance.execution.worker import Steps
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
@@ -277,51 +276,19 @@ def test_check_of_an_invalid_urdf_raises(anchored: Path, tmp_path: Path) -> None
         check(tmp_path / "bad.urdf", anchored)
 
 
-def test_run_keeps_one_record_of_each_robot(tmp_path: Path) -> None:
-    """Not also the one that the worker sent, which doubles the memory of a run."""
-    robots = tmp_path / "robots"
-    robots.mkdir()
-    for number in range(6):
-        text = f'<robot name="r"><link name="l{number}"/></robot>'
-        (robots / f"r{number}.urdf").write_text(text)
-    before, counts = _records_in_memory(), []
-
-    run(
-        resolve_corpora([f"dir:{robots}"]),
-        tmp_path / "out",
-        RunOptions(engines=("reference",), jobs=1),
-        progress=lambda _: counts.append(_records_in_memory() - before),
-    )
-
-    # At the last robot, the one that its worker sent is there as well.
-    assert counts[-1] in {6, 7}
-
-
-def _records_in_memory() -> int:
-    gc.collect()
-    return sum(isinstance(one, RobotRecord) for one in gc.get_objects())
-
-
 def test_unchanged_robots_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of which a file changed, or is torn, are examined again."""
+    """Those of which a file changed, or is torn, are examined again; else no engine is loaded."""
     sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
     options = RunOptions(engines=("reference",), jobs=1)
     resumed = structs.replace(options, resume=True)
     first = _run(sources, tmp_path, options)
-    results: dict[str, object] = {}
+    before = (tmp_path / "results" / "pybullet--block.json").stat().st_mtime_ns
 
-    def noted(workers: Workers, job: Job) -> object:
-        results[job.source.id] = examine_in_worker(workers, job)
-        return results[job.source.id]
-
-    monkeypatch.setattr(execution, "examine_in_worker", noted)
-
-    assert _run(sources, tmp_path, resumed) == first
-    assert set(map(type, results.values())) == {Unchanged}
     (tmp_path / "assets" / "pybullet--cube" / "cube.usda").write_text("#usda 1.0\n")
     assert _run(sources, tmp_path, resumed) == first
-    assert isinstance(results["pybullet--cube"], RobotRecord)
-    assert isinstance(results["pybullet--block"], Unchanged)
+    assert (tmp_path / "results" / "pybullet--block.json").stat().st_mtime_ns == before
+    monkeypatch.setattr(execution, "select_engines", None)
+    assert _run(sources, tmp_path, resumed) == first
 
 
 # Steps that end a process, done in this process.
@@ -333,10 +300,19 @@ def _in_this_process(
     """Examine robots without workers, of which some steps crash."""
     known = {step: Crashed(reason) for step, reason in crashes.items()}
 
-    def examined(_: Workers, function: Callable[..., object], job: Job) -> object:
-        return function(job, known if job.source.path.name.startswith(robot) else {})
+    def examined(
+        _: Workers,
+        function: Callable[..., object],
+        robots: Iterable[tuple[object, ...]],
+        *_at: int,
+        **__: object,
+    ) -> Iterator[tuple[int, object]]:
+        for number, arguments in enumerate(robots):
+            job = arguments[0]
+            matches = isinstance(job, Job) and job.source.path.name.startswith(robot)
+            yield number, function(*arguments, known if matches else {})
 
-    monkeypatch.setattr(Workers, "examine", examined)
+    monkeypatch.setattr(Workers, "examine_all", examined)
 
 
 def test_run_requires_a_floating_base_where_the_urdf_has_none(
@@ -344,9 +320,10 @@ def test_run_requires_a_floating_base_where_the_urdf_has_none(
 ) -> None:
     """The converter must not weld a quadruped to the world."""
 
-    def weld(steps: Steps, urdf: Path, directory: Path, options: ConvertOptions) -> object:
+    def weld(*arguments: Any) -> object:  # noqa: ANN401  as the function
+        *others, options = arguments
         fixed = structs.replace(options, base=BaseOption.FIXED)
-        return convert_robot(steps, urdf, directory, fixed)
+        return convert_robot(*others, fixed)  # type: ignore[call-arg]  # all but the last
 
     _in_this_process(monkeypatch, {})
     monkeypatch.setattr(f"{examine_in_worker.__module__}.convert_robot", weld)

@@ -11,7 +11,7 @@ from msgspec import structs
 from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
 from urdf_usd.conformance.checks.dynamics import rollout_states
 from urdf_usd.conformance.engines.reference import observe_robot
-from urdf_usd.conformance.execution.reading import questions
+from urdf_usd.conformance.execution.examine import questions
 from urdf_usd.conformance.observation.robot import (
     JointType,
     Observation,

@@ -20,7 +20,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.engines.reference import ReferenceEngine
-from urdf_usd.conformance.execution.reading import plan_comparison, read_robot
+from urdf_usd.conformance.execution.examine import questions, read_robot
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
@@ -51,7 +51,7 @@ def test_every_deviation_has_a_known_cause(name: str, file: str, tmp_path: Path)
     reading = read_robot(path, {}, {})
     if isinstance(reading, SourceError):
         pytest.skip("no robot")
-    configurations = plan_comparison(path, {}, {})
+    configurations = questions(reading.parsed.robot)
     if reading.expanded is not None:
         path = str(tmp_path / "expanded.urdf")
         Path(path).write_bytes(reading.expanded)

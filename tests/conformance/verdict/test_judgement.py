@@ -23,7 +23,7 @@ from tests.conformance.miniatures import (
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
-from urdf_usd.conformance.execution.reading import questions
+from urdf_usd.conformance.execution.examine import questions
 from urdf_usd.conformance.observation.robot import (
     Base,
     Departure,

@@ -10,7 +10,7 @@ from msgspec import structs
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
-from urdf_usd.conformance.execution.reading import questions
+from urdf_usd.conformance.execution.examine import questions
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.verdict.deviations import DeviationCase, explain
 from urdf_usd.converter.urdf.parse import parse

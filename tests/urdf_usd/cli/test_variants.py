@@ -13,9 +13,9 @@ from tests.conformance.direct import examine_pair_here
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.engines.protocol import Available
 from urdf_usd.conformance.execution.engines import installed_engine
+from urdf_usd.conformance.execution.job import ReadOptions
 from urdf_usd.conformance.execution.run import CheckOptions
 from urdf_usd.conformance.execution.run import check as check_usd
-from urdf_usd.conformance.execution.usd_reading import ReadOptions
 from urdf_usd.converter import convert
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.reports.records.record import RobotRecord

@@ -1,4 +1,4 @@
-"""Workers: whatever a step does, there is an answer, and nothing is left."""
+"""Calls in child processes: limits, crashes, hangs, and the end of the program."""
 
 from __future__ import annotations
 
@@ -32,10 +32,8 @@ from tests.conformance.misbehaviour import (
 )
 from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution import process
-from urdf_usd.conformance.execution.limits import Limits
-from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Completed, Steps, Worker
-from urdf_usd.conformance.execution.workers import Workers
+from urdf_usd.conformance.execution import worker
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Completed, Limits, Steps, Workers
 from urdf_usd.converter.scratch import remove_abandoned
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Linux's")
@@ -52,31 +50,9 @@ def workers() -> Iterator[Workers]:
         yield opened
 
 
-@pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Worker]:
-    """A worker that has served a call."""
-    started = Worker(tmp_path / "worker", _LIMITS.memory)
-    assert _value(started.call(abs, -1)) == 1
-    yield started
-    started.end()
-
-
-def _value(ending: Completed[Any] | Crashed) -> Any:  # noqa: ANN401  # as the function
-    assert isinstance(ending, Completed), ending
-    return ending.value
-
-
 def _reason(ending: object) -> str:
     assert isinstance(ending, Crashed), ending
     return ending.reason
-
-
-def _runs(process: int) -> bool:
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 # Steps of a robot.
@@ -84,12 +60,9 @@ def _runs(process: int) -> bool:
 
 def _crash_between(kind: str, crashes: Mapping[str, Crashed]) -> tuple[Any, ...]:
     steps = Steps(crashes)
-    endings = (
-        steps.call("before", abs, -1),
-        steps.call("crash", crash, kind),
-        steps.call("after", abs, -2),
-    )
-    return (*(one.reason if isinstance(one, Crashed) else one.value for one in endings),)
+    calls = ("before", abs, -1), ("crash", crash, kind), ("after", abs, -2)
+    endings = [steps.call(name, function, argument) for name, function, argument in calls]
+    return tuple(one.reason if isinstance(one, Crashed) else one.value for one in endings)
 
 
 @pytest.mark.parametrize("kind", CRASHES)
@@ -108,7 +81,9 @@ def _litter_between(kind: str, crashes: Mapping[str, Crashed]) -> tuple[Any, ...
     before = steps.call("before", _state)
     steps.call("litter", litter, kind)
     after = steps.call("after", _state)
-    return _value(before), _value(after), steps.call("crash", crash, "abort")
+    assert isinstance(before, Completed)
+    assert isinstance(after, Completed)
+    return before.value, after.value, steps.call("crash", crash, "abort")
 
 
 def _state() -> tuple[str, str | None, bool]:
@@ -130,13 +105,6 @@ def _hang_in_step(kind: str, crashes: Mapping[str, Crashed]) -> object:
     return Steps(crashes).call("hang", hang, kind)
 
 
-def test_step_that_hangs_ends_at_its_time_limit() -> None:
-    """And is not begun again; others have time of their own."""
-    with Workers(Limits(time=1.0, memory=1024)) as hasty:
-        assert _reason(hasty.examine(_hang_in_step, "hang-with-lock")) == "no answer after 1 s"
-        assert hasty.examine(_three_steps) == 3
-
-
 def _three_steps(crashes: Mapping[str, Crashed]) -> int:
     steps = Steps(crashes)
     for number in range(3):
@@ -144,13 +112,11 @@ def _three_steps(crashes: Mapping[str, Crashed]) -> int:
     return 3
 
 
-def _crash_outside(_: Mapping[str, Crashed]) -> None:
-    crash("abort")
-
-
-def test_crash_outside_of_steps_is_that_of_the_call(workers: Workers) -> None:
-    """Nothing could be left out."""
-    assert _reason(workers.examine(_crash_outside)) == "the process died: SIGABRT"
+def test_step_that_hangs_ends_at_its_time_limit() -> None:
+    """And is not begun again; others have time of their own."""
+    with Workers(Limits(time=1.0, memory=1024)) as hasty:
+        assert _reason(hasty.examine(_hang_in_step, "hang-with-lock")) == "no answer after 1 s"
+        assert hasty.examine(_three_steps) == 3
 
 
 _CALLS = itertools.count(1)
@@ -179,50 +145,51 @@ def _process(mebibytes: int, _: Mapping[str, Crashed]) -> int:
 
 def test_worker_serves_several_robots(monkeypatch: pytest.MonkeyPatch) -> None:
     """A small number, which bounds what it leaks; with much memory fewer."""
-    monkeypatch.setattr(f"{Workers.__module__}._MOST_CALLS", 2)
+    monkeypatch.setattr(worker, "_MOST_CALLS", 2)
     with Workers(_LIMITS) as fresh:
         first, second, third = (fresh.examine(_process, 0) for _ in range(3))
-        monkeypatch.setattr(f"{Workers.__module__}._MOST_MEMORY", 10)
+        monkeypatch.setattr(worker, "_MOST_MEMORY", 10)
         fourth, fifth = (fresh.examine(_process, 20) for _ in range(2))
 
     assert first == second != third == fourth != fifth
+
+
+def test_robots_are_examined_at_the_same_time(workers: Workers, tmp_path: Path) -> None:
+    """Each waits for the other's file; numbers are those of the robots."""
+    names = [(str(tmp_path), "a", "b"), (str(tmp_path), "b", "a")]
+
+    assert dict(workers.examine_all(_meet, names, 2)) == {0: "a", 1: "b"}
+
+
+def _meet(folder: str, own: str, other: str, _: Mapping[str, Crashed]) -> str:
+    Path(folder, own).touch()
+    wait_until(Path(folder, other).exists)
+    return own
 
 
 # Calls of a process.
 
 
 @pytest.mark.parametrize("kind", HANGS)
-def test_hang_ends_at_time_limit(worker: Worker, kind: str) -> None:
-    """Whatever holds Python's lock or ignores signals."""
-    process = _value(worker.call(os.getpid))
-    ending = worker.call(hang, kind, timeout=0.5)
+def test_hang_ends_at_time_limit(workers: Workers, kind: str) -> None:
+    """Whatever holds Python's lock or ignores signals; no frame or thread of ours is shown."""
+    ending = workers.call(hang, kind, timeout=0.5)
 
     assert _reason(ending) == "no answer after 0.5 s"
     assert isinstance(ending, Crashed)
-    assert "in hang\n" in f"{ending.output}\n"
-    assert not worker.running
-    assert not _runs(process)
-
-
-def test_output_of_a_hanging_function_is_reported(worker: Worker) -> None:
-    """With the place at which it hangs, and no frame or thread of ours."""
-    ending = worker.call(hang, "hang", timeout=0.5)
-
-    assert isinstance(ending, Crashed)
-    first, timeout, thread, *frames = ending.output.splitlines()
-    assert first == "about to hang"
+    *printed, timeout, thread, _, last = ending.output.splitlines()
+    assert printed == (["about to hang"] if kind == "hang" else [])
     assert timeout == "Timeout (0:00:00.500000)!"
     assert thread == "Thread 0x... (most recent call first):"
-    assert [frame.rpartition(" in ")[2] for frame in frames] == ["_hang", "hang"]
+    assert last.endswith(" in hang")
 
 
-def test_stopped_process_is_killed(tmp_path: Path, worker: Worker) -> None:
+def test_stopped_process_is_killed(workers: Workers) -> None:
     """It cannot end itself; the time for a process to start is not added to its first call."""
     begin = time.monotonic()
-    first = Worker(tmp_path / "first", _LIMITS.memory)
-    for stopped in (first, worker):
-        assert _reason(stopped.call(stop, timeout=0.5)) == "no answer after 0.5 s"
-        assert not stopped.running
+    with Workers(_LIMITS) as fresh:
+        for used in (fresh, workers):
+            assert _reason(used.call(stop, timeout=0.5)) == "no answer after 0.5 s"
     assert time.monotonic() - begin < 60
 
 
@@ -234,68 +201,62 @@ def test_stopped_process_is_killed(tmp_path: Path, worker: Worker) -> None:
         (unreadable, ("the answer cannot be read: ValueError: ",)),
         (close_files_and_hang, ("the process closed its connection",)),
         (len, ("TypeError: ",)),
+        (os.abort, ("the process died: SIGABRT",)),
     ],
 )
 def test_call_without_an_answer_is_a_crash(
-    worker: Worker, function: Callable[[], object], reason: tuple[str, ...]
+    workers: Workers, function: Callable[[], object], reason: tuple[str, ...]
 ) -> None:
-    assert any(one in _reason(worker.call(function)) for one in reason)
+    assert any(one in _reason(workers.call(function)) for one in reason)
 
 
-def test_large_answer_comes_back_whole(worker: Worker) -> None:
-    """A pipe takes 64 KiB at a time; calls of one worker share a process."""
-    assert len(_value(worker.call(huge))) == 100 * 2**20
-    assert _value(worker.call(os.getpid)) == _value(worker.call(os.getpid))
-
-
-def test_worker_has_everything_imported(workers: Workers) -> None:
-    """It is forked from a process that has."""
-    assert {"mujoco", "pybullet", "pxr.Usd"} <= _value(workers.call(_modules))
+def test_large_answer_comes_back_whole(workers: Workers) -> None:
+    """A pipe takes 64 KiB at a time."""
+    answer = workers.call(huge)
+    assert isinstance(answer, bytes)
+    assert len(answer) == 100 * 2**20
 
 
 def _modules() -> frozenset[str]:
     return frozenset(sys.modules)
 
 
-def test_environment_is_that_of_the_caller(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each call, not of the fork server."""
+def test_worker_has_everything_imported(workers: Workers) -> None:
+    """It is forked from a process that has; the environment is that of the caller."""
+    found = workers.call(_modules)
+    assert not isinstance(found, Crashed)
+    assert {"mujoco", "pybullet", "pxr.Usd"} <= found
+
+
+def test_environment_is_that_of_the_caller(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ROS_PACKAGE_PATH", "/somewhere")
 
-    assert _value(worker.call(os.getenv, "ROS_PACKAGE_PATH")) == "/somewhere"
-
-
-def test_memory_limit_counts_what_is_allocated_later(workers: Workers) -> None:
-    """Beyond what libraries take; none without a limit."""
-    with Workers(Limits(memory=None)) as unlimited:
-        assert _value(workers.call(_allocate, 64)) == 64 * 2**20
-        assert _reason(workers.call(_allocate, 2048)) == OUT_OF_MEMORY
-        assert _value(unlimited.call(_allocate, 2048)) == 2048 * 2**20
+    assert workers.call(os.getenv, "ROS_PACKAGE_PATH") == "/somewhere"
 
 
 def _allocate(mebibytes: int) -> int:
     return len(bytearray(mebibytes * 2**20))
 
 
-def test_spawned_process_needs_no_fork_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It starts when a process is forked; neither imports the working directory."""
-    loaded: list[object] = []
-    start_loading = process.start_loading
+def test_memory_limit_counts_what_is_allocated_later(workers: Workers) -> None:
+    """Beyond what libraries take; none without a limit."""
+    with Workers(Limits(memory=None)) as unlimited:
+        assert workers.call(_allocate, 64) == 64 * 2**20
+        assert _reason(workers.call(_allocate, 2048)) == OUT_OF_MEMORY
+        assert unlimited.call(_allocate, 2048) == 2048 * 2**20
 
-    def noted() -> None:
-        loaded.append(None)
-        start_loading()
 
-    monkeypatch.setattr(process, "start_loading", noted)
+def test_spawned_process_imports_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing of the working directory."""
     (tmp_path / "traceback.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
-    with Workers(_LIMITS) as fresh:
-        assert _value(fresh.call(abs, -2, spawned=True)) == 2
-        assert _reason(fresh.call(crash, "exit-3", spawned=True)) == CRASHES["exit-3"][1]
-        assert not loaded
-        assert _value(fresh.call(abs, -3)) == 3
-    assert len(loaded) == 1
+    with Workers(_LIMITS, forked=False) as spawned:
+        found = spawned.call(_modules)
+        assert not isinstance(found, Crashed)
+        assert "mujoco" not in found
+        assert _reason(spawned.call(crash, "exit-3")) == CRASHES["exit-3"][1]
 
 
 # Threads, and the end of the program.
@@ -310,26 +271,20 @@ def test_exit_codes_are_not_confused_between_threads(workers: Workers) -> None:
         assert [_reason(ending) for ending in endings] == [CRASHES[k][1] for k in kinds]
 
 
-def test_closing_the_workers_cancels_calls(tmp_path: Path) -> None:
-    """Threads that wait for an answer go on."""
-    begun = tmp_path / "call", tmp_path / "examine"
-    with ThreadPoolExecutor(2) as threads:
-        with Workers(_LIMITS) as fresh:
-            waiting = (
-                threads.submit(fresh.call, _begin_and_hang, str(begun[0])),
-                threads.submit(fresh.examine, _begin_and_hang, str(begun[1])),
-            )
-            wait_until(lambda: all(file.exists() for file in begun))
-        for one in waiting:
-            with pytest.raises(CancelledError):
-                one.result()
-        with pytest.raises(CancelledError):
-            fresh.call(abs, -1)
-
-
-def _begin_and_hang(file: str, _: object = None) -> None:
+def _begin_and_hang(file: str) -> None:
     Path(file).touch()
     time.sleep(6000.0)
+
+
+def test_closing_the_workers_cancels_calls_of_other_threads(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        with Workers(_LIMITS) as fresh:
+            waiting = threads.submit(fresh.call, _begin_and_hang, str(tmp_path / "begun"))
+            wait_until((tmp_path / "begun").exists)
+        with pytest.raises(CancelledError):
+            waiting.result()
+        with pytest.raises(CancelledError):
+            fresh.call(abs, -1)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -342,10 +297,9 @@ def test_no_process_outlives_the_program(
     program.write_text(
         textwrap.dedent(
             f"""
-            import time
-            from tests.conformance.misbehaviour import hang, litter
-            from tests.conformance.execution.test_workers import child_and_sleep
-            from urdf_usd.conformance.execution.workers import Workers
+            from tests.conformance.misbehaviour import hang
+            from tests.conformance.execution.test_worker import child_and_sleep
+            from urdf_usd.conformance.execution.worker import Workers
 
             with Workers() as workers:
                 workers.call(abs, -1)
@@ -357,13 +311,11 @@ def test_no_process_outlives_the_program(
             """
         )
     )
-    temporary = short_path
-    mark = str(tmp_path)
     # The program imports functions of this folder, installed or not.
-    root = str(Path(__file__).parents[3])
+    mark, root = str(tmp_path), str(Path(__file__).parents[3])
     with subprocess.Popen(
         [sys.executable, program],
-        env=os.environ | {"TMPDIR": str(temporary), "MARK_OF_TEST": mark, "PYTHONPATH": root},
+        env=os.environ | {"TMPDIR": str(short_path), "MARK_OF_TEST": mark, "PYTHONPATH": root},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -375,8 +327,8 @@ def test_no_process_outlives_the_program(
 
     wait_until(lambda: not processes_with(f"MARK_OF_TEST={mark}"))
     if how is signal.SIGKILL:
-        remove_abandoned(temporary)
-    assert list(temporary.iterdir()) == []
+        remove_abandoned(short_path)
+    assert [path for path in short_path.iterdir() if not path.name.startswith("pymp-")] == []
 
 
 def child_and_sleep() -> None:
@@ -392,7 +344,7 @@ def test_interruption_while_libraries_load_prints_nothing(tmp_path: Path) -> Non
         textwrap.dedent(
             """
             import time
-            from urdf_usd.conformance.execution.workers import Workers
+            from urdf_usd.conformance.execution.worker import Workers
 
             try:
                 with Workers() as workers:
@@ -416,33 +368,3 @@ def test_interruption_while_libraries_load_prints_nothing(tmp_path: Path) -> Non
 
     assert (output, errors) == (b"interrupted\n", b"")
     assert started.returncode == 0
-
-
-@pytest.mark.skipif(not process.FORKS, reason="no fork server, no socket")
-def test_folder_for_temporary_files_may_be_too_long_for_sockets(
-    tmp_path: Path,
-) -> None:
-    """Sockets are made elsewhere then."""
-    folder = tmp_path / ("x" * 100)
-    folder.mkdir()
-    program = (
-        "import operator\n"
-        "from urdf_usd.conformance.execution.workers import Workers\n"
-        "with Workers() as workers:\n"
-        "    print(workers.call(operator.add, 1, 2).value)\n"
-    )
-
-    ended = subprocess.run(  # our own words
-        [sys.executable, "-P", "-c", program],
-        env=os.environ
-        | {
-            "TMPDIR": str(folder),
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        },
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-
-    assert ended.stdout == "3\n", ended.stderr
-    assert list(folder.iterdir()) == []

@@ -1,0 +1,175 @@
+"""Converters that are commands, and folders of existing USDs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.runs import wait_until
+from urdf_usd.conformance.converters.candidates import ReadyUsds
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.converting import (
+    Order,
+    UncomparedError,
+    call_registered,
+    files_of,
+    find_ready,
+    root_layer_in,
+    run_command,
+)
+from urdf_usd.conformance.execution.worker import Workers
+from urdf_usd.reports.records.record import Verdict
+
+NAMES = ("dir--arm", "arm")
+
+
+def _order(folder: Path) -> Order:
+    return Order(folder / "arm.urdf", folder / "out", {"arm": "/ros/arm"}, NAMES)
+
+
+def _run(script: str, folder: Path, timeout: float = 60.0) -> tuple[Path, str | None]:
+    words = (sys.executable, "-c", script, "{urdf}", "{out}")
+    return run_command(words, _order(folder), timeout)
+
+
+def _touch(folder: Path, *names: str) -> None:
+    for name in names:
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#usda 1.0\n")
+
+
+def test_program_gets_the_urdf_and_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By absolute paths: it runs in a separate folder. What it prints is recorded."""
+    _touch(tmp_path / "out", "former.usda")
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text("<robot/>")
+    script = (
+        "import pathlib, sys\n"
+        "urdf, out = map(pathlib.Path, sys.argv[1:])\n"
+        "print(urdf.read_text(), list(out.iterdir()))\n"
+        "(out / 'arm.usd').touch()\n"
+    )
+
+    assert _run(script, Path()) == (Path("out") / "arm.usd", "<robot/> []")
+
+
+@pytest.mark.parametrize(
+    ("script", "verdict", "reason"),
+    [
+        (
+            "import sys; print(7); sys.exit('no mesh')",
+            Verdict.NOT_COMPARABLE,
+            "exit code 1: no mesh",
+        ),
+        ("import os; os.abort()", Verdict.CRASHED, "it was killed by SIGABRT"),
+        ("import time; time.sleep(600)", Verdict.CRASHED, "not finished after 2 s"),
+        ("print('done')", Verdict.NOT_COMPARABLE, "it wrote no USD"),
+    ],
+)
+def test_program_that_writes_no_usd_has_a_reason(
+    tmp_path: Path, script: str, verdict: Verdict, reason: str
+) -> None:
+    """A crash is distinguished from a refusal; its output is recorded."""
+    with pytest.raises(UncomparedError) as error:
+        _run(script, tmp_path, timeout=2.0 if "sleep" in script else 60.0)
+
+    assert (error.value.verdict, error.value.reason.partition(": ")[2]) == (verdict, reason)
+    printed = {"exit code 1: no mesh": {"7", "no mesh"}, "it wrote no USD": {"done"}}
+    assert set((error.value.output or "").split("\n")) == printed.get(reason, {""})
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
+def test_child_processes_of_a_program_end_with_its_worker(tmp_path: Path) -> None:
+    script = (
+        "import pathlib, subprocess, sys\n"
+        "child = subprocess.Popen(['sleep', '6000'])\n"
+        "pathlib.Path(sys.argv[2], 'arm.usd').write_text(str(child.pid))\n"
+    )
+    with Workers() as workers:
+        ending = workers.call(_run, script, tmp_path)
+        assert not isinstance(ending, Crashed), ending
+    child = int(ending[0].read_text())
+
+    wait_until(lambda: not _runs(child))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize(
+    ("files", "root"),
+    [
+        (("anything.usdc",), "anything.usdc"),
+        (("arm.usda", "configuration/arm_base.usd"), "arm.usda"),
+        (("inner/robot.usd", "inner/deeper/x.usd"), "inner/robot.usd"),
+        (("arm.usda", "arm_physics.usda"), "arm.usda"),
+        (("ARM.usd", "meshes.usd"), "ARM.usd"),
+        (("dir__arm.usd", "arm.usd"), "dir__arm.usd"),
+        (("arm.usdz", "arm.usda", "arm.usdc"), "arm.usda"),
+        (("two/two.usd", "two/materials.usd"), "two/two.usd"),
+        (("left.usd", "right.usd"), None),
+    ],
+)
+def test_root_layer_is_found_by_depth_and_name(
+    tmp_path: Path, files: tuple[str, ...], root: str | None
+) -> None:
+    """The only layer at the least depth, or the one named like the robot or folder."""
+    _touch(tmp_path, *files)
+
+    if root is None:
+        with pytest.raises(UncomparedError, match=r"several .*: left\.usd, right\.usd$"):
+            root_layer_in(tmp_path, NAMES)
+    else:
+        assert root_layer_in(tmp_path, NAMES) == tmp_path / root
+
+
+@pytest.mark.parametrize(
+    ("files", "found", "owned"),
+    [
+        (("arm.usd", "leg.usd"), "arm.usd", 1),
+        (("dir--arm.usda", "arm.usd"), "dir--arm.usda", 1),
+        (("arm/arm.usd", "arm/parts/a.usd", "leg/leg.usd"), "arm/arm.usd", 2),
+        (("dir--arm/scene.usd",), "dir--arm/scene.usd", 1),
+        (("leg.usd",), None, 0),
+    ],
+)
+def test_existing_usds_are_found_by_id_or_stem(
+    tmp_path: Path, files: tuple[str, ...], found: str | None, owned: int
+) -> None:
+    """As files or folders; the id has priority."""
+    _touch(tmp_path, *files)
+    usds = ReadyUsds("isaac", tmp_path)
+
+    if found is None:
+        with pytest.raises(UncomparedError, match="has no USD named 'dir--arm' or 'arm'"):
+            find_ready(usds, NAMES)
+    else:
+        layer = find_ready(usds, NAMES)
+        assert layer == tmp_path / found
+        assert len(files_of(layer, tmp_path)) == owned
+
+
+def test_callable_returns_the_root_layer(tmp_path: Path) -> None:
+    """It receives paths as text, and packages by name."""
+    given: list[object] = []
+
+    def make(urdf: str, directory: str, packages: dict[str, str]) -> str:
+        given.extend((urdf, packages))
+        _touch(Path(directory), "a.usda", "b.usda")
+        return os.path.join(directory, "b.usda")  # noqa: PTH118  as others do
+
+    assert call_registered(make, _order(tmp_path)) == tmp_path / "out" / "b.usda"
+    assert given == [str(tmp_path / "arm.urdf"), {"arm": "/ros/arm"}]
+    with pytest.raises(UncomparedError, match=r"'robot\.usda', which is no file"):
+        call_registered(lambda *_: "robot.usda", _order(tmp_path))
