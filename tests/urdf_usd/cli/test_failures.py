@@ -16,9 +16,13 @@ from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.usd_reading import compose
 
-_ROBOT = '<robot name="r"><link name="a"/></robot>'
 _NOT_UTF8 = os.fsdecode(b"\xff.urdf")
 _PROGRAM = "from urdf_usd.cli.program import start; start()"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 def _explanation(error: BaseException, capsys: pytest.CaptureFixture[str]) -> str:
@@ -37,10 +41,7 @@ def _explanation(error: BaseException, capsys: pytest.CaptureFixture[str]) -> st
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "free memory"),
         (OSError(errno.EROFS, "Read-only file system", "out"), "set TMPDIR"),
         (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
-        (
-            FileNotFoundError(errno.ENOENT, "No usable temporary directory found"),
-            "set TMPDIR",
-        ),
+        (FileNotFoundError(errno.ENOENT, "No usable temporary directory found"), "set TMPDIR"),
     ],
 )
 def test_system_error_is_not_reported_as_a_bug(
@@ -61,88 +62,77 @@ def test_message_of_a_bug_is_limited(capsys: pytest.CaptureFixture[str]) -> None
     assert len(message) < 2000
 
 
-@pytest.mark.parametrize("command", ["convert", "check", "inspect", "lint"])
+@pytest.mark.parametrize(
+    ("command", "name", "problem"),
+    [
+        (("convert", _NOT_UTF8, "out"), "\\xff.urdf", "the file or folder is not UTF-8; rename it"),
+        (("check", _NOT_UTF8, "."), "\\xff.urdf", "the file or folder is not UTF-8; rename it"),
+        (("inspect", _NOT_UTF8), "\\xff.urdf", "the file or folder is not UTF-8; rename it"),
+        (("lint", _NOT_UTF8), "\\xff.urdf", "the file or folder is not UTF-8; rename it"),
+        (
+            ("run", "a.urdf", "--out", os.fsdecode(b"o\xff")),
+            "o\\xff",
+            "the folder is not UTF-8; choose another",
+        ),
+    ],
+)
 def test_name_that_is_not_utf8_is_one_line(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    command: str,
+    command: tuple[str, ...], name: str, problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path(_NOT_UTF8).write_text(_ROBOT)
-    further = {"convert": ["out"], "check": ["."]}.get(command, [])
+    for file in (_NOT_UTF8, "a.urdf"):
+        Path(file).write_text('<robot name="r"><link name="a"/></robot>')
 
     with pytest.raises(SystemExit) as ended:
-        main([command, _NOT_UTF8, *further])
+        main(command)
 
     assert ended.value.code == 2
-    assert capsys.readouterr().err == (
-        "error: \\xff.urdf: the name of the file or folder is not UTF-8; rename it\n"
+    assert capsys.readouterr().err == f"error: {name}: the name of {problem}\n"
+
+
+def _process(command: str, *, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S602  # the shell sets a limit
+        command.format(f'"{sys.executable}" -P -c "{_PROGRAM}"'),
+        shell=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        check=False,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
-def test_run_refuses_a_folder_whose_name_is_not_utf8(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("a.urdf").write_text(_ROBOT)
-
-    with pytest.raises(SystemExit) as ended:
-        main(["run", "a.urdf", "--out", os.fsdecode(b"o\xff")])
-
-    assert ended.value.code == 2
-    assert "o\\xff: the name of the folder is not UTF-8" in capsys.readouterr().err
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit of file sizes")
-def test_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+def test_full_disk_is_one_line_and_leaves_nothing() -> None:
     """OpenUSD reports an error per block; a limit of file sizes acts as a full disk."""
     boxes = "".join(
         f'<visual><geometry><box size="{size} 1 1"/></geometry></visual>' for size in range(1, 300)
     )
-    (tmp_path / "a.urdf").write_text(f'<robot name="r"><link name="a">{boxes}</link></robot>')
+    Path("a.urdf").write_text(f'<robot name="r"><link name="a">{boxes}</link></robot>')
 
-    ended = subprocess.run(  # noqa: S602  # the shell sets the limit
-        f'ulimit -f 20; exec "{sys.executable}" -P -c "{_PROGRAM}" convert a.urdf out',
-        shell=True,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    ended = _process("ulimit -f 20; exec {} convert a.urdf out")
 
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: out cannot be written: File too large; ")
     assert ended.stderr.endswith("[target-unwritable]\n")
     assert ended.stderr.count("\n") == 1
-    assert [file.name for file in tmp_path.iterdir()] == ["a.urdf"]
+    assert [file.name for file in Path().iterdir()] == ["a.urdf"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes of a POSIX shell")
-def test_closed_pipe_prints_nothing(tmp_path: Path) -> None:
+def test_closed_pipe_prints_nothing() -> None:
     links = "".join(f'<link name="l{index}"/>' for index in range(3000))
-    (tmp_path / "a.urdf").write_text(f'<robot name="r">{links}</robot>')
+    Path("a.urdf").write_text(f'<robot name="r">{links}</robot>')
     reader, writer = os.pipe()
     os.close(reader)
 
-    ended = subprocess.run(  # this command
-        [sys.executable, "-P", "-c", _PROGRAM, "lint", "a.urdf"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        check=False,
-        stdout=writer,
-        stderr=subprocess.PIPE,
-    )
-    os.close(writer)
+    ended = _process("exec {} lint a.urdf", stdout=writer)
 
-    assert ended.stderr == b""
+    os.close(writer)
+    assert ended.stderr == ""
 
 
 def test_usd_whose_path_is_not_utf8_is_refused() -> None:
-    path = os.fsdecode(b"\xff.usda")
-
-    (refused,) = compose(path).refused
+    (refused,) = compose(os.fsdecode(b"\xff.usda")).refused
 
     assert refused.rule == "stage-unreadable"
-    assert refused.message == ("\\xff.usda cannot be opened: its path is not UTF-8; rename it")
+    assert refused.message == "\\xff.usda cannot be opened: its path is not UTF-8; rename it"

@@ -9,51 +9,28 @@ import shutil
 import signal
 import subprocess
 import sys
+import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree as ET
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from tests.conformance.runs import HANGS, group_exists, wait_until
-from urdf_usd.cli.main import main
+from tests.robots import ROBOT
+from tests.urdf_usd.cli.command import contents, urdf_usd
+from urdf_usd.conformance.execution.engines import write_back
+from urdf_usd.converter import convert
 from urdf_usd.reports.records.record import RobotRecord
 
-COMMANDS = ("convert", "check", "run", "export", "doctor")
-ARM = """\
-<robot name="arm">
-  <link name="base">
-    <inertial>
-      <origin xyz="0.01 -0.02 0.03" rpy="0.1 0.2 0.3"/>
-      <mass value="2.5"/>
-      <inertia ixx="0.02" ixy="0.001" ixz="-0.002" iyy="0.03" iyz="0.003" izz="0.04"/>
-    </inertial>
-  </link>
-  <link name="upper">
-    <inertial>
-      <origin xyz="0.1 0.02 -0.03" rpy="-0.3 0.1 0.2"/>
-      <mass value="1.5"/>
-      <inertia ixx="0.012" ixy="0.001" ixz="0.002" iyy="0.013" iyz="-0.001" izz="0.02"/>
-    </inertial>
-  </link>
-  <joint name="shoulder" type="revolute">
-    <parent link="base"/>
-    <child link="upper"/>
-    <origin xyz="0.1 0.2 0.3" rpy="0.4 -0.5 0.6"/>
-    <axis xyz="1 2 -3"/>
-    <limit lower="-1.1" upper="2.3" effort="12" velocity="3.5"/>
-  </joint>
-</robot>
-"""
 
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "arm.urdf").write_text(ARM)
+    (tmp_path / "arm.urdf").write_text(ROBOT)
     return tmp_path
 
 
@@ -61,83 +38,80 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Convert the arm once; return the folder that holds URDF and USD."""
     folder = tmp_path_factory.mktemp("asset")
-    (folder / "arm.urdf").write_text(ARM)
-    result = _invoke("convert", str(folder / "arm.urdf"), str(folder / "usd"))
-    assert result.exit_code == 0, result.stderr
+    (folder / "arm.urdf").write_text(ROBOT)
+    convert(folder / "arm.urdf", folder / "usd")
     return folder
 
 
-def _invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(main, arguments, prog_name="urdf-usd")
-
-
-def _entries(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-
-
-# Help and usage.
-
-
-@pytest.mark.parametrize("flag", ["-h", "--help"])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_examples_and_exit_codes(command: str, flag: str) -> None:
-    result = _invoke(command, flag)
+@pytest.mark.parametrize("command", ["convert", "check", "run", "export", "doctor"])
+def test_help_shows_examples_and_exit_codes(command: str) -> None:
+    result = urdf_usd(command, "-h")
 
     assert result.exit_code == 0
     assert f"\n    urdf-usd {command}" in result.stdout
     assert "Exit status: 0 done; 1 does not conform; 2" in result.stdout
+    assert urdf_usd(command, "--help").stdout == result.stdout
 
 
-# convert
+def test_previous_asset_is_written_again_or_kept(folder: Path) -> None:
+    urdf_usd("convert", "arm.urdf", "out")
+    before = contents(folder / "out")
+
+    again = urdf_usd("convert", "arm.urdf", "out")
+    assert (again.exit_code, contents(folder / "out")) == (0, before)
+
+    (folder / "arm.urdf").write_text(ROBOT.replace("revolute", "hinge"))
+    failed = urdf_usd("convert", "arm.urdf", "out")
+    assert (failed.exit_code, contents(folder / "out")) == (2, before)
 
 
-def test_second_conversion_writes_the_same_bytes(folder: Path) -> None:
-    _invoke("convert", "arm.urdf", "out")
-    first = {name: (folder / name).read_bytes() for name in _files(folder / "out")}
-
-    result = _invoke("convert", "arm.urdf", "out")
-
-    assert result.exit_code == 0
-    assert {n: (folder / n).read_bytes() for n in _files(folder / "out")} == first
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def test_failed_conversion_keeps_the_previous_asset(folder: Path) -> None:
-    _invoke("convert", "arm.urdf", "out")
-    before = {name: name.read_bytes() for name in _files(folder / "out")}
-    (folder / "arm.urdf").write_text(ARM.replace("revolute", "hinge"))
-
-    result = _invoke("convert", "arm.urdf", "out")
+@pytest.mark.parametrize("command", [("inspect",), ("convert", "out"), ("lint",)])
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b'#usda 1.0\ndef Xform "a" {}\n', "USD"),
+        (b"PXR-USDC\x00\x08", "USD"),
+        (b"PK\x03\x04\x0a\x00", "zip"),
+        (b'{"asset": {"version": "2.0"}}', "JSON"),
+    ],
+)
+def test_other_formats_are_recognised_by_their_first_bytes(
+    command: tuple[str, ...], content: bytes, kind: str
+) -> None:
+    Path("robot.urdf").write_bytes(content)
+    result = urdf_usd(command[0], "robot.urdf", *command[1:])
 
     assert result.exit_code == 2
-    assert {name: name.read_bytes() for name in _files(folder / "out")} == before
+    assert kind in result.output
+    assert "[file-format]" in result.output
+    assert "xml-syntax" not in result.output
 
 
-# check
+def test_limit_that_is_given_holds_for_a_single_conversion() -> None:
+    refused = urdf_usd("convert", "arm.urdf", "out", "--timeout", "0.001")
+
+    assert refused.exit_code == 2
+    assert "no answer after 0.001 s" in refused.stderr
+    assert not Path("out").exists()
+    assert urdf_usd("convert", "arm.urdf", "out", "--timeout", "100").exit_code == 0
 
 
 def test_check_of_a_good_asset_exits_0(asset: Path) -> None:
-    result = _invoke(
-        "check",
-        str(asset / "arm.urdf"),
-        str(asset / "usd" / "arm.usda"),
-        *("--json", str(asset / "arm.json"), "--html", str(asset / "arm.html")),
+    result = urdf_usd(
+        *("check", asset / "arm.urdf", asset / "usd" / "arm.usda"),
+        *("--json", asset / "arm.json", "--html", asset / "arm.html"),
     )
 
-    record = json.loads((asset / "arm.json").read_text())
+    text = (asset / "arm.json").read_text()
+    record = json.loads(text)
     assert result.exit_code == 0, result.output
     assert "exact" in result.stdout
-    assert record["verdict"] == "exact"
-    assert record["links"] == 2
-    assert record["total_mass"] == 4.0
+    assert (record["verdict"], record["links"], record["total_mass"]) == ("exact", 2, 3.0)
     assert {"mujoco", "pybullet", "reference", "openusd"} <= {
         engine["name"] for engine in record["engines"] if engine["status"] == "observed"
     }
-    assert str(asset) not in (asset / "arm.json").read_text()
-    assert "shoulder" in (asset / "arm.html").read_text()
+    assert str(asset) not in text
+    assert ">j<" in (asset / "arm.html").read_text()
 
 
 def _chain(prefix: str, mass: float, length: float) -> str:
@@ -154,20 +128,20 @@ def _chain(prefix: str, mass: float, length: float) -> str:
     return f'<robot name="chain">{links}{joints}</robot>'
 
 
-def test_usd_of_another_robot_is_one_line(folder: Path) -> None:
+def test_usd_of_another_robot_is_one_line() -> None:
     """A converter that only renames links has findings: its values are the same."""
-    (folder / "arm.urdf").write_text(_chain("arm", 1.0, 0.1))
-    (folder / "leg.urdf").write_text(_chain("leg", 2.0, 0.3))
-    (folder / "renamed.urdf").write_text(_chain("x", 1.0, 0.1))
-    asset = _invoke("convert", "arm.urdf", "usd").stdout.strip()
-
-    other = _invoke("check", "leg.urdf", asset)
-    renamed = _invoke("check", "renamed.urdf", asset)
+    for name, text in (
+        ("arm", _chain("arm", 1.0, 0.1)),
+        ("leg", _chain("leg", 2.0, 0.3)),
+        ("renamed", _chain("x", 1.0, 0.1)),
+    ):
+        Path(f"{name}.urdf").write_text(text)
+    usd = urdf_usd("convert", "arm.urdf", "usd").stdout.strip()
+    other, renamed = urdf_usd("check", "leg.urdf", usd), urdf_usd("check", "renamed.urdf", usd)
 
     assert other.exit_code == renamed.exit_code == 1
-    first, *rest = other.stdout.splitlines()
-    assert first == "✗ fails  chain  probably another robot: 4 of 4 names are unknown"
-    assert rest == [
+    assert other.stdout.splitlines() == [
+        "✗ fails  chain  probably another robot: 4 of 4 names are unknown",
         "",
         "Use --html FILE for a report that shows the differences in 3D.",
     ]
@@ -175,32 +149,64 @@ def test_usd_of_another_robot_is_one_line(folder: Path) -> None:
     assert "is renamed to" in renamed.stdout
 
 
-def test_check_obeys_its_time_limit(asset: Path) -> None:
-    files = str(asset / "arm.urdf"), str(asset / "usd" / "arm.usda")
+def test_check_obeys_its_limits(asset: Path) -> None:
+    files = asset / "arm.urdf", asset / "usd" / "arm.usda"
+    late = urdf_usd("check", *files, "--timeout", "0.001")
 
-    result = _invoke("check", *files, "--timeout", "0.001")
+    assert late.exit_code == 2
+    assert "no answer after 0.001 s" in " ".join(late.stdout.split())
+    if sys.platform == "linux":
+        # Less than the libraries take.
+        small = urdf_usd("check", *files, "--memory", "1")
+        assert small.exit_code == 2
+        assert "more than 1 MiB" in small.stderr
+        assert "--memory" in small.stderr
+        assert "bug" not in small.stderr
+
+
+def test_exported_urdf_conforms_to_the_asset(asset: Path) -> None:
+    usd = asset / "usd" / "arm.usda"
+    urdf_usd("export", usd, "again.urdf")
+
+    assert urdf_usd("check", "again.urdf", usd).exit_code == 0
+    assert (write_back(str(usd), ()) or b"").count(b"<joint") == 1
+
+
+def test_usd_without_robot_is_not_exported() -> None:
+    Path("no.usda").write_text("no layer")
+    Path("empty.usda").write_text("#usda 1.0\n")
+    result = urdf_usd("export", "no.usda", "out.urdf")
 
     assert result.exit_code == 2
-    assert "no answer after 0.001 s" in " ".join(result.stdout.split())
+    assert "cannot be opened" in result.stderr
+    assert "stage-unreadable" in result.stderr
+    assert write_back("empty.usda", ()) == "the stage has no rigid body and no link"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps to limits")
-def test_memory_limit_below_libraries_is_refused(asset: Path) -> None:
-    files = str(asset / "arm.urdf"), str(asset / "usd" / "arm.usda")
+def test_view_opens_a_page_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) is None)
+    result = urdf_usd("view", "arm.urdf")
 
-    result = _invoke("check", *files, "--memory", "1")
+    assert result.exit_code == 0, result.stderr
+    (page,) = map(Path, result.stdout.splitlines())
+    text = page.read_text("utf-8")
+    page.unlink()
+    assert [unquote(urlparse(url).path) for url in opened] == [str(page)]
+    assert '<script type="text/plain" id="scene">' in text
+    assert "3D view of arm" in text
 
-    assert result.exit_code == 2
-    assert "more than 1 MiB" in result.stderr
-    assert "--memory" in result.stderr
-    assert "bug" not in result.stderr
 
+def test_view_shows_a_usd_with_the_urdf(asset: Path) -> None:
+    usd = asset / "usd" / "arm.usda"
+    result = urdf_usd("view", "arm.urdf", usd, "--html", "page.html")
 
-# run
+    assert (result.exit_code, result.stdout) == (0, "page.html\n")
+    assert "exact" in Path("page.html").read_text("utf-8")
 
 
 def test_run_writes_all_files_of_the_report(folder: Path) -> None:
-    result = _invoke("run", "arm.urdf", "pybullet:r2d2.urdf", "--out", "report")
+    result = urdf_usd("run", "arm.urdf", "pybullet:r2d2.urdf", "--out", "report")
 
     report = folder / "report"
     summary = json.loads((report / "summary.json").read_text())
@@ -208,10 +214,7 @@ def test_run_writes_all_files_of_the_report(folder: Path) -> None:
     assert "2 of 2 robots conform" in result.stdout
     assert f"Report: {Path('report/index.html')}" in result.stdout
     assert summary["corpus"] == ["file:arm.urdf", "pybullet:r2d2.urdf"]
-    assert [robot["id"] for robot in summary["robots"]] == [
-        "file--arm",
-        "pybullet--r2d2",
-    ]
+    assert [robot["id"] for robot in summary["robots"]] == ["file--arm", "pybullet--r2d2"]
     assert sum(summary["verdicts"].values()) == 2
     for name in ("file--arm", "pybullet--r2d2"):
         assert (report / "results" / f"{name}.json").is_file()
@@ -227,37 +230,34 @@ def test_run_writes_all_files_of_the_report(folder: Path) -> None:
 
 def test_run_replaces_only_a_previous_report(folder: Path) -> None:
     """Robots of the previous run are removed; a folder of the user is refused."""
-    _invoke("run", "arm.urdf", "--out", "report")
-    (folder / "leg.urdf").write_text(ARM.replace('name="arm"', 'name="leg"'))
+    urdf_usd("run", "arm.urdf", "--out", "report")
+    (folder / "leg.urdf").write_text(ROBOT.replace('name="arm"', 'name="leg"'))
 
-    again = _invoke("run", "leg.urdf", "--out", "report")
+    assert urdf_usd("run", "leg.urdf", "--out", "report").exit_code == 0
+    assert list(contents(folder / "report" / "results")) == ["file--leg.json"]
+
     (folder / "report" / "notes.txt").write_text("mine")
-    before = _entries(folder)
-    refused = _invoke("run", "arm.urdf", "--out", "report")
-
-    assert again.exit_code == 0
-    assert _entries(folder / "report" / "results") == ["file--leg.json"]
+    before = contents(folder)
+    refused = urdf_usd("run", "arm.urdf", "--out", "report")
     assert refused.exit_code == 2
     assert "notes.txt" in refused.stderr
-    assert _entries(folder) == before
+    assert contents(folder) == before
 
 
 def test_run_lists_unreadable_files_and_strict_counts_them(folder: Path) -> None:
     (folder / "bad.urdf").write_text(
         "<robot name='r'>\n<link name='a'/>\n<link name='b'/>\n</robot>\n"
     )
-
-    lenient = _invoke("run", "dir:.", "--out", "report")
+    lenient = urdf_usd("run", "dir:.", "--out", "report")
     record = json.loads((folder / "report/results/dir--bad.json").read_text())
-    strict = _invoke("run", "dir:.", "--out", "report", "--strict")
-    alone = _invoke("run", "bad.urdf", "--out", "report")
 
     assert lenient.exit_code == 0, lenient.output
     assert record["verdict"] == "unreadable"
     assert [(d["rule"], d["file"], d["line"]) for d in record["diagnostics"]] == [
         ("tree-roots", "bad.urdf", 3)
     ]
-    assert strict.exit_code == 1
+    assert urdf_usd("run", "dir:.", "--out", "report", "--strict").exit_code == 1
+    alone = urdf_usd("run", "bad.urdf", "--out", "report")
     assert alone.exit_code == 1
     assert "no robot could be read" in alone.stderr
 
@@ -273,38 +273,25 @@ def test_interrupted_run_writes_a_report_of_finished_robots(
         yield show
 
     monkeypatch.setattr("urdf_usd.cli.run_report.shown_progress", interrupting)
-    result = _invoke("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
+    result = urdf_usd("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
 
     assert result.exit_code == 130
     assert "1 of 2 robots are finished" in result.stderr
-    assert len(_entries(folder / "report" / "results")) == 1
+    assert len(contents(folder / "report" / "results")) == 1
     assert (folder / "report" / "index.html").is_file()
 
 
-# doctor
-
-
-def test_doctor_lists_versions_engines_and_corpora() -> None:
-    result = _invoke("doctor")
+def test_doctor_lists_versions_engines_and_corpora(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that installs what is missing."""
+    # What was found on another path is cached.
+    monkeypatch.syspath_prepend(Path.cwd())
+    monkeypatch.setattr("urdf_usd.corpus.installed.DISTRIBUTION", "no-such-thing")
+    result = urdf_usd("doctor")
 
     assert result.exit_code == 0
     for name in ("usd-core", "mujoco", "pybullet", "reference", "openusd", "95 robots"):
         assert name in result.stdout
-
-
-def test_doctor_shows_how_to_install_a_corpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # What was found on another path is cached.
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("urdf_usd.corpus.installed.DISTRIBUTION", "no-such-thing")
-
-    result = _invoke("doctor")
-
     assert re.search(r"✗ +erd .*pip install 'example-robot-data>=", result.stdout)
-
-
-# Bugs
 
 
 def test_bug_asks_for_a_report_without_traceback(
@@ -314,14 +301,14 @@ def test_bug_asks_for_a_report_without_traceback(
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr("urdf_usd.cli.convert.convert_robot", fail)
-    plain = _invoke("convert", "arm.urdf", "out")
-    debug = _invoke("--debug", "convert", "arm.urdf", "out")
+    plain = urdf_usd("convert", "arm.urdf", "out")
+    debug = urdf_usd("--debug", "convert", "arm.urdf", "out")
 
     assert plain.exit_code == debug.exit_code == 2
     assert "this is a bug" in plain.stderr
     assert "Traceback" not in plain.stderr
     assert "Traceback" in debug.stderr
-    assert _entries(folder) == ["arm.urdf"]
+    assert list(contents(folder)) == ["arm.urdf"]
 
 
 # The command as a separate process.
@@ -334,25 +321,10 @@ def _installed() -> str:
 
 
 def _command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [_installed(), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **variables},
-    )
+    words, variables = (_installed(), *arguments), {**os.environ, **variables}
+    return subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
 
 
-@pytest.fixture
-def processes() -> Iterator[list[subprocess.Popen[str]]]:
-    started: list[subprocess.Popen[str]] = []
-    yield started
-    for process in started:
-        process.kill()
-        process.communicate(timeout=HANGS)
-
-
-@pytest.mark.usefixtures("folder")
 def test_pipe_gets_only_the_path_without_colours() -> None:
     result = _command("convert", "pybullet:kuka_iiwa/model.urdf", "out")
 
@@ -363,9 +335,8 @@ def test_pipe_gets_only_the_path_without_colours() -> None:
 
 
 @pytest.mark.parametrize("command", ["inspect", "corpus show"])
-def test_closed_pipe_is_not_the_status_of_a_robot(folder: Path, command: str) -> None:
+def test_closed_pipe_is_not_the_status_of_a_robot(command: str) -> None:
     """The shell's status of a program that SIGPIPE ends; rich would exit with 1."""
-    (folder / "arm.urdf").write_text(ARM)
     process = subprocess.Popen(
         [_installed(), *command.split(), "arm.urdf"],
         stdout=subprocess.PIPE,
@@ -376,11 +347,9 @@ def test_closed_pipe_is_not_the_status_of_a_robot(folder: Path, command: str) ->
     process.stdout.close()
     _, errors = process.communicate(timeout=HANGS)
 
-    assert process.returncode == 141
-    assert errors == ""
+    assert (process.returncode, errors) == (141, "")
 
 
-@pytest.mark.usefixtures("folder")
 def test_colours_follow_the_terminal_and_no_color() -> None:
     """FORCE_COLOR stands in for a terminal; NO_COLOR takes precedence."""
     coloured = _command("convert", "missing.urdf", "out", FORCE_COLOR="1")
@@ -393,9 +362,7 @@ def test_colours_follow_the_terminal_and_no_color() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
-def test_ctrl_c_ends_a_run_and_its_processes(
-    folder: Path, processes: list[subprocess.Popen[str]]
-) -> None:
+def test_ctrl_c_ends_a_run_and_its_processes(folder: Path) -> None:
     """Exit 130, a report of finished robots, no process left."""
     process = subprocess.Popen(
         [_installed(), "run", "--out", "report", "--jobs", "2"],
@@ -403,11 +370,13 @@ def test_ctrl_c_ends_a_run_and_its_processes(
         text=True,
         start_new_session=True,
     )
-    processes.append(process)
-    assert process.stderr is not None
-    process.stderr.readline()
-    os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=HANGS)
+    try:
+        assert process.stderr is not None
+        process.stderr.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=HANGS)
+    finally:
+        process.kill()
 
     assert process.returncode == 130
     assert "robots are finished" in stderr

@@ -9,45 +9,34 @@ import pytest
 from msgspec import structs
 
 from tests.reports import samples
-from urdf_usd.cli.terminal import (
-    Pace,
-    StatusLine,
-    duration,
-    shown_meshes,
-    shown_progress,
-    shown_status,
-)
+from urdf_usd.cli.terminal import Pace, duration, shown_meshes, shown_progress, shown_status
 from urdf_usd.reports.records.record import Verdict
 
 
-def _paced(total: int, times: list[float]) -> str:
+@pytest.mark.parametrize(
+    ("total", "times", "expected"),
+    [
+        (10, [], ""),
+        # Four in two seconds; six remain.
+        (10, [0.5, 1.0, 1.5, 2.0], "2.0/s, 3 s left"),
+        # One in eight seconds; nine remain.
+        (10, [8.0], "8.0 s each, 72 s left"),
+        (10, [600.0], "600.0 s each, 90 min left"),
+        (10, [float(n) for n in range(1, 11)], "1.0 s each"),
+        # That of the latest robots: kept results are faster.
+        (
+            1499,
+            [*(0.001 * n for n in range(1000)), *(1.0 + 2.0 * n for n in range(1, 400))],
+            "2.0 s each, 3 min left",
+        ),
+    ],
+)
+def test_pace_shows_rate_and_time_left(total: int, times: list[float], expected: str) -> None:
     pace = Pace(total, 100.0)
     for time in times:
         pace.finish(100.0 + time)
-    return str(pace)
 
-
-@pytest.mark.parametrize(
-    ("times", "expected"),
-    [
-        ([], ""),
-        # Four in two seconds; six remain.
-        ([0.5, 1.0, 1.5, 2.0], "2.0/s, 3 s left"),
-        # One in eight seconds; nine remain.
-        ([8.0], "8.0 s each, 72 s left"),
-        ([600.0], "600.0 s each, 90 min left"),
-        ([float(n) for n in range(1, 11)], "1.0 s each"),
-    ],
-)
-def test_pace_shows_rate_and_time_left(times: list[float], expected: str) -> None:
-    assert _paced(10, times) == expected
-
-
-def test_pace_is_that_of_the_latest_robots() -> None:
-    kept = [0.001 * n for n in range(1000)]
-    made = [1.0 + 2.0 * n for n in range(1, 400)]
-
-    assert _paced(1499, kept + made) == "2.0 s each, 3 min left"
+    assert str(pace) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,8 +61,7 @@ def test_pipe_gets_a_line_every_ten_seconds(
             show(bad if number == 3 else good)
 
     lines = capsys.readouterr().err.splitlines()
-    numbers = [int(line[1:3]) for line in lines]
-    assert numbers == [1, 3, 8, 13, 18, 20]
+    assert [int(line[1:3]) for line in lines] == [1, 3, 8, 13, 18, 20]
     assert lines[1] == "[ 3/20] ✗ fails: bad (2.0 s each, 34 s left)"
     assert lines[-1].endswith("(2.0 s each)")
 
@@ -84,93 +72,62 @@ class Terminal(io.StringIO):
 
     def lines(self) -> list[str]:
         """Return the visible lines: after a carriage return, a line is overwritten."""
-        return [self._visible(line) for line in self.getvalue().split("\n")]
+        lines = []
+        for line in self.getvalue().split("\n"):
+            cells = ""
+            for part in line.split("\r"):
+                cells = part + cells[len(part) :]
+            lines.append(cells.rstrip())
+        return lines
 
-    @staticmethod
-    def _visible(line: str) -> str:
-        cells = ""
-        for part in line.split("\r"):
-            cells = part + cells[len(part) :]
-        return cells.rstrip()
 
-
-def as_terminal(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Terminal:
-    """Make stderr a terminal of 40 columns.
-
-    In the test itself, since pytest replaces the streams once fixtures are made.
-    """
+def as_terminal(
+    monkeypatch: pytest.MonkeyPatch, kind: str = "xterm", columns: int = 40
+) -> Terminal:
+    """Make stderr a terminal; in the test, as pytest replaces the streams after fixtures."""
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("TERM", kind)
-    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("COLUMNS", str(columns))
     return stream
 
 
-def test_status_line_is_cleared_at_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_status_line_is_replaced_and_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other lines are above it; it is cleared after a failure as well."""
     terminal = as_terminal(monkeypatch)
-    with shown_status("Loading engines ...") as status:
-        assert terminal.lines() == ["Loading engines ..."]
-
+    with pytest.raises(KeyboardInterrupt), shown_status("Looking for robots ...") as status:
+        assert terminal.lines() == ["Looking for robots ..."]
+        status.say("downloading panda")
+        assert terminal.lines() == ["downloading panda", "Looking for robots ..."]
         status.show("Comparing ...")
-
-        assert terminal.lines() == ["Comparing ..."]
-    assert terminal.lines() == [""]
-
-
-def test_status_line_is_cleared_after_a_failure(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    terminal = as_terminal(monkeypatch)
-    with pytest.raises(KeyboardInterrupt), shown_status("Loading engines ..."):
+        assert terminal.lines() == ["downloading panda", "Comparing ..."]
         raise KeyboardInterrupt
 
-    assert terminal.lines() == [""]
+    assert terminal.lines() == ["downloading panda", ""]
 
 
-def test_other_lines_are_written_above_the_status(
-    monkeypatch: pytest.MonkeyPatch,
+def test_status_line_is_cut_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = as_terminal(monkeypatch, columns=10)
+    with shown_status("Loading engines ..."):
+        assert terminal.lines() == ["Loading e"]
+
+
+def test_pipes_and_dumb_terminals_get_no_status_line(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    terminal = as_terminal(monkeypatch)
-    with shown_status("Looking for robots ...") as status:
+    with shown_status("Loading engines ...") as status, shown_meshes() as progress:
         status.say("downloading panda")
-
-        assert terminal.lines() == ["downloading panda", "Looking for robots ..."]
-
-
-def test_status_line_is_cut_to_the_terminal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    terminal = as_terminal(monkeypatch)
-    monkeypatch.setenv("COLUMNS", "10")
-
-    StatusLine().show("Loading engines ...")
-
-    assert terminal.lines() == ["Loading e"]
-
-
-def test_pipe_gets_no_status_line(capfd: pytest.CaptureFixture[str]) -> None:
-    with shown_status("Loading engines ...") as status:
-        status.say("downloading panda")
-
+        progress("base.stl", 1, 3)
     assert capfd.readouterr() == ("", "downloading panda\n")
 
-
-def test_dumb_terminal_gets_no_status_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     terminal = as_terminal(monkeypatch, "dumb")
     with shown_status("Loading engines ..."):
         pass
-
     assert terminal.getvalue() == ""
 
 
 def test_bar_shows_the_mesh_that_is_decomposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = as_terminal(monkeypatch)
-    monkeypatch.setenv("COLUMNS", "120")
-
+    terminal = as_terminal(monkeypatch, columns=120)
     with shown_meshes() as progress:
         progress("base.stl", 1, 3)
         progress("arm.stl", 2, 3)
@@ -180,12 +137,3 @@ def test_bar_shows_the_mesh_that_is_decomposed(monkeypatch: pytest.MonkeyPatch) 
     assert "base.stl" in shown
     assert shown.index("1/3") < shown.index("arm.stl")
     assert "3/3" not in shown
-
-
-def test_meshes_are_not_shown_without_a_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with shown_meshes() as progress:
-        progress("base.stl", 1, 3)
-
-    assert capsys.readouterr() == ("", "")
