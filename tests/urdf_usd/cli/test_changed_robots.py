@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from urdf_usd.cli.main import main
+from tests.urdf_usd.cli.command import urdf_usd
 
 _URDF = """<robot name="{name}"><link name="base">
   <inertial><mass value="2"/>
@@ -47,7 +47,7 @@ def _commit(message: str) -> None:
 
 def _run(revision: str) -> Result:
     words = ("run", "dir:robots", "--out", "report", "--changed-since", revision)
-    return CliRunner().invoke(main, [*words, "--engine", "mujoco"])
+    return urdf_usd(*words, "--engine", "mujoco")
 
 
 def _touch_mesh() -> None:

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from urdf_usd.cli.main import main
+from tests.urdf_usd.cli.command import urdf_usd
 
 pytest.importorskip("robot_descriptions")
 
@@ -37,10 +37,6 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def _invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)), prog_name="urdf-usd")
-
-
 def _rows(result: Result) -> dict[str, dict[str, str]]:
     assert result.exit_code == 0, result.stderr
     head, *lines = result.stdout.splitlines()
@@ -49,7 +45,7 @@ def _rows(result: Result) -> dict[str, dict[str, str]]:
 
 
 def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
-    rows = _rows(_invoke("corpus", "list", "rd", "--mirror", mirror))
+    rows = _rows(urdf_usd("corpus", "list", "rd", "--mirror", mirror))
 
     upkie = rows["rd:upkie_description"]
     assert upkie["license"] == "Apache-2.0"
@@ -63,8 +59,7 @@ def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
 
 
 def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
-    result = _invoke("corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped")
-
+    result = urdf_usd("corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped")
     rows = _rows(result)
     assert "rd:upkie_description" in rows
     assert all("biped" in row["tags"] for row in rows.values())
@@ -72,11 +67,8 @@ def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
 
 
 def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
-    shown = _invoke("corpus", "show", "rd:upkie_description", "--mirror", mirror)
-    plain = _invoke(
-        *("corpus", "show", "rd:upkie_description", "--format", "json"),
-        *("--mirror", mirror),
-    )
+    words = ("corpus", "show", "rd:upkie_description", "--mirror", mirror)
+    shown, plain = urdf_usd(*words), urdf_usd(*words, "--format", "json")
 
     digest = hashlib.sha256(_ARM.encode()).hexdigest()
     assert f"  {digest}  {len(_ARM)}  " in shown.stdout
@@ -94,7 +86,7 @@ def test_show_downloads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
 
-    shown = _invoke("corpus", "show", "rd:upkie_description", "--format", "json")
+    shown = urdf_usd("corpus", "show", "rd:upkie_description", "--format", "json")
 
     assert shown.exit_code == 0
     facts = json.loads(shown.stdout)
@@ -118,7 +110,7 @@ def test_show_downloads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_show_of_an_unknown_robot_is_an_error(mirror: Path, reference: str, reason: str) -> None:
-    result = _invoke("corpus", "show", reference, "--mirror", mirror)
+    result = urdf_usd("corpus", "show", reference, "--mirror", mirror)
 
     assert result.exit_code == 2
     assert reason in result.stderr
@@ -128,7 +120,7 @@ def test_run_uses_the_mirror(mirror: Path, tmp_path: Path) -> None:
     """Missing robots are results; records have the origin of the others."""
     out = tmp_path / "out"
 
-    result = _invoke(
+    result = urdf_usd(
         *("run", "rd", "--tag", "biped", "--mirror", mirror, "--out", out),
         *("--engine", "mujoco", "--jobs", "1"),
     )
@@ -142,13 +134,8 @@ def test_run_uses_the_mirror(mirror: Path, tmp_path: Path) -> None:
     source = record["source"]
     assert source["license"] == "Apache-2.0"
     assert source["commit"] == _COMMIT
-    assert source["files"] == [
-        {
-            "path": "upkie.urdf",
-            "sha256": hashlib.sha256(_ARM.encode()).hexdigest(),
-            "size": len(_ARM),
-        }
-    ]
+    digest = hashlib.sha256(_ARM.encode()).hexdigest()
+    assert source["files"] == [{"path": "upkie.urdf", "sha256": digest, "size": len(_ARM)}]
     assert str(tmp_path) not in json.dumps(record)
 
 
@@ -157,12 +144,12 @@ def test_mirror_can_be_set_by_the_environment(
 ) -> None:
     monkeypatch.setenv("URDF_USD_MIRROR", str(mirror))
 
-    assert _invoke("corpus", "show", "rd:upkie_description").exit_code == 0
+    assert urdf_usd("corpus", "show", "rd:upkie_description").exit_code == 0
     # Commands without the option follow it too.
-    shown = _invoke("inspect", "rd:upkie_description")
+    shown = urdf_usd("inspect", "rd:upkie_description")
     assert shown.exit_code == 0, shown.stderr
     monkeypatch.setenv("URDF_USD_MIRROR", str(mirror / "nowhere"))
-    refused = _invoke("inspect", "rd:upkie_description")
+    refused = urdf_usd("inspect", "rd:upkie_description")
     assert refused.exit_code == 2
     assert "there is no such mirror folder" in refused.stderr
 
@@ -176,7 +163,7 @@ def test_missing_files_in_a_mirror_make_a_robot_unavailable(mirror: Path, tmp_pa
     )
     out = tmp_path / "out"
 
-    _invoke("run", "rd:xarm6_description", "--mirror", mirror, "--out", out)
+    urdf_usd("run", "rd:xarm6_description", "--mirror", mirror, "--out", out)
 
     record = json.loads((out / "results" / "rd--xarm6_description.json").read_text())
     assert record["verdict"] == "not available"
@@ -191,17 +178,8 @@ def test_table_leaves_out_columns_that_do_not_fit(
     """A robot takes one line, unless it has a note; columns are never cut."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
-    result = _invoke(
-        "corpus",
-        "list",
-        "rd",
-        "--mirror",
-        mirror,
-        "--format",
-        "table",
-        "--tag",
-        "biped",
-    )
+    words = ("--mirror", mirror, "--format", "table", "--tag", "biped")
+    result = urdf_usd("corpus", "list", "rd", *words)
 
     lines = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout).splitlines()
     assert max(map(len, lines)) <= 80

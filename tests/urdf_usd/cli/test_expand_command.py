@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd import check, convert, read_urdf
-from urdf_usd.cli.main import main
 
 MESH = Path(__file__).parent / "robots" / "meshes" / "m.obj"
 ROBOT = """<?xml version="1.0"?>
@@ -48,7 +48,7 @@ def package(tmp_path: Path) -> Path:
 
 
 def _expand(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["expand", *map(str, arguments)])
+    return urdf_usd("expand", *arguments)
 
 
 def test_copy_has_all_files_and_converts_elsewhere(package: Path, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from rich.console import Console
 
-from urdf_usd.cli.main import main
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.cli.robot_views import tree_lines
 from urdf_usd.converter.inspection import inspect
 from urdf_usd.converter.urdf.parse import parse
@@ -60,7 +60,7 @@ ROBOT = """\
 
 
 def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["inspect", *map(str, arguments)])
+    return urdf_usd("inspect", *arguments)
 
 
 @pytest.fixture

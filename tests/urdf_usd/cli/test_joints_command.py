@@ -11,10 +11,10 @@ import mujoco
 import numpy as np
 import pybullet
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.cli.inspect import index_maps
-from urdf_usd.cli.main import main
 
 _INERTIAL = (
     '<inertial><mass value="1"/>'
@@ -46,7 +46,7 @@ def urdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["inspect", "--joints", *arguments])
+    return urdf_usd("inspect", "--joints", *arguments)
 
 
 @pytest.fixture(scope="module")

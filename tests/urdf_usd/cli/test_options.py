@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.cli import options
 from urdf_usd.cli.convert import convert_options
 from urdf_usd.cli.main import main
@@ -114,7 +114,7 @@ def test_tables_cover_their_enumerations() -> None:
     ],
 )
 def test_schema_describes_the_file_of_defaults(content: dict[str, object], valid: bool) -> None:
-    printed = CliRunner().invoke(main, ["doctor", "--schema", "defaults"])
+    printed = urdf_usd("doctor", "--schema", "defaults")
 
     schema = json.loads(printed.stdout)
     assert jsonschema.Draft202012Validator(schema).is_valid(content) is valid

@@ -7,9 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from urdf_usd.cli.main import main
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.converter import convert
 
 _URDF = """<robot name="a"><link name="base"><inertial><mass value="2"/>
@@ -43,10 +42,6 @@ def folder(robot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     Path("hard.urdf").unlink()
     Path("hard.urdf").hardlink_to("a.urdf")
     return tmp_path / "work"
-
-
-def urdf_usd(*arguments: str) -> Result:
-    return CliRunner().invoke(main, [*arguments])
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from urdf_usd.cli.main import main
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.converter import convert
 
 _ROBOT = """<robot name="one"><link name="a"><inertial><mass value="2"/>
@@ -43,12 +42,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def command(*arguments: str) -> Result:
-    return CliRunner().invoke(main, [*arguments])
-
-
 def test_strict_check_calls_no_engine_and_records_the_reason() -> None:
-    result = command(*_COMMANDS["check"], "--strict", "--json", "record.json")
+    result = urdf_usd(*_COMMANDS["check"], "--strict", "--json", "record.json")
 
     record = json.loads(Path("record.json").read_text())
     assert result.exit_code == 2
@@ -61,9 +56,9 @@ def test_strict_check_calls_no_engine_and_records_the_reason() -> None:
 def test_assets_of_our_converter_pass_strict(layout: str) -> None:
     target = {"layered": "asset/one.usda", "usdz": "packed/one.usdz"}[layout]
     if layout == "usdz":
-        assert command("convert", "one.urdf", "packed", "--layout", "usdz").exit_code == 0
+        assert urdf_usd("convert", "one.urdf", "packed", "--layout", "usdz").exit_code == 0
 
-    result = command("inspect", target, "--strict")
+    result = urdf_usd("inspect", target, "--strict")
 
     assert result.exit_code == 0, result.output
     assert "asset-outside" not in result.stderr
@@ -74,7 +69,7 @@ def test_inspect_has_a_limit_of_time() -> None:
     prims = "".join(f'    def Xform "p{number}" {{}}\n' for number in range(30_000))
     Path("usd/robot.usda").write_text(_LAYER.replace("{\n", "{\n" + prims))
 
-    result = command(*_COMMANDS["inspect"], "--timeout", "0.01")
+    result = urdf_usd(*_COMMANDS["inspect"], "--timeout", "0.01")
 
     assert result.exit_code == 2, result.output
     assert "[stage-limits]" in result.stderr

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from lxml import etree
 
-from urdf_usd.cli.main import main
+from tests.urdf_usd.cli.command import urdf_usd
 
 _MESH = "solid s\n" + "".join(
     f"facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n"
@@ -87,9 +86,7 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
     arguments = ("reduce", str(_robot(tmp_path)), str(out), *options)
     converter = f"wrong={sys.executable} {program} {{urdf}} {{out}}"
 
-    result = CliRunner().invoke(
-        main, [*arguments, "--check", "mass.link.mass", "--converter", converter]
-    )
+    result = urdf_usd(*arguments, "--check", "mass.link.mass", "--converter", converter)
 
     assert result.exit_code == 0, result.stderr
     assert result.stdout.splitlines() == [str(out / "arm.urdf")]
@@ -113,7 +110,7 @@ def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
     urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
     urdf.write_text(_LINKS.replace("</robot>", '<link name="x" name="y"/><a:b/></robot>'))
 
-    result = CliRunner().invoke(main, ["reduce", str(urdf), str(out)])
+    result = urdf_usd("reduce", str(urdf), str(out))
 
     assert result.exit_code == 0, result.stderr
     reduced = etree.parse(out / "arm.urdf").getroot()
@@ -130,7 +127,7 @@ def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
     converter = f"crashing={sys.executable} {program} {{urdf}} {{out}}"
     arguments = ("reduce", str(urdf), str(out), "--engine", "mujoco")
 
-    result = CliRunner().invoke(main, [*arguments, "--converter", converter])
+    result = urdf_usd(*arguments, "--converter", converter)
 
     assert result.exit_code == 0, result.stderr
     reduced = etree.parse(out / "arm.urdf").getroot()
@@ -148,7 +145,7 @@ def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
     text = _LINKS.replace("</robot>", f"{joint}</robot>")
     urdf.write_text(text, encoding="utf-8")
 
-    result = CliRunner().invoke(main, ["reduce", str(urdf), str(out), "--engine", "pybullet"])
+    result = urdf_usd("reduce", str(urdf), str(out), "--engine", "pybullet")
 
     assert result.exit_code == 0, result.stderr
     assert "engine pybullet" in result.stderr
@@ -169,7 +166,7 @@ def test_robots_that_cannot_be_reduced_are_refused(text: str, message: str, tmp_
     urdf.write_text(text, encoding="utf-8")
     out = tmp_path / "minimal"
 
-    result = CliRunner().invoke(main, ["reduce", str(urdf), str(out)])
+    result = urdf_usd("reduce", str(urdf), str(out))
 
     assert result.exit_code == 2
     assert message in result.stderr
@@ -177,7 +174,7 @@ def test_robots_that_cannot_be_reduced_are_refused(text: str, message: str, tmp_
 
 
 def test_folder_with_files_is_refused(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["reduce", str(_robot(tmp_path)), str(tmp_path / "meshes")])
+    result = urdf_usd("reduce", str(_robot(tmp_path)), str(tmp_path / "meshes"))
 
     assert result.exit_code == 2
     assert "is not empty" in result.stderr
