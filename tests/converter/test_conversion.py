@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pxr import Usd
 
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter import ConversionError, ConvertOptions, convert, read_urdf
@@ -32,25 +31,6 @@ def _tree(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
-
-
-def test_asset_has_an_interface_and_a_payload(tmp_path: Path) -> None:
-    """All layers, and no other files."""
-    result = convert(_urdf(tmp_path), tmp_path / "deep" / "asset")
-
-    assert result.root_layer == tmp_path / "deep" / "asset" / "arm.usda"
-    assert set(_tree(tmp_path / "deep")) == {
-        "asset/arm.usda",
-        "asset/payload/Contents.usda",
-        "asset/payload/Geometry.usda",
-        "asset/payload/GeometryLibrary.usdc",
-        "asset/payload/Materials.usda",
-        "asset/payload/MaterialsLibrary.usdc",
-        "asset/payload/Physics.usda",
-    }
-    stage = Usd.Stage.Open(str(result.root_layer))
-    assert stage.GetDefaultPrim().GetAssetInfo()["name"] == "arm"
-    assert [d.rule for d in result.diagnostics] == ["mesh-missing"]
 
 
 def test_former_conversion_is_replaced(tmp_path: Path) -> None:

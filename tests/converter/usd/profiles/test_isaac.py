@@ -9,9 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
+from pxr import Usd, UsdGeom, UsdPhysics, UsdShade
 
-from tests.converter.usd.authored import applied
 from tests.converter.usd.composed import composed
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
@@ -41,46 +40,6 @@ _TREE = """<robot name="tree">
 """
 _FREE = """<link name="world"/><joint name="free" type="floating">
   <parent link="world"/><child link="base"/></joint>"""
-_LICENSED = (("robot_type", "Manipulator"), ("asset_license", "MIT"))
-
-
-def _tree(
-    folder: Path, *metadata: tuple[str, str], base: BaseOption = BaseOption.FIXED
-) -> Usd.Stage:
-    urdf = folder / "tree.urdf"
-    urdf.write_text(_TREE)
-    options = ConvertOptions(profile=Profile.ISAAC, base=base, metadata=metadata)
-    return Usd.Stage.Open(str(convert(urdf, folder / "usd", options).root_layer))
-
-
-def test_links_are_listed_depth_first_with_frames(tmp_path: Path) -> None:
-    """A frame without shapes is a site after its link."""
-    stage = _tree(tmp_path)
-    robot = stage.GetDefaultPrim()
-    links = robot.GetRelationship("isaac:physics:robotLinks").GetTargets()
-
-    listed = ["base", "left", "tool", "left_tip", "right"]
-    assert "IsaacRobotAPI" in applied(robot)
-    assert [path.name for path in links] == listed
-    schemas = {path.name: applied(stage.GetPrimAtPath(path)) for path in links}
-    assert "IsaacSiteAPI" in schemas.pop("tool")
-    assert all("IsaacLinkAPI" in found for found in schemas.values())
-
-
-@pytest.mark.parametrize(
-    ("base", "first"),
-    [(BaseOption.FIXED, ["base_anchor"]), (BaseOption.FLOATING, [])],
-)
-def test_joints_are_listed_from_the_base(
-    tmp_path: Path, base: BaseOption, first: list[str]
-) -> None:
-    """The one that fixes the base first; then all of a link before the next link."""
-    stage = _tree(tmp_path, base=base)
-    joints = stage.GetDefaultPrim().GetRelationship("isaac:physics:robotJoints").GetTargets()
-
-    assert [path.name for path in joints] == [*first, "to_left", "to_right", "to_tip"]
-    for path in joints:
-        assert "IsaacJointAPI" in applied(stage.GetPrimAtPath(path))
 
 
 def test_joints_below_a_frame_are_in_the_order_of_their_body(tmp_path: Path) -> None:
@@ -137,66 +96,11 @@ def test_single_body_has_no_sites(tmp_path: Path, world: str) -> None:
     assert [path.name for path in links.GetTargets()] == ["base"]
 
 
-def test_changed_names_are_kept_for_isaac_sim(tmp_path: Path) -> None:
-    """Only where a prim has another name than the URDF."""
-    stage = _tree(tmp_path)
-    named = {
-        prim.GetName(): prim.GetAttribute(attribute).Get()
-        for prim in stage.Traverse()
-        for attribute in ("isaac:nameOverride", "isaac:NameOverride")
-        if prim.GetAttribute(attribute).HasAuthoredValue()
-    }
-
-    assert named == {"left_tip": "left.tip", "to_left": "to left"}
-
-
-def test_type_and_licence_are_metadata(tmp_path: Path) -> None:
-    """Neither is invented, nor is a namespace; unknown licences are left out."""
-    stage = _tree(tmp_path, *_LICENSED)
-    stated = stage.GetDefaultPrim()
-    assert stated.GetAttribute("isaac:robotType").Get() == "Manipulator"
-    assert stated.GetAttribute("isaac:license").Get() == "MIT"
-
-    (tmp_path / "plain").mkdir()
-    plain = _tree(tmp_path / "plain", ("asset_license", "unknown"))
-    names = plain.GetDefaultPrim().GetAuthoredPropertyNames()
-    properties = {name for name in names if name.startswith("isaac:")}
-    assert properties == {"isaac:physics:robotLinks", "isaac:physics:robotJoints"}
-
-
 def _whole(folder: Path, profile: Profile) -> Usd.Stage:
     options = ConvertOptions(profile=profile, bodies=BodyNesting.FLAT)
     urdf = write_whole_robot(folder)
     asset = convert(urdf, folder / f"{profile}", options).root_layer
     return Usd.Stage.Open(str(asset))
-
-
-def test_layers_are_those_of_isaac_sim(tmp_path: Path) -> None:
-    """ISA.001: a reference to the base; physics in payloads of variants."""
-    stage = _whole(tmp_path, Profile.ISAAC)
-    layer = stage.GetRootLayer()
-    robot = layer.GetPrimAtPath(stage.GetDefaultPrim().GetPath())
-    folder = Path(layer.realPath).parent
-    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-
-    base = "payloads/base.usda"
-    assert robot.referenceList.prependedItems == [Sdf.Reference(f"./{base}")]
-    assert files == {
-        "whole_robot.usda",
-        base,
-        *("payloads/robot.usda", "payloads/instances.usda"),
-        *("payloads/geometries.usd", "payloads/materials.usd"),
-        "payloads/Physics/physics.usda",
-        *("payloads/Physics/physx.usda", "payloads/Physics/newton.usda"),
-        "payloads/Textures/skin.png",
-    }
-    below = Sdf.Layer.FindOrOpen(str(folder / base))
-    assert list(below.subLayerPaths) == ["./robot.usda"]
-    physics = stage.GetDefaultPrim().GetVariantSet("Physics")
-    assert physics.GetVariantSelection() == "physx"
-    assert sorted(physics.GetVariantNames()) == ["newton", "none", "physics", "physx"]
-    assert stage.GetDefaultPrim().GetVariantSets().GetNames() == ["Physics"]
-    assert not stage.GetCompositionErrors()
 
 
 @pytest.mark.parametrize(

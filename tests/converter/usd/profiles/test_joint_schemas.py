@@ -11,7 +11,7 @@ import newton_usd_schemas  # noqa: F401  registers the schemas
 import numpy as np
 import pytest
 from msgspec import structs
-from pxr import Sdf, Usd, UsdPhysics
+from pxr import Usd, UsdPhysics
 
 from tests.converter.usd.authored import applied, author, authored_values
 from tests.converter.usd.profiles.joint_samples import AXIS, SLIDE, SPIN, TURN, chain
@@ -21,7 +21,6 @@ from urdf_usd.converter.robot.model import (
     Joint,
     JointKind,
     Mimic,
-    Planar,
     Range,
     Revolute,
 )
@@ -127,14 +126,6 @@ def test_numbers_of_joints_are_in_the_units_of_the_schema(
     assert applied(prim) == schemas
 
 
-def test_joints_with_several_coordinates_have_no_scalar_values(tmp_path: Path) -> None:
-    """A value would apply to each coordinate, in different units."""
-    planar = Joint("j", "a", "b", Planar(AXIS), effort=1.0, dynamics=Dynamics(2.0, 3.0))
-
-    _stage, prim = _written(tmp_path, _NEWTON, planar)
-    assert authored_values(prim, "newton", "drive") == {}
-
-
 def _coupling(prim: Usd.Prim) -> tuple[str, float, float] | None:
     """Return leader, multiplier or gearing, and offset."""
     numbers = authored_values(prim, "newton", "physxMimicJoint")
@@ -187,19 +178,6 @@ def test_couplings_are_in_the_units_of_the_schema(
         assert found == ("leads", *(pytest.approx(value, rel=1e-6) for value in expected))
 
 
-@pytest.mark.parametrize(("profile", "sign"), [(_NEWTON, 1.0), (_PHYSX, -1.0)])
-def test_chain_is_coupled_to_its_first_joint(tmp_path: Path, profile: Profile, sign: float) -> None:
-    """Newton refuses a leader that follows; urdf attributes keep the chain."""
-    _stage, prim = _written(tmp_path, profile, *chain())
-
-    found = _coupling(prim)
-    assert found
-    assert found[0] == "first"
-    assert found[1:] == pytest.approx((-0.4 * sign, -0.12 / _DEGREE * sign))
-    assert authored_values(prim, "urdf")["urdf:mimic:joint"] == "second"
-    assert authored_values(prim, "urdf")["urdf:mimic:multiplier"] == 0.8
-
-
 def test_newton_properties_are_those_of_its_schemas(tmp_path: Path) -> None:
     leader = Joint("leads", "a", "b", TURN)
     follower = Joint("follows", "b", "c", TURN, mimic=Mimic("leads", -2.0, 0.5))
@@ -221,22 +199,6 @@ def test_newton_properties_are_those_of_its_schemas(tmp_path: Path) -> None:
             assert not one.IsCustom()
             if isinstance(one, Usd.Attribute):
                 assert one.GetTypeName() == declared.typeName
-
-
-def test_physx_properties_have_the_types_of_its_schemas(tmp_path: Path) -> None:
-    """They are not custom, although OpenUSD does not have the schema."""
-    leader = Joint("leads", "a", "b", TURN)
-    follower = structs.replace(Joint("follows", "b", "c", TURN, mimic=Mimic("leads")), **_ALL)
-    _stage, prim = _written(tmp_path, _PHYSX, leader, follower)
-    properties = [p for p in prim.GetAuthoredProperties() if p.GetName().startswith("physx")]
-    attributes = {p.GetBaseName(): p for p in properties if isinstance(p, Usd.Attribute)}
-
-    assert len(properties) == 9
-    assert not any(p.IsCustom() for p in properties)
-    axis = attributes.pop("referenceJointAxis")
-    assert (axis.GetTypeName(), axis.Get()) == (Sdf.ValueTypeNames.Token, "rotZ")
-    assert axis.GetVariability() == Sdf.VariabilityUniform
-    assert {a.GetTypeName() for a in attributes.values()} == {Sdf.ValueTypeNames.Float}
 
 
 def _couplings(

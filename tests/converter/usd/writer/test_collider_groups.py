@@ -108,15 +108,6 @@ def test_visual_mesh_of_several_groups_stays_one_mesh(tmp_path: Path) -> None:
     assert len(_colliders(stage)) == 2
 
 
-def test_mesh_of_one_group_is_one_collider(tmp_path: Path) -> None:
-    """With a statement for a material between its faces, and a group without faces."""
-    obj = f"{_VERTICES}g none\no a\n{_faces(0)}usemtl m\n{_faces(4)}"
-    _, stage = _convert(tmp_path, _shape("collision"), obj=obj)
-
-    (collider,) = _colliders(stage)
-    assert collider.GetPath() == "/r/Geometry/a/collision"
-
-
 def test_groups_of_equal_files_are_written_once(tmp_path: Path) -> None:
     """Mirrored groups are separate, as mirrored meshes are."""
     done, _ = _convert(
@@ -149,15 +140,6 @@ def test_groups_that_are_not_convex_are_reported_once(tmp_path: Path) -> None:
         "mesh 'part.obj': 1 of 2 groups are not convex, such as 'bent'; each collides "
         "as its convex hull"
     )
-
-
-def test_colliders_of_groups_can_be_switched_off(tmp_path: Path) -> None:
-    """By the variant of the default prim."""
-    _, stage = _convert(tmp_path, _shape("collision"))
-    variants = stage.GetDefaultPrim().GetVariantSets()
-    variants.SetSelection("Colliders", "none")
-
-    assert _colliders(stage) == []
 
 
 def test_export_joins_groups_and_converts_to_the_same_asset(tmp_path: Path) -> None:

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-from pxr import Sdf, Usd, UsdPhysics, UsdValidation
+from pxr import Usd, UsdPhysics, UsdValidation
 
 from urdf_usd.conformance.export.custom import read_custom, read_joint_custom
-from urdf_usd.converter import convert
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
     Box,
@@ -32,13 +31,10 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.asset import (
-    EXTENSIONS_LAYER,
-    PAYLOAD,
     asset_name,
     author_asset,
 )
 
-_BEYOND = Path(__file__).parents[3] / "data/urdf/beyond.urdf"
 _INERTIAL = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (3.0, 0.1, 0.2, 4.0, 0.3, 5.0))
 _BOX = Box((0.1, 0.2, 0.3))
 
@@ -75,58 +71,6 @@ _OWNERS = (
     "/r/Geometry/base/frame/arm",
     "/r/Physics/elbow",
 )
-
-
-def test_robot_without_custom_data_has_no_extensions_layer(tmp_path: Path) -> None:
-    """No other layer changes."""
-    stage = _stage(_robot(), tmp_path)
-
-    assert not (tmp_path / PAYLOAD / EXTENSIONS_LAYER).exists()
-    assert not stage.GetPrimAtPath("/r/Extensions")
-
-
-def test_custom_data_is_in_the_extensions_layer_only(tmp_path: Path) -> None:
-    """Muting the layer gives the stage of the robot without custom data."""
-    custom = Custom((CustomAttribute("a", "1"),), (CustomElement(XmlElement("e", (("b", "2"),))),))
-    (tmp_path / "with").mkdir()
-    (tmp_path / "without").mkdir()
-
-    stage = _stage(_robot(custom), tmp_path / "with")
-    plain = _stage(_robot(), tmp_path / "without")
-
-    layer = str(tmp_path / "with" / PAYLOAD / EXTENSIONS_LAYER)
-    stage.MuteLayer(layer)
-    texts = [one.Flatten().ExportToString().splitlines() for one in (stage, plain)]
-    with_layer, without = ([line for line in text if str(tmp_path) not in line] for text in texts)
-    assert with_layer == without
-
-
-def test_attributes_are_uniform_custom_strings(tmp_path: Path) -> None:
-    """As in the mapping of URDF to USD."""
-    custom = Custom((CustomAttribute("a", "0.50", ("limit",)),))
-
-    stage = _stage(_robot(custom), tmp_path)
-
-    attribute = stage.GetAttributeAtPath("/r/Physics/elbow.urdf:limit:a")
-    assert attribute.Get() == "0.50"
-    assert attribute.IsCustom()
-    assert attribute.GetTypeName() == Sdf.ValueTypeNames.String
-    assert attribute.GetVariability() == Sdf.VariabilityUniform
-
-
-def test_elements_are_nested_scopes(tmp_path: Path) -> None:
-    """With attributes under their own names, and numbered siblings."""
-    bars = tuple(XmlElement("bar", (("baz", text),)) for text in ("bongo", "qux"))
-    custom = Custom(elements=(CustomElement(XmlElement("foo", children=bars)),))
-
-    stage = _stage(_robot(custom), tmp_path)
-
-    for place in ("/r/Extensions", "/r/Geometry/base", "/r/Physics/elbow"):
-        for name, text in (("bar", "bongo"), ("bar_1", "qux")):
-            prim = stage.GetPrimAtPath(f"{place}/foo/{name}")
-            assert prim.GetTypeName() == "Scope"
-            assert prim.GetAttribute("baz").Get() == text
-            assert (prim.GetDisplayName() or prim.GetName()) == "bar"
 
 
 @pytest.mark.parametrize(
@@ -252,14 +196,3 @@ def test_custom_data_is_read_back_from_every_owner(custom: Custom) -> None:
         assert len(bodies) == 2
 
     assert [f"{e.GetName()}: {e.GetMessage()}" for e in errors] == []
-
-
-def test_extensions_layer_is_deterministic(tmp_path: Path) -> None:
-    """In the layer of custom data as well."""
-    layers = []
-    for name in ("one", "two"):
-        convert(_BEYOND, tmp_path / name)
-        layers.append((tmp_path / name / PAYLOAD / EXTENSIONS_LAYER).read_bytes())
-
-    assert layers[0] == layers[1]
-    assert b"mu1" in layers[0]

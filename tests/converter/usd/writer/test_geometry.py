@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Usd, UsdGeom
 
 from urdf_usd.converter import convert
 
@@ -79,23 +79,6 @@ def test_faces_of_scaled_and_mirrored_meshes_point_outwards(
     assert UsdGeom.Mesh(prim).GetOrientationAttr().Get() == "rightHanded"
 
 
-def test_visual_and_collider_of_one_file_share_a_library_prim(tmp_path: Path) -> None:
-    """Each use has its own scale and physics."""
-    shapes = f"<visual>{_mesh('1 1 1')}</visual><collision>{_mesh('2 2 2')}</collision>"
-    stage = _convert(tmp_path, shapes)
-
-    library = Usd.Stage.Open(str(tmp_path / "asset/payload/GeometryLibrary.usdc"))
-    assert [p.GetName() for p in library.GetDefaultPrim().GetAllChildren()] == ["part"]
-    visual = stage.GetPrimAtPath("/r/Geometry/a/visual")
-    collider = stage.GetPrimAtPath("/r/Geometry/a/collision")
-    assert _volume(collider) == pytest.approx(8 * _volume(visual))
-    assert not visual.HasAPI(UsdPhysics.CollisionAPI)
-    approximation = UsdPhysics.MeshCollisionAPI(collider).GetApproximationAttr().Get()
-    assert approximation == "convexHull"
-    assert UsdGeom.Imageable(collider).ComputePurpose() == "guide"
-    assert UsdGeom.Imageable(visual).ComputePurpose() == "default"
-
-
 def test_equal_files_share_a_library_prim(tmp_path: Path) -> None:
     """Files that refer to others are equal within one folder only."""
     for folder in ("x", "y"):
@@ -131,32 +114,6 @@ def test_vertex_colours_are_linear_display_colours(tmp_path: Path) -> None:
     half = 0.21404114
     expected = [[half, 0, 1], [0, half, 1], [1, half, 0]]
     np.testing.assert_allclose(primvar.ComputeFlattened(), expected, rtol=1e-6)
-
-
-def test_world_bounds_of_primitives(tmp_path: Path) -> None:
-    """Computed by OpenUSD, rotated by a right angle about Y."""
-    origin = '<origin rpy="0 1.5707963267948966 0"/>'
-    body = "".join(
-        f'<visual name="{name}">{origin}<geometry>{shape}</geometry></visual>'
-        for name, shape in {
-            "box": '<box size="1 2 3"/>',
-            "rod": '<cylinder radius="0.5" length="4"/>',
-            "pill": '<capsule radius="0.5" length="4"/>',
-            "ball": '<sphere radius="0.5"/>',
-        }.items()
-    )
-    stage = _convert(tmp_path, body)
-
-    cache = UsdGeom.BBoxCache(0, [UsdGeom.Tokens.default_])
-    for name, size in {
-        "box": (3, 2, 1),
-        "rod": (4, 1, 1),
-        "pill": (5, 1, 1),
-        "ball": (1, 1, 1),
-    }.items():
-        prim = stage.GetPrimAtPath(f"/r/Geometry/a/{name}")
-        actual = cache.ComputeWorldBound(prim).ComputeAlignedRange().GetSize()
-        np.testing.assert_allclose(actual, size, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -7,22 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Tf, Usd, UsdGeom
 
-from tests.converter.usd.composed import PrimValues, composed, physics_of
+from tests.converter.usd.composed import PrimValues, composed
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Layout, Profile
 from urdf_usd.converter.usd.writer.asset import is_written_here
 
 LINKS = "/whole_robot/Geometry/torso"
-COLLIDERS = {
-    f"{LINKS}/collision",
-    f"{LINKS}/mirrored",
-    f"{LINKS}/upper_arm/collision",
-    f"{LINKS}/upper_arm/_2nd_arm/collision",
-    f"{LINKS}/upper_arm/_2nd_arm/tool/collision",
-}
 _BOX = '<origin xyz="1 2 3"/><geometry><box size="0.2 0.4 0.6"/></geometry>'
 _FAR = '<origin xyz="9 9 9"/><geometry><sphere radius="1"/></geometry>'
 _EXTENT = [[0.9, 1.8, 2.7], [1.1, 2.2, 3.3]]
@@ -48,97 +41,6 @@ def _choosing(asset: Path, **choices: str) -> Usd.Stage:
 
 def _values(asset: Path, **choices: str) -> dict[str, PrimValues]:
     return composed(_choosing(asset, **choices))
-
-
-def test_default_variants_have_physics_and_colliders(asset: Path) -> None:
-    """The variant sets, and the stage without a selection."""
-    stage = Usd.Stage.Open(str(asset))
-    sets = stage.GetDefaultPrim().GetVariantSets()
-
-    assert sorted(sets.GetNames()) == ["Colliders", "Physics"]
-    assert sorted(sets.GetVariantSet("Physics").GetVariantNames()) == [
-        "none",
-        "physics",
-    ]
-    assert sorted(sets.GetVariantSet("Colliders").GetVariantNames()) == [
-        "colliders",
-        "none",
-    ]
-    on = _values(asset, Physics="physics", Colliders="colliders")
-    assert composed(stage) == on
-    assert {p for p, prim in on.items() if _is_collider(prim)} == COLLIDERS
-
-
-def _is_collider(prim: PrimValues) -> bool:
-    schemas = prim["schemas"]
-    return isinstance(schemas, list) and "PhysicsCollisionAPI" in schemas
-
-
-def test_variant_without_physics_has_no_physics(asset: Path) -> None:
-    """Frames, shapes and materials do not change."""
-    on, off = _values(asset), _values(asset, Physics="none")
-
-    assert physics_of(off) == {}
-    assert not [key for prim in off.values() for key in prim if "urdf:" in key]
-    appearances = ("/whole_robot/Geometry", "/whole_robot/Materials")
-    kept = [path for path in on if path.startswith(appearances) and "gazebo" not in path]
-    assert sorted(off) == sorted(["/whole_robot", *kept])
-    for path in kept:
-        plain = physics_of({path: on[path]}).get(path, [])
-        rest = {k: v for k, v in on[path].items() if k not in plain}
-        rest = {k: v for k, v in rest.items() if not k.startswith(("newton:", "urdf:"))}
-        rest["schemas"] = [
-            schema
-            for schema in _list(on[path]["schemas"])
-            if not schema.startswith(("Newton", "Physics"))
-        ]
-        assert off[path] == rest
-
-
-def _list(value: object) -> list[str]:
-    assert isinstance(value, list)
-    return value
-
-
-def test_variant_without_colliders_differs_in_colliders_only(asset: Path) -> None:
-    """Masses, joints, and visuals that share a mesh do not change."""
-    on, off = _values(asset), _values(asset, Colliders="none")
-
-    gone = {path for path in on if path not in off}
-    assert {p for p in gone if not p.startswith(tuple(f"{c}/" for c in COLLIDERS))} == (COLLIDERS)
-    assert off == {path: prim for path, prim in on.items() if path not in gone}
-
-
-def test_masses_do_not_depend_on_colliders(asset: Path) -> None:
-    """OpenUSD would compute masses that are not authored from colliders."""
-    masses = []
-    for variant in ("colliders", "none"):
-        stage = _choosing(asset, Colliders=variant)
-        body = UsdPhysics.RigidBodyAPI(stage.GetPrimAtPath(f"{LINKS}/upper_arm"))
-        masses.append(body.ComputeMassProperties(lambda _: None)[:3])
-        found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
-        assert (UsdPhysics.ObjectType.CubeShape in found) == (variant == "colliders")
-
-    assert masses[0] == masses[1]
-    assert masses[0][0] == 1.5
-
-
-def test_interface_layer_has_only_the_default_prim(tmp_path: Path) -> None:
-    """Everything else is behind payloads."""
-    file = convert(write_whole_robot(tmp_path), tmp_path / "usd").root_layer
-
-    stage = Usd.Stage.Open(str(file), Usd.Stage.LoadNone)
-
-    assert [str(prim.GetPath()) for prim in stage.TraverseAll()] == ["/whole_robot"]
-    specs: list[Sdf.Path] = []
-    stage.GetRootLayer().Traverse("/", specs.append)
-    assert len(specs) < 15
-    assert file.stat().st_size < 2000
-    prim = stage.GetDefaultPrim()
-    assert prim.HasAuthoredPayloads()
-    assert Usd.ModelAPI(prim).GetKind() == "component"
-    assert prim.GetAssetInfo()["name"] == "whole robot"
-    assert prim.GetDisplayName() == "whole robot"
 
 
 @pytest.mark.parametrize("profile", [Profile.GENERIC, Profile.ROS, Profile.ISAAC, Profile.SIMREADY])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from pxr import UsdGeom, UsdShade, UsdUtils
+from pxr import UsdGeom
 
 from tests.converter.meshes.gltf_files import UV, triangle
 from tests.converter.usd.textured_meshes import (
@@ -29,7 +29,6 @@ HALF, QUARTER = 0.21404114, 0.05087609
 
 URDF_BLUE = '<material name="blue"><color rgba="0 0.25 0.5 0.75"/></material>'
 RED = "newmtl red\nKd 0.5 0.25 0\nKe 0 0 0.5\nd 0.75\n"
-GREEN = "newmtl green one\nKd 0 1 0\n"
 
 
 def test_single_mesh_material_overrides_the_urdf_material(tmp_path: Path) -> None:
@@ -45,24 +44,6 @@ def test_single_mesh_material_overrides_the_urdf_material(tmp_path: Path) -> Non
     np.testing.assert_allclose(shader.GetInput("emissiveColor").Get(), (0, 0, HALF), rtol=1e-6)
     assert shader.GetInput("opacity").Get() == 0.75
     assert "material-overridden" in rules(conversion)
-
-
-def test_several_mesh_materials_are_subsets(tmp_path: Path) -> None:
-    """The subsets partition the faces, and each is bound to its material."""
-    parted(tmp_path, RED + GREEN, "red", "green one", "red")
-
-    _, stage = robot(tmp_path, visual("part.obj"))
-
-    prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
-    subsets = {
-        subset.GetPrim().GetName(): list(subset.GetIndicesAttr().Get())
-        for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
-    }
-    assert subsets == {"red": [0, 2], "green_one": [1]}
-    assert UsdGeom.Subset.GetFamilyType(UsdGeom.Imageable(prim), "materialBind") == ("partition")
-    green = surface(prim.GetChildren()[1])
-    assert tuple(green.GetInput("diffuseColor").Get()) == (0, 1, 0)
-    assert not UsdShade.MaterialBindingAPI(prim).GetDirectBinding().GetMaterial()
 
 
 def test_urdf_material_is_bound_to_faces_without_material(tmp_path: Path) -> None:
@@ -96,38 +77,6 @@ def test_urdf_material_is_used_if_the_mtl_file_is_missing(tmp_path: Path) -> Non
 
 
 TEXTURED = '<material name="t"><color rgba="0.5 0.25 0 1"/><texture filename="{}"/></material>'
-
-
-def test_texture_is_copied_and_connected_to_texture_coordinates(
-    tmp_path: Path,
-) -> None:
-    """The network of the UsdPreviewSurface specification; files are in the asset."""
-    parted(tmp_path, "", "", "", "")
-    (tmp_path / "looks").mkdir()
-    (tmp_path / "looks" / "a b.png").write_bytes(png(99))
-
-    conversion, stage = robot(tmp_path, visual("part.obj", TEXTURED.format("looks/a b.png")))
-
-    prim = stage.GetPrimAtPath("/r/Geometry/a/visual")
-    image, output = source(surface(prim), "diffuseColor")
-    assert output == "rgb"
-    assert image.GetIdAttr().Get() == "UsdUVTexture"
-    assert image.GetInput("sourceColorSpace").Get() == "sRGB"
-    assert image.GetInput("wrapS").Get() == image.GetInput("wrapT").Get() == "repeat"
-    np.testing.assert_allclose(image.GetInput("fallback").Get(), (HALF, QUARTER, 0, 1), rtol=1e-6)
-    file = image.GetInput("file").Get()
-    assert Path(file.resolvedPath) == tmp_path / "asset/payload/Textures/a_b.png"
-    assert Path(file.resolvedPath).read_bytes() == png(99)
-    reader, _ = source(image, "st")
-    assert reader.GetInput("varname").Get() == "st"
-    primvar = UsdGeom.PrimvarsAPI(prim).GetPrimvar("st")
-    corners = [[0.2, 0.6], [0.8, 0.7], [0.9, 0.3], [0.1, 0.2]]
-    np.testing.assert_allclose(primvar.ComputeFlattened()[:4], corners, rtol=1e-6)
-    layers, assets, unresolved = UsdUtils.ComputeAllDependencies(str(conversion.root_layer))
-    assert unresolved == []
-    inside = [*(layer.realPath for layer in layers), *map(str, assets)]
-    assert all(Path(one).is_relative_to(tmp_path / "asset") for one in inside)
-    assert len(assets) == 1
 
 
 def test_equal_images_are_copied_once_and_equal_names_are_numbered(

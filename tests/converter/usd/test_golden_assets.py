@@ -1,0 +1,87 @@
+"""The layers of small robots are as stored, in all profiles.
+
+``UPDATE_ASSETS=1 pytest tests/converter/usd/test_golden_assets.py`` writes the stored files;
+their changes are part of the change that is reviewed. Of profiles, those layers are stored
+that differ from the layers of the default.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pxr import Sdf
+
+from tests.converter.simulation.robots import write_urdf
+from tests.converter.usd.whole_robot import write_whole_robot
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.conversion import with_description
+from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.simulation.description import load_description
+
+_DATA = Path(__file__).parents[2] / "data/assets"
+_METADATA = (("robot_type", "Manipulator"), ("asset_license", "MIT"), ("author", "a"))
+_ROBOTS: dict[str, Callable[[Path], Path]] = {
+    "whole": write_whole_robot,
+    "joints": lambda _: _DATA / "joints.urdf",
+    "two": write_urdf,
+}
+_OPTIONS = {
+    "default": ConvertOptions(),
+    "fixed": ConvertOptions(base=BaseOption.FIXED, scene=True),
+    "variants": ConvertOptions(physics_variants=True),
+    "usdphysics": ConvertOptions(profile=Profile.USDPHYSICS),
+    "physx": ConvertOptions(profile=Profile.PHYSX),
+    "ros": ConvertOptions(profile=Profile.ROS),
+    "simready": ConvertOptions(profile=Profile.SIMREADY, metadata=_METADATA),
+    "runnables": ConvertOptions(profile=Profile.SIMREADY, physics_variants=True),
+    "isaac": ConvertOptions(profile=Profile.ISAAC, metadata=_METADATA, base=BaseOption.FIXED),
+}
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
+
+
+def _layers(folder: Path, robot: str, options: str) -> dict[str, str]:
+    """Return the text of all layers of an asset, and the names of its other files."""
+    urdf = _ROBOTS[robot](folder)
+    chosen = _OPTIONS[options]
+    if robot == "two":
+        chosen = with_description(chosen, load_description(_DATA / "two.toml"))
+    root = convert(urdf, folder / options, chosen).root_layer
+    return {
+        file.relative_to(root.parent).as_posix(): (
+            Sdf.Layer.FindOrOpen(str(file)).ExportToString() if ".usd" in file.suffix else ""
+        )
+        for file in sorted(root.parent.rglob("*"))
+        if file.is_file()
+    }
+
+
+def _stored(layers: dict[str, str], default: dict[str, str]) -> str:
+    texts = []
+    for name, text in layers.items():
+        same = "as in the default\n" if name in default and default[name] == text else text
+        texts.append(f"==== {name}\n{same}")
+    return "".join(texts)
+
+
+@pytest.mark.parametrize("options", _OPTIONS)
+@pytest.mark.parametrize("robot", _ROBOTS)
+def test_asset_is_as_stored(
+    robot: str, options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text to the letter, numbers to six digits: the last ones depend on the machine."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    default = {} if options == "default" else _layers(tmp_path, robot, "default")
+    current = _stored(_layers(tmp_path, robot, options), default)
+    file = _DATA / f"{robot}.{options}.txt"
+    if os.environ.get("UPDATE_ASSETS"):
+        file.write_text(current, encoding="utf-8")
+    expected = file.read_text("utf-8")
+
+    assert _NUMBER.sub("#", current).splitlines() == _NUMBER.sub("#", expected).splitlines()
+    actual, desired = (np.array(_NUMBER.findall(text), float) for text in (current, expected))
+    np.testing.assert_allclose(actual, desired, rtol=1e-6, atol=1e-15)
