@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import structs
 from pxr import Sdf, Usd
 
-from urdf_usd.converter.robot.model import (
-    Custom,
-    CustomAttribute,
-    CustomElement,
-    XmlElement,
-)
+from urdf_usd.converter.robot.model import Custom, CustomAttribute, CustomElement, XmlElement
 from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT, ElementType
 from urdf_usd.converter.urdf.xml import writable
 from urdf_usd.converter.usd.writer.extensions import (
@@ -44,32 +40,22 @@ def legible_name(prim: Usd.Prim) -> str:
 
 
 def read_custom(prim: Usd.Prim) -> Custom:
-    """Read the custom data of a prim.
-
-    Without the data of a joint that is stored with its child link; see
-    :func:`read_joint_custom`.
-    """
-    both = _read(prim)
+    """Read the custom data of a prim, without that of a joint stored with its child link."""
+    found = _read(prim)
     return Custom(
-        tuple(one for one in both.attributes if one.within[:1] != (JOINT,)),
-        tuple(one for one in both.elements if one.within[:1] != (JOINT,)),
+        tuple(part for part in found.attributes if part.within[:1] != (JOINT,)),
+        tuple(part for part in found.elements if part.within[:1] != (JOINT,)),
     )
 
 
 def read_joint_custom(link_prim: Usd.Prim) -> Custom:
     """Read the custom data of a joint without a prim, from its child link."""
-    both = _read(link_prim)
+    found = _read(link_prim)
+    attributes = (part for part in found.attributes if part.within[:1] == (JOINT,))
+    elements = (part for part in found.elements if part.within[:1] == (JOINT,))
     return Custom(
-        tuple(
-            CustomAttribute(one.name, one.value, one.within[1:])
-            for one in both.attributes
-            if one.within[:1] == (JOINT,)
-        ),
-        tuple(
-            CustomElement(one.content, one.within[1:])
-            for one in both.elements
-            if one.within[:1] == (JOINT,)
-        ),
+        tuple(structs.replace(part, within=part.within[1:]) for part in attributes),
+        tuple(structs.replace(part, within=part.within[1:]) for part in elements),
     )
 
 
@@ -77,17 +63,15 @@ def read_robot_custom(default: Usd.Prim) -> Custom:
     """Read the custom data of the robot."""
     scope = default.GetChild(EXTENSIONS)
     elements = read_custom(scope).elements if scope else ()
-    attributes = tuple(map(_of_material, read_custom(default).attributes))
-    return Custom(attributes, elements)
-
-
-def _of_material(attribute: CustomAttribute) -> CustomAttribute:
-    """Split the name of a material from the name of the attribute."""
-    if attribute.within[:1] != (MATERIAL.tag,):
-        return attribute
-    material, _, name = attribute.name.partition(":")
-    within, name = _split(name)
-    return CustomAttribute(name, attribute.value, (MATERIAL.tag, material, *within))
+    attributes = []
+    for attribute in read_custom(default).attributes:
+        if attribute.within[:1] == (MATERIAL.tag,):
+            # The name of the material precedes that of the attribute.
+            material, _, name = attribute.name.partition(":")
+            within, name = _split(name)
+            attribute = CustomAttribute(name, attribute.value, (MATERIAL.tag, material, *within))
+        attributes.append(attribute)
+    return Custom(tuple(attributes), elements)
 
 
 def _read(prim: Usd.Prim) -> Custom:

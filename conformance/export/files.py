@@ -6,11 +6,13 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct, structs
+from pxr import Ar
 
 from urdf_usd.conformance.export.reading import StageReading, read_usd
-from urdf_usd.conformance.export.shapes import Texture, read_image
+from urdf_usd.conformance.export.shapes import Texture
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.file_content import has_mark, is_same_file
@@ -19,8 +21,7 @@ from urdf_usd.converter.meshes.obj import obj_text
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.joint_chains import is_marked
 from urdf_usd.converter.robot.model import (
-    Geometry,
-    Link,
+    Collision,
     Material,
     MeshFile,
     Robot,
@@ -39,20 +40,15 @@ from urdf_usd.converter.usd.writer.textures import (
 MESHES = "meshes"
 # Identifies files that may be replaced.
 _MARK = "Written by urdf-usd export"
+_Shape = TypeVar("_Shape", Visual, Collision)
 
 
 class Export(Struct, frozen=True):
-    """A written URDF.
+    """A written URDF."""
 
-    Attributes:
-        urdf: The file.
-        robot: The robot as written.
-        diagnostics: Content of the USD that is not representable, or ambiguous.
-    """
-
-    urdf: Path
-    robot: Robot
-    diagnostics: tuple[Diagnostic, ...]
+    urdf: Path  # the file
+    robot: Robot  # as written
+    diagnostics: tuple[Diagnostic, ...]  # content of the USD that is not representable
 
     def __repr__(self) -> str:
         line = robot_line(self.robot, self.diagnostics)
@@ -134,7 +130,7 @@ def prepare_export(
     images = _read_images(reading.textures, notes)
     robot, meshes = _with_mesh_files(reading, images)
     files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}
-    files |= {f"{MESHES}/{image.name}": image.content for image in images.values()}
+    files |= {f"{MESHES}/{name}": content for name, content in images.values()}
     cut = reading.loops if loops else ()
     if cut or any(is_marked(joint) for joint in robot.joints):
         robot = extend_for_mujoco(robot, cut, notes)
@@ -170,19 +166,15 @@ def _mark(target: Path) -> str:
     return writable(f"{_MARK}: {target.name}".replace("--", "- -").rstrip("-"))
 
 
-class _Image(Struct, frozen=True):
-    """A texture that is written."""
-
-    material: str
-    name: str  # of the file, unique for its content
-    content: bytes
-
-
-def _read_images(textures: Mapping[str, Texture], notes: list[Diagnostic]) -> dict[str, _Image]:
-    """Return the images of meshes by URI; those that are no PNG or JPG are dropped."""
+def _read_images(
+    textures: Mapping[str, Texture], notes: list[Diagnostic]
+) -> dict[str, tuple[str, bytes]]:
+    """Return names and contents of images by location; those that are no PNG or JPG are dropped."""
     found: dict[str, tuple[str, bytes]] = {}
-    for location in dict.fromkeys(one.location for one in textures.values()):
-        content = read_image(location, LARGEST_IMAGE)
+    for location in dict.fromkeys(texture.location for texture in textures.values()):
+        # A texture may be inside a package.
+        asset = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(location)) if location else None
+        content = bytes(asset.GetBuffer()) if asset and asset.GetSize() <= LARGEST_IMAGE else b""
         suffix = next((end for head, end in IMAGE_TYPES.items() if content.startswith(head)), None)
         if suffix is None:
             references = {t.reference for t in textures.values() if t.location == location}
@@ -193,15 +185,11 @@ def _read_images(textures: Mapping[str, Texture], notes: list[Diagnostic]) -> di
             stem = Path(location.rpartition("[")[2].rstrip("]")).stem
             digest = hashlib.sha256(content).hexdigest()[:8]
             found[location] = (f"{legal_name(stem)}_{digest}{suffix}", content)
-    return {
-        uri: _Image(one.material, *found[one.location])
-        for uri, one in textures.items()
-        if one.location in found
-    }
+    return found
 
 
 def _with_mesh_files(
-    reading: StageReading, images: Mapping[str, _Image]
+    reading: StageReading, images: Mapping[str, tuple[str, bytes]]
 ) -> tuple[Robot, dict[str, PolygonMesh]]:
     """Assign mesh files and textures to shapes; equal surfaces share a file.
 
@@ -213,8 +201,27 @@ def _with_mesh_files(
     # The names of the link and the mesh prim, which is often "visual".
     stems = sibling_names("_".join(uri.strip("/").split("/")[-2:]) for uri in first.values())
     files = {uri: f"{stem}.obj" for uri, stem in zip(first.values(), stems, strict=True)}
-    of_uri = {uri: files[same] for uri, same in same_as.items()}
-    links = tuple(_linked(link, of_uri, images) for link in reading.robot.links)
+
+    def linked(shape: _Shape) -> _Shape:
+        geometry = shape.geometry
+        if not isinstance(geometry, MeshFile):
+            return shape
+        texture = reading.textures.get(geometry.uri)
+        if isinstance(shape, Visual) and texture and texture.location in images:
+            image = f"{MESHES}/{images[texture.location][0]}"
+            plain = shape.material or Material(texture.material)
+            shape = structs.replace(shape, material=structs.replace(plain, texture_uri=image))
+        file = f"{MESHES}/{files[same_as[geometry.uri]]}"
+        return structs.replace(shape, geometry=structs.replace(geometry, uri=file))
+
+    links = tuple(
+        structs.replace(
+            link,
+            visuals=tuple(map(linked, link.visuals)),
+            collisions=tuple(map(linked, link.collisions)),
+        )
+        for link in reading.robot.links
+    )
     meshes = {file: reading.meshes[uri] for uri, file in files.items()}
     return structs.replace(reading.robot, links=links), meshes
 
@@ -232,32 +239,6 @@ def _digest(mesh: PolygonMesh) -> str:
         content.update(attributes.face_groups.tobytes())
         content.update(repr(attributes.groups).encode())
     return content.hexdigest()
-
-
-def _linked(link: Link, files: Mapping[str, str], images: Mapping[str, _Image]) -> Link:
-    def material(visual: Visual) -> Material | None:
-        geometry = visual.geometry
-        image = images.get(geometry.uri) if isinstance(geometry, MeshFile) else None
-        if image is None:
-            return visual.material
-        plain = visual.material or Material(image.material)
-        return structs.replace(plain, texture_uri=f"{MESHES}/{image.name}")
-
-    def linked(geometry: Geometry) -> Geometry:
-        if not isinstance(geometry, MeshFile):
-            return geometry
-        return structs.replace(geometry, uri=f"{MESHES}/{files[geometry.uri]}")
-
-    return structs.replace(
-        link,
-        visuals=tuple(
-            structs.replace(visual, geometry=linked(visual.geometry), material=material(visual))
-            for visual in link.visuals
-        ),
-        collisions=tuple(
-            structs.replace(shape, geometry=linked(shape.geometry)) for shape in link.collisions
-        ),
-    )
 
 
 def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:

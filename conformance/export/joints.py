@@ -1,24 +1,20 @@
 """Motions, numbers and couplings of the joints of a stage, as URDF has them.
 
-The reading of the engine is used, and the ``urdf:`` attributes of a conversion: they are
-doubles, and count unless a schema has another value.
+The reading of the engine is used, and the ``urdf:`` attributes of a conversion: they are doubles,
+and count unless a schema has another value.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.couplings import (
-    MUJOCO,
-    Couplings,
-    schema_couplings,
-)
+from urdf_usd.conformance.engines.openusd.couplings import MUJOCO, Couplings, schema_couplings
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     Freedom,
     applied_schemas,
@@ -61,10 +57,10 @@ _SAFETY = ("k_velocity", "k_position", "soft_lower_limit", "soft_upper_limit")
 class Motion(Struct, frozen=True):
     """The motion of a joint: that of one joint of URDF, or of a chain of them.
 
-    From parent to child, a chain translates along X, Y and Z of the joint frame and then
-    rotates about X, Y and Z of the frame that results: T(x, y, z) Rx Ry Rz in the joint
-    frame of side 0. A joint that is followed from side 1 to side 0 has the inverse motion:
-    the reversed order and negated axes.
+    From parent to child, a chain translates along X, Y and Z of the joint frame and then rotates
+    about X, Y and Z of the frame that results: T(x, y, z) Rx Ry Rz in the joint frame of side 0. A
+    joint that is followed from side 1 to side 0 has the inverse motion: the reversed order and
+    negated axes.
     """
 
     # Instance name of multiple-apply schemas, such as ``rotX``, and type of each joint. Axes are in
@@ -81,8 +77,7 @@ def read_motion(
     """Read the type and limits of a joint.
 
     Args:
-        joint: The joint; its axis is negated if it is reversed, so that positions keep
-            their sign.
+        joint: The joint; its axis is negated if it is reversed, so that positions keep their sign.
         physics: The stage.
         notes: Receives what URDF has no type for.
         lockable: Whether a lower limit above the upper one fixes the joint.
@@ -98,33 +93,34 @@ def read_motion(
         return _cone(UsdPhysics.SphericalJoint(prim), joint)
     free = free_axes(descriptor, physics.units) if generic else {}
     is_bounded = any(limits != (-math.inf, math.inf) for limits in free.values())
+    axis, token = joint.axis_in_child, ""
+    kind: JointKind = Fixed()
     if generic and (mobility.type is None or (len(free) > 1 and is_bounded)):
         return _chain(free, joint)
-    axis = joint.axis_in_child
-    match mobility.type:
-        case JointType.FLOATING:
-            return Motion((("", Floating()),))
-        case JointType.SPHERICAL:
-            return Motion((("", Spherical()),))
-        case JointType.PLANAR if axis:
-            return Motion((("", Planar(_positive(axis))),))
-        case JointType.REVOLUTE | JointType.CONTINUOUS | JointType.PRISMATIC if axis:
-            linear = mobility.type is JointType.PRISMATIC
-            limits = UNLIMITED
-            if mobility.lower is not None and mobility.upper is not None:
-                limits = Range(mobility.lower, mobility.upper)
-            declared = read_text(prim, "joint:type")
-            if limits.lower > limits.upper and declared is None and lockable:
-                # Reversed limits lock a joint, except in our own conversions.
-                return Motion((("", Fixed()),))
+    if mobility.type is JointType.FLOATING:
+        kind = Floating()
+    elif mobility.type is JointType.SPHERICAL:
+        kind = Spherical()
+    elif mobility.type is JointType.PLANAR and axis:
+        kind = Planar(_positive(axis))
+    elif mobility.type not in {None, JointType.FIXED} and axis:
+        linear = mobility.type is JointType.PRISMATIC
+        limits = UNLIMITED
+        if mobility.lower is not None and mobility.upper is not None:
+            limits = Range(mobility.lower, mobility.upper)
+        declared = read_text(prim, "joint:type")
+        # Reversed limits lock a joint, except in our own conversions.
+        if not (limits.lower > limits.upper and declared is None and lockable):
             token = next(iter(free), "linear" if linear else "angular")
-            kind: JointKind = Revolute(_positive(axis), limits)
-            if linear:
-                kind = Prismatic(_positive(axis), limits)
-            elif limits == UNLIMITED and declared != "revolute":
-                kind = Continuous(_positive(axis))
-            return Motion(((token, kind),))
-    return Motion((("", Fixed()),))
+            is_limited = limits != UNLIMITED or declared == "revolute"
+            kind = _single(_positive(axis), limits, linear=linear, is_limited=is_limited)
+    return Motion(((token, kind),))
+
+
+def _single(axis: Vec3, limits: Range, *, linear: bool, is_limited: bool) -> JointKind:
+    if linear:
+        return Prismatic(axis, limits)
+    return Revolute(axis, limits) if is_limited else Continuous(axis)
 
 
 def _positive(axis: Vec3) -> Vec3:
@@ -135,9 +131,9 @@ def _positive(axis: Vec3) -> Vec3:
 def _cone(spherical: UsdPhysics.SphericalJoint, joint: Connection) -> Motion:
     """Read a spherical joint whose primary axis is limited to a cone.
 
-    Angle 0 turns the primary axis towards the next axis, that is about the one after
-    it. The rotation about the primary axis is the last of the chain and not limited.
-    OpenUSD's parser reads no limit if one of the angles is negative.
+    Angle 0 turns the primary axis towards the next axis, that is about the one after it. The
+    rotation about the primary axis is the last of the chain and not limited. OpenUSD's parser reads
+    no limit if one of the angles is negative.
     """
     primary = "XYZ".index(str(spherical.GetAxisAttr().Get() or "X"))
     angles = (
@@ -164,12 +160,8 @@ def _chain(
     for token in tokens:
         column = (frame if token == tokens[-1] else np.eye(3))[:, "XYZ".index(token[-1])]
         x, y, z = ((-column if joint.reversed else column) + 0.0).tolist()
-        limits = Range(*free[token])
-        kind: JointKind = Revolute((x, y, z), limits)
-        if token.startswith("trans"):
-            kind = Prismatic((x, y, z), limits)
-        elif limits == UNLIMITED:
-            kind = Continuous((x, y, z))
+        limits, linear = Range(*free[token]), token.startswith("trans")
+        kind = _single((x, y, z), limits, linear=linear, is_limited=limits != UNLIMITED)
         axes.append((token, kind))
     return Motion(tuple(axes) or (("", Fixed()),), joint.reversed, cone)
 
@@ -177,8 +169,8 @@ def _chain(
 def offset_from_axis(kind: JointKind, frame: Array) -> Vec3 | None:
     """Return the origin of a link's frame in its body; None for the body's origin.
 
-    In URDF, a joint axis passes through the origin of the child link. For prismatic and
-    fixed joints, the origin does not matter.
+    In URDF, a joint axis passes through the origin of the child link. For prismatic and fixed
+    joints, the origin does not matter.
 
     Args:
         kind: Joint type.
@@ -198,32 +190,13 @@ def offset_from_axis(kind: JointKind, frame: Array) -> Vec3 | None:
     return x, y, z
 
 
-class JointFields(TypedDict, total=False):
-    """Fields of a joint of URDF other than its type and frames."""
-
-    effort: float | None
-    velocity: float | None
-    acceleration: float | None
-    deceleration: float | None
-    jerk: float | None
-    dynamics: Dynamics | None
-    mimic: Mimic | None
-    safety: SafetyController | None
-    calibration: Calibration | None
-    dont_collapse: bool
-
-
 def read_fields(
-    prim: Usd.Prim,
-    kind: JointKind,
-    token: str,
-    names: Mapping[str, str],
-    couplings: Couplings,
-) -> JointFields:
-    """Read the fields of a joint, or of a joint whose data is at its child link.
+    prim: Usd.Prim, kind: JointKind, token: str, names: Mapping[str, str], couplings: Couplings
+) -> dict[str, Any]:
+    """Read the fields of a joint of URDF other than its type and frames.
 
     Args:
-        prim: The joint, or the link.
+        prim: The joint, or the link whose joint has no prim.
         kind: Joint type.
         token: Instance name of multiple-apply schemas.
         names: Names of all joints of one axis, by path.
@@ -231,41 +204,48 @@ def read_fields(
     """
     numbers = _schema_numbers(prim, kind, token, couplings.units)
     moves = isinstance(kind, Revolute | Continuous | Prismatic)
+
+    def own(name: str) -> float | None:
+        return read_number(prim, name)
+
+    def effective(name: str, field: str) -> float | None:
+        custom, schema = own(name), numbers.get(field)
+        if schema is None or (custom is not None and _close(custom, schema)):
+            return custom
+        return schema
+
     dynamics = Dynamics(
-        _effective(read_number(prim, "dynamics:damping"), numbers.get("damping")),
-        _effective(read_number(prim, "dynamics:friction"), numbers.get("friction")),
+        effective("dynamics:damping", "damping"), effective("dynamics:friction", "friction")
     )
-    safety = SafetyController(*(read_number(prim, f"safety_controller:{n}") for n in _SAFETY))
-    calibration = Calibration(
-        read_number(prim, "calibration:rising"), read_number(prim, "calibration:falling")
-    )
-    return JointFields(
-        effort=_effective(read_number(prim, "limit:effort"), numbers.get("effort")),
-        velocity=_effective(read_number(prim, "limit:velocity"), numbers.get("velocity")),
-        acceleration=read_number(prim, "limit:acceleration"),
-        deceleration=read_number(prim, "limit:deceleration"),
-        jerk=read_number(prim, "limit:jerk"),
-        dynamics=None if dynamics == Dynamics() else dynamics,
-        mimic=_read_mimic(prim, names, couplings) if moves else None,
-        safety=None if safety == SafetyController() else safety,
-        calibration=None if calibration == Calibration() else calibration,
-        dont_collapse=bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
-    )
+    safety = SafetyController(*(own(f"safety_controller:{name}") for name in _SAFETY))
+    calibration = Calibration(own("calibration:rising"), own("calibration:falling"))
+    return {
+        "effort": effective("limit:effort", "effort"),
+        "velocity": effective("limit:velocity", "velocity"),
+        "acceleration": own("limit:acceleration"),
+        "deceleration": own("limit:deceleration"),
+        "jerk": own("limit:jerk"),
+        "dynamics": None if dynamics == Dynamics() else dynamics,
+        "mimic": _read_mimic(prim, names, couplings) if moves else None,
+        "safety": None if safety == SafetyController() else safety,
+        "calibration": None if calibration == Calibration() else calibration,
+        "dont_collapse": bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
+    }
 
 
-def read_axis_fields(prim: Usd.Prim, kind: JointKind, token: str, units: Units) -> JointFields:
+def read_axis_fields(prim: Usd.Prim, kind: JointKind, token: str, units: Units) -> dict[str, Any]:
     """Read the fields of one axis of a joint of several axes.
 
-    Attributes of the whole joint are not read, because schemas do not state how they
-    apply to several axes.
+    Attributes of the whole joint are not read, because schemas do not state how they apply to
+    several axes.
     """
     numbers = _schema_numbers(prim, kind, token, units, of_axis=True)
     dynamics = Dynamics(numbers.get("damping"), numbers.get("friction"))
-    return JointFields(
-        effort=numbers.get("effort"),
-        velocity=numbers.get("velocity"),
-        dynamics=None if dynamics == Dynamics() else dynamics,
-    )
+    return {
+        "effort": numbers.get("effort"),
+        "velocity": numbers.get("velocity"),
+        "dynamics": None if dynamics == Dynamics() else dynamics,
+    }
 
 
 def _schema_numbers(
@@ -285,12 +265,6 @@ def _schema_numbers(
     return {field: values[0] for field, values in stated.items() if values}
 
 
-def _effective(custom: float | None, schema: float | None) -> float | None:
-    if schema is None or (custom is not None and _close(custom, schema)):
-        return custom
-    return schema
-
-
 def _close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=_SAME, abs_tol=_NOTHING)
 
@@ -298,8 +272,8 @@ def _close(one: float, other: float) -> bool:
 def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], couplings: Couplings) -> Mimic | None:
     """Read the mimic coupling of a joint.
 
-    The schemas of simulators take precedence. If they agree with the ``urdf:``
-    attributes, possibly after resolving a chain, the coupling of these is returned.
+    The schemas of simulators take precedence. If they agree with the ``urdf:`` attributes, possibly
+    after resolving a chain, the coupling of these is returned.
     """
     custom = _custom_mimic(prim)
     effective = next(
@@ -354,14 +328,14 @@ def faulty_leaders(prim: Usd.Prim, names: Mapping[str, str]) -> Iterator[Diagnos
 
     Those to no joint are not read, nor are polynomials of MuJoCo.
     """
-    applied = applied_schemas(prim)
+    applied, path = applied_schemas(prim), prim.GetPath()
     relationships = []
     if prim.GetAttribute("newton:mimicEnabled").Get() is not False:
         relationships.append("newton:mimicJoint")
     if MUJOCO in applied:
         relationships.append("mjc:target")
         if _is_polynomial(prim):
-            message = f"joint {prim.GetPath()} follows a polynomial of another; omitted"
+            message = f"joint {path} follows a polynomial of another; omitted"
             yield Diagnostic("mimic-polynomial", message)
     relationships += (
         f"physxMimicJoint:{schema.partition(':')[2]}:referenceJoint"
@@ -370,23 +344,22 @@ def faulty_leaders(prim: Usd.Prim, names: Mapping[str, str]) -> Iterator[Diagnos
     )
     for name in relationships:
         for target in prim.GetRelationship(name).GetTargets()[:1]:
-            if target == prim.GetPath():
-                yield Diagnostic("mimic-loop", f"joint {prim.GetPath()} mimics itself")
+            if target == path:
+                yield Diagnostic("mimic-loop", f"joint {path} mimics itself")
             elif str(target) not in names:
-                message = f"joint {prim.GetPath()} mimics {target}, which is no joint"
+                message = f"joint {path} mimics {target}, which is no joint"
                 yield Diagnostic("mimic-target-missing", message)
 
 
 def dropped_settings(stage: Usd.Stage, prims: list[Usd.Prim]) -> Iterator[Diagnostic]:
     """Report armature and gains of joints, which URDF does not have."""
-    heavier = sum(
+    if heavier := sum(
         any(
             attribute.GetBaseName() == "armature" and attribute.Get()
             for attribute in prim.GetAuthoredAttributes()
         )
         for prim in prims
-    )
-    if heavier:
+    ):
         message = f"armature of {heavier} joints is not URDF; left out"
         yield Diagnostic("joint-armature-dropped", message)
     # The force of an actuator of MuJoCo without bias is its control alone.
@@ -398,7 +371,7 @@ def dropped_settings(stage: Usd.Stage, prims: list[Usd.Prim]) -> Iterator[Diagno
         and any(prim.GetAttribute("mjc:biasPrm").Get() or ())
         for target in prim.GetRelationship("mjc:target").GetTargets()
     }
-    driven = sum(
+    if driven := sum(
         prim.GetPath() in servos
         # A spring of MuJoCo is the same as a drive with stiffness.
         or bool(prim.GetAttribute("mjc:stiffness").Get())
@@ -407,7 +380,6 @@ def dropped_settings(stage: Usd.Stage, prims: list[Usd.Prim]) -> Iterator[Diagno
             for drive in UsdPhysics.DriveAPI.GetAll(prim)
         )
         for prim in prims
-    )
-    if driven:
+    ):
         message = f"gains and targets of {driven} drives are not URDF; left out"
         yield Diagnostic("joint-drive-dropped", message)

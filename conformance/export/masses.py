@@ -1,7 +1,7 @@
 """Inertials of links: those of bodies, and of the links that they consist of.
 
-Authored values are used. Missing ones are computed by OpenUSD from colliders and
-densities, and reported.
+Authored values are used. Missing ones are computed by OpenUSD from colliders and densities, and
+reported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 from pxr import Usd
 
 from urdf_usd.conformance.engines.openusd.masses import body_mass
@@ -46,26 +45,16 @@ HARMLESS = 1e-6
 _NONE_BESIDE_INVENTED = 3e-9
 
 
-class LinkInertial(Struct, frozen=True, eq=False):
-    """The inertial of a link that belongs to a body."""
-
-    inertial: Inertial | None  # In the link's frame; None if the link has none
-    to_body: Array  # (4, 4) frame of the link in the frame of the body
-
-
 def read_inertials(
-    links: Sequence[StageLink],
-    physics: Physics,
-    world: WorldTransforms,
-    notes: list[Diagnostic],
+    links: Sequence[StageLink], physics: Physics, world: WorldTransforms, notes: list[Diagnostic]
 ) -> dict[str, Inertial | None]:
     """Read the inertial of every link, in the frame of its prim.
 
-    A conversion merges links into bodies and stores the inertial of each link in
-    ``urdf:`` attributes. These are used if they add up to the inertial of the body.
+    A conversion merges links into bodies and stores the inertial of each link in ``urdf:``
+    attributes. These are used if they add up to the inertial of the body.
     """
     prims = {link.path: physics.stage.GetPrimAtPath(link.path) for link in links}
-    own = {link.path: _own_inertial(prims[link.path]) for link in links}
+    own = {path: _own_inertial(prim) for path, prim in prims.items()}
     inertials = {
         link.path: _body_inertial(prims[link.path], physics, world, notes)
         if link.is_body
@@ -80,12 +69,10 @@ def read_inertials(
         carried = [x.path for x in links if x.body == body != x.path and inertials[x.path]]
         if stated is None or not (is_kept or carried):
             continue
-        link_inertials = [
-            LinkInertial(kept if is_kept else stated, np.eye(4)),
-            *(LinkInertial(inertials[path], rigid(world.within(path, body))) for path in carried),
-        ]
-        if adds_up(stated, link_inertials, robot_mass):
-            inertials[body] = link_inertials[0].inertial
+        first = kept if is_kept else stated
+        parts = [(inertials[path], rigid(world.within(path, body))) for path in carried]
+        if adds_up(stated, [(first, np.eye(4)), *parts], robot_mass):
+            inertials[body] = first
             continue
         message = f"links in body {body} do not add up to it; that of the body is used"
         notes.append(Diagnostic("inertial-outdated", message))
@@ -98,27 +85,26 @@ def _body_inertial(
 ) -> Inertial | None:
     """Read the mass properties of a rigid body; None if it has none at all."""
     _normalise(prim)
-    mass = body_mass(physics, world, str(prim.GetPath()))
+    path = prim.GetPath()
+    mass = body_mass(physics, world, str(path))
     if mass.is_empty:
-        message = f"body {prim.GetPath()} states no mass and has no collider"
-        notes.append(Diagnostic("mass-unstated", message))
+        notes.append(Diagnostic("mass-unstated", f"body {path} states no mass and has no collider"))
         return None
     computed = mass.computed
     moments, axes = mass.moments, mass.axes
     tensor = axes @ np.diag(moments) @ axes.T
+    small, middle, large = np.sort(moments)
     if "inertia" in computed and mass.restated:
         # Of Newton's schema, in place of one that OpenUSD computes.
         computed = tuple(name for name in computed if name != "inertia")
         tensor, axes = inertia_tensor(mass.restated.second), np.eye(3)
+    elif small + middle <= large * (1 + _FLAT):
+        # Rounding of a rotated tensor of a flat body makes it invalid for consumers.
+        tensor = np.diag(moments)
     else:
-        small, middle, large = np.sort(moments)
-        if small + middle <= large * (1 + _FLAT):
-            # Rounding of a rotated tensor of a flat body makes it invalid for consumers.
-            tensor = np.diag(moments)
-        else:
-            axes = np.eye(3)
+        axes = np.eye(3)
     if computed:
-        message = f"body {prim.GetPath()} states no {' and no '.join(computed)}"
+        message = f"body {path} states no {' and no '.join(computed)}"
         notes.append(Diagnostic("mass-computed", f"{message}; computed as OpenUSD does"))
     center = np.array(mass.properties.center)
     if computed and not (np.isfinite(center).all() and np.isfinite(tensor).all()):
@@ -131,9 +117,8 @@ def _body_inertial(
 def _normalise(prim: Usd.Prim) -> None:
     """Give mass properties the type of the schema, in the session layer of the stage.
 
-    OpenUSD's utility ignores values in double precision, and returns memory that nothing
-    was written to for blocked ones, which get their fallbacks. Values of an instance
-    cannot be edited.
+    OpenUSD's utility ignores values in double precision, and returns memory that nothing was
+    written to for blocked ones, which get their fallbacks. Values of an instance cannot be edited.
     """
     stage, definition = prim.GetStage(), prim.GetPrimDefinition()
     if prim.IsInstanceProxy():
@@ -154,8 +139,8 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
     """Read the inertial of a link from ``urdf:`` attributes.
 
     Returns:
-        Whether there are attributes, and the inertial; a mass alone means that the link
-        has no ``<inertial>``.
+        Whether there are attributes, and the inertial; a mass alone means that the link has no
+        ``<inertial>``.
     """
     mass = read_number(prim, "inertial:mass")
     if mass is None:
@@ -175,21 +160,19 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
     return True, Inertial(mass, Pose((x, y, z), (w, i, j, k)), (ixx, ixy, ixz, iyy, iyz, izz))
 
 
-def adds_up(body: Inertial, link_inertials: Sequence[LinkInertial], robot_mass: float) -> bool:
+def adds_up(
+    body: Inertial, parts: Sequence[tuple[Inertial | None, Array]], robot_mass: float
+) -> bool:
     """Return whether the inertials of links add up to that of their body.
 
     Mass and inertia that a conversion adds to bodies without any are tolerated.
 
     Args:
         body: Inertial of the body.
-        link_inertials: Inertials of its links.
+        parts: Inertials of its links, each with the (4, 4) frame of the link in that of the body.
         robot_mass: Mass of all bodies [kg].
     """
-    massive = [
-        (one.inertial, one.to_body)
-        for one in link_inertials
-        if one.inertial and one.inertial.mass > 0
-    ]
+    massive = [(part, to_body) for part, to_body in parts if part and part.mass > 0]
     mass = sum(inertial.mass for inertial, _ in massive)
     if mass == 0:
         return body.mass <= HARMLESS * max(robot_mass, 1.0)

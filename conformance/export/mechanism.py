@@ -1,7 +1,7 @@
 """Links and joints of one robot of a stage.
 
-The tree of joints is rooted at the world if a body is jointed to it, otherwise at the
-body that is the child of no joint.
+The tree of joints is rooted at the world if a body is jointed to it, otherwise at the body that is
+the child of no joint.
 """
 
 from __future__ import annotations
@@ -18,14 +18,9 @@ from urdf_usd.conformance.engines.openusd.couplings import couplings_of
 from urdf_usd.conformance.engines.openusd.joints import Connection, connections
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims, candidates
 from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
-from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
-from urdf_usd.conformance.engines.openusd.transforms import rigid_part as factored
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.engines.openusd.tree import BodyTree, span_tree
-from urdf_usd.conformance.export.custom import (
-    legible_name,
-    read_custom,
-    read_joint_custom,
-)
+from urdf_usd.conformance.export.custom import legible_name, read_custom, read_joint_custom
 from urdf_usd.conformance.export.joints import (
     Motion,
     dropped_settings,
@@ -38,14 +33,7 @@ from urdf_usd.conformance.export.joints import (
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.robot.joint_chains import MASSLESS, chain_mark
-from urdf_usd.converter.robot.model import (
-    IDENTITY,
-    Custom,
-    Fixed,
-    Joint,
-    Link,
-    LoopJoint,
-)
+from urdf_usd.converter.robot.model import IDENTITY, Custom, Fixed, Joint, Link, LoopJoint
 from urdf_usd.converter.robot.spatial import pose_from_transform
 from urdf_usd.converter.usd.urdf_attributes import read_text
 
@@ -53,7 +41,6 @@ from urdf_usd.converter.usd.urdf_attributes import read_text
 _MOST_LISTED = 20
 _ROUNDING = 1e-9
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
-_UNTYPED_LINKS = LinkPrims({}, {}, ())
 # Turns Y onto Z.
 _STANDING = np.array(
     [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
@@ -98,20 +85,16 @@ def rigid(matrix: Array) -> Array:
     """Return the rigid transform in a (4, 4) matrix; one without scale is kept exactly."""
     linear = matrix[:3, :3]
     is_rotation = np.abs(linear.T @ linear - np.eye(3)).max() <= _ROUNDING
-    if is_rotation and np.linalg.det(linear) > 0:
-        return matrix
-    return factored(matrix)
+    return matrix if is_rotation and np.linalg.det(linear) > 0 else rigid_part(matrix)
 
 
 def find_links(physics: Physics, frames: Iterable[str]) -> list[StageLink]:
-    """Find rigid bodies, and frames that a conversion marked as links.
-
-    Names are not unique yet.
+    """Find rigid bodies, and frames that a conversion marked as links; names are not unique yet.
 
     Args:
         physics: The stage.
-        frames: Names of frames that are not marked; the first Xform with each name is
-            used, unless a body has that name.
+        frames: Names of frames that are not marked; the first Xform with each name is used, unless
+            a body has that name.
     """
     found = candidates(physics)
     prims = {link.path: physics.stage.GetPrimAtPath(link.path) for link in found}
@@ -122,24 +105,23 @@ def find_links(physics: Physics, frames: Iterable[str]) -> list[StageLink]:
         if link.is_body or read_text(prims[link.path], "link") is not None
     }
     unmarked = set(frames) - {names[path] for path in chosen}
-    for link in found:
-        if names[link.path] in unmarked:
-            unmarked.remove(names[link.path])
-            chosen.add(link.path)
+    for path, name in names.items():
+        if name in unmarked:
+            unmarked.remove(name)
+            chosen.add(path)
+    above = {path: nearest(path.rpartition("/")[0], chosen) for path in chosen}
     return [
-        StageLink(
-            link.path, names[link.path], link.body, nearest(link.path.rpartition("/")[0], chosen)
-        )
+        StageLink(link.path, names[link.path], link.body, above[link.path])
         for link in found
         if link.path in chosen
     ]
 
 
-def unique_names(kind: str, prims: Sequence[Usd.Prim], notes: list[Diagnostic]) -> list[str]:
+def _unique_names(kind: str, prims: Sequence[Usd.Prim], notes: list[Diagnostic]) -> list[str]:
     """Return unique names of prims.
 
-    Names are unique among siblings in USD, but in the whole robot in URDF. The first
-    prim with a name keeps it.
+    Names are unique among siblings in USD, but in the whole robot in URDF. The first prim with a
+    name keeps it.
     """
     proposed = [legible_name(prim) for prim in prims]
     names: list[str] = []
@@ -170,22 +152,20 @@ def read_connections(
     physics: Physics, world: WorldTransforms, notes: list[Diagnostic]
 ) -> list[Connection]:
     """Return the joints that connect something, in stage order."""
-    found, omitted = connections(physics, _UNTYPED_LINKS, world)
+    found, omitted = connections(physics, LinkPrims({}, {}, ()), world)
     notes += (Diagnostic(one.problem, one.message(one.path)) for one in omitted)
+    distance = UsdPhysics.ObjectType.DistanceJoint
     order: dict[str, int] = {}
     for prim in Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies()):
         path = str(prim.GetPath())
         order[path] = len(order)
         descriptor = physics.joints.get(path)
-        is_distance = descriptor and descriptor.type == UsdPhysics.ObjectType.DistanceJoint
-        if is_distance or (prim.IsA(UsdPhysics.Joint) and descriptor is None):
+        if (descriptor and descriptor.type == distance) or (
+            prim.IsA(UsdPhysics.Joint) and descriptor is None
+        ):
             message = f"the type of joint {path} does not exist in URDF; omitted"
             notes.append(Diagnostic("joint-not-urdf", message))
-    kept = [
-        joint
-        for joint in found
-        if physics.joints[joint.path].type != UsdPhysics.ObjectType.DistanceJoint
-    ]
+    kept = (joint for joint in found if physics.joints[joint.path].type != distance)
     return sorted(kept, key=lambda joint: order.get(joint.path, -1))
 
 
@@ -198,14 +178,6 @@ class _StageRobot(Struct, frozen=True):
     joints: tuple[str, ...]  # paths of the joints
     roots: tuple[str, ...]  # paths of the articulation roots at or above bodies or joints
 
-    def has(self, path: str) -> bool:
-        """Return whether a prim is a body or a joint."""
-        return path in self.joints or path in self.bodies
-
-    def contains(self, path: str) -> bool:
-        """Return whether a prim is a body, or a joint, or above one of the bodies."""
-        return self.has(path) or any(Sdf.Path(body).HasPrefix(path) for body in self.bodies)
-
 
 def choose_robot(
     links: Sequence[StageLink],
@@ -216,19 +188,26 @@ def choose_robot(
 ) -> frozenset[str]:
     """Return the bodies of the robot, if there are other bodies on the stage.
 
-    Without a name, a robot with an articulation root is preferred, then one with
-    joints.
+    Without a name, a robot with an articulation root is preferred, then one with joints.
 
     Raises:
-        StageError: There are several robots and none is named, or the named prim does
-            not belong to exactly one.
+        StageError: There are several robots and none is named, or the named prim does not belong to
+            exactly one.
     """
     bodies = [link.path for link in links if link.is_body]
     robots = _robots(bodies, joints, stage)
     if named is not None:
-        chosen = [robot for robot in robots if robot.contains(named)]
+
+        def has(robot: _StageRobot) -> bool:
+            return named in robot.joints or named in robot.bodies
+
+        chosen = [
+            robot
+            for robot in robots
+            if has(robot) or any(Sdf.Path(body).HasPrefix(named) for body in robot.bodies)
+        ]
         # Bodies of other robots may lie below its prim.
-        own = [robot for robot in chosen if named == robot.path or robot.has(named)]
+        own = [robot for robot in chosen if named == robot.path or has(robot)]
         chosen = own if len(own) == 1 else chosen
         if not chosen:
             _refuse(f"{named} belongs to no robot; the stage holds {_listed(robots)}")
@@ -238,9 +217,8 @@ def choose_robot(
         marked = [robot for robot in robots if robot.roots]
         chosen = marked or [robot for robot in robots if robot.joints] or robots
     if len(chosen) > 1:
-        subject = named or "the stage"
-        listed = _listed(chosen)
-        _refuse(f"{subject} holds {len(chosen)} robots; choose one with --root PATH: {listed}")
+        several = f"{named or 'the stage'} holds {len(chosen)} robots"
+        _refuse(f"{several}; choose one with --root PATH: {_listed(chosen)}")
     for robot in robots if named is None else ():
         if robot is not chosen[0]:
             message = (
@@ -270,8 +248,9 @@ def _robots(
 ) -> list[_StageRobot]:
     """Return the robots of a stage, in the order of their first bodies.
 
-    Bodies are of one robot if joints connect them. Those that only the world connects
-    are different robots if they have different origins, see :func:`_origin`.
+    Bodies are of one robot if joints connect them. Those that only the world connects are different
+    robots if they have different origins: articulation roots, or in our own conversions, which mark
+    joints and write an articulation root for each arm of a robot, the scope of the joints.
     """
     part_of = {body: index for index, body in enumerate(bodies)}
     for joint in joints:
@@ -281,13 +260,17 @@ def _robots(
     held: dict[int, list[Connection]] = {part: [] for part in part_of.values()}
     for joint in joints:
         held[part_of[joint.bodies[0] or joint.bodies[1]]].append(joint)
-    parts = {part: [body for body in bodies if part_of[body] == part] for part in held}
-    roots = {part: _articulation_roots(parts[part], held[part], stage) for part in held}
-    origins = {
-        part: _origin(held[part], roots[part], stage)
-        for part in held
-        if any(WORLD in joint.bodies for joint in held[part])
+    roots = {
+        part: _articulation_roots([body for body in bodies if part_of[body] == part], own, stage)
+        for part, own in held.items()
     }
+    origins = {}
+    for part, own in held.items():
+        if any(WORLD in joint.bodies for joint in own):
+            prims = ((stage.GetPrimAtPath(joint.path), joint.path) for joint in own)
+            marked = (path for prim, path in prims if read_text(prim, "joint:type") is not None)
+            first = next(marked, None)
+            origins[part] = roots[part] if first is None else (first.rpartition("/")[0],)
     several = len({origin for origin in origins.values() if origin}) > 1
     whole: dict[object, list[int]] = {}
     for part in held:
@@ -299,28 +282,15 @@ def _robots(
         (group, tuple(dict.fromkeys(root for part in group for root in roots[part])))
         for group in whole.values()
     ]
-    uses = Counter(root for _, own in united for root in own)
+    uses = Counter(root for _, own_roots in united for root in own_roots)
     robots = []
-    for group, own in united:
+    for group, own_roots in united:
         members = tuple(body for body in bodies if part_of[body] in group)
-        is_named = len(own) == 1 and uses[own[0]] == 1
+        is_named = len(own_roots) == 1 and uses[own_roots[0]] == 1
         paths = tuple(joint.path for part in group for joint in held[part])
-        robots.append(_StageRobot(own[0] if is_named else members[0], members, paths, own))
+        path = own_roots[0] if is_named else members[0]
+        robots.append(_StageRobot(path, members, paths, own_roots))
     return sorted(robots, key=lambda robot: bodies.index(robot.bodies[0]))
-
-
-def _origin(
-    joints: Sequence[Connection], roots: tuple[str, ...], stage: Usd.Stage
-) -> tuple[str, ...]:
-    """Return what distinguishes bodies at the world that are of different robots.
-
-    The articulation roots; in our own conversions, which mark joints and write an
-    articulation root for each arm of a robot, the scope of the joints.
-    """
-    for joint in joints:
-        if read_text(stage.GetPrimAtPath(joint.path), "joint:type") is not None:
-            return (joint.path.rpartition("/")[0],)
-    return roots
 
 
 def _articulation_roots(
@@ -348,9 +318,8 @@ def _tree(members: Sequence[str], joints: Sequence[Connection], stage: Usd.Stage
         if joint.articulated or joint.mobility.type is JointType.FLOATING
     }
     free = [body for body in members if body not in carried] or list(members)
-    marked = [
-        body for body in free if stage.GetPrimAtPath(body).HasAPI(UsdPhysics.ArticulationRootAPI)
-    ]
+    root = UsdPhysics.ArticulationRootAPI
+    marked = [body for body in free if stage.GetPrimAtPath(body).HasAPI(root)]
     return span_tree(joints, members, (marked or free)[:1])
 
 
@@ -372,41 +341,34 @@ def read_mechanism(
         reversed_limits: Names of joints that reversed limits do not lock.
         notes: Receives what is left out.
     """
+    prim_at = physics.stage.GetPrimAtPath
     tree = _tree([link.path for link in links if link.is_body], joints, physics.stage)
     for loop in tree.loops:
         message = f"joint {loop.path} closes a loop; left out, --loops keeps it as data"
         notes.append(Diagnostic("joint-loop-opened", message))
     in_tree = {joint.path: joint for joint in tree.joints}
     tree_joints = [in_tree[joint.path] for joint in joints if joint.path in in_tree]
-    prims = [physics.stage.GetPrimAtPath(joint.path) for joint in tree_joints]
-    names = unique_names("joint", prims, notes)
+    prims = [prim_at(joint.path) for joint in tree_joints]
+    names = _unique_names("joint", prims, notes)
     motions = [
         read_motion(joint, physics, notes, lockable=name not in reversed_limits)
         for joint, name in zip(tree_joints, names, strict=True)
     ]
     notes += dropped_settings(physics.stage, prims)
-    link_prims = [physics.stage.GetPrimAtPath(link.path) for link in links]
-    links = [
-        structs.replace(link, name=name)
-        for link, name in zip(links, unique_names("link", link_prims, notes), strict=True)
-    ]
+    link_names = _unique_names("link", [prim_at(link.path) for link in links], notes)
+    links = [structs.replace(x, name=name) for x, name in zip(links, link_names, strict=True)]
     at_world = any(WORLD in joint.bodies for joint in joints) or tree.base is None
-    writer = _JointWriter(physics, world, links, notes)
+    every = [*zip(tree_joints, names, motions, strict=True)]
+    single = {joint.path: name for joint, name, motion in every if len(motion.axes) == 1}
+    writer = _JointWriter(physics, world, links, single, notes)
     writer.stand(None if at_world else tree.base)
-    for joint, name, motion in zip(tree_joints, names, motions, strict=True):
+    for joint, name, motion in every:
         writer.move_to_axis(joint, name, motion)
-    singles = zip(tree_joints, names, motions, strict=True)
-    single = {joint.path: name for joint, name, motion in singles if len(motion.axes) == 1}
     taken = set(names)
-    written: list[Joint] = []
-    for joint, name, motion in zip(tree_joints, names, motions, strict=True):
-        written += writer.write(joint, name, motion, single, taken)
+    written = [joint for one in every for joint in writer.write(*one, taken)]
     taken = {joint.name for joint in written}
-    written += (
-        writer.frame_joint(link, single, taken)
-        for link in links
-        if not link.is_body and link.above is not None
-    )
+    frames = (link for link in links if not link.is_body and link.above is not None)
+    written += [writer.frame_joint(link, taken) for link in frames]
     taken = {joint.name for joint in written}
     return Mechanism(
         links=tuple(links),
@@ -421,8 +383,8 @@ def read_mechanism(
 class _JointWriter:
     """Writes joints of a stage as joints of URDF.
 
-    Frames of links differ from those of their prims where the up axis or a joint axis
-    away from the origin demands it.
+    Frames of links differ from those of their prims where the up axis or a joint axis away from the
+    origin demands it.
     """
 
     def __init__(
@@ -430,6 +392,7 @@ class _JointWriter:
         physics: Physics,
         world: WorldTransforms,
         links: Sequence[StageLink],
+        single: Mapping[str, str],  # names of the joints of one axis, by path
         notes: list[Diagnostic],
     ) -> None:
         self.intermediate: list[Link] = []  # between the joints of chains
@@ -437,15 +400,16 @@ class _JointWriter:
         self.moved: dict[str, Array] = {}
         # prim that represents the world
         self.world_link = next((x for x in links if x.body == WORLD and x.above is None), None)
+        self._by_path = {link.path: link for link in links}
+        self._by_name = {link.name: link for link in links}
         self.world_name = "world"
-        while any(link.name == self.world_name for link in links):
+        while self.world_name in self._by_name:
             self.world_name += "_"
-        self._physics, self._world, self._notes = physics, world, notes
+        self._physics, self._world, self._single, self._notes = physics, world, single, notes
+        self._prim_at = physics.stage.GetPrimAtPath
         self._robot = str(physics.default.GetPath())
         self._is_y_up = UsdGeom.GetStageUpAxis(physics.stage) == UsdGeom.Tokens.y
         self._couplings = couplings_of(physics)
-        self._by_path = {link.path: link for link in links}
-        self._by_name = {link.name: link for link in links}
         self._taken_links = {*self._by_name, self.world_name}
 
     def stand(self, root: str | None) -> None:
@@ -457,8 +421,8 @@ class _JointWriter:
     def _upright(self, path: str) -> Array:
         """Return the (4, 4) frame with Z up in a prim's frame.
 
-        The identity if the prim's Z axis points up more than its Y axis: robots that
-        were converted from Z up are often rotated at their root prim.
+        The identity if the prim's Z axis points up more than its Y axis: robots that were converted
+        from Z up are often rotated at their root prim.
         """
         up = self._world.rigid(path)[1, :3]
         return _STANDING if self._is_y_up and not up[2] > up[1] else np.eye(4)
@@ -474,10 +438,7 @@ class _JointWriter:
             self._notes.append(Diagnostic("joint-moved", message))
 
     def _frame(self, link: StageLink | None) -> Array:
-        """Return the (4, 4) frame of a link in its body, or in the robot's frame.
-
-        Without a link, that of the world.
-        """
+        """Return the (4, 4) frame of a link, or the world, in its body, or in the robot's frame."""
         if link is None:
             return self._upright(self._robot)
         moved = self.moved.get(link.path, np.eye(4))
@@ -486,32 +447,16 @@ class _JointWriter:
         return rigid(self._world.within(link.path, link.body or self._robot)) @ moved
 
     def _side(self, joint: Connection, side: int) -> tuple[StageLink | None, Array]:
-        """Return the link of a side, and the (4, 4) joint frame in its body.
-
-        The frame is in the robot's frame for the world.
-        """
+        """Return the link of a side, and the (4, 4) joint frame in its body, or the robot's."""
         if joint.bodies[side] != WORLD:
             return self._by_path[joint.bodies[side]], joint.anchors[side]
         return self.world_link, inverses(self._world.rigid(self._robot)) @ joint.anchors[side]
 
     def write(
-        self,
-        joint: Connection,
-        name: str,
-        motion: Motion,
-        single: Mapping[str, str],
-        taken: set[str],
+        self, joint: Connection, name: str, motion: Motion, taken: set[str]
     ) -> Iterator[Joint]:
-        """Write a joint of the tree; one of several axes as a chain.
-
-        Args:
-            joint: The joint.
-            name: Its URDF name.
-            motion: Its motion.
-            single: Names of the joints of one axis, by path.
-            taken: Names of joints; those of the chain are added.
-        """
-        prim = self._physics.stage.GetPrimAtPath(joint.path)
+        """Write a joint of the tree; one of several axes as a chain, whose names are taken."""
+        prim = self._prim_at(joint.path)
         parent, anchor = self._side(joint, joint.parent)
         # A conversion stores the name of a parent link that is no body.
         stated = self._by_name.get(read_text(prim, "joint:parent") or "")
@@ -522,18 +467,13 @@ class _JointWriter:
         before = inverses(self._frame(parent)) @ anchor
         after = inverses(child_anchor) @ self._frame(child)
         parent_name = parent.name if parent else self.world_name
-        self._notes += faulty_leaders(prim, single)
+        self._notes += faulty_leaders(prim, self._single)
         if len(motion.axes) == 1:
             ((token, kind),) = motion.axes
-            yield Joint(
-                name,
-                parent_name,
-                child.name,
-                kind,
-                pose_from_transform(before @ after),
-                **read_fields(prim, kind, token, single, self._couplings),
-                custom=read_custom(prim),
-            )
+            fields = read_fields(prim, kind, token, self._single, self._couplings)
+            origin = pose_from_transform(before @ after)
+            custom = read_custom(prim)
+            yield Joint(name, parent_name, child.name, kind, origin, **fields, custom=custom)
             return
         tokens = tuple(token for token, _ in motion.axes)
         names = [_unused(f"{name}_{token}", taken) for token in tokens]
@@ -544,22 +484,19 @@ class _JointWriter:
         origins[-1] = pose_from_transform(after)
         ends = [parent_name, *between, child.name]
         for index, (token, kind) in enumerate(motion.axes):
+            fields = read_axis_fields(prim, kind, token, self._physics.units)
+            (parent_name, child_name), custom = ends[index : index + 2], customs[index]
+            origin = origins[index]
             yield Joint(
-                names[index],
-                ends[index],
-                ends[index + 1],
-                kind,
-                origins[index],
-                **read_axis_fields(prim, kind, token, self._physics.units),
-                custom=customs[index],
+                names[index], parent_name, child_name, kind, origin, **fields, custom=custom
             )
         self.intermediate += (Link(link, MASSLESS) for link in between)
         message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(names)}"
         self._notes.append(Diagnostic("joint-split", message))
 
-    def frame_joint(self, link: StageLink, single: Mapping[str, str], taken: set[str]) -> Joint:
+    def frame_joint(self, link: StageLink, taken: set[str]) -> Joint:
         """Return the fixed joint of a frame, which USD represents only by nested prims."""
-        prim, above = self._physics.stage.GetPrimAtPath(link.path), link.above or ""
+        prim, above = self._prim_at(link.path), link.above or ""
         nested = rigid(self._world.within(link.path, above))
         if (moved := self.moved.get(above)) is not None:
             nested = inverses(moved) @ nested
@@ -569,25 +506,18 @@ class _JointWriter:
             link.name,
             Fixed(),
             pose_from_transform(nested),
-            **read_fields(prim, Fixed(), "", single, self._couplings),
+            **read_fields(prim, Fixed(), "", self._single, self._couplings),
             custom=read_joint_custom(prim),
         )
 
     def loop(self, joint: Connection, taken: set[str]) -> LoopJoint:
         """Return a joint that closes a loop, with its frames in the links."""
-        prim = self._physics.stage.GetPrimAtPath(joint.path)
-        names, frames = [], []
-        for side in (0, 1):
-            link, anchor = self._side(joint, side)
-            names.append(link.name if link else self.world_name)
-            frames.append(pose_from_transform(inverses(self._frame(link)) @ anchor))
+        prim = self._prim_at(joint.path)
+        sides = [self._side(joint, side) for side in (0, 1)]
+        first, second = (link.name if link else self.world_name for link, _ in sides)
+        frames = [pose_from_transform(inverses(self._frame(x)) @ anchor) for x, anchor in sides]
         axis = None
         if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
             axis = _AXES[str(prim.GetAttribute("physics:axis").Get() or "X")]
-        return LoopJoint(
-            _unused(legible_name(prim), taken),
-            str(prim.GetTypeName()),
-            (names[0], names[1]),
-            (frames[0], frames[1]),
-            axis,
-        )
+        name, kind = _unused(legible_name(prim), taken), str(prim.GetTypeName())
+        return LoopJoint(name, kind, (first, second), (frames[0], frames[1]), axis)

@@ -1,7 +1,7 @@
 """Reading of a robot from a USD stage, by the reading of the ``openusd`` engine.
 
-Rigid bodies become links; so do frames that a conversion marked as links. All units and
-up axes are supported.
+Rigid bodies become links; so do frames that a conversion marked as links. All units and up axes are
+supported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 
 from msgspec import Struct, field, structs
 from pxr import Tf, Usd, UsdGeom
@@ -21,7 +20,7 @@ from urdf_usd.conformance.engines.openusd.stage import (
     lower_colliders,
     parse_physics,
 )
-from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
+from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.openusd.values import (
     missing_parts,
     read_authored,
@@ -48,7 +47,6 @@ from urdf_usd.converter.robot.model import (
     NO_CUSTOM,
     WORLD_LINK,
     Fixed,
-    Inertial,
     Link,
     LoopJoint,
     Material,
@@ -58,12 +56,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.spatial import compose, pose_from_transform
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import problems
-from urdf_usd.converter.usd.loading.opening import (
-    OpenedStage,
-    named_prim,
-    open_stage,
-    openusd_reason,
-)
+from urdf_usd.converter.usd.loading.opening import named_prim, open_stage, openusd_reason
 from urdf_usd.converter.usd.loading.variants import unselected_variant_sets
 
 
@@ -71,13 +64,12 @@ class StageReading(Struct, frozen=True, eq=False):
     """A robot read from a USD.
 
     Attributes:
-        robot: A tree of uniquely named links and joints. The URI of a mesh is the path
-            of its prim.
+        robot: A tree of uniquely named links and joints. The URI of a mesh is the path of its prim.
         meshes: Surface of every mesh by that URI, without the mesh's scale.
         diagnostics: Omissions, and values that had to be computed.
         loops: Joints that close loops, which are not in the robot.
-        textures: Texture of the colour of a mesh by that URI. The meshes have their
-            coordinates; the robot's materials do not refer to them.
+        textures: Texture of the colour of a mesh by that URI. The meshes have their coordinates;
+            the robot's materials do not refer to them.
     """
 
     robot: Robot
@@ -103,57 +95,40 @@ def read_usd(
     """Read a robot from a USD file of any converter.
 
     Args:
-        path: Root layer. The robot is read below its default prim, otherwise from the
-            whole stage.
-        frames: Names of links that are frames of a body. Our own conversions mark them;
-            in other USDs they cannot be distinguished from groups of shapes.
+        path: Root layer. The robot is read below its default prim, otherwise from the whole stage.
+        frames: Names of links that are frames of a body. Our own conversions mark them; in other
+            USDs they cannot be distinguished from groups of shapes.
         shapes: Whether shapes are read, which takes half of the time.
-        reversed_limits: Names of joints that keep their type although the lower limit
-            is above the upper one. Our own conversions mark them; others are fixed.
-        root: Path of a prim of the robot, if the stage has several: an articulation
-            root, a body, or a prim above the bodies of one robot.
+        reversed_limits: Names of joints that keep their type although the lower limit is above the
+            upper one. Our own conversions mark them; others are fixed.
+        root: Path of a prim of the robot, if the stage has several: an articulation root, a body,
+            or a prim above the bodies of one robot.
         variants: Variants to select.
         strict: Whether to refuse a USD that refers to files outside its folder.
 
     Raises:
-        StageError: The stage cannot be opened, contains no robot that URDF can
-            represent or several, or not the selected variants; or its layers are pipes
-            or devices, too many or too large. Time and memory are not limited
-            otherwise; ``urdf-usd export`` therefore reads in a separate process.
+        StageError: The stage cannot be opened, contains no robot that URDF can represent or
+            several, or not the selected variants; or its layers are pipes or devices, too many or
+            too large. Time and memory are not limited otherwise; ``urdf-usd export`` therefore
+            reads in a separate process.
     """
-    with _trapped_warnings():
-        opened = open_stage(path, variants, strict=strict)
-        try:
-            reading = read_stage(
-                opened.stage,
-                frames,
-                shapes=shapes,
-                reversed_limits=reversed_limits,
-                root=root,
-            )
-        except StageError as error:
-            raise StageError(_without_repeats(opened, error)) from error
-    diagnostics = (*opened.diagnostics, *reading.diagnostics)
-    return structs.replace(reading, diagnostics=diagnostics)
-
-
-@contextmanager
-def _trapped_warnings() -> Iterator[None]:
-    """Trap warnings of OpenUSD, which would be printed beside those of the reader."""
+    # Warnings of OpenUSD would be printed beside those of the reader.
     with Tf.DiagnosticTrap() as trap:
         try:
-            yield
+            opened = open_stage(path, variants, strict=strict)
+            try:
+                reading = read_stage(
+                    opened.stage, frames, shapes=shapes, reversed_limits=reversed_limits, root=root
+                )
+            except StageError as error:
+                # Warnings of variant sets may be errors then.
+                required = any(each.rule == "variant-required" for each in error.diagnostics)
+                repeated = "variant-unselected" if required else None
+                kept = (each for each in opened.diagnostics if each.rule != repeated)
+                raise StageError((*kept, *error.diagnostics)) from error
         finally:
             trap.Clear()
-
-
-def _without_repeats(opened: OpenedStage, error: StageError) -> tuple[Diagnostic, ...]:
-    """Return all diagnostics, without warnings of variant sets that are errors."""
-    required = any(each.rule == "variant-required" for each in error.diagnostics)
-    kept = (
-        each for each in opened.diagnostics if not (required and each.rule == "variant-unselected")
-    )
-    return (*kept, *error.diagnostics)
+    return structs.replace(reading, diagnostics=(*opened.diagnostics, *reading.diagnostics))
 
 
 def inspect_usd(
@@ -162,16 +137,10 @@ def inspect_usd(
     variants: Iterable[VariantChoice] = (),
     strict: bool = False,
 ) -> tuple[Inspection, tuple[Diagnostic, ...]]:
-    """Read a robot from a USD file and measure it.
-
-    Args:
-        usd: Root layer of a USD, from any converter.
-        variants: Variants to select in the USD.
-        strict: Whether to refuse a USD that refers to files outside its folder.
+    """Read a robot from a USD file and measure it; for arguments see :func:`read_usd`.
 
     Returns:
-        The robot, whose meshes have the paths of their prims; and the diagnostics of
-        the reader.
+        The robot, whose meshes have the paths of their prims; and the diagnostics of the reader.
 
     Raises:
         StageError: The robot cannot be read.
@@ -196,7 +165,7 @@ def read_stage(
     """
     notes: list[Diagnostic] = []
     try:
-        reading = _read(stage, frames, frozenset(reversed_limits), root, notes, shapes=shapes)
+        reading = _read(stage, tuple(frames), frozenset(reversed_limits), root, notes, shapes)
     except Tf.ErrorException as error:
         path = stage.GetRootLayer().identifier
         message = f"{path} cannot be read: {openusd_reason(error)}"
@@ -209,11 +178,10 @@ def read_stage(
 
 def _read(
     stage: Usd.Stage,
-    frames: Iterable[str],
+    frames: tuple[str, ...],
     reversed_limits: frozenset[str],
     chosen: str | None,
     notes: list[Diagnostic],
-    *,
     shapes: bool,
 ) -> StageReading:
     missing = [Diagnostic("stage-incomplete", part) for part in missing_parts(stage)]
@@ -228,7 +196,7 @@ def _read(
     if named is not None and not (default and named.GetPath().HasPrefix(default.GetPath())):
         # The whole stage is read then.
         default = Usd.Prim()
-    physics, found = _find_links(stage, default, tuple(frames))
+    physics, found = _find_links(stage, default, frames)
     world = WorldTransforms(physics)
     joints = read_connections(physics, world, notes)
     name = None if named is None else str(named.GetPath())
@@ -241,9 +209,10 @@ def _read(
         reversed_limits,
         notes,
     )
-    others = {link.path for link in found} - {link.path for link in mechanism.links}
+    paths = {link.path for link in found}
+    others = paths - {link.path for link in mechanism.links}
     for collider, meshes in lowered:
-        if nearest(str(collider), {link.path for link in found}) not in others:
+        if nearest(str(collider), paths) not in others:
             what = "no mesh is its child, so that nothing collides"
             if meshes:
                 what = f"its meshes collide: {', '.join(meshes)}"
@@ -254,21 +223,15 @@ def _read(
     if shapes or any(link.name == WORLD_LINK for link in mechanism.links):
         all_shapes = read_shapes(physics, world, mechanism.links, others, notes)
     links = _links(mechanism, all_shapes, physics, world, notes)
-    whole = Robot(
-        _robot_name(named, mechanism.links) if named else _name(default),
-        links,
-        mechanism.joints,
-        custom=read_robot_custom(default) if default else NO_CUSTOM,
-    )
-    robot = _without_second_world(whole, mechanism.world)
+    robot_name = legible_name(default) if default else "robot"
+    robot_name = _name_above(named, mechanism.links) if named else robot_name
+    custom = read_robot_custom(default) if default else NO_CUSTOM
+    robot = Robot(robot_name, links, mechanism.joints, custom=custom)
+    robot = _without_second_world(robot, mechanism.world)
     if faults := (*problems(robot), *_undefined(robot)):
         raise StageError(faults)
-    used = {
-        shape.geometry.uri
-        for link in robot.links
-        for shape in link.shapes
-        if isinstance(shape.geometry, MeshFile)
-    }
+    geometries = [shape.geometry for link in robot.links for shape in link.shapes]
+    used = {geometry.uri for geometry in geometries if isinstance(geometry, MeshFile)}
     kept = {uri: mesh for uri, mesh in all_shapes.meshes.items() if uri in used}
     return StageReading(robot, kept, (), mechanism.loops, all_shapes.textures)
 
@@ -282,20 +245,14 @@ def _find_links(
         if found := find_links(physics, frames):
             return physics, found
     nothing = "the stage has no rigid body and no link"
-    raise StageError(
-        tuple(
-            Diagnostic("variant-required", f"{nothing}: {each.message}")
-            for each in unselected_variant_sets(stage)
-        )
-        or (Diagnostic("stage-structure", nothing),)
+    required = (
+        Diagnostic("variant-required", f"{nothing}: {each.message}")
+        for each in unselected_variant_sets(stage)
     )
+    raise StageError(tuple(required) or (Diagnostic("stage-structure", nothing),))
 
 
-def _name(default: Usd.Prim) -> str:
-    return legible_name(default) if default else "robot"
-
-
-def _robot_name(named: Usd.Prim, links: Iterable[StageLink]) -> str:
+def _name_above(named: Usd.Prim, links: Iterable[StageLink]) -> str:
     """Return the name of a prim above all bodies: the named one, or their nearest.
 
     Scopes have no name of a robot, nor has the body that others are nested below.
@@ -322,61 +279,41 @@ def _links(
     notes: list[Diagnostic],
 ) -> tuple[Link, ...]:
     inertials = read_inertials(mechanism.links, physics, world, notes)
-    links = []
+    links = [] if mechanism.world is None else [Link(mechanism.world)]
     for link in mechanism.links:
-        own = shapes.by_link.get(link.path)
-        custom = read_custom(physics.stage.GetPrimAtPath(link.path))
-        visuals = own.visuals if own else ()
-        collisions = own.collisions if own else ()
-        read = Link(link.name, inertials[link.path], visuals, collisions, custom=custom)
+        inertial, custom = inertials[link.path], read_custom(physics.stage.GetPrimAtPath(link.path))
+        visuals = shapes.visuals.get(link.path, ())
+        collisions = shapes.collisions.get(link.path, ())
         if (frame := mechanism.moved.get(link.path)) is not None:
-            read = _moved(read, inverses(frame))
-        links.append(read)
-    added = () if mechanism.world is None else (Link(mechanism.world),)
-    return (*added, *links, *mechanism.intermediate)
-
-
-def _moved(link: Link, to_link: Array) -> Link:
-    """Transform the parts of a link from the frame of its prim into the link's."""
-    step = pose_from_transform(to_link)
-
-    def moved(inertial: Inertial) -> Inertial:
-        return structs.replace(inertial, origin=compose(step, inertial.origin))
-
-    return structs.replace(
-        link,
-        inertial=link.inertial and moved(link.inertial),
-        visuals=tuple(structs.replace(v, origin=compose(step, v.origin)) for v in link.visuals),
-        collisions=tuple(
-            structs.replace(c, origin=compose(step, c.origin)) for c in link.collisions
-        ),
-    )
+            # From the frame of the prim into that of the link.
+            step = pose_from_transform(inverses(frame))
+            inertial = inertial and structs.replace(inertial, origin=compose(step, inertial.origin))
+            visuals = tuple(structs.replace(x, origin=compose(step, x.origin)) for x in visuals)
+            collisions = tuple(
+                structs.replace(x, origin=compose(step, x.origin)) for x in collisions
+            )
+        links.append(Link(link.name, inertial, visuals, collisions, custom=custom))
+    return (*links, *mechanism.intermediate)
 
 
 def _without_second_world(robot: Robot, world: str | None) -> Robot:
     """Remove an added world link if the root is an empty link named world.
 
-    A conversion makes a body of such a root, with a harmless mass, if several joints
-    or a moving one are connected to it. That mass is no data of the robot.
+    A conversion makes a body of such a root, with a harmless mass, if several joints or a moving
+    one are connected to it. That mass is no data of the robot.
     """
     holds = [joint for joint in robot.joints if joint.parent == world]
     if len(holds) != 1 or holds[0].child != WORLD_LINK:
         return robot
     (weld,) = holds
     root = next(link for link in robot.links if link.name == weld.child)
-    if root.shapes or weld.kind != Fixed() or weld.origin != IDENTITY:
+    heaviest = HARMLESS * max(math.fsum(link.mass for link in robot.links), 1.0)
+    if root.shapes or weld.kind != Fixed() or weld.origin != IDENTITY or root.mass > heaviest:
         return robot
-    if root.mass > HARMLESS * max(math.fsum(link.mass for link in robot.links), 1.0):
-        return robot
-    return structs.replace(
-        robot,
-        links=tuple(
-            structs.replace(link, inertial=None) if link is root and link.mass else link
-            for link in robot.links
-            if link.name != world
-        ),
-        joints=tuple(joint for joint in robot.joints if joint is not weld),
-    )
+    plain = structs.replace(root, inertial=None) if root.mass else root
+    links = tuple(plain if x is root else x for x in robot.links if x.name != world)
+    joints = tuple(joint for joint in robot.joints if joint is not weld)
+    return structs.replace(robot, links=links, joints=joints)
 
 
 def _undefined(robot: Robot) -> Iterator[Diagnostic]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
-from pxr import Ar, Sdf, Usd, UsdGeom, UsdShade
+from pxr import Sdf, Usd, UsdGeom, UsdShade
 
 from urdf_usd.conformance.engines.openusd.appearances import (
     UnusableError,
@@ -44,7 +44,6 @@ from urdf_usd.converter.robot.model import (
     MeshFile,
     Pose,
     Sphere,
-    Vec4,
     Visual,
 )
 from urdf_usd.converter.robot.spatial import pose_from_transform
@@ -56,11 +55,8 @@ _SKEW = 1e-6
 _ROUNDING = 1e-12
 # Colour inputs of UsdPreviewSurface, and of the MDL surfaces that Omniverse writes.
 _COLORS = ("diffuseColor", "diffuse_color_constant")
-_MDL_IMAGE = "diffuse_texture"
-_CONTEXTS = ("", "mdl")
 # UsdPreviewSurface's own.
 _DEFAULT_COLOR = (0.18, 0.18, 0.18)
-_REPEATING = {"repeat", "useMetadata"}
 
 
 class Texture(Struct, frozen=True, eq=False):
@@ -72,22 +68,16 @@ class Texture(Struct, frozen=True, eq=False):
     node: UsdShade.Shader | None  # The shader that reads the image; None for MDL surfaces
 
 
-class LinkShapes(Struct, frozen=True, eq=False):
-    """Shapes of one link, in the frame of its prim."""
-
-    visuals: tuple[Visual, ...]
-    collisions: tuple[Collision, ...]
-
-
 class Shapes(Struct, frozen=True, eq=False):
-    """All shapes of a robot."""
+    """All shapes of a robot, by the path of the link's prim and in its frame."""
 
-    by_link: Mapping[str, LinkShapes]  # shapes by link prim, of links that have some
+    visuals: Mapping[str, tuple[Visual, ...]]
+    collisions: Mapping[str, tuple[Collision, ...]]
     meshes: Mapping[str, PolygonMesh]  # surface of every mesh, by the URI in the shapes
     textures: Mapping[str, Texture]  # texture of the colour of a visual mesh, by its URI
 
 
-NO_SHAPES = Shapes({}, {}, {})
+NO_SHAPES = Shapes({}, {}, {}, {})
 
 
 def read_shapes(
@@ -105,6 +95,9 @@ def read_shapes(
         links: Links of the robot.
         others: Links of other robots, whose shapes are not read.
         notes: Receives what URDF has no shape for.
+
+    Raises:
+        StageError: A point of a mesh is not finite.
     """
     paths = {link.path for link in links}
     visuals: dict[str, list[Visual]] = {}
@@ -141,23 +134,16 @@ def read_shapes(
             material = _read_material(prim, source, textures.get(path), notes)
             visual = Visual(name, pose, geometry, material, custom=custom)
             visuals.setdefault(owner, []).append(visual)
-    by_link = {
-        path: LinkShapes(
-            tuple(visuals.get(path, ())),
-            tuple(
-                collision
-                for element, groups in collisions.get(path, {}).items()
-                for collision in _joined(element, groups, meshes)
-            ),
-        )
-        for path in visuals | collisions
+    joined = {
+        path: tuple(one for item in elements.items() for one in _joined(*item, meshes))
+        for path, elements in collisions.items()
     }
-    return Shapes(by_link, meshes, textures)
+    return Shapes({path: tuple(of) for path, of in visuals.items()}, joined, meshes, textures)
 
 
 def _joined(
-    element: Usd.Prim, groups: Sequence[Collision], meshes: dict[str, PolygonMesh]
-) -> Sequence[Collision]:
+    element: Usd.Prim, groups: list[Collision], meshes: dict[str, PolygonMesh]
+) -> list[Collision]:
     """Join the groups of one ``<collision>``, unless they were moved separately.
 
     Args:
@@ -165,11 +151,7 @@ def _joined(
         groups: The colliders.
         meshes: Meshes by URI; the joined one is added.
     """
-    named = [
-        (one.name or "", one.origin, one.geometry)
-        for one in groups
-        if isinstance(one.geometry, MeshFile)
-    ]
+    named = [(g.name or "", g.origin, g.geometry) for g in groups if type(g.geometry) is MeshFile]
     places = {(origin, geometry.scale) for _, origin, geometry in named}
     if not read_flag(element, "collision") or len(places) != 1:
         return groups
@@ -177,7 +159,7 @@ def _joined(
     uri = str(element.GetPath())
     meshes[uri] = join_groups([(name, meshes[geometry.uri]) for name, _, geometry in named])
     name = element.GetDisplayName() or element.GetName()
-    return (Collision(name, origin, MeshFile(uri, None, scale), custom=read_custom(element)),)
+    return [Collision(name, origin, MeshFile(uri, None, scale), custom=read_custom(element))]
 
 
 def _read_shape(
@@ -187,13 +169,10 @@ def _read_shape(
 
     Args:
         prim: The gprim.
-        to_link: (4, 4) transform from its coordinates to the link frame [m]; it may
-            scale, mirror and skew.
+        to_link: (4, 4) transform from its coordinates to the link frame [m]; it may scale, mirror
+            and skew.
         texture: Texture whose coordinates a mesh needs.
         notes: Receives why URDF has no such geometry.
-
-    Raises:
-        StageError: A point of a mesh is not finite.
     """
     path, linear = prim.GetPath(), to_link[:3, :3]
     lengths = np.linalg.norm(linear, axis=0)
@@ -210,16 +189,16 @@ def _read_shape(
     pose = np.eye(4)
     pose[:3, 3] = to_link[:3, 3]
     if geometry.kind is ShapeKind.MESH:
+        # Parsers of URDF differ in negative scales; the points are mirrored instead, as those of a
+        # mesh that is not representable by rotation and scale.
+        baked = to_link if is_skewed or is_mirrored else None
         try:
-            # Parsers of URDF differ in negative scales; the points are mirrored instead,
-            # as those of a mesh that is not representable by rotation and scale.
-            if is_skewed or is_mirrored:
-                mesh = _surface(prim, geometry, texture, to_link)
-                return Pose(), MeshFile(str(path), None), mesh
-            mesh = _surface(prim, geometry, texture)
+            mesh = _surface(prim, geometry, texture, baked)
         except MeshError as error:
             notes.append(Diagnostic("mesh-unreadable", f"mesh {path} cannot be used: {error}"))
             return None
+        if baked is not None:
+            return Pose(), MeshFile(str(path), None), mesh
         pose[:3, :3] = turn
         x, y, z = scale.tolist()
         return pose_from_transform(pose), MeshFile(str(path), None, (x, y, z)), mesh
@@ -233,37 +212,27 @@ def _read_shape(
     turn = turn * np.where(is_mirrored, [1.0, 1.0, -1.0], 1.0)
     pose[:3, :3] = turn @ geometry.turn[:3, :3]
     # Scale along the axes of the shape, whose own axis is Z.
-    across_x, across_y, along = (np.abs(geometry.turn[:3, :3].T) @ scale).tolist()
-    shape, is_uneven = _primitive(geometry, (across_x, across_y, along))
-    if is_uneven or is_skewed:
+    x, y, z = (np.abs(geometry.turn[:3, :3].T) @ scale).tolist()
+    size, across = geometry.size, max(x, y)
+    shape: Geometry
+    equal: tuple[float, ...] = (1.0,)  # scales that have to be the same
+    match geometry.kind:
+        case ShapeKind.BOX:
+            shape = Box((size[0] * x, size[0] * y, size[0] * z))
+        case ShapeKind.SPHERE:
+            shape, equal = Sphere(size[0] * max(x, y, z)), (x, y, z)
+        case ShapeKind.CYLINDER:
+            shape, equal = Cylinder(size[0] * across, size[1] * z), (x, y)
+        case _:
+            shape, equal = Capsule(size[0] * across, size[1] * z), (x, y)
+    if is_skewed or max(equal) - min(equal) > _SKEW * max(equal):
         message = f"{path} is not uniformly scaled; the largest extent is used"
         notes.append(Diagnostic("shape-approximated", message))
     return pose_from_transform(pose), shape, None
 
 
-def _unusable(message: str) -> StageError:
-    return StageError((Diagnostic("stage-value", message),))
-
-
-def _primitive(geometry: GprimGeometry, scale: tuple[float, float, float]) -> tuple[Geometry, bool]:
-    """Return a scaled primitive, and whether the scale makes it another shape."""
-    x, y, z = scale
-    if geometry.kind is ShapeKind.BOX:
-        size = geometry.size[0]
-        return Box((size * x, size * y, size * z)), False
-    if geometry.kind is ShapeKind.SPHERE:
-        return Sphere(geometry.size[0] * max(scale)), _is_uneven(*scale)
-    radius, height = geometry.size[0] * max(x, y), geometry.size[1] * z
-    kind = Cylinder if geometry.kind is ShapeKind.CYLINDER else Capsule
-    return kind(radius, height), _is_uneven(x, y)
-
-
-def _is_uneven(*factors: float) -> bool:
-    return max(factors) - min(factors) > _SKEW * max(factors)
-
-
 def _surface(
-    prim: Usd.Prim, geometry: GprimGeometry, texture: Texture | None, baked: Array | None = None
+    prim: Usd.Prim, geometry: GprimGeometry, texture: Texture | None, baked: Array | None
 ) -> PolygonMesh:
     """Return the surface of a mesh, with its points transformed.
 
@@ -273,29 +242,28 @@ def _surface(
     if geometry.problem:
         has_faces = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
         raise MeshError(geometry.problem if has_faces else "it has no faces")
-    points, corners = geometry.points, geometry.corners
+    points, corners, is_mirrored = geometry.points, geometry.corners, geometry.mirrored
     if not np.isfinite(points).all():
-        raise _unusable(f"{prim.GetPath()}.points has a number that is not finite")
-    is_mirrored = geometry.mirrored
+        message = f"{prim.GetPath()}.points has a number that is not finite"
+        raise StageError((Diagnostic("stage-value", message),))
     if baked is not None:
         points = points @ baked[:3, :3].T + baked[:3, 3]
         is_mirrored ^= bool(np.linalg.det(baked[:3, :3]) < 0)
-    coordinates = None
-    if texture is not None:
-        try:
-            found = (
-                texture_coordinates(texture.node, prim, geometry)
-                if texture.node
-                else read_coordinates("st", prim, geometry)
-            )
-            coordinates = corner_values(found.values, found.indices)
-        except UnusableError:
-            pass
     order: NDArray[np.integer] = np.arange(len(corners))
     if is_mirrored:
         order = reversed_corners(geometry.counts)
-        if coordinates is not None:
-            coordinates = corner_values(coordinates.values, coordinates.indices[order])
+    coordinates = None
+    if texture is not None:
+        try:
+            node = texture.node
+            found = (
+                texture_coordinates(node, prim, geometry)
+                if node
+                else read_coordinates("st", prim, geometry)
+            )
+            coordinates = corner_values(found.values, found.indices[order])
+        except UnusableError:
+            pass
     attributes = SurfaceAttributes(texture_coordinates=coordinates)
     surface = build_mesh(points, geometry.counts, corners[order], attributes=attributes)
     if surface.skipped:
@@ -330,7 +298,7 @@ def _main_material(prim: Usd.Prim) -> _Source | None:
     if not faces:
         return None
     material = UsdShade.Material.Get(prim.GetStage(), max(faces, key=faces.__getitem__))
-    shaders = (material.ComputeSurfaceSource(context)[0] for context in _CONTEXTS)
+    shaders = (material.ComputeSurfaceSource(context)[0] for context in ("", "mdl"))
     owner = material.GetPrim()
     name = owner.GetDisplayName() or owner.GetName()
     return _Source(name, owner.GetPath(), next(filter(None, shaders), None), len(faces))
@@ -357,28 +325,13 @@ def _read_texture(source: _Source) -> Texture | None:
     """Read the texture of the diffuse colour of a material."""
     if source.shader is None:
         return None
-    if image := _value(source.shader, _MDL_IMAGE):
-        return Texture(source.name, image.path, image.resolvedPath, None)
-    name = _color_input(source.shader)
-    node = _node(source.shader, name) if name else None
-    image = _value(node, "file") if node else None
+    node = None
+    image = _value(source.shader, "diffuse_texture")
+    if not image:
+        name = _color_input(source.shader)
+        node = _node(source.shader, name) if name else None
+        image = _value(node, "file") if node else None
     return Texture(source.name, image.path, image.resolvedPath, node) if image else None
-
-
-def read_image(location: str, largest: int) -> bytes:
-    """Return the content of an image file, also inside a package.
-
-    Args:
-        location: The path that a texture resolves to.
-        largest: Size above which the file is not read [byte].
-
-    Returns:
-        Nothing if it is missing or too large.
-    """
-    asset = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(location)) if location else None
-    if not asset or asset.GetSize() > largest:
-        return b""
-    return bytes(asset.GetBuffer())
 
 
 def _read_material(
@@ -393,8 +346,9 @@ def _read_material(
         notes: Receives what URDF cannot represent.
     """
     if source is None:
-        rgba = _own_color(prim)
-        return None if rgba is None else Material(None, rgba)
+        colors = UsdGeom.Gprim(prim).GetDisplayColorAttr().Get()
+        opacities = UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get()
+        return _material(None, colors[0], opacities[0] if opacities else 1.0) if colors else None
     if source.count > 1:
         message = f"{prim.GetPath()} has {source.count} materials; that of most faces is used"
         notes.append(Diagnostic("material-parts", message))
@@ -404,22 +358,21 @@ def _read_material(
     images = list(dict.fromkeys(_images(shader)))
     if texture is not None:
         if settings := ", ".join(_other_settings(texture.node) if texture.node else ()):
-            message = (
-                f"{settings} of texture {texture.reference!r} of material {source.path} are "
-                "not converted"
-            )
-            notes.append(Diagnostic("texture-dropped", message))
+            message = f"{settings} of texture {texture.reference!r} of material {source.path} are "
+            notes.append(Diagnostic("texture-dropped", f"{message}not converted"))
         images = [image for image in images if image != texture.reference]
     if images:
         named = ", ".join(map(repr, images))
         message = f"textures of material {source.path} are not converted: {named}"
         notes.append(Diagnostic("texture-dropped", message))
     color = _color(shader, prim)
-    if color is None:
-        return None
     alpha = None if _node(shader, "opacity") else _value(shader, "opacity")
-    red, green, blue = srgb_from_linear(color[:3]).tolist()
-    return Material(source.name, (red, green, blue, 1.0 if alpha is None else float(alpha)))
+    return _material(source.name, color, 1.0 if alpha is None else alpha) if color else None
+
+
+def _material(name: str | None, linear: Iterable[float], alpha: float) -> Material:
+    red, green, blue = srgb_from_linear([*linear][:3]).tolist()
+    return Material(name, (red, green, blue, float(alpha)))
 
 
 def _images(shader: UsdShade.Shader) -> Iterator[str]:
@@ -437,7 +390,7 @@ def _other_settings(node: UsdShade.Shader) -> Iterator[str]:
         if any(float(part) != neutral for part in _value(node, name) or ()):
             yield name
     for name in ("wrapS", "wrapT"):
-        if str(_value(node, name) or "repeat") not in _REPEATING:
+        if str(_value(node, name) or "repeat") not in {"repeat", "useMetadata"}:
             yield name
 
 
@@ -446,8 +399,7 @@ def _color(shader: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None
     name = _color_input(shader)
     if name is None:
         return _DEFAULT_COLOR
-    node = _node(shader, name)
-    value = _value(shader, name)
+    node, value = _node(shader, name), _value(shader, name)
     if node is None:
         return _DEFAULT_COLOR if value is None else tuple(map(float, value))
     if str(node.GetIdAttr().Get()).startswith("UsdPrimvarReader"):
@@ -457,15 +409,3 @@ def _color(shader: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None
             return tuple(map(float, colors[0]))
     value = _value(node, "fallback")
     return tuple(map(float, value)) if value else None
-
-
-def _own_color(prim: Usd.Prim) -> Vec4 | None:
-    gprim = UsdGeom.Gprim(prim)
-    colors, opacities = (
-        attribute.Get()
-        for attribute in (gprim.GetDisplayColorAttr(), gprim.GetDisplayOpacityAttr())
-    )
-    if not colors:
-        return None
-    red, green, blue = srgb_from_linear(colors[0]).tolist()
-    return red, green, blue, float(opacities[0]) if opacities else 1.0

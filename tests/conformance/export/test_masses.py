@@ -7,7 +7,7 @@ import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from tests.converter.usd.scenes import Scene, link_of, rules_of
-from urdf_usd.conformance.export.masses import LinkInertial, adds_up
+from urdf_usd.conformance.export.masses import adds_up
 from urdf_usd.converter.robot.model import Inertial, Pose
 
 _MASSES = ("centerOfMass", "diagonalInertia", "principalAxes")
@@ -191,8 +191,8 @@ def test_inertials_of_links_add_up_to_that_of_the_body(
     """Up to rounding, and to what a conversion adds."""
     place = np.eye(4)
     place[1, 3] = -3.469447e-18
-    links = [LinkInertial(Inertial(0.05, Pose(), _UNIT), frame) for frame in (np.eye(4), place)]
+    links = [(Inertial(0.05, Pose(), _UNIT), frame) for frame in (np.eye(4), place)]
     if isinstance(parts, Inertial):
-        links, parts = [LinkInertial(parts, np.eye(4))], 1
+        links, parts = [(parts, np.eye(4))], 1
 
     assert adds_up(body, links[:parts], robot_mass=65.0) is expected
