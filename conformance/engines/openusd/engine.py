@@ -8,7 +8,7 @@ no place for them, and numbers only where no schema does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import structs
@@ -31,7 +31,7 @@ from urdf_usd.conformance.engines.openusd.links import (
     find_links,
     with_world,
 )
-from urdf_usd.conformance.engines.openusd.masses import BodyMass, body_mass
+from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.mechanism_settings import unexpected_settings
 from urdf_usd.conformance.engines.openusd.names import state_words
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
@@ -52,7 +52,6 @@ from urdf_usd.conformance.engines.openusd.tree import (
     articulated_bodies,
     assembly_gaps,
     at_world,
-    nondynamic,
     place_bodies,
     span_tree,
     unarticulated,
@@ -137,12 +136,18 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
     masses = {path: body_mass(physics, world, path) for path in physics.bodies}
     stated, unstated = _state_joints(physics, links, tree)
     gaps = assembly_gaps(joints, world)
-    # A massless root link may become an Xform without a body, whose joints connect to the
-    # world instead. Only its name identifies such an Xform as a link.
+    # A massless root link may become an Xform without a body, whose joints connect to the world
+    # instead. Only its name identifies such an Xform as a link.
     fixed = links.by_name.get(request.configurations.root or "")
     if fixed and fixed.body == WORLD and is_tied:
         root = fixed.name
-        stated = _attach_to(stated, root, links)
+        # It replaces the world as the parent of joints.
+        stated = [
+            joint
+            if joint.parent in links.by_name or joint.parent in links.by_path
+            else structs.replace(joint, parent=root)
+            for joint in stated
+        ]
     else:
         root = _root(links, tree, stated)
     base = Base.FIXED if is_tied else Base.FLOATING
@@ -157,37 +162,53 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         *_structure_notes(physics, links, tree, root),
         *_gap_notes(gaps),
     ]
+    # A frame has no own mass. A body whose name another body has is named by its path, and is no
+    # link.
+    names = {link.path: link.name for link in links.by_name.values()}
+    properties = {path: mass.properties for path, mass in masses.items()}
+    stated_links = [
+        LinkObservation(link.name, properties.get(link.path), names.get(link.body))
+        for link in links.by_name.values()
+    ]
+    stated_links += [LinkObservation(path, properties[path], path) for path in links.shadowed]
+    # The prim of a weld is that of its link.
+    prims = {f"link {link.name}": link.path for link in links.by_name.values()}
+    prims |= {f"joint {link.weld.joint}": link.path for link in links.by_name.values() if link.weld}
+    prims |= {f"joint {one.name}": one.path for one in (*tree.joints, *tree.loops)}
+
+    def named(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(links.by_path[path].name for path in paths if path in links.by_path)
+
     return Observation(
         engine=engine,
         robot=str(physics.default.GetAssetInfoByKey("name") or urdf_name(physics.default)),
         root=root,
         states=frozenset(Quantity),
-        links=_state_links(links, masses),
-        joints=stated,
+        links=tuple(stated_links),
+        joints=tuple(stated),
         frames=_frames(links, tree, world, request.configurations, root),
         base=base,
         articulation_roots=sum(len(found.rootPrims) for found in physics.articulations.values()),
         notes=(*dict.fromkeys(notes), *diagnostics.warnings()),
         departures=tuple(d for mass in masses.values() for d in mass.departures),
         assembly=gaps,
-        invented=tuple(
-            links.by_path[path].name
-            for path, mass in masses.items()
-            if mass.invented and path in links.by_path
-        ),
+        invented=named(path for path, mass in masses.items() if mass.invented),
         restated=tuple(m.restated for m in masses.values() if m.restated),
-        nondynamic=nondynamic(physics, links),
+        nondynamic=named(
+            path
+            for path, body in physics.bodies.items()
+            if body.kinematicBody or not body.rigidBodyEnabled
+        ),
         unarticulated=unarticulated(physics, tree),
         at_world=at_world(physics, joints),
-        articulation_starts=tuple(
-            links.by_path[path].name
+        articulation_starts=named(
+            path
             for path in physics.bodies
-            if path in links.by_path
-            and physics.stage.GetPrimAtPath(path).HasAPI(UsdPhysics.ArticulationRootAPI)
+            if physics.stage.GetPrimAtPath(path).HasAPI(UsdPhysics.ArticulationRootAPI)
         ),
         unexpected=unexpected_settings(physics, links, joints, tree),
         up=vec3(up[:3]),
-        prims=_prims(links, tree),
+        prims=tuple(prims.items()),
         shapes=state_shapes(physics, links, world),
         missing=physics.missing,
         simulation=observe_simulation(physics, links, joints),
@@ -195,15 +216,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
     )
 
 
-def _prims(links: LinkPrims, tree: BodyTree) -> tuple[tuple[str, str], ...]:
-    """Return the prim of every link and joint; that of a weld is its link's."""
-    found = {f"link {link.name}": link.path for link in links.by_name.values()}
-    found |= {f"joint {link.weld.joint}": link.path for link in links.by_name.values() if link.weld}
-    found |= {f"joint {one.name}": one.path for one in (*tree.joints, *tree.loops)}
-    return tuple(found.items())
-
-
-def _root(links: LinkPrims, tree: BodyTree, joints: Sequence[JointObservation]) -> str:
+def _root(links: LinkPrims, tree: BodyTree, joints: Iterable[JointObservation]) -> str:
     """Return the root link: from the base up along stated joints.
 
     An Xform above the base that no joint names is not a link: it may hold geometry.
@@ -266,31 +279,24 @@ def _structure_notes(
                 f"the articulation starts at body {path}, as if floating, but a joint connects "
                 "it to the world"
             )
-    unnamed = [
-        link.name
-        for link in links.by_name.values()
-        if not link.is_body
-        and link.weld is None
-        and link.name != root
-        and not _groups_shapes(physics.stage.GetPrimAtPath(link.path))
-    ]
+    unnamed = []
+    for link in links.by_name.values():
+        if not link.is_body and link.weld is None and link.name != root:
+            prim = physics.stage.GetPrimAtPath(link.path)
+            inside = prim.GetFilteredChildren(Usd.TraverseInstanceProxies())
+            # One that only groups shapes, such as the pieces of one collider, is no link.
+            if not (inside and all(child.IsA(UsdGeom.Gprim) for child in inside)):
+                unnamed.append(link.name)
     if unnamed:
         yield f"{_listed(unnamed)} state no joint: links, or Xforms that hold geometry"
 
 
-def _groups_shapes(prim: Usd.Prim) -> bool:
-    """Whether an Xform only groups shapes, such as the pieces of one collider."""
-    inside = prim.GetFilteredChildren(Usd.TraverseInstanceProxies())
-    return bool(inside) and all(child.IsA(UsdGeom.Gprim) for child in inside)
-
-
-def _gap_notes(gaps: Sequence[AssemblyGap]) -> list[str]:
+def _gap_notes(gaps: Sequence[AssemblyGap]) -> Iterator[str]:
     apart = [gap for gap in gaps if max(gap.position, gap.rotation) > _GAP]
-    if not apart:
-        return []
-    worst = max(apart, key=lambda gap: max(gap.position, gap.rotation))
-    amount = f"{worst.position:.3g} m, {worst.rotation:.3g} rad"
-    return [f"joints with a gap: {len(apart)}, worst {worst.joint} ({amount})"]
+    if apart:
+        worst = max(apart, key=lambda gap: max(gap.position, gap.rotation))
+        amount = f"{worst.position:.3g} m, {worst.rotation:.3g} rad"
+        yield f"joints with a gap: {len(apart)}, worst {worst.joint} ({amount})"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -299,25 +305,9 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _state_links(links: LinkPrims, masses: Mapping[str, BodyMass]) -> tuple[LinkObservation, ...]:
-    """State every link candidate; a frame has no own mass.
-
-    A body whose name another body has is named by its path, and is no link.
-    """
-    names = {link.path: link.name for link in links.by_name.values()}
-    properties = {path: mass.properties for path, mass in masses.items()}
-    return (
-        *(
-            LinkObservation(link.name, properties.get(link.path), names.get(link.body))
-            for link in links.by_name.values()
-        ),
-        *(LinkObservation(path, properties[path], path) for path in links.shadowed),
-    )
-
-
 def _state_joints(
     physics: Physics, links: LinkPrims, tree: BodyTree
-) -> tuple[tuple[JointObservation, ...], list[str]]:
+) -> tuple[list[JointObservation], list[str]]:
     """State the joints between bodies, and fixed joints in custom attributes.
 
     Returns:
@@ -340,41 +330,22 @@ def _state_joints(
             note = None
             if weld.type is JointType.FLOATING:
                 note = "urdf:joint:type is floating, but its prim has no body"
-            stated.append(
-                JointObservation(weld.joint, JointType.FIXED, parent.name, link.name, note=note)
-            )
-    return tuple(stated), notes
-
-
-def _attach_to(
-    joints: Sequence[JointObservation], root: str, links: LinkPrims
-) -> tuple[JointObservation, ...]:
-    """Replace the world by the root link as the parent of joints."""
-    return tuple(
-        joint
-        if joint.parent in links.by_name or joint.parent in links.by_path
-        else structs.replace(joint, parent=root)
-        for joint in joints
-    )
+            ends = parent.name, link.name
+            stated.append(JointObservation(weld.joint, JointType.FIXED, *ends, note=note))
+    return stated, notes
 
 
 def _joint(
     joint: Connection, kind: JointType, links: LinkPrims, couplings: Couplings, *, loops: bool
 ) -> JointObservation:
-    prim = couplings.stage.GetPrimAtPath(joint.path)
+    prim, mobility = couplings.stage.GetPrimAtPath(joint.path), joint.mobility
     hint = text_attribute(prim, "urdf:joint:type")
-    remarks = [
-        remark
-        for remark, applies in (
-            (joint.mobility.note or "", bool(joint.mobility.note)),
-            ("it closes a loop", loops),
-            ("its first body is the child", joint.reversed),
-            ("it connects the base to the world", joint.bodies[joint.parent] == WORLD),
-            (f"urdf:joint:type is {hint}", hint is not None and hint != kind),
-        )
-        if applies
-    ]
-    freedom = freedom_of(prim, kind, joint.mobility.axis)
+    remarks = [mobility.note] if mobility.note else []
+    remarks += ["it closes a loop"] * loops
+    remarks += ["its first body is the child"] * joint.reversed
+    remarks += ["it connects the base to the world"] * (joint.bodies[joint.parent] == WORLD)
+    remarks += [f"urdf:joint:type is {hint}"] * (hint is not None and hint != kind)
+    freedom = freedom_of(prim, kind, mobility.axis)
     numbers = joint_numbers(prim, freedom, couplings.units, couplings.families, remarks)
     mimic = coupling(joint.name, couplings, remarks)
     return JointObservation(
@@ -382,12 +353,12 @@ def _joint(
         type=kind,
         parent=_end(prim, "urdf:joint:parent", joint, joint.parent, links),
         child=_end(prim, "urdf:joint:child", joint, joint.child, links),
-        lower=joint.mobility.lower,
-        upper=joint.mobility.upper,
-        effort=numbers.effort,
-        velocity=numbers.velocity,
-        damping=numbers.damping,
-        friction=numbers.friction,
+        lower=mobility.lower,
+        upper=mobility.upper,
+        effort=numbers["effort"],
+        velocity=numbers["velocity"],
+        damping=numbers["damping"],
+        friction=numbers["friction"],
         mimic=mimic,
         axis=joint.axis_in_child,
         anchor=joint.anchor_in_child,

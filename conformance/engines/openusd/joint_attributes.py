@@ -1,10 +1,9 @@
 """Effort, velocity, damping and friction of joints, as simulators read them.
 
-A simulator whose schemas an asset uses reads its values from these schemas alone: a
-value that they could state and do not is absent, even if a custom attribute ``urdf:``
-states it. In an asset without such schemas the ``urdf:`` attributes are used. Drives
-count as a schema family: in an asset without drives no joint is driven, and there is
-no attribute for the limit of a motor.
+A simulator whose schemas an asset uses reads its values from these schemas alone: a value that
+they could state and do not is absent, even if a custom attribute ``urdf:`` states it. In an asset
+without such schemas the ``urdf:`` attributes are used. Drives count as a schema family: in an asset
+without drives no joint is driven, and there is no attribute for the limit of a motor.
 """
 
 from __future__ import annotations
@@ -27,6 +26,12 @@ from urdf_usd.conformance.engines.openusd.stage import (
 from urdf_usd.conformance.engines.protocol import AbstentionError, InvalidFileError
 from urdf_usd.conformance.observation.robot import JointType
 
+SAME = 1e-6
+"""float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far."""
+# The smallest normal number of float32.
+_SMALLEST = 2.0**-126
+_RANGE = "mjc:actuatorfrcrange"
+
 
 class SchemaFamily(StrEnum):
     """Schemas of one simulator for joints, or the drives of OpenUSD."""
@@ -48,16 +53,15 @@ _BEGINNINGS = {
 
 def used_families(physics: Physics) -> frozenset[SchemaFamily]:
     """Return the schema families that any joint uses."""
-    found = set()
+    names: set[str] = set()
     for path in physics.joints:
         prim = physics.stage.GetPrimAtPath(path)
-        names = {*applied_schemas(prim), *prim.GetAuthoredPropertyNames()}
-        found |= {
-            family
-            for family, beginnings in _BEGINNINGS.items()
-            if any(name.lower().startswith(beginnings) for name in names)
-        }
-    return frozenset(found)
+        names |= {*map(str.lower, (*applied_schemas(prim), *prim.GetAuthoredPropertyNames()))}
+    return frozenset(
+        family
+        for family, beginnings in _BEGINNINGS.items()
+        if any(name.startswith(beginnings) for name in names)
+    )
 
 
 def refusal(
@@ -68,8 +72,8 @@ def refusal(
     Args:
         reason: In the words of the simulator.
         families: Schema families of the asset.
-        own: Those that the simulator reads. A stage that has schemas of others alone
-            is not made for it, one without any for all.
+        own: Those that the simulator reads. A stage that has schemas of others alone is not made
+            for it, one without any for all.
     """
     others = set(families) - {SchemaFamily.DRIVES}
     meant = not others or others & set(own)
@@ -79,16 +83,10 @@ def refusal(
 def applied_schemas(prim: Usd.Prim) -> tuple[str, ...]:
     """Return the API schemas of a prim, registered in OpenUSD or not.
 
-    ``GetAppliedSchemas`` leaves out schemas that are not registered, as those of PhysX,
-    or that were registered after a stage was opened in the same process.
+    ``GetAppliedSchemas`` leaves out schemas that are not registered, as those of PhysX, or that
+    were registered after a stage was opened in the same process.
     """
     return tuple(prim.GetPrimTypeInfo().GetAppliedAPISchemas())
-
-
-# float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far.
-_SAME = 1e-6
-# The smallest normal number of float32.
-_SMALLEST = 2.0**-126
 
 
 class Freedom(Struct, frozen=True):
@@ -99,11 +97,7 @@ class Freedom(Struct, frozen=True):
     instance: str
 
 
-def freedom_of(
-    prim: Usd.Prim,
-    kind: JointType,
-    axis: int | None,
-) -> Freedom | None:
+def freedom_of(prim: Usd.Prim, kind: JointType, axis: int | None) -> Freedom | None:
     """Return the degree of freedom of a joint; None if it has not exactly one.
 
     Args:
@@ -139,13 +133,6 @@ class _Number(NamedTuple):
     is_limit: bool = False  # whether infinity stands for no limit
 
 
-def _units(units: Units, *, angular: bool) -> dict[str, float]:
-    """SI values of units of the schemas."""
-    position = math.radians(1.0) if angular else units.length
-    force = units.effort(angular=angular)
-    return {"force": force, "velocity": position, "damping": force / position}
-
-
 def _newton(name: str) -> _Source:
     # Newton reads these whether or not NewtonJointAPI is applied.
     return _Source(SchemaFamily.NEWTON, ((f"newton:{name}", None),))
@@ -162,8 +149,8 @@ def _mujoco(name: str, *, per_radian: bool = False) -> _Source:
     return _Source(SchemaFamily.MUJOCO, ((f"mjc:{name}", None),), per_radian)
 
 
-_RANGE = "mjc:actuatorfrcrange"
 _DRIVE = _Source(SchemaFamily.DRIVES, (("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),))
+_JOINT_VELOCITY = ("physxJoint:maxJointVelocity", "PhysxJointAPI")
 _NUMBERS = {
     "effort": _Number(
         "urdf:limit:effort", "force", (_DRIVE, _mujoco("actuatorfrcrange")), is_limit=True
@@ -171,10 +158,7 @@ _NUMBERS = {
     "velocity": _Number(
         "urdf:limit:velocity",
         "velocity",
-        (
-            _newton("velocityLimit"),
-            _physx("maxJointVelocity", ("physxJoint:maxJointVelocity", "PhysxJointAPI")),
-        ),
+        (_newton("velocityLimit"), _physx("maxJointVelocity", _JOINT_VELOCITY)),
         # Newton's schema excludes it, and PhysX would freeze the joint.
         has_zero=False,
         is_limit=True,
@@ -202,6 +186,13 @@ _NUMBERS = {
 }
 
 
+def _unit(number: _Number, units: Units, *, angular: bool) -> float:
+    """SI value of the unit of schemas for a number."""
+    position = math.radians(1.0) if angular else units.length
+    force = units.effort(angular=angular)
+    return {"force": force, "velocity": position, "damping": force / position}[number.unit]
+
+
 def is_storable(value: float) -> bool:
     """Whether float32 can represent a value other than zero."""
     return _SMALLEST <= abs(value) < UNBOUNDED
@@ -209,8 +200,7 @@ def is_storable(value: float) -> bool:
 
 def force_range(prim: Usd.Prim) -> tuple[float, float] | None:
     """Return MuJoCo's range of the force of a joint, if it is in effect."""
-    bounds = (number_attribute(prim, f"{_RANGE}:{end}") for end in ("min", "max"))
-    lower, upper = (bound or 0.0 for bound in bounds)
+    lower, upper = (number_attribute(prim, f"{_RANGE}:{end}") or 0.0 for end in ("min", "max"))
     limited = text_attribute(prim, "mjc:actuatorfrclimited") or "auto"
     is_effective = limited != "false" and (limited != "auto" or lower < upper)
     return (lower, upper) if is_effective else None
@@ -255,46 +245,35 @@ def _read(
     return name, value * unit * (math.radians(1.0) if is_per_radian else 1.0)
 
 
-class JointNumbers(Struct, frozen=True):
-    """The numbers of one joint, in SI units; None is absent."""
-
-    effort: float | None
-    velocity: float | None
-    damping: float | None
-    friction: float | None
-
-
 def joint_numbers(
     prim: Usd.Prim,
     freedom: Freedom | None,
     units: Units,
     families: Collection[SchemaFamily],
     remarks: list[str],
-) -> JointNumbers:
-    """Read the numbers of a joint.
+) -> dict[str, float | None]:
+    """Read effort, velocity, damping and friction of a joint in SI units; None is absent.
 
     Args:
         prim: The joint.
-        freedom: Its degree of freedom, if it has exactly one. Units of schemas depend
-            on it, so that other joints have custom attributes alone.
+        freedom: Its degree of freedom, if it has exactly one. Units of schemas depend on it, so
+            that other joints have custom attributes alone.
         units: Units of the stage.
         families: Schema families of the asset.
         remarks: Receives notes on missing and contradictory values.
     """
-    return JointNumbers(
-        *(
-            number_attribute(prim, number.custom)
-            if freedom is None
-            else _effective(prim, freedom, number, units, families, remarks)
-            for number in _NUMBERS.values()
-        )
-    )
+    return {
+        field: number_attribute(prim, number.custom)
+        if freedom is None
+        else _effective(prim, freedom, number, units, families, remarks)
+        for field, number in _NUMBERS.items()
+    }
 
 
 def stated_numbers(
     prim: Usd.Prim, freedom: Freedom, units: Units, *, of_axis: bool = False
 ) -> dict[str, list[float]]:
-    """Return what the schemas state of a joint, in SI units, by field of JointNumbers.
+    """Return what the schemas state of a joint, in SI units, by field of :func:`joint_numbers`.
 
     Args:
         prim: The joint.
@@ -302,15 +281,15 @@ def stated_numbers(
         units: Units of the stage.
         of_axis: Whether attributes of the whole joint are left out.
     """
-    unit = _units(units, angular=freedom.angular)
-    values = {
-        field: [
-            _read(number, source, prim, freedom, unit[number.unit], of_axis=of_axis)[1]
+    found: dict[str, list[float]] = {}
+    for field, number in _NUMBERS.items():
+        unit = _unit(number, units, angular=freedom.angular)
+        values = (
+            _read(number, source, prim, freedom, unit, of_axis=of_axis)[1]
             for source in number.sources
-        ]
-        for field, number in _NUMBERS.items()
-    }
-    return {field: [v for v in found if v is not None] for field, found in values.items()}
+        )
+        found[field] = [value for value in values if value is not None]
+    return found
 
 
 def _effective(
@@ -323,11 +302,11 @@ def _effective(
 ) -> float | None:
     """Return the value of the schemas, or of the custom attribute without any.
 
-    The value is NaN if two simulators read different ones, so that it equals none of a
-    URDF, whether that has one or not.
+    The value is NaN if two simulators read different ones, so that it equals none of a URDF,
+    whether that has one or not.
     """
     custom = number_attribute(prim, number.custom)
-    unit = _units(units, angular=freedom.angular)[number.unit]
+    unit = _unit(number, units, angular=freedom.angular)
     stated: list[tuple[str, float]] = []
     missing: list[str] = []
     for source in number.sources:
@@ -336,23 +315,18 @@ def _effective(
             stated.append((name, value))
         elif source.family in families:
             missing.append(name)
-    if custom is not None and missing and _is_expressible(number, custom, unit):
-        remarks.append(f"{number.custom} is {custom:g}, but {missing[0]} is absent")
-        return None
+    if custom is not None and missing:
+        is_expressible = is_storable(custom) and is_storable(custom / unit) and custom > 0.0
+        if is_expressible or (custom == 0.0 and number.has_zero):
+            remarks.append(f"{number.custom} is {custom:g}, but {missing[0]} is absent")
+            return None
     if not stated:
         return custom
     (first, value), *others = stated
     for name, other in others:
-        if not math.isclose(value, other, rel_tol=_SAME):
+        if not math.isclose(value, other, rel_tol=SAME):
             remarks.append(f"{first} is {value:g}, {name} is {other:g}")
             return math.nan
-    if custom is not None and not math.isclose(value, custom, rel_tol=_SAME):
+    if custom is not None and not math.isclose(value, custom, rel_tol=SAME):
         remarks.append(f"{first} is {value:g}, {number.custom} is {custom:g}")
     return value
-
-
-def _is_expressible(number: _Number, value: float, unit: float) -> bool:
-    """Whether a schema could state a value [SI]."""
-    if value <= 0.0:
-        return value == 0.0 and number.has_zero
-    return is_storable(value) and is_storable(value / unit)

@@ -245,9 +245,9 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
         case kinds.FixedJoint:
             return Mobility(JointType.FIXED)
         case kinds.RevoluteJoint:
-            return _about(_AXES[descriptor.axis], descriptor.limit)
+            return _single(_AXES[descriptor.axis], descriptor.limit, None)
         case kinds.PrismaticJoint:
-            return _along(_AXES[descriptor.axis], descriptor.limit, units)
+            return _single(_AXES[descriptor.axis], descriptor.limit, units)
         case kinds.SphericalJoint:
             limited = descriptor.limit.enabled
             return Mobility(JointType.SPHERICAL, note="its cone is limited" if limited else None)
@@ -256,18 +256,18 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     return Mobility(None, note="it is a distance joint")
 
 
-def _about(axis: int, limit: UsdPhysics.JointLimit | None) -> Mobility:
+def _single(axis: int, limit: UsdPhysics.JointLimit | None, units: Units | None) -> Mobility:
+    """Return the mobility about an axis, or with units along it."""
     if limit is None or not limit.enabled:
-        return Mobility(JointType.CONTINUOUS, axis)
-    lower, upper = map(math.radians, _bounds(limit))
-    return Mobility(JointType.REVOLUTE, axis, lower, upper, _locked(lower, upper))
-
-
-def _along(axis: int, limit: UsdPhysics.JointLimit | None, units: Units) -> Mobility:
-    if limit is None or not limit.enabled:
+        if units is None:
+            return Mobility(JointType.CONTINUOUS, axis)
         return Mobility(JointType.PRISMATIC, axis, -math.inf, math.inf)
-    lower, upper = (bound * units.length for bound in _bounds(limit))
-    return Mobility(JointType.PRISMATIC, axis, lower, upper, _locked(lower, upper))
+    if units is None:
+        kind, (lower, upper) = JointType.REVOLUTE, map(math.radians, _bounds(limit))
+    else:
+        kind, (lower, upper) = JointType.PRISMATIC, (x * units.length for x in _bounds(limit))
+    note = "its limits lock it: lower is above upper" if lower > upper else None
+    return Mobility(kind, axis, lower, upper, note)
 
 
 def _bounds(limit: UsdPhysics.JointLimit) -> tuple[float, float]:
@@ -278,11 +278,6 @@ def _bounds(limit: UsdPhysics.JointLimit) -> tuple[float, float]:
         for value in (limit.lower, limit.upper)
     )
     return lower, upper
-
-
-def _locked(lower: float, upper: float) -> str | None:
-    """Return a note if lower is above upper, which locks a joint in UsdPhysics."""
-    return "its limits lock it: lower is above upper" if lower > upper else None
 
 
 def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tuple[float, float]]:
@@ -313,17 +308,17 @@ def _enabled_limits(descriptor: UsdPhysics.D6JointDesc) -> dict[str, UsdPhysics.
 def _six(descriptor: UsdPhysics.D6JointDesc, units: Units) -> Mobility:
     """Return the mobility of an untyped joint, a D6 joint."""
     limits, free = _enabled_limits(descriptor), [*free_axes(descriptor, units)]
-    unusual = [token for token in free if token in limits and not _has_range(limits[token])]
-    unusual += [token for token in ("distance",) if token in limits]
+    unusual = [t for t in free if t in limits and not limits[t].lower < limits[t].upper]
+    unusual += ["distance"] * ("distance" in limits)
     if unusual:
         return Mobility(None, note=f"its limits hold or bound {_listed(unusual)}")
     slides = [axis for axis in range(3) if f"trans{'XYZ'[axis]}" in free]
     spins = [axis for axis in range(3) if f"rot{'XYZ'[axis]}" in free]
     match slides, spins:
         case [], [axis]:
-            return _about(axis, limits.get(free[0]))
+            return _single(axis, limits.get(free[0]), None)
         case [axis], []:
-            return _along(axis, limits.get(free[0]), units)
+            return _single(axis, limits.get(free[0]), units)
         case [first, second], [axis] if axis not in {first, second}:
             found = Mobility(JointType.PLANAR, axis)
         case _:
@@ -333,10 +328,6 @@ def _six(descriptor: UsdPhysics.D6JointDesc, units: Units) -> Mobility:
     if any(token in limits for token in free):
         return structs.replace(found, note="some of its free axes have limits")
     return found
-
-
-def _has_range(limit: UsdPhysics.JointLimit) -> bool:
-    return bool(limit.lower < limit.upper)
 
 
 def _listed(tokens: Sequence[str]) -> str:

@@ -78,61 +78,71 @@ class BodyMass(Struct, frozen=True):
 
 def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
     """Return the mass properties of the body at a prim path."""
-    prim = physics.stage.GetPrimAtPath(path)
-    name = urdf_name(prim)
-    colliders = _Colliders(physics, world, path)
-    mass, diagonal, center, quat = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
-        colliders.mass_information
-    )
-    notes = [f"collider {found} has no volume" for found in colliders.hollow]
-    invented = not _authored_mass(prim)
+    prim, units = physics.stage.GetPrimAtPath(path), physics.units
+    name, api = urdf_name(prim), UsdPhysics.MassAPI(prim)
+    hollow: list[str] = []
+
+    def information(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
+        return _mass_information(physics, world, path, collider, hollow)
+
+    mass, diagonal, center, quat = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(information)
+    # By name: ``HasAPI`` is also true for schemas that include it, such as ``NewtonMassAPI``, which
+    # consumers without Newton's plugin ignore.
+    applied = prim.GetMetadata("apiSchemas")
+    is_applied = applied is not None and _MASS_SCHEMA in applied.GetAppliedItems()
+    notes = [f"collider {found} has no volume" for found in hollow]
+    authored_mass = api.GetMassAttr()
+    invented = not (is_applied and authored_mass.HasAuthoredValue() and authored_mass.Get() > 0.0)
     if invented:
         source = "its colliders' volume" if mass > 0.0 else "nothing"
         notes.append(f"the mass of {name} is invented from {source}")
     is_empty = mass < 0.0
     if is_empty:
         mass = 1.0
-    units = physics.units
-    blocked = [one for one in (_CENTER, _MOMENTS) if _is_blocked(prim, one)]
+    # An attribute without a value, not even its fallback.
+    blocked = [
+        one for one in (_CENTER, _MOMENTS) if is_applied and prim.GetAttribute(one).Get() is None
+    ]
     notes += [f"{one} of {name} is blocked, and has no value" for one in blocked]
     if _CENTER in blocked:
         center = Gf.Vec3f(math.nan)
     if _MOMENTS in blocked:
         diagonal = Gf.Vec3f(math.nan)
-    computed = _tensor(diagonal, quat) * units.inertia
-    authored = _authored_moments(prim)
-    stated = None if authored is None else _tensor(*authored)
-    inertia = computed if stated is None else stated * units.inertia
-    moments, axes = authored or (diagonal, quat)
-    departures = []
-    # Not so for NaN.
-    if stated is not None and not (
-        np.abs(inertia - computed).max() <= _DEPARTS * np.abs(inertia).max()
-    ):
-        cause = "OpenUSD treats moments below 1e-5 as unauthored"
-        departures.append(Departure(name, vec6(inertia), vec6(computed), cause))
+    inertia = computed = _tensor(diagonal, quat) * units.inertia
+    moments, axes, departures = diagonal, quat, []
+    # All zero is the sentinel of the moments, and of the axes: then they are the body's.
+    own = api.GetDiagonalInertiaAttr()
+    has_moments = is_applied and own.HasAuthoredValue() and any(own.Get())
+    if has_moments:
+        moments, axes = own.Get(), api.GetPrincipalAxesAttr().Get()
+        inertia = _tensor(moments, axes) * units.inertia
+        # Not so for NaN.
+        if not np.abs(inertia - computed).max() <= _DEPARTS * np.abs(inertia).max():
+            cause = "OpenUSD treats moments below 1e-5 as unauthored"
+            departures.append(Departure(name, vec6(inertia), vec6(computed), cause))
     finite = bool(np.isfinite(inertia).all())
     if not finite:
         notes.append(f"the inertia of {name} is not finite")
     x, y, z = (float(value) * units.length for value in center)
+    own_center = prim.GetAttribute(_CENTER).Get() if is_applied else None
+    authors_center = own_center is not None and bool(np.isfinite(own_center).all())
+    authored = {
+        "mass": not invented,
+        "centre of mass": authors_center,
+        "inertia": bool(has_moments),
+    }
     return BodyMass(
-        MassProperties(float(mass) * units.mass, (x, y, z), vec6(inertia) if finite else None),
-        tuple(departures),
-        _restated(name, inertia, prim, units) if finite else None,
-        invented,
-        tuple(notes),
-        np.array(moments, np.float64) * units.inertia,
-        _rotation(axes),
-        tuple(
-            name
-            for name, is_authored in (
-                ("mass", not invented),
-                ("centre of mass", _authors_center(prim)),
-                ("inertia", authored is not None),
-            )
-            if not is_authored
+        properties=MassProperties(
+            float(mass) * units.mass, (x, y, z), vec6(inertia) if finite else None
         ),
-        is_empty,
+        departures=tuple(departures),
+        restated=_restated(name, inertia, prim, units) if finite else None,
+        invented=invented,
+        notes=tuple(notes),
+        moments=np.array(moments, np.float64) * units.inertia,
+        axes=_rotation(axes),
+        computed=tuple(what for what, is_authored in authored.items() if not is_authored),
+        is_empty=is_empty,
     )
 
 
@@ -144,47 +154,6 @@ def _restated(name: str, inertia: Array, prim: Usd.Prim, units: Units) -> Restat
     xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
     full = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return Restatement(name, _NEWTON_INERTIA, vec6(inertia), vec6(full))
-
-
-def _applies_mass_schema(prim: Usd.Prim) -> bool:
-    """Whether the schema is applied by name.
-
-    ``HasAPI`` is also true for schemas that include it, such as ``NewtonMassAPI``,
-    which consumers without Newton's plugin ignore.
-    """
-    applied = prim.GetMetadata("apiSchemas")
-    return applied is not None and _MASS_SCHEMA in applied.GetAppliedItems()
-
-
-def _is_blocked(prim: Usd.Prim, attribute: str) -> bool:
-    """Whether an attribute of the mass schema has no value, not even its fallback."""
-    return _applies_mass_schema(prim) and prim.GetAttribute(attribute).Get() is None
-
-
-def _authored_mass(prim: Usd.Prim) -> bool:
-    attribute = UsdPhysics.MassAPI(prim).GetMassAttr()
-    return bool(
-        _applies_mass_schema(prim) and attribute.HasAuthoredValue() and attribute.Get() > 0.0
-    )
-
-
-def _authors_center(prim: Usd.Prim) -> bool:
-    center = prim.GetAttribute(_CENTER).Get() if _applies_mass_schema(prim) else None
-    return center is not None and bool(np.isfinite(center).all())
-
-
-def _authored_moments(prim: Usd.Prim) -> tuple[Gf.Vec3f, Gf.Quatf] | None:
-    """Return the moments that the prim states in stage units, and their axes, or None.
-
-    All zero is the sentinel of the moments, and of the axes: then they are the body's.
-    """
-    if not _applies_mass_schema(prim):
-        return None
-    api = UsdPhysics.MassAPI(prim)
-    moments = api.GetDiagonalInertiaAttr()
-    if not moments.HasAuthoredValue() or not any(moments.Get()):
-        return None
-    return moments.Get(), api.GetPrincipalAxesAttr().Get()
 
 
 def _tensor(moments: Gf.Vec3f, quat: Gf.Quatf) -> Array:
@@ -208,59 +177,54 @@ def _rotation(quat: Gf.Quatf | None) -> Array:
     return rotations(wxyz) if is_rotation else np.eye(3)
 
 
-class _Colliders:
-    """Callback of ``ComputeMassProperties`` for the colliders of one body."""
+def _mass_information(
+    physics: Physics, world: WorldTransforms, body: str, prim: Usd.Prim, hollow: list[str]
+) -> UsdPhysics.RigidBodyAPI.MassInformation:
+    """Return the ``MassInformation`` of a collider of a body, in stage units.
 
-    def __init__(self, physics: Physics, world: WorldTransforms, body: str) -> None:
-        # Paths of colliders that enclose no volume, or whose type is beyond this engine.
-        self.hollow: list[str] = []
-        self._physics = physics
-        self._placement = world
-        self._body = body
-
-    def mass_information(self, prim: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
-        """Return the ``MassInformation`` of a collider, in stage units."""
-        path = str(prim.GetPath())
-        descriptor = self._physics.shapes.get(path)
-        # Computed here, as it is not called for most bodies.
-        body = rigid_part(self._placement.matrix(self._body))
-        matrix = inverses(body) @ self._placement.matrix(path)
-        if descriptor is None:
-            solid = EMPTY
-        elif descriptor.type == UsdPhysics.ObjectType.MeshShape:
-            # With its points in the body's frame, a mesh keeps any scale and shear.
-            solid = _mesh(UsdGeom.Mesh(prim), descriptor.approximation, matrix)
-            matrix = np.eye(4)
-        else:
-            solid = _primitive(descriptor)
-        if solid.volume == 0.0:
-            self.hollow.append(path)
-        pose = rigid_part(matrix)
-        information = UsdPhysics.RigidBodyAPI.MassInformation()
-        information.volume = solid.volume
-        information.inertia = Gf.Matrix3f(*(float(value) for value in solid.inertia.flat))
-        information.centerOfMass = Gf.Vec3f(*(float(value) for value in solid.center))
-        information.localPos = Gf.Vec3f(*(float(value) for value in pose[:3, 3]))
-        # Gf matrices act on row vectors.
-        rotation = Gf.Matrix3d(*(float(value) for value in pose[:3, :3].T.flat))
-        information.localRot = Gf.Quatf(rotation.ExtractRotation().GetQuat())
-        return information
+    Args:
+        physics: The stage.
+        world: Where prims are.
+        body: Path of the body.
+        prim: The collider.
+        hollow: Receives paths of colliders that enclose no volume, or whose type is unknown.
+    """
+    path = str(prim.GetPath())
+    descriptor = physics.shapes.get(path)
+    # Computed here, as it is not called for most bodies.
+    matrix = inverses(rigid_part(world.matrix(body))) @ world.matrix(path)
+    if descriptor is None:
+        solid = EMPTY
+    elif descriptor.type == UsdPhysics.ObjectType.MeshShape:
+        # With its points in the body's frame, a mesh keeps any scale and shear.
+        solid = _mesh(UsdGeom.Mesh(prim), descriptor.approximation, matrix)
+        matrix = np.eye(4)
+    else:
+        solid = _primitive(descriptor)
+    if solid.volume == 0.0:
+        hollow.append(path)
+    pose = rigid_part(matrix)
+    information = UsdPhysics.RigidBodyAPI.MassInformation()
+    information.volume = solid.volume
+    information.inertia = Gf.Matrix3f(*(float(value) for value in solid.inertia.flat))
+    information.centerOfMass = Gf.Vec3f(*(float(value) for value in solid.center))
+    information.localPos = Gf.Vec3f(*(float(value) for value in pose[:3, 3]))
+    # Gf matrices act on row vectors.
+    rotation = Gf.Matrix3d(*(float(value) for value in pose[:3, :3].T.flat))
+    information.localRot = Gf.Quatf(rotation.ExtractRotation().GetQuat())
+    return information
 
 
 def _primitive(descriptor: UsdPhysics.ShapeDesc) -> Solid:
     """Return the solid of a descriptor, whose sizes contain the world scale."""
     kinds = UsdPhysics.ObjectType
-    match descriptor.type:
-        case kinds.CubeShape:
-            return box(np.abs(np.array(descriptor.halfExtents, np.float64)))
-        case kinds.SphereShape:
-            return sphere(abs(descriptor.radius))
-    build = {
-        kinds.CylinderShape: cylinder,
-        kinds.CapsuleShape: capsule,
-        kinds.ConeShape: cone,
-    }[descriptor.type]
-    return build(abs(descriptor.radius), abs(descriptor.halfHeight), _AXES[descriptor.axis])
+    if descriptor.type == kinds.CubeShape:
+        return box(np.abs(np.array(descriptor.halfExtents, np.float64)))
+    if descriptor.type == kinds.SphereShape:
+        return sphere(abs(descriptor.radius))
+    build = {kinds.CylinderShape: cylinder, kinds.CapsuleShape: capsule, kinds.ConeShape: cone}
+    radius, half_height = abs(descriptor.radius), abs(descriptor.halfHeight)
+    return build[descriptor.type](radius, half_height, _AXES[descriptor.axis])
 
 
 def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:

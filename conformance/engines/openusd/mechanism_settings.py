@@ -15,6 +15,7 @@ from urdf_usd.conformance.engines.openusd.contacts import (
     shape_settings,
 )
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    SAME,
     SchemaFamily,
     applied_schemas,
     used_families,
@@ -45,8 +46,6 @@ _MASSES = (
 # Standard gravity of any place on the Earth [m/s^2], and numbers rounded from it.
 _GRAVITY = (9.76, 9.84)
 _DOWN = 1e-5
-# float32 keeps 6e-8.
-_SAME = 1e-6
 _ROBOT = "IsaacRobotAPI"
 _NAMES = {
     "IsaacLinkAPI": ("isaac:nameOverride",),
@@ -251,7 +250,7 @@ def _actuator_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
         drive, effort = _drive(joint, parts)
         gains = [sum(values) for values in zip(*(_gains(p, effort) for p in prims), strict=True)]
         if any(gains) and not all(
-            math.isclose(gain, own, rel_tol=_SAME) for gain, own in zip(gains, drive, strict=True)
+            math.isclose(gain, own, rel_tol=SAME) for gain, own in zip(gains, drive, strict=True)
         ):
             paths = ", ".join(str(prim.GetPath()) for prim in prims)
             yield parts.setting(kind, joint, f"actuator {paths} acts otherwise than it", *sides)
@@ -305,7 +304,7 @@ def _gains(prim: Usd.Prim, effort: float) -> tuple[float, float]:
     lower, upper = number("mjc:forceRange:min"), number("mjc:forceRange:max")
     limited = text("mjc:forceLimited", "auto")
     is_limited = limited != "false" and (limited != "auto" or lower < upper)
-    if is_limited and not (math.isclose(upper, effort, rel_tol=_SAME) and lower == -upper):
+    if is_limited and not (math.isclose(upper, effort, rel_tol=SAME) and lower == -upper):
         return other
     bias_type = text("mjc:biasType", "none")
     if bias_type not in {"none", "affine"}:
@@ -318,7 +317,7 @@ def _gains(prim: Usd.Prim, effort: float) -> tuple[float, float]:
     gear, *further = numbers("mjc:gear") or (1.0,)
     is_servo = (
         not (constant or any(rest) or any(others))
-        and math.isclose(gain, -place or -rate, rel_tol=_SAME)
+        and math.isclose(gain, -place or -rate, rel_tol=SAME)
         and text("mjc:dynType", "none") == "none"
         and text("mjc:gainType", "fixed") == "fixed"
         and gear == 1.0

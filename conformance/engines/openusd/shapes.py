@@ -211,6 +211,21 @@ class _Measured(Struct, frozen=True):
     hulls: dict[int, float]
     materials: Materials
 
+    def surface(self, placed: _Placed) -> tuple[Surface, Array] | None:
+        """Return the surface of a mesh in the frame of a link, and the areas of its triangles."""
+        geometry, to_link = placed.geometry, placed.to_link
+        key = id(geometry), to_link.tobytes()
+        if key not in self.surfaces:
+            self.surfaces[key] = measured_mesh(geometry.points, geometry.triangles, to_link)
+        return self.surfaces[key]
+
+    def hull_volume(self, placed: _Placed) -> float:
+        """Return the volume of the convex hull of a mesh [m^3]."""
+        geometry = placed.geometry
+        if id(geometry) not in self.hulls:
+            self.hulls[id(geometry)] = hull_volume(geometry.points, geometry.triangles)
+        return self.hulls[id(geometry)] * abs(float(np.linalg.det(placed.to_link[:3, :3])))
+
 
 class Geometry(Mesh, frozen=True, eq=False, kw_only=True):
     """Geometry of a Gprim, in units of the stage and in its own frame."""
@@ -248,21 +263,14 @@ def _once(geometry: Geometry, known: dict[tuple[int, int], list[Geometry]]) -> G
     if geometry.kind is not ShapeKind.MESH:
         return geometry
     alike = known.setdefault((len(geometry.points), len(geometry.triangles)), [])
+    arrays = ("points", "triangles", "corners", "counts")
     for other in alike:
-        if other.problem == geometry.problem and _equal(other, geometry):
+        if (other.problem, other.mirrored) == (geometry.problem, geometry.mirrored) and all(
+            np.array_equal(getattr(other, name), getattr(geometry, name)) for name in arrays
+        ):
             return other
     alike.append(geometry)
     return geometry
-
-
-def _equal(one: Geometry, other: Geometry) -> bool:
-    return (
-        np.array_equal(one.points, other.points)
-        and np.array_equal(one.triangles, other.triangles)
-        and np.array_equal(one.corners, other.corners)
-        and np.array_equal(one.counts, other.counts)
-        and one.mirrored == other.mirrored
-    )
 
 
 def _mesh(mesh: UsdGeom.Mesh) -> Geometry:
@@ -295,18 +303,13 @@ def _mesh(mesh: UsdGeom.Mesh) -> Geometry:
 
 
 def _stated(placed: _Placed, measured: _Measured) -> ShapeObservation:
-    """State a shape in the frame of a link, apart from its role.
-
-    Args:
-        placed: The shape.
-        measured: Meshes so far.
-    """
+    """State a shape in the frame of a link, apart from its role."""
     geometry, to_link = placed.geometry, placed.to_link
     kind, problem = geometry.kind, geometry.problem
     size: tuple[float, ...] = ()
     surface = None
     if kind is ShapeKind.MESH and not problem:
-        found = _measured(placed, measured)
+        found = measured.surface(placed)
         problem = None if found else "it has no faces, or is not finite"
         surface = found[0] if found else None
     elif not problem:
@@ -329,22 +332,6 @@ def _stated(placed: _Placed, measured: _Measured) -> ShapeObservation:
     )
 
 
-def _measured(placed: _Placed, measured: _Measured) -> tuple[Surface, Array] | None:
-    geometry, to_link = placed.geometry, placed.to_link
-    place, known = (id(geometry), to_link.tobytes()), measured.surfaces
-    if place not in known:
-        known[place] = measured_mesh(geometry.points, geometry.triangles, to_link)
-    return known[place]
-
-
-def _hull_volume(placed: _Placed, measured: _Measured) -> float:
-    """Return the volume of the convex hull of a mesh [m^3]."""
-    geometry, known = placed.geometry, measured.hulls
-    if id(geometry) not in known:
-        known[id(geometry)] = hull_volume(geometry.points, geometry.triangles)
-    return known[id(geometry)] * abs(float(np.linalg.det(placed.to_link[:3, :3])))
-
-
 def _in_role(
     placed: _Placed, stated: ShapeObservation, role: Role, measured: _Measured
 ) -> ShapeObservation:
@@ -354,41 +341,29 @@ def _in_role(
             return stated
         faces = None
         if placed.geometry.kind is ShapeKind.MESH:
-            found = _measured(placed, measured)
+            found = measured.surface(placed)
             faces = MeshFaces(placed.geometry, found[1], placed.to_link) if found else None
         return structs.replace(
             stated,
             appearances=state_appearances(prim, stated.surface.area, faces, measured.materials),
             shading=state_shading(prim, faces) if faces else None,
         )
-    token = None
+    token, surface = None, stated.surface
     if prim.HasAPI(UsdPhysics.MeshCollisionAPI):
         token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr().Get()
     is_mesh = stated.kind is ShapeKind.MESH
     is_hull = is_mesh and token == UsdPhysics.Tokens.convexHull
+    if is_hull and surface:
+        # Simulators make the hull of all points, also of those that no face uses.
+        points = unused_points(placed.geometry.points, placed.geometry.triangles)
+        if len(points):
+            support = np.maximum(surface.support, support_of(points, placed.to_link))
+            surface = structs.replace(surface, support=tuple(support.tolist()))
     return structs.replace(
         stated,
         role=role,
-        surface=(
-            _hull_surface(placed, stated.surface) if is_hull and stated.surface else stated.surface
-        ),
-        hull_volume=(_hull_volume(placed, measured) if is_mesh and stated.surface else None),
+        surface=surface,
+        hull_volume=measured.hull_volume(placed) if is_mesh and surface else None,
         problem=stated.problem or _BOUNDING.get(token),
         hull=is_hull,
     )
-
-
-def _hull_surface(placed: _Placed, surface: Surface) -> Surface:
-    """Extend the support function of a mesh that collides as its convex hull.
-
-    Simulators make the hull of all points, also of those that no face uses.
-
-    Args:
-        placed: The mesh.
-        surface: The surface of its faces.
-    """
-    points = unused_points(placed.geometry.points, placed.geometry.triangles)
-    if not len(points):
-        return surface
-    support = np.maximum(surface.support, support_of(points, placed.to_link))
-    return structs.replace(surface, support=tuple(support.tolist()))

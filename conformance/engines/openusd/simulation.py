@@ -9,6 +9,7 @@ from pxr import Usd, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.contacts import SELF_COLLISION, filtered_pairs
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    SAME,
     Freedom,
     SchemaFamily,
     applied_schemas,
@@ -26,8 +27,6 @@ from urdf_usd.conformance.observation.simulation import (
     SimulationObservation,
 )
 
-# float32 keeps 6e-8.
-_SAME = 1e-6
 # Purpose of the binding of a contact material.
 _PHYSICS = "physics"
 
@@ -35,13 +34,7 @@ _PHYSICS = "physics"
 def observe_simulation(
     physics: Physics, links: LinkPrims, joints: Sequence[Connection]
 ) -> SimulationObservation:
-    """Return the settings of a stage that no URDF states.
-
-    Args:
-        physics: The open stage and its descriptors.
-        links: The candidates for links.
-        joints: The joints that connect something.
-    """
+    """Return the settings of a stage that no URDF states."""
     families = used_families(physics)
     newton = SchemaFamily.NEWTON in families
     drives, armatures, positions = [], [], []
@@ -137,7 +130,7 @@ def _agreed(values: Sequence[float | None], unit: float) -> float | None:
     stated = [value for value in values if value is not None]
     if not stated:
         return None
-    if not all(math.isclose(value, stated[0], rel_tol=_SAME) for value in stated):
+    if not all(math.isclose(value, stated[0], rel_tol=SAME) for value in stated):
         return math.nan
     return stated[0] * unit
 

@@ -45,22 +45,8 @@ _ROUNDING = 1e-9
 _MOST_NAMED = 3
 SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
 """Purposes that renderers show."""
-_JOINTS = (
-    UsdPhysics.ObjectType.FixedJoint,
-    UsdPhysics.ObjectType.RevoluteJoint,
-    UsdPhysics.ObjectType.PrismaticJoint,
-    UsdPhysics.ObjectType.SphericalJoint,
-    UsdPhysics.ObjectType.D6Joint,
-    UsdPhysics.ObjectType.DistanceJoint,
-)
-_SHAPES = (
-    UsdPhysics.ObjectType.CubeShape,
-    UsdPhysics.ObjectType.SphereShape,
-    UsdPhysics.ObjectType.CylinderShape,
-    UsdPhysics.ObjectType.CapsuleShape,
-    UsdPhysics.ObjectType.ConeShape,
-    UsdPhysics.ObjectType.MeshShape,
-)
+_JOINTS = ("Fixed", "Revolute", "Prismatic", "Spherical", "D6", "Distance")
+_SHAPES = ("Cube", "Sphere", "Cylinder", "Capsule", "Cone", "Mesh")
 
 
 class Units(Struct, frozen=True):
@@ -97,6 +83,17 @@ class Physics(Struct, frozen=True, eq=False):
     notes: tuple[str, ...] = ()  # on colliders that are no Gprims
 
 
+class Diagnostics:
+    """The warnings that OpenUSD posted so far."""
+
+    def __init__(self, trap: Tf.DiagnosticTrap) -> None:
+        self._trap = trap
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return them once each, in order."""
+        return tuple(dict.fromkeys(map(_commentary, self._trap.GetWarnings())))
+
+
 @contextmanager
 def captured_diagnostics() -> Iterator[Diagnostics]:
     """Trap diagnostics of OpenUSD, which would be printed.
@@ -113,18 +110,6 @@ def captured_diagnostics() -> Iterator[Diagnostics]:
         finally:
             # A trap prints what is left in it at its end.
             trap.Clear()
-
-
-class Diagnostics:
-    """The warnings that OpenUSD posted so far."""
-
-    def __init__(self, trap: Tf.DiagnosticTrap) -> None:
-        self._trap = trap
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return them once each, in order."""
-        posted = map(_commentary, self._trap.GetWarnings())
-        return tuple(dict.fromkeys(posted))
 
 
 def _commentary(posted: Tf.Warning) -> str:
@@ -180,6 +165,16 @@ def parse_physics(
 ) -> Physics:
     """Parse the physics of an open stage below a prim."""
     found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [root.GetPath()])
+
+    def descriptors(*types: str) -> dict[str, Any]:
+        kinds = (UsdPhysics.ObjectType.names[name] for name in types)
+        return {
+            str(path): descriptor
+            for kind in kinds
+            for path, descriptor in zip(*found.get(kind, ((), ())), strict=True)
+            if descriptor.isValid
+        }
+
     return Physics(
         stage=stage,
         default=root,
@@ -187,10 +182,10 @@ def parse_physics(
             float(UsdGeom.GetStageMetersPerUnit(stage)),
             float(UsdPhysics.GetStageKilogramsPerUnit(stage)),
         ),
-        bodies=_descriptors(found, (UsdPhysics.ObjectType.RigidBody,)),
-        joints=_descriptors(found, _JOINTS),
-        shapes=_descriptors(found, _SHAPES),
-        articulations=_descriptors(found, (UsdPhysics.ObjectType.Articulation,)),
+        bodies=descriptors("RigidBody"),
+        joints=descriptors(*(f"{name}Joint" for name in _JOINTS)),
+        shapes=descriptors(*(f"{name}Shape" for name in _SHAPES)),
+        articulations=descriptors("Articulation"),
         missing=missing,
         authored=authored,
         notes=notes,
@@ -237,18 +232,6 @@ def lower_colliders(stage: Usd.Stage) -> Iterator[tuple[Sdf.Path, list[str]]]:
 def incomplete(missing: Sequence[str]) -> str:
     """Return the end of a message that names missing parts, if there are any."""
     return f"; the stage is incomplete: {'; '.join(missing)}" if missing else ""
-
-
-def _descriptors(
-    found: Mapping[UsdPhysics.ObjectType, tuple[Sequence[Sdf.Path], Sequence[Any]]],
-    types: Sequence[UsdPhysics.ObjectType],
-) -> dict[str, Any]:
-    return {
-        str(path): descriptor
-        for kind in types
-        for path, descriptor in zip(*found.get(kind, ((), ())), strict=True)
-        if descriptor.isValid
-    }
 
 
 class WorldTransforms:

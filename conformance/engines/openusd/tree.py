@@ -14,7 +14,7 @@ from msgspec import Struct
 from pxr import UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joints import Connection
-from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
+from urdf_usd.conformance.engines.openusd.links import WORLD
 from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
 from urdf_usd.conformance.engines.openusd.transforms import (
     Array,
@@ -239,12 +239,3 @@ def _listed(physics: Physics) -> set[str]:
     return {
         str(path) for found in physics.articulations.values() for path in found.articulatedJoints
     }
-
-
-def nondynamic(physics: Physics, links: LinkPrims) -> tuple[str, ...]:
-    """Name the links whose body is kinematic or disabled."""
-    return tuple(
-        links.by_path[path].name
-        for path, body in physics.bodies.items()
-        if path in links.by_path and (body.kinematicBody or not body.rigidBodyEnabled)
-    )
