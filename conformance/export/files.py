@@ -20,22 +20,13 @@ from urdf_usd.converter.meshes.mesh import PolygonMesh
 from urdf_usd.converter.meshes.obj import obj_text
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.joint_chains import is_marked
-from urdf_usd.converter.robot.model import (
-    Collision,
-    Material,
-    MeshFile,
-    Robot,
-    Visual,
-)
+from urdf_usd.converter.robot.model import Collision, Material, MeshFile, Robot, Visual
 from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.converter.urdf.write import extend_for_mujoco, mjcf_text, write
 from urdf_usd.converter.urdf.xml import writable
 from urdf_usd.converter.usd.writer.prims import legal_name, sibling_names
-from urdf_usd.converter.usd.writer.textures import (
-    IMAGE_TYPES,
-    LARGEST_IMAGE,
-)
+from urdf_usd.converter.usd.writer.textures import IMAGE_TYPES, LARGEST_IMAGE
 
 MESHES = "meshes"
 # Identifies files that may be replaced.

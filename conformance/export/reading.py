@@ -132,10 +132,7 @@ def read_usd(
 
 
 def inspect_usd(
-    usd: str | os.PathLike[str],
-    *,
-    variants: Iterable[VariantChoice] = (),
-    strict: bool = False,
+    usd: str | os.PathLike[str], *, variants: Iterable[VariantChoice] = (), strict: bool = False
 ) -> tuple[Inspection, tuple[Diagnostic, ...]]:
     """Read a robot from a USD file and measure it; for arguments see :func:`read_usd`.
 

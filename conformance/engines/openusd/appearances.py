@@ -49,10 +49,7 @@ NODES = (_PREVIEW, _TEXTURE, _READER, _PLACEMENT)
 # Compared by fields of their own.
 _OWN_FIELDS = frozenset({"diffuseColor", "opacity"})
 # Inputs without effect at the fallback of another input.
-_NEEDS = {
-    "specularColor": "useSpecularWorkflow",
-    "clearcoatRoughness": "clearcoat",
-}
+_NEEDS = {"specularColor": "useSpecularWorkflow", "clearcoatRoughness": "clearcoat"}
 _OF_OPACITY = frozenset({"opacityThreshold", "opacityMode"})
 # Colour spaces of the preview surface.
 _LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
@@ -180,11 +177,7 @@ def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
             corners = None
     except UnusableError as error:
         return Shading(
-            stated=True,
-            facing=0.0,
-            against=1.0,
-            mean=(0.0, 0.0, 0.0),
-            problem=f"normals {error}",
+            stated=True, facing=0.0, against=1.0, mean=(0.0, 0.0, 0.0), problem=f"normals {error}"
         )
     normals = None if corners is None else faces.mesh.of_triangles(corners)
     return measured_shading(faces.mesh.points, faces.mesh.triangles, normals, faces.to_link)

@@ -15,22 +15,10 @@ from msgspec import structs
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.mujoco_models import with_motion
-from urdf_usd.conformance.engines.openusd.couplings import (
-    Couplings,
-    coupling,
-    couplings_of,
-)
-from urdf_usd.conformance.engines.openusd.joint_attributes import (
-    freedom_of,
-    joint_numbers,
-)
+from urdf_usd.conformance.engines.openusd.couplings import Couplings, coupling, couplings_of
+from urdf_usd.conformance.engines.openusd.joint_attributes import freedom_of, joint_numbers
 from urdf_usd.conformance.engines.openusd.joints import Connection, connections
-from urdf_usd.conformance.engines.openusd.links import (
-    WORLD,
-    LinkPrims,
-    find_links,
-    with_world,
-)
+from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims, find_links, with_world
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.mechanism_settings import unexpected_settings
 from urdf_usd.conformance.engines.openusd.names import state_words

@@ -18,12 +18,7 @@ from urdf_usd.conformance.engines.openusd.stage import (
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.engines.openusd.transforms import (
-    Array,
-    inverses,
-    rotations,
-    transforms,
-)
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rotations, transforms
 from urdf_usd.conformance.observation.robot import JointType, Vec3
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
@@ -35,11 +30,7 @@ _NO_RANGE = 2.0**-120
 # use some other large number for a range that is open on one side.
 UNBOUNDED = 1e30
 # By the numbers of free translations and rotations.
-_AXISLESS = {
-    (0, 0): JointType.FIXED,
-    (0, 3): JointType.SPHERICAL,
-    (3, 3): JointType.FLOATING,
-}
+_AXISLESS = {(0, 0): JointType.FIXED, (0, 3): JointType.SPHERICAL, (3, 3): JointType.FLOATING}
 ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
 LINEAR = frozenset({JointType.PRISMATIC})
 

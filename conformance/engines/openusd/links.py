@@ -16,11 +16,7 @@ from collections.abc import Mapping
 from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom
 
-from urdf_usd.conformance.engines.openusd.stage import (
-    Physics,
-    text_attribute,
-    urdf_name,
-)
+from urdf_usd.conformance.engines.openusd.stage import Physics, text_attribute, urdf_name
 from urdf_usd.conformance.observation.robot import JointType
 
 WORLD = ""
@@ -117,12 +113,7 @@ def candidates(physics: Physics) -> list[LinkPrim]:
     return list(found.values())
 
 
-def _link(
-    prim: Usd.Prim,
-    *,
-    is_body: bool,
-    found: Mapping[str, LinkPrim],
-) -> LinkPrim:
+def _link(prim: Usd.Prim, *, is_body: bool, found: Mapping[str, LinkPrim]) -> LinkPrim:
     above = prim.GetParent()
     while above and str(above.GetPath()) not in found:
         above = above.GetParent()

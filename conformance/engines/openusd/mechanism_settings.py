@@ -22,11 +22,7 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
 )
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, Connection
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
-from urdf_usd.conformance.engines.openusd.settings import (
-    Parts,
-    authored_settings,
-    schema_settings,
-)
+from urdf_usd.conformance.engines.openusd.settings import Parts, authored_settings, schema_settings
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     collides,

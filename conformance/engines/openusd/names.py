@@ -20,11 +20,7 @@ from urdf_usd.conformance.engines.openusd.stage import (
     urdf_name,
 )
 from urdf_usd.conformance.engines.openusd.tree import articulated_bodies, span_tree
-from urdf_usd.conformance.observation.named_prims import (
-    NamedJoint,
-    NamedPrim,
-    NamedPrims,
-)
+from urdf_usd.conformance.observation.named_prims import NamedJoint, NamedPrim, NamedPrims
 from urdf_usd.conformance.observation.robot import Word, XmlContent
 
 _PREFIX = "urdf:"

@@ -25,13 +25,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 from urdf_usd.conformance.engines.openusd.joint_attributes import applied_schemas
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
-from urdf_usd.conformance.engines.openusd.stage import (
-    SHOWN,
-    Physics,
-    collides,
-    is_shown,
-    urdf_name,
-)
+from urdf_usd.conformance.engines.openusd.stage import SHOWN, Physics, collides, is_shown, urdf_name
 from urdf_usd.conformance.engines.openusd.values import Authored
 from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
 from urdf_usd.reports.quantities import value_text

@@ -52,7 +52,6 @@ def _exported(scene: Scene, folder: Path, *, loops: bool) -> Export:
 
 
 def test_loop_is_left_out_with_the_option_in_the_message(tmp_path: Path) -> None:
-    """The joint is named."""
     written = _exported(_four_bar(UsdPhysics.RevoluteJoint), tmp_path, loops=False)
 
     (found,) = written.diagnostics
@@ -80,7 +79,6 @@ def test_mujoco_closes_the_loop(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The square keeps the degrees of freedom of a four-bar linkage in its plane."""
     # MuJoCo writes its warning about the empty prefix to a file there.
     monkeypatch.chdir(tmp_path)
     urdf = _exported(_four_bar(closing, **message), tmp_path, loops=True).urdf
@@ -98,7 +96,6 @@ def test_mujoco_closes_the_loop(
 
 
 def test_urdf_has_the_constraints_in_its_extension_for_mujoco(tmp_path: Path) -> None:
-    """As in the MJCF file."""
     closing = UsdPhysics.RevoluteJoint
     urdf = _exported(_four_bar(closing, Axis="Z"), tmp_path, loops=True).urdf
 
@@ -108,14 +105,10 @@ def test_urdf_has_the_constraints_in_its_extension_for_mujoco(tmp_path: Path) ->
     assert outside is not None
     found = [[(one.tag, one.attrib) for one in part] for part in (inside, outside)]
     assert found[0] == found[1]
-    assert [attributes["anchor"] for _, attributes in found[0]] == [
-        "0 -1 0",
-        "0 -1 0.1",
-    ]
+    assert [attributes["anchor"] for _, attributes in found[0]] == ["0 -1 0", "0 -1 0.1"]
 
 
 def test_loops_are_custom_data_after_a_conversion(tmp_path: Path) -> None:
-    """Sides, links and frames of the joint; a second export writes them again."""
     closing = UsdPhysics.RevoluteJoint
     first = _exported(_four_bar(closing, Axis="Y"), tmp_path, loops=True).urdf
 
@@ -129,11 +122,7 @@ def test_loops_are_custom_data_after_a_conversion(tmp_path: Path) -> None:
         ET.canonicalize(ET.tostring(loop), strip_text=True) for loop in (loops[0], loops[1])
     )
     assert one == other
-    assert loops[0].attrib == {
-        "name": "closing",
-        "type": "PhysicsRevoluteJoint",
-        "axis": "0 1 0",
-    }
+    assert loops[0].attrib == {"name": "closing", "type": "PhysicsRevoluteJoint", "axis": "0 1 0"}
     assert [(side.tag, side.get("link"), side.get("xyz")) for side in loops[0]] == [
         ("body0", "d", "0 -1 0"),
         ("body1", "a", "0 0 0"),
@@ -141,7 +130,6 @@ def test_loops_are_custom_data_after_a_conversion(tmp_path: Path) -> None:
 
 
 def test_joint_without_a_constraint_of_mujoco_is_reported(tmp_path: Path) -> None:
-    """It is written as data."""
     scene = _four_bar(UsdPhysics.PrismaticJoint, Axis="Z")
 
     written = _exported(scene, tmp_path, loops=True)

@@ -84,9 +84,7 @@ def _placed(value: tuple[float, float]) -> tuple[float, float]:
 
 
 def _corners(
-    points: Iterable[Sequence[float]],
-    indices: Iterable[int],
-    values: Iterable[Sequence[float]],
+    points: Iterable[Sequence[float]], indices: Iterable[int], values: Iterable[Sequence[float]]
 ) -> dict[tuple[float, ...], set[tuple[float, ...]]]:
     """Return the texture coordinates of the corners at each point."""
     found: dict[tuple[float, ...], set[tuple[float, ...]]] = {}
@@ -102,7 +100,6 @@ def _corners(
 def test_texture_is_written_and_converted_back(
     interpolation: str, tmp_path: Path, *, left_handed: bool
 ) -> None:
-    """The image, and the coordinates of each corner after their transform."""
     usd = _saved(_textured(tmp_path, interpolation, left_handed=left_handed), tmp_path)
 
     written = export(usd, tmp_path / "out/r.urdf")
@@ -136,7 +133,6 @@ def test_texture_is_written_and_converted_back(
 
 
 def test_second_export_replaces_the_first(tmp_path: Path) -> None:
-    """Images contain no mark, and are the same."""
     usd = _saved(_textured(tmp_path, "vertex"), tmp_path)
     export(usd, tmp_path / "out/r.urdf")
 
@@ -149,7 +145,6 @@ def test_second_export_replaces_the_first(tmp_path: Path) -> None:
 
 
 def test_texture_in_a_package_is_written(tmp_path: Path) -> None:
-    """Its path contains brackets."""
     usd = _saved(_textured(tmp_path, "vertex"), tmp_path)
     package = tmp_path / "r.usdz"
     assert UsdUtils.CreateNewUsdzPackage(str(usd), str(package))
@@ -163,7 +158,6 @@ def test_texture_in_a_package_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"GIF89a", None])
 def test_unusable_image_is_left_out(tmp_path: Path, content: bytes | None) -> None:
-    """With a warning; the URDF has no <texture>."""
     usd = _saved(_textured(tmp_path, "vertex"), tmp_path)
     (tmp_path / "skin.png").unlink()
     if content is not None:
@@ -176,7 +170,6 @@ def test_unusable_image_is_left_out(tmp_path: Path, content: bytes | None) -> No
 
 
 def test_mesh_without_coordinates_gets_no_texture(tmp_path: Path) -> None:
-    """The primvar that the material reads is missing."""
     scene = _textured(tmp_path, "vertex")
     scene.stage.GetPrimAtPath("/r/a/part").RemoveProperty("primvars:uv")
 
@@ -187,7 +180,6 @@ def test_mesh_without_coordinates_gets_no_texture(tmp_path: Path) -> None:
 
 
 def test_other_settings_of_a_texture_are_reported(tmp_path: Path) -> None:
-    """URDF has an image and no more."""
     scene = _textured(tmp_path, "vertex")
     image = UsdShade.Shader.Get(scene.stage, "/r/skin/texture")
     image.CreateInput("scale", _TYPES.Float4).Set(Gf.Vec4f(0.5, 1, 1, 1))

@@ -48,7 +48,6 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def test_urdf_is_exported_with_its_meshes(asset: Path, tmp_path: Path) -> None:
-    """References are relative and resolve; a mesh that is used twice is one file."""
     written = export(asset, tmp_path / "out/r.urdf")
 
     assert written.urdf == tmp_path / "out/r.urdf"
@@ -82,7 +81,6 @@ def bullet() -> Iterator[int]:
 
 
 def test_pybullet_loads_the_exported_meshes(asset: Path, tmp_path: Path, bullet: int) -> None:
-    """PyBullet refuses a URDF with unreadable meshes."""
     written = export(asset, tmp_path / "out/r.urdf")
 
     body = pybullet.loadURDF(str(written.urdf), physicsClientId=bullet)
@@ -92,7 +90,6 @@ def test_pybullet_loads_the_exported_meshes(asset: Path, tmp_path: Path, bullet:
 
 
 def test_export_is_deterministic(asset: Path, tmp_path: Path) -> None:
-    """In any folder, and over a former export."""
     export(asset, tmp_path / "one/r.urdf")
     export(asset, tmp_path / "two/r.urdf")
     export(asset, tmp_path / "two/r.urdf")
@@ -102,7 +99,6 @@ def test_export_is_deterministic(asset: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["r.urdf", "meshes/base_tip.obj"])
 def test_other_files_are_replaced_only_with_force(asset: Path, tmp_path: Path, file: str) -> None:
-    """If refused, no file is written."""
     mine = tmp_path / "out" / file
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -116,7 +112,6 @@ def test_other_files_are_replaced_only_with_force(asset: Path, tmp_path: Path, f
 
 
 def test_meshes_of_another_export_are_not_replaced(asset: Path, tmp_path: Path) -> None:
-    """Two robots in one folder may have meshes of one name."""
     export(asset, tmp_path / "out/one.urdf")
     before = _files(tmp_path / "out")
 
@@ -127,7 +122,6 @@ def test_meshes_of_another_export_are_not_replaced(asset: Path, tmp_path: Path) 
 
 
 def test_failed_export_leaves_the_folder_unchanged(asset: Path, tmp_path: Path) -> None:
-    """A folder has the name of the URDF, which ``force`` does not replace."""
     (tmp_path / "out/r.urdf").mkdir(parents=True)
 
     with pytest.raises(AuthoringError, match="cannot be written"):
@@ -137,7 +131,6 @@ def test_failed_export_leaves_the_folder_unchanged(asset: Path, tmp_path: Path) 
 
 
 def test_export_of_an_unreadable_usd_creates_no_folder(tmp_path: Path) -> None:
-    """Not even the one that the URDF would be in."""
     (tmp_path / "bad.usda").write_text("#usda 1.0\n")
 
     with pytest.raises(StageError):
@@ -149,7 +142,6 @@ def test_export_of_an_unreadable_usd_creates_no_folder(tmp_path: Path) -> None:
 
 
 def test_names_with_hyphens_give_valid_xml_comments(asset: Path, tmp_path: Path) -> None:
-    """XML comments must not contain two hyphens in a row, nor end in one."""
     for name in ("a--b.urdf", "c-"):
         export(asset, tmp_path / name / name)
         export(asset, tmp_path / name / name)
@@ -200,7 +192,6 @@ def _custom(robot: Robot) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def test_custom_data_is_exported_at_its_owner(tmp_path: Path) -> None:
-    """Elements of Gazebo, ROS, Drake, PyBullet, and unknown ones."""
     source = tmp_path / "r.urdf"
     source.write_text(_CUSTOM_URDF)
 

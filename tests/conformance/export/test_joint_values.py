@@ -25,8 +25,7 @@ _PHYSX = ("PhysxJointAPI", "PhysxJointAxisAPI:angular")
 
 
 def _pair(
-    kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]] = (TURN, TURN),
-    length: float = 1.0,
+    kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]] = (TURN, TURN), length: float = 1.0
 ) -> tuple[Scene, Usd.Prim]:
     """Return a scene with the joints ``lead`` and ``it``, and the prim of the second."""
     scene = Scene(length=length)
@@ -140,7 +139,6 @@ def test_numbers_of_schemas_are_in_si_units(
     values: dict[str, object],
     expected: dict[str, float],
 ) -> None:
-    """Of the simulators, and of the conversion."""
     scene, prim = _pair((TURN, kind))
     _author(prim, schemas, values)
 
@@ -152,7 +150,6 @@ def test_numbers_of_schemas_are_in_si_units(
 
 
 def test_numbers_of_mujoco_are_in_radians_and_units_of_the_stage() -> None:
-    """Damping per radian or per distance; a coupling of a translation, in distance."""
     scene, prim = _pair((TURN, SLIDE), length=0.01)
     coupling = {"mjc:target": "/r/lead", "mjc:coef0": 30.0, "mjc:coef1": 5.0, "mjc:damping": 3.0}
     _author(prim, ("MjcEqualityJointAPI",), coupling)
@@ -193,11 +190,7 @@ _PHYSX_MIMIC = {
         (
             (TURN, TURN),
             "NewtonMimicAPI",
-            {
-                "newton:mimicJoint": "/r/lead",
-                "newton:mimicCoef0": 90.0,
-                "newton:mimicCoef1": -0.5,
-            },
+            {"newton:mimicJoint": "/r/lead", "newton:mimicCoef0": 90.0, "newton:mimicCoef1": -0.5},
             (-0.5, math.pi / 2),
         ),
         # Without the schema, or a polynomial, which URDF does not have.
@@ -216,7 +209,6 @@ def test_couplings_of_schemas_are_read(
     values: dict[str, object],
     expected: tuple[float, float] | None,
 ) -> None:
-    """With the URDF name of the leader, in radians and metres."""
     scene, prim = _pair(kinds, length=0.01)
     scene.stage.GetPrimAtPath("/r/lead").SetDisplayName("lead er")
     _author(prim, (schema,) if schema else (), values)

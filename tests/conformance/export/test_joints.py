@@ -32,7 +32,6 @@ from urdf_usd.converter.robot.model import (
 
 
 def test_joint_away_from_the_child_origin_moves_the_link_frame() -> None:
-    """The body rotates about the joint, independent of its own origin."""
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b", (0.3, 0.2, 0.0))
@@ -47,12 +46,7 @@ def test_joint_away_from_the_child_origin_moves_the_link_frame() -> None:
         LocalPos0=Gf.Vec3f(0.1, 0.2, 0.0),
         LocalPos1=Gf.Vec3f(-0.2, 0.0, 0.0),
     )
-    scene.joint(
-        UsdPhysics.FixedJoint,
-        "/r/weld",
-        ("/r/b", "/r/c"),
-        LocalPos0=Gf.Vec3f(0, 0, 0.5),
-    )
+    scene.joint(UsdPhysics.FixedJoint, "/r/weld", ("/r/b", "/r/c"), LocalPos0=Gf.Vec3f(0, 0, 0.5))
 
     reading = scene.read()
 
@@ -71,7 +65,6 @@ def test_joint_away_from_the_child_origin_moves_the_link_frame() -> None:
 
 
 def test_prismatic_and_fixed_joints_keep_the_link_frame() -> None:
-    """Their motion does not depend on the origin."""
     scene = Scene()
     for path in ("/r/a", "/r/b", "/r/c"):
         scene.body(path)
@@ -146,16 +139,11 @@ _AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 def test_generic_joints_are_classified_by_their_degrees_of_freedom(
     free: dict[str, tuple[float, float] | None], kind: JointKind | type[JointKind]
 ) -> None:
-    """Axes are those of the joint frame, in the child."""
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b")
     joint = scene.joint(
-        UsdPhysics.Joint,
-        "/r/j",
-        ("/r/a", "/r/b"),
-        LocalRot0=quat(TURN),
-        LocalRot1=quat(TURN),
+        UsdPhysics.Joint, "/r/j", ("/r/a", "/r/b"), LocalRot0=quat(TURN), LocalRot1=quat(TURN)
     )
     _limit(joint, **{axis: _LOCK for axis in _AXES if axis not in free})
     _limit(joint, **{axis: value for axis, value in free.items() if value})
@@ -275,7 +263,6 @@ def test_links_of_a_chain_have_no_mass() -> None:
 
 
 def test_efforts_of_a_chain_are_those_of_its_axes() -> None:
-    """Drives and limits have an instance for each axis."""
     scene = _d6({"rotX": (-30.0, 60.0), "rotY": None}, backwards=False)
     prim = scene.stage.GetPrimAtPath("/r/j")
     UsdPhysics.DriveAPI.Apply(prim, "rotX").CreateMaxForceAttr(7.0)
@@ -288,18 +275,13 @@ def test_efforts_of_a_chain_are_those_of_its_axes() -> None:
 
 
 def test_names_of_a_chain_are_unique() -> None:
-    """Another joint and another link have the names that the chain would get."""
     scene = _d6({"rotX": (-30.0, 60.0), "rotY": None}, backwards=False)
     scene.body("/r/j_rotX_link")
     scene.joint(UsdPhysics.RevoluteJoint, "/r/j_rotY", ("/r/a", "/r/j_rotX_link"))
 
     reading = scene.read()
 
-    assert sorted(joint.name for joint in reading.robot.joints) == [
-        "j_rotX",
-        "j_rotY",
-        "j_rotY_2",
-    ]
+    assert sorted(joint.name for joint in reading.robot.joints) == ["j_rotX", "j_rotY", "j_rotY_2"]
     names = {link.name for link in reading.robot.links}
     assert names == {"a", "b", "j_rotX_link", "j_rotX_link_2"}
 
@@ -330,7 +312,6 @@ def test_cone_limit_becomes_limits_of_two_axes(primary: str) -> None:
 
 
 def test_reversed_limits_lock_a_joint() -> None:
-    """As UsdPhysics defines; reversed limits of a URDF have a custom attribute."""
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b")

@@ -111,7 +111,6 @@ def test_meshes_of_a_collider_xform_have_the_mass() -> None:
 
 
 def test_open_mesh_has_the_inertia_of_its_hull() -> None:
-    """A corner of a unit cube without its base; the mass is stated."""
     scene = Scene()
     UsdPhysics.MassAPI.Apply(scene.body("/r/a", mass=None)).CreateMassAttr(2.0)
     UsdPhysics.CollisionAPI.Apply(_corner(scene, "/r/a/m", *_SIDES))
@@ -137,7 +136,6 @@ def test_body_without_mass_and_colliders_has_no_inertial() -> None:
 
 
 def test_edited_masses_have_priority_over_custom_attributes() -> None:
-    """Masses of links are ignored if their sum differs from the body's."""
     scene = Scene()
     body = scene.body("/r/a", mass=3.0)
     frame = UsdGeom.Xform.Define(scene.stage, "/r/a/b").GetPrim()
@@ -188,7 +186,6 @@ _PLACE = Pose((0.1, -0.2, 0.05))
 def test_inertials_of_links_add_up_to_that_of_the_body(
     body: Inertial, parts: int | Inertial, *, expected: bool
 ) -> None:
-    """Up to rounding, and to what a conversion adds."""
     place = np.eye(4)
     place[1, 3] = -3.469447e-18
     links = [(Inertial(0.05, Pose(), _UNIT), frame) for frame in (np.eye(4), place)]

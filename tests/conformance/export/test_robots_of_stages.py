@@ -73,7 +73,6 @@ _TREES: dict[str, tuple[str, list[tuple[type, str, dict[str, Any]]], str, list[s
 
 @pytest.mark.parametrize("name", _TREES)
 def test_tree_of_joints(name: str) -> None:
-    """As pairs of parent and child."""
     bodies, joints, root, expected, rules = _TREES[name]
     scene = Scene()
     for body in bodies:
@@ -94,7 +93,6 @@ def test_tree_of_joints(name: str) -> None:
 
 
 def test_units_and_scale_are_converted_to_si() -> None:
-    """Of poses, shapes, masses, limits, forces, damping; above and on the body."""
     scene = Scene(length=0.01, mass=0.001)
     UsdGeom.Xformable(scene.stage.GetDefaultPrim()).AddScaleOp().Set(Gf.Vec3f(2.0))
     scene.body("/r/a", mass=500.0)
@@ -130,7 +128,6 @@ def test_units_and_scale_are_converted_to_si() -> None:
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("is_fixed", [False, True])
 def test_up_in_a_y_up_stage_is_up_in_the_urdf(*, is_turned: bool, is_fixed: bool) -> None:
-    """A robot that is turned into the stage has frames with Z up, as its original URDF."""
     scene = Scene(up="Y")
     if is_turned:
         UsdGeom.Xformable(scene.stage.GetDefaultPrim()).AddRotateXOp().Set(-90.0)
@@ -155,7 +152,6 @@ def test_up_in_a_y_up_stage_is_up_in_the_urdf(*, is_turned: bool, is_fixed: bool
 @pytest.mark.parametrize("seen", [True, False])
 @pytest.mark.parametrize("shapes", [True, False])
 def test_only_an_empty_world_link_is_the_world(*, seen: bool, shapes: bool) -> None:
-    """With and without shapes."""
     scene = Scene()
     prim = scene.body("/r/world", mass=None)
     if seen:
@@ -170,7 +166,6 @@ def test_only_an_empty_world_link_is_the_world(*, seen: bool, shapes: bool) -> N
 @pytest.mark.parametrize("anchor", [None, "/r", "/r/stand"])
 @pytest.mark.parametrize("name", ["a", "world"])
 def test_base_pose_follows_the_frame_of_its_joint(anchor: str | None, name: str) -> None:
-    """A robot that is placed and rotated as a whole, relative to any prim."""
     scene = Scene()
     whole = UsdGeom.Xformable(scene.stage.GetDefaultPrim())
     whole.AddTranslateOp().Set(Gf.Vec3d(5, 6, 7))
@@ -235,7 +230,6 @@ def test_joint_at_a_static_collider_is_a_joint_to_the_world() -> None:
 def test_joint_at_a_body_that_is_absent_is_reported(
     target: str, rule: str, joints: list[str]
 ) -> None:
-    """Missing, inactive, abstract, undefined or outside of the robot."""
     scene = Scene()
     for path in ("/r/arm", "/r/off", "/r/kind", "/r/over", "/table"):
         scene.body(path)
@@ -253,7 +247,6 @@ def test_joint_at_a_body_that_is_absent_is_reported(
 
 
 def test_repeated_names_are_numbered() -> None:
-    """Prims in different scopes may have one name; URDF has one list of links."""
     scene = Scene()
     scene.body("/r/arm")
     scene.body("/r/arm/arm")
@@ -268,7 +261,6 @@ def test_repeated_names_are_numbered() -> None:
 
 
 def test_stage_without_default_prim_is_read_as_a_whole(tmp_path: Path) -> None:
-    """The robot is named after the stage; an empty stage is refused, as a missing one."""
     scene = Scene()
     with pytest.raises(StageError, match="no rigid body"):
         scene.read()
@@ -284,7 +276,6 @@ def test_stage_without_default_prim_is_read_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_xforms_with_a_link_name_are_links() -> None:
-    """Other converters author an Xform for a link without mass."""
     scene = Scene()
     scene.body("/r/a")
     tool = UsdGeom.Xform.Define(scene.stage, "/r/a/tool")
@@ -328,7 +319,6 @@ def _read(scene: Scene, root: str) -> StageReading:
 
 @pytest.mark.parametrize("root", ["/r/two", "/r/two/arm", "/r/two/hinge", "/r/crate"])
 def test_named_robot_is_read_alone(two_robots: Scene, root: str) -> None:
-    """By its root, a body or a joint; its names need no numbers."""
     reading = _read(two_robots, root)
 
     is_crate = root == "/r/crate"
@@ -354,7 +344,6 @@ def test_named_robot_is_read_alone(two_robots: Scene, root: str) -> None:
 def test_name_of_no_single_robot_is_refused(
     two_robots: Scene, root: str | None, message: str
 ) -> None:
-    """With the robots of the stage."""
     UsdGeom.Xform.Define(two_robots.stage, "/r/light")
 
     with pytest.raises(StageError, match=message):
@@ -362,7 +351,6 @@ def test_name_of_no_single_robot_is_refused(
 
 
 def test_robots_without_articulation_roots_of_their_own_are_listed_by_bodies() -> None:
-    """Unless only one of them is an articulation."""
     scene = Scene()
     for path in ("/r/one", "/r/two"):
         _arm(scene, path, fixed=False, marked=False)
@@ -380,7 +368,6 @@ def test_robots_without_articulation_roots_of_their_own_are_listed_by_bodies() -
 
 
 def test_free_bodies_alone_are_listed() -> None:
-    """One is read, since there is no choice; several are as many robots."""
     scene = Scene()
     scene.body("/r/crate")
     assert [link.name for link in scene.read().robot.links] == ["crate"]
@@ -393,7 +380,6 @@ def test_free_bodies_alone_are_listed() -> None:
 
 
 def test_robot_outside_the_default_prim_can_be_named() -> None:
-    """Its shapes are read as well."""
     scene = Scene()
     _arm(scene, "/r/one", fixed=False)
     UsdGeom.Xform.Define(scene.stage, "/other")
@@ -406,7 +392,6 @@ def test_robot_outside_the_default_prim_can_be_named() -> None:
 
 
 def test_bodies_at_the_world_are_one_robot_without_several_articulations() -> None:
-    """As of a robot with two arms; a free body is reported with the option."""
     scene = Scene()
     for path in ("/r/one", "/r/two"):
         _arm(scene, path, fixed=True, marked=False)
@@ -420,7 +405,6 @@ def test_bodies_at_the_world_are_one_robot_without_several_articulations() -> No
 
 
 def test_converted_robot_with_several_articulations_is_one_robot(tmp_path: Path) -> None:
-    """A conversion marks one for each arm at the world; two references are two."""
     links = "".join(
         f'<link name="{name}"><inertial><mass value="1"/><inertia ixx="1" ixy="0" '
         'ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'

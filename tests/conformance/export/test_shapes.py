@@ -12,24 +12,12 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 from scipy.spatial.transform import Rotation
 
 from tests.converter.meshes.gltf_files import triangle
-from tests.converter.usd.scenes import (
-    Array,
-    Scene,
-    link_of,
-    rules_of,
-)
+from tests.converter.usd.scenes import Array, Scene, link_of, rules_of
 from tests.converter.usd.textured_meshes import png, robot, visual
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.meshes.mesh import PolygonMesh
-from urdf_usd.converter.robot.model import (
-    Box,
-    Capsule,
-    Cylinder,
-    Material,
-    MeshFile,
-    Sphere,
-)
+from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Material, MeshFile, Sphere
 
 
 def _shape(prim: UsdGeom.Gprim, *, collides: bool = False, **text: object) -> UsdGeom.Gprim:
@@ -41,7 +29,6 @@ def _shape(prim: UsdGeom.Gprim, *, collides: bool = False, **text: object) -> Us
 
 
 def test_shapes_of_any_axis_and_scale_are_read_along_z() -> None:
-    """Including prims that are collider and visual, guides, and invisible prims."""
     scene = Scene()
     scene.body("/r/a")
     stage = scene.stage
@@ -90,7 +77,6 @@ def _normal(mesh: PolygonMesh) -> Array:
 
 
 def test_meshes_keep_their_scale_and_face_outwards() -> None:
-    """Mirrors, shears and left-handed faces are applied to the points."""
     scene = Scene()
     scene.body("/r/a")
     _triangle(scene.stage, "/r/a/plain").AddScaleOp().Set(Gf.Vec3f(2, 3, 4))
@@ -121,7 +107,6 @@ def test_meshes_keep_their_scale_and_face_outwards() -> None:
 
 
 def test_mesh_without_faces_is_omitted_with_a_warning() -> None:
-    """And a shape that belongs to no body."""
     scene = Scene()
     scene.body("/r/a")
     UsdGeom.Mesh.Define(scene.stage, "/r/a/empty")
@@ -134,7 +119,6 @@ def test_mesh_without_faces_is_omitted_with_a_warning() -> None:
 
 
 def test_shapes_in_instances_are_read() -> None:
-    """Assets share visuals this way."""
     scene = Scene()
     scene.body("/r/a")
     prototype = UsdGeom.Xform.Define(scene.stage, "/library")
@@ -175,11 +159,7 @@ def test_colours_are_read_from_common_places() -> None:
 
     visuals = link_of(scene.read(), "a").visuals
 
-    assert [v.material.name if v.material else "" for v in visuals] == [
-        None,
-        "preview",
-        "omni",
-    ]
+    assert [v.material.name if v.material else "" for v in visuals] == [None, "preview", "omni"]
     for shown in visuals:
         # The sRGB value of linear 0.214 is one half (IEC 61966-2-1).
         assert shown.material
@@ -198,7 +178,6 @@ def _surface(stage: Usd.Stage, name: str, color: Gf.Vec3f) -> UsdShade.Material:
 
 @pytest.mark.parametrize(("size", "name"), [(1, "whole"), (2, "part")])
 def test_material_with_most_faces_is_used(size: int, name: str) -> None:
-    """Faces outside all subsets have the material that is bound to the mesh."""
     scene = Scene()
     scene.body("/r/a")
     mesh = _triangle(scene.stage, "/r/a/mesh")
@@ -220,7 +199,6 @@ def test_material_with_most_faces_is_used(size: int, name: str) -> None:
 
 
 def test_fallback_of_a_texture_is_the_colour() -> None:
-    """Without a fallback, no colour is read."""
     scene = Scene()
     scene.body("/r/a")
     for name in ("with", "without"):
@@ -252,7 +230,6 @@ def test_fallback_of_a_texture_is_the_colour() -> None:
 
 
 def test_every_lost_texture_is_reported_once(tmp_path: Path) -> None:
-    """For any input of the material except the texture of the colour of a mesh."""
     document = triangle(pbrMetallicRoughness={"baseColorTexture": {"index": 0}})
     for shade, name in enumerate(("skin", "glow", "data")):
         image = document.view(png(shade))
@@ -274,7 +251,6 @@ def test_every_lost_texture_is_reported_once(tmp_path: Path) -> None:
 
 
 def test_first_vertex_colour_is_the_colour(tmp_path: Path) -> None:
-    """URDF has one colour for a visual."""
     document = triangle(pbrMetallicRoughness={"baseColorFactor": [0.5, 1, 1, 1]})
     colors = np.tile(np.array([[0.42808228, 0.25, 1]], "<f4"), (3, 1))
     primitive = document.root["meshes"][0]["primitives"][0]

@@ -98,7 +98,6 @@ def _visual(folder: Path, mesh: str, material: str) -> ShapeObservation:
 def test_normals_are_averaged_over_the_surface(
     values: str, interpolation: str, facing: float, tmp_path: Path
 ) -> None:
-    """Triangles fan out from the first corner."""
     found = _visual(tmp_path, NORMALS.format(values, interpolation), "").shading
 
     assert found is not None
@@ -108,7 +107,6 @@ def test_normals_are_averaged_over_the_surface(
 
 
 def test_flat_mesh_states_no_normals(tmp_path: Path) -> None:
-    """Its faces' normals count."""
     found = _visual(tmp_path, "", "").shading
 
     assert found is not None
@@ -126,7 +124,6 @@ def test_flat_mesh_states_no_normals(tmp_path: Path) -> None:
 def test_unusable_normals_are_a_problem(
     values: str, interpolation: str, problem: str, tmp_path: Path
 ) -> None:
-    """With the reason."""
     found = _visual(tmp_path, NORMALS.format(values, interpolation), "").shading
 
     assert found is not None
@@ -160,7 +157,6 @@ def test_placed_coordinates_are_those_that_the_image_receives(tmp_path: Path) ->
 
 
 def test_image_without_primvar_has_no_coordinates(tmp_path: Path) -> None:
-    """The reader's fallback is one point of the image."""
     (look,) = _visual(tmp_path, "", _textured("reader")).appearances
 
     assert look.mapping is None
@@ -176,10 +172,7 @@ def test_image_without_primvar_has_no_coordinates(tmp_path: Path) -> None:
         # The image is grey, so that it is raw by default.
         ("", ("sourceColorSpace", "raw")),
         (SRGB, None),
-        (
-            f"{SRGB}float4 inputs:bias = (0.5, 0, 0, 0)",
-            ("bias", (0.5, 0.0, 0.0, 0.0)),
-        ),
+        (f"{SRGB}float4 inputs:bias = (0.5, 0, 0, 0)", ("bias", (0.5, 0.0, 0.0, 0.0))),
         # The coordinates are within [0, 1].
         (f'{SRGB}token inputs:wrapS = "clamp"', None),
     ],
@@ -187,7 +180,6 @@ def test_image_without_primvar_has_no_coordinates(tmp_path: Path) -> None:
 def test_reading_of_an_image_is_stated(
     text: str, expected: tuple[str, object] | None, tmp_path: Path
 ) -> None:
-    """Unless it makes no difference."""
     material = _textured("reader", text)
     (look,) = _visual(tmp_path, ST.format("vertex"), material).appearances
 
@@ -198,10 +190,7 @@ def test_reading_of_an_image_is_stated(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (
-            "color3f inputs:emissiveColor = (1, 0, 0)",
-            {"emissiveColor": (1.0, 0.0, 0.0)},
-        ),
+        ("color3f inputs:emissiveColor = (1, 0, 0)", {"emissiveColor": (1.0, 0.0, 0.0)}),
         ("float inputs:roughness = 0.5", {}),
         ("float inputs:metallic = 0.75", {"metallic": (0.75,)}),
         # It has no effect on an opaque surface.
@@ -219,7 +208,6 @@ def test_reading_of_an_image_is_stated(
 def test_other_inputs_of_the_surface_are_stated(
     text: str, expected: dict[str, object], tmp_path: Path
 ) -> None:
-    """If they differ from the fallback and have an effect."""
     (look,) = _visual(tmp_path, "", COLORED.replace("INPUTS", text)).appearances
 
     assert dict(look.properties) == expected
@@ -228,7 +216,6 @@ def test_other_inputs_of_the_surface_are_stated(
 
 
 def test_other_displayed_color_is_stated(tmp_path: Path) -> None:
-    """Viewers without materials show it."""
     text = "color3f[] primvars:displayColor = [({}, 0.25, 0.125)]"
     material = COLORED.replace("INPUTS", "")
     (equal,) = _visual(tmp_path, text.format(0.5), material).appearances
@@ -265,13 +252,11 @@ def test_surface_of_another_render_context_is_stated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("green", "different"),
-    [(0.25, {}), (1, {"mtlx:surface:diffuseColor": (0.5, 1, 0.125)})],
+    ("green", "different"), [(0.25, {}), (1, {"mtlx:surface:diffuseColor": (0.5, 1, 0.125)})]
 )
 def test_color_of_a_surface_in_materialx_is_compared(
     green: float, different: dict[str, tuple[float, ...]], tmp_path: Path
 ) -> None:
-    """By the name of the input of its node."""
     shader = f"""
     token outputs:mtlx:surface.connect = </robot/paint/x.outputs:out>
     def Shader "x" {{
@@ -291,12 +276,7 @@ def test_color_of_a_surface_in_materialx_is_compared(
 @pytest.mark.parametrize(
     ("context", "node", "inputs", "different"),
     [
-        (
-            "glslfx",
-            "UsdPreviewSurface",
-            "color3f diffuseColor = (0.5, 0.25, 0.125)",
-            {},
-        ),
+        ("glslfx", "UsdPreviewSurface", "color3f diffuseColor = (0.5, 0.25, 0.125)", {}),
         (
             "glslfx",
             "UsdPreviewSurface",
@@ -322,12 +302,7 @@ def test_color_of_a_surface_in_materialx_is_compared(
             {"mtlx:surface:base_metalness": (0.75,)} | {"mtlx:surface:geometry_opacity": (0.5,)},
         ),
         # Without luminance it emits nothing.
-        (
-            "mtlx",
-            "ND_open_pbr_surface_surfaceshader",
-            "color3f emission_color = (1, 0, 0)",
-            {},
-        ),
+        ("mtlx", "ND_open_pbr_surface_surfaceshader", "color3f emission_color = (1, 0, 0)", {}),
         (
             "mtlx",
             "ND_open_pbr_surface_surfaceshader",
@@ -343,11 +318,7 @@ def test_color_of_a_surface_in_materialx_is_compared(
     ],
 )
 def test_other_look_in_another_render_context_is_stated(
-    context: str,
-    node: str,
-    inputs: str,
-    different: dict[str, tuple[float, ...]],
-    tmp_path: Path,
+    context: str, node: str, inputs: str, different: dict[str, tuple[float, ...]], tmp_path: Path
 ) -> None:
     values = re.sub(r"(?m)^(\w+) ", r"\1 inputs:", inputs)
     shader = f"""
@@ -375,13 +346,11 @@ def test_texture_coordinates_in_groups_cannot_be_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "different"),
-    [(0, {}), (0.1, {"outputs:displacement": "connected to bumps"})],
+    ("depth", "different"), [(0, {}), (0.1, {"outputs:displacement": "connected to bumps"})]
 )
 def test_displacement_by_another_shader_is_stated(
     depth: float, different: dict[str, str], tmp_path: Path
 ) -> None:
-    """Unless it is zero."""
     shader = f"""
     token outputs:displacement.connect = </robot/paint/bumps.outputs:displacement>
     def Shader "bumps" {{
@@ -399,7 +368,6 @@ def test_displacement_by_another_shader_is_stated(
 
 
 def test_color_of_a_surface_in_materialx_replaces_no_texture(tmp_path: Path) -> None:
-    """A renderer of MaterialX would show no image."""
     shader = """
     token outputs:mtlx:surface.connect = </robot/paint/x.outputs:out>
     def Shader "x" {

@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.engines.single_joints import (
-    LIMITED,
-    PRISMATIC,
-    REVOLUTE,
-    following_joint,
-)
+from tests.conformance.engines.single_joints import LIMITED, PRISMATIC, REVOLUTE, following_joint
 from tests.conformance.engines.usd_observations import (
     DATA,
     body,
@@ -71,7 +66,6 @@ def test_physx_drops_a_coupling_to_an_unknown_axis(
 
 
 def test_newton_mimic_offset_is_in_degrees() -> None:
-    """The multiplier is dimensionless."""
     wrist = joint_named(observe_stage(DATA / "nested_arm.usda"), "wrist_turn")
 
     assert wrist.mimic is not None
@@ -113,7 +107,6 @@ def test_physx_mimic_of_unlimited_revolute_joint_is_ignored(
 
 
 def test_physx_mimic_outside_articulations_is_ignored(tmp_path: Path) -> None:
-    """A joint that is excluded from the articulation closes a loop."""
     leader = LIMITED + "uniform bool physics:excludeFromArticulation = true\n"
     found = following_joint(tmp_path, LIMITED + _geared(0.5, 30), PHYSX, leader=leader)
 
@@ -137,15 +130,11 @@ def test_custom_mimic_is_effective_in_generic_assets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("schemas", "absent"),
-    [
-        (("NewtonJointAPI",), "NewtonMimicAPI"),
-        (("PhysxJointAPI",), "PhysxMimicJointAPI"),
-    ],
+    [(("NewtonJointAPI",), "NewtonMimicAPI"), (("PhysxJointAPI",), "PhysxMimicJointAPI")],
 )
 def test_custom_mimic_is_lost_where_a_schema_could_express_it(
     tmp_path: Path, schemas: tuple[str, ...], absent: str
 ) -> None:
-    """Two revolute joints: simulators ignore ``urdf:mimic`` attributes."""
     found = following_joint(tmp_path, LIMITED + CUSTOM, leader_schemas=schemas)
 
     assert found.mimic is None
@@ -250,16 +239,11 @@ def _chain(folder: Path, text: str) -> str | None:
 
 @pytest.mark.parametrize(
     ("leader", "multiplier", "note"),
-    [
-        ("a", -0.4, None),
-        ("b", 0.8, None),
-        ("a", 0.8, "NewtonMimicAPI and urdf:mimic disagree"),
-    ],
+    [("a", -0.4, None), ("b", 0.8, None), ("a", 0.8, "NewtonMimicAPI and urdf:mimic disagree")],
 )
 def test_mimic_chain_may_refer_to_its_first_joint(
     tmp_path: Path, leader: str, multiplier: float, note: str | None
 ) -> None:
-    """Both describe the same motion."""
     text = f"""
         rel newton:mimicJoint = </robot/{leader}>
         float newton:mimicCoef1 = {multiplier}
@@ -325,5 +309,4 @@ print(joint_named(found, "wrist_turn").mimic)
 def test_mimic_without_effect_is_not_reported(
     tmp_path: Path, text: str, schemas: tuple[str, ...]
 ) -> None:
-    """Disabled, not applied, or without a reference joint."""
     assert following_joint(tmp_path, text, schemas).mimic is None

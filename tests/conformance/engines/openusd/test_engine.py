@@ -37,7 +37,6 @@ FLOATING = """
 
 
 def test_name_and_version_are_reported() -> None:
-    """The version is that of the installed USD wheel."""
     engine = OpenusdEngine()
     available = engine.availability()
 
@@ -47,7 +46,6 @@ def test_name_and_version_are_reported() -> None:
 
 
 def test_links_are_bodies_and_frames_by_their_urdf_names() -> None:
-    """A container of geometry may be a link as well; it is not in the request."""
     arm = observe_stage(DATA / "nested_arm.usda")
 
     assert {link.name: link.body for link in arm.links} == {
@@ -63,7 +61,6 @@ def test_links_are_bodies_and_frames_by_their_urdf_names() -> None:
 
 
 def test_joints_connect_the_links_of_their_targets() -> None:
-    """A frame that a joint targets is the parent, not the body above it."""
     arm = observe_stage(DATA / "nested_arm.usda")
 
     assert {(j.name, j.type, j.parent, j.child) for j in arm.joints} == {
@@ -76,7 +73,6 @@ def test_joints_connect_the_links_of_their_targets() -> None:
 
 
 def test_links_and_joints_have_prims() -> None:
-    """A joint without a prim of its own has that of the link that it welds."""
     arm = observe_stage(DATA / "nested_arm.usda")
     stage = Usd.Stage.Open(str(DATA / "nested_arm.usda"))
     kinds = {subject: stage.GetPrimAtPath(path).GetTypeName() for subject, path in arm.prims}
@@ -90,7 +86,6 @@ def test_links_and_joints_have_prims() -> None:
 
 
 def test_base_joined_to_the_world_is_fixed() -> None:
-    """The default prim represents the world."""
     arm = observe_stage(DATA / "nested_arm.usda")
 
     assert arm.base is Base.FIXED
@@ -98,18 +93,12 @@ def test_base_joined_to_the_world_is_fixed() -> None:
 
 
 def test_base_without_such_a_joint_floats() -> None:
-    """The articulation starts at a body."""
     cart = observe_stage(DATA / "flat_cart.usda")
 
-    assert (cart.base, cart.root, cart.articulation_roots) == (
-        Base.FLOATING,
-        "chassis",
-        1,
-    )
+    assert (cart.base, cart.root, cart.articulation_roots) == (Base.FLOATING, "chassis", 1)
 
 
 def test_child_on_side_zero_is_still_the_child() -> None:
-    """Parent and child follow the tree from the base, not the order of the sides."""
     tilt = joint_named(observe_stage(DATA / "flat_cart.usda"), "tilt")
 
     assert (tilt.parent, tilt.child) == ("chassis", "pole")
@@ -117,14 +106,12 @@ def test_child_on_side_zero_is_still_the_child() -> None:
 
 
 def test_stage_without_bodies_is_static(tmp_path: Path) -> None:
-    """An Xform alone may be a massless link."""
     floor = observe_stage(stage(tmp_path, 'def Xform "floor"\n{\n}'))
 
     assert (floor.base, floor.root) == (Base.STATIC, "floor")
 
 
 def test_xforms_that_group_shapes_are_not_in_notes(tmp_path: Path) -> None:
-    """The pieces of a collider; an Xform without a shape may be a link."""
     pieces = 'def Xform "groups" {\n def Cube "b1" {\n}\n def Cube "b2" {\n}\n}\n'
     tool = 'def Xform "tool" {\n}\n'
     grouped, framed = (
@@ -140,7 +127,6 @@ def test_xforms_that_group_shapes_are_not_in_notes(tmp_path: Path) -> None:
 
 
 def test_disabled_body_is_static(tmp_path: Path) -> None:
-    """A note is added."""
     path = stage(tmp_path, body("a", "bool physics:rigidBodyEnabled = false"))
     reading = observe_stage(path)
 
@@ -150,7 +136,6 @@ def test_disabled_body_is_static(tmp_path: Path) -> None:
 
 
 def test_kinematic_body_is_not_dynamic(tmp_path: Path) -> None:
-    """Forces do not move it."""
     held = body("a") + body("b", "bool physics:kinematicEnabled = true")
 
     assert observe_stage(stage(tmp_path, held)).nondynamic == ("b",)
@@ -172,7 +157,6 @@ def test_up_axis_is_in_the_root_frame(
 
 
 def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
-    """It keeps its name only if it is marked as floating."""
     off = joint("PhysicsFixedJoint", "off", "bool physics:jointEnabled = false")
     reading = observe_stage(stage(tmp_path, TWO + off))
 
@@ -182,7 +166,6 @@ def test_disabled_joint_connects_nothing(tmp_path: Path) -> None:
 
 
 def test_disabled_joint_that_is_marked_floating_is_floating(tmp_path: Path) -> None:
-    """The body has no constraint; the prim only records the joint's name."""
     reading = observe_stage(stage(tmp_path, TWO + joint("PhysicsJoint", "loose", FLOATING)))
 
     assert joint_named(reading, "loose").type is JointType.FLOATING
@@ -190,7 +173,6 @@ def test_disabled_joint_that_is_marked_floating_is_floating(tmp_path: Path) -> N
 
 
 def test_floating_joint_to_the_world_makes_the_base_floating(tmp_path: Path) -> None:
-    """The frame of its first side is the root link."""
     content = 'def Xform "world"\n{\n' + body("a") + "}\n"
     content += joint("PhysicsJoint", "loose", FLOATING, ("world", "world/a"))
     reading = observe_stage(stage(tmp_path, content))
@@ -199,7 +181,6 @@ def test_floating_joint_to_the_world_makes_the_base_floating(tmp_path: Path) -> 
 
 
 def test_body_names_its_floating_joint_by_attributes(tmp_path: Path) -> None:
-    """Some writers author no joint prim for it."""
     marked = """
         custom uniform string urdf:joint:name = "loose"
         custom uniform string urdf:joint:type = "floating"
@@ -221,9 +202,7 @@ def test_missing_joint_target_joins_to_the_world(tmp_path: Path) -> None:
     )
 
 
-def test_articulation_root_on_a_body_fixed_to_the_world_is_noted(
-    tmp_path: Path,
-) -> None:
+def test_articulation_root_on_a_body_fixed_to_the_world_is_noted(tmp_path: Path) -> None:
     """OpenUSD reports the articulation as floating."""
     held = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b")
     held += joint("PhysicsRevoluteJoint", "hinge")
@@ -235,7 +214,6 @@ def test_articulation_root_on_a_body_fixed_to_the_world_is_noted(
 
 
 def test_moving_joint_outside_articulations_is_noted(tmp_path: Path) -> None:
-    """Without an articulation root, reduced-coordinate solvers ignore the robot."""
     reading = observe_stage(stage(tmp_path, TWO + joint("PhysicsRevoluteJoint", "hinge")))
 
     assert reading.articulation_roots == 0
@@ -264,7 +242,6 @@ _TABLE = 'def Cube "table" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}\
 def test_moving_joint_without_a_body_on_one_side_is_reported(
     tmp_path: Path, kind: str, end: str, content: str, found: tuple[str, ...], side: int
 ) -> None:
-    """A frame, a static collider or a missing path, on either side."""
     rooted = body("a", schemas=["PhysicsArticulationRootAPI"]) + body("b") + body("c")
     rooted += joint("PhysicsRevoluteJoint", "hinge")
     rooted += 'def Xform "frame"\n{\n}\n' + _TABLE
@@ -275,7 +252,6 @@ def test_moving_joint_without_a_body_on_one_side_is_reported(
 
 
 def test_joint_to_the_world_outside_articulations_is_accepted(tmp_path: Path) -> None:
-    """For example a door: solvers simulate the joint without an articulation."""
     hinge = joint("PhysicsRevoluteJoint", "hinge", sides=("frame", "a"))
 
     assert observe_stage(stage(tmp_path, body("a") + hinge)).at_world == ()
@@ -294,13 +270,9 @@ def test_excluded_joint_is_outside_the_articulation(tmp_path: Path) -> None:
 
 
 def test_closed_loop_is_reported_once_per_joint(tmp_path: Path) -> None:
-    """A joint outside the articulation is not part of the tree."""
     loop = TWO + body("c")
     loop += joint(
-        "PhysicsRevoluteJoint",
-        "closing",
-        "bool physics:excludeFromArticulation = true",
-        ("a", "c"),
+        "PhysicsRevoluteJoint", "closing", "bool physics:excludeFromArticulation = true", ("a", "c")
     )
     loop += joint("PhysicsRevoluteJoint", "first")
     loop += joint("PhysicsRevoluteJoint", "second", sides=("b", "c"))
@@ -311,7 +283,6 @@ def test_closed_loop_is_reported_once_per_joint(tmp_path: Path) -> None:
 
 
 def test_second_body_with_the_same_name_is_named_by_path(tmp_path: Path) -> None:
-    """It corresponds to no URDF link, where names are unique."""
     twins = 'def Scope "left"\n{\n' + body("arm") + "}\n"
     twins += 'def Scope "right"\n{\n' + body("arm") + "}\n"
     reading = observe_stage(stage(tmp_path, twins))
@@ -342,7 +313,6 @@ def test_second_body_with_the_same_name_is_named_by_path(tmp_path: Path) -> None
 def test_unreadable_stage_is_refused_with_its_reason(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str, reason: str
 ) -> None:
-    """The reason is one line, and nothing is printed."""
     path = tmp_path / "robot.usda"
     path.write_text(text)
 
@@ -384,7 +354,6 @@ SURFACE = """def Shader "s" {{
 def test_value_that_consumers_do_not_read_is_refused(
     tmp_path: Path, content: str, reason: str
 ) -> None:
-    """Its type is not that of the registry, or it is blocked."""
     path = stage(tmp_path, body("a", content, ("PhysicsMassAPI",)))
 
     with pytest.raises(InvalidFileError, match=re.escape(reason)):
@@ -414,7 +383,6 @@ def test_missing_file_is_refused_with_its_reason(tmp_path: Path) -> None:
 def test_warnings_of_openusd_become_notes(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The mass utility warns of a body without mass and colliders."""
     reading = observe_stage(stage(tmp_path, body("a")))
 
     assert any("possibly invalid inertia tensor" in note for note in reading.notes)
@@ -424,10 +392,7 @@ def test_warnings_of_openusd_become_notes(
 def test_single_body_on_a_moving_base_joint_is_articulated(tmp_path: Path) -> None:
     """OpenUSD then lists the joint but no body."""
     hinge = joint(
-        "PhysicsRevoluteJoint",
-        "hinge",
-        sides=("", "a"),
-        schemas=["PhysicsArticulationRootAPI"],
+        "PhysicsRevoluteJoint", "hinge", sides=("", "a"), schemas=["PhysicsArticulationRootAPI"]
     ).replace("</robot/>", "</robot>")
     reading = observe_stage(stage(tmp_path, body("a", "float physics:mass = 1") + hinge))
 
@@ -436,7 +401,6 @@ def test_single_body_on_a_moving_base_joint_is_articulated(tmp_path: Path) -> No
 
 
 def test_joint_between_a_body_and_its_own_frame_is_noted(tmp_path: Path) -> None:
-    """Both sides resolve to one body."""
     within = joint("PhysicsFixedJoint", "self", sides=("a/tip", "a"))
     reading = observe_stage(stage(tmp_path, body("a", 'def Xform "tip"\n{\n}') + within))
 
@@ -456,7 +420,6 @@ def test_joint_between_a_body_and_its_own_frame_is_noted(tmp_path: Path) -> None
 def test_untyped_joint_is_locked_at_zero(
     limits: dict[str, tuple[int, int]], kind: JointType | None, tmp_path: Path
 ) -> None:
-    """A lower limit above the upper one locks a degree of freedom."""
     limits["transZ"] = (1, -1)
     text = "".join(
         f"float limit:{name}:physics:low = {low}\nfloat limit:{name}:physics:high = {high}\n"
@@ -479,7 +442,6 @@ def test_body_below_a_shape_is_a_link(tmp_path: Path) -> None:
 
 
 def test_distance_joint_is_noted(tmp_path: Path) -> None:
-    """URDF has no such joint."""
     reading = observe_stage(stage(tmp_path, TWO + joint("PhysicsDistanceJoint", "rope")))
 
     assert reading.joints == ()
@@ -487,14 +449,12 @@ def test_distance_joint_is_noted(tmp_path: Path) -> None:
 
 
 def test_joint_of_a_root_frame_is_not_reported(tmp_path: Path) -> None:
-    """A joint needs a parent link."""
     orphan = 'def Xform "tip"\n{\n    custom uniform string urdf:joint:name = "w"\n}\n'
 
     assert observe_stage(stage(tmp_path, orphan)).joints == ()
 
 
 def test_frame_marked_as_floating_is_reported_as_fixed(tmp_path: Path) -> None:
-    """Without a rigid body it moves with its parent, independent of the mark."""
     marked = """
         def Xform "tip"
         {
@@ -508,13 +468,10 @@ def test_frame_marked_as_floating_is_reported_as_fixed(tmp_path: Path) -> None:
     assert loose.note == "urdf:joint:type is floating, but its prim has no body"
 
 
-def test_old_openusd_makes_the_engine_unavailable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_old_openusd_makes_the_engine_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Old versions lack the parser's entry point."""
     monkeypatch.delattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange")
 
     assert OpenusdEngine().availability() == Unavailable(
-        "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange",
-        "install usd-core 25.11 or newer",
+        "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange", "install usd-core 25.11 or newer"
     )

@@ -250,7 +250,6 @@ def test_numbers_are_those_that_simulators_read(tmp_path: Path, row: str) -> Non
 
 
 def test_newton_velocity_and_damping_are_per_degree() -> None:
-    """Friction is a torque; of a linear joint they are unchanged. Absent is not zero."""
     observation = observe_stage(DATA / "nested_arm.usda")
     elbow, slide = (joint_named(observation, name) for name in ("elbow", "slide"))
 
@@ -287,7 +286,6 @@ def test_schema_of_one_joint_is_required_of_the_whole_asset(
     number: str,
     expected: float | None,
 ) -> None:
-    """Also drives."""
     bodies = body("a") + body("b") + body("c")
     other = joint(REVOLUTE, "other", text, schemas=schemas)
     it = joint(REVOLUTE, "it", custom, ("b", "c"))

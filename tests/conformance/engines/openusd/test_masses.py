@@ -7,14 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conformance.engines.usd_observations import (
-    DATA,
-    Array,
-    body,
-    observe_stage,
-    pose,
-    stage,
-)
+from tests.conformance.engines.usd_observations import DATA, Array, body, observe_stage, pose, stage
 from urdf_usd.conformance.observation.robot import MassProperties, Observation
 
 WATER = 1000.0  # kg/m^3, the default density of UsdPhysics
@@ -75,7 +68,6 @@ def turned(moments: tuple[float, ...], wxyz: tuple[float, ...]) -> Array:
 
 
 def test_authored_mass_is_reported_along_the_link_axes() -> None:
-    """Principal axes rotate principal to body axes."""
     arm = observe_stage(DATA / "nested_arm.usda")
     base = mass_of(arm, "base-link")
 
@@ -93,7 +85,6 @@ def test_inertia_without_principal_axes_is_along_the_body() -> None:
 
 
 def test_frame_has_no_own_mass() -> None:
-    """The body's explicit mass includes everything below it."""
     arm = observe_stage(DATA / "nested_arm.usda")
 
     assert [link.mass for link in arm.links if link.name == "tool"] == [None]
@@ -113,7 +104,6 @@ def test_small_inertia_is_kept_and_the_deviation_noted(tmp_path: Path) -> None:
 
 
 def test_authored_mass_and_centre_are_reported(tmp_path: Path) -> None:
-    """Independent of colliders; a scale of the body scales the centre of mass."""
     text = (
         BRICK
         + """
@@ -146,7 +136,6 @@ def test_blocked_values_are_not_numbers(tmp_path: Path) -> None:
 
 
 def test_small_inertia_is_replaced_by_that_of_colliders(tmp_path: Path) -> None:
-    """A box of the authored mass at the authored centre of mass."""
     reading = observe_stage(stage(tmp_path, body("a", SMALL + BRICK, MASS)))
     (departure,) = reading.departures
 
@@ -159,7 +148,6 @@ def test_small_inertia_is_replaced_by_that_of_colliders(tmp_path: Path) -> None:
 
 
 def test_newton_inertia_attribute_is_compared_too(tmp_path: Path) -> None:
-    """In the order xx, yy, zz, xy, xz, yz; simulators read one or the other."""
     text = """
         float physics:mass = 1
         point3f physics:centerOfMass = (0, 0, 0)
@@ -176,7 +164,6 @@ def test_newton_inertia_attribute_is_compared_too(tmp_path: Path) -> None:
 
 
 def test_unauthored_mass_is_computed_from_colliders(tmp_path: Path) -> None:
-    """With the default density of UsdPhysics."""
     reading = observe_stage(stage(tmp_path, body("a", BRICK)))
     found = mass_of(reading, "a")
 
@@ -191,7 +178,6 @@ def test_unauthored_mass_is_computed_from_colliders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("approximation", ["none", "convexHull"])
 def test_mesh_scale_affects_mass(tmp_path: Path, approximation: str) -> None:
-    """A mirrored mesh has positive volume and a mirrored centre of mass."""
     text = CORNER.format(approximation=approximation, last="1, 2, 3")
     found = mass_of(observe_stage(stage(tmp_path, body("a", text))), "a")
 
@@ -214,7 +200,6 @@ def test_convex_hull_is_used_only_where_authored(tmp_path: Path) -> None:
 
 
 def test_open_mesh_has_the_mass_of_its_hull(tmp_path: Path) -> None:
-    """The dented corner without two of its faces is that of the cube again."""
     text = CORNER.format(approximation="none", last="1, 2, 4")
     found = mass_of(observe_stage(stage(tmp_path, body("a", text))), "a")
 
@@ -223,7 +208,6 @@ def test_open_mesh_has_the_mass_of_its_hull(tmp_path: Path) -> None:
 
 
 def test_quads_are_triangulated(tmp_path: Path) -> None:
-    """A unit cube of six quads."""
     cube = """
         def Mesh "cube" (prepend apiSchemas = ["PhysicsCollisionAPI"])
         {
@@ -262,7 +246,6 @@ def test_zero_mass_counts_as_unstated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", ["Mesh", "Plane"])
 def test_collider_without_volume_is_noted(tmp_path: Path, shape: str) -> None:
-    """It makes the inertia undefined, which is then not reported."""
     empty = f'def {shape} "m" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{{\n}}\n'
     reading = observe_stage(stage(tmp_path, body("a", "float physics:mass = 2\n" + empty, MASS)))
 
@@ -273,7 +256,6 @@ def test_collider_without_volume_is_noted(tmp_path: Path, shape: str) -> None:
 
 
 def test_nested_body_is_not_counted_twice(tmp_path: Path) -> None:
-    """Its colliders count for itself only."""
     reading = observe_stage(stage(tmp_path, body("a", BRICK + body("b", BRICK))))
 
     assert mass_of(reading, "a").mass == pytest.approx(8.0)
@@ -290,7 +272,6 @@ def test_nested_body_is_not_counted_twice(tmp_path: Path) -> None:
     ],
 )
 def test_primitives_have_their_volume(tmp_path: Path, shape: str, volume: float) -> None:
-    """The scale of a prim applies to its sizes."""
     height = "" if "Sphere" in shape else 'double height = 0.4\ntoken axis = "Y"\n'
     text = f"""
         def {shape} (prepend apiSchemas = ["PhysicsCollisionAPI"])

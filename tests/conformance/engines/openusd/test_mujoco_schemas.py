@@ -36,7 +36,6 @@ def _range(lower: float, upper: float) -> str:
 
 @pytest.mark.parametrize("kind", [REVOLUTE, PRISMATIC])
 def test_numbers_are_in_si_units_for_both_kinds_of_joints(tmp_path: Path, kind: str) -> None:
-    """The speed has no attribute, and its custom one is used."""
     text = _range(-7, 7) + CUSTOM
     text += "uniform double mjc:damping = 0.5\nuniform double mjc:frictionloss = 0.25\n"
 
@@ -58,12 +57,10 @@ def test_numbers_are_in_si_units_for_both_kinds_of_joints(tmp_path: Path, kind: 
     ],
 )
 def test_effort_is_the_range_of_forces(tmp_path: Path, text: str, effort: float | None) -> None:
-    """By default it limits if it is not empty; the smallest one stands for zero."""
     assert only_joint(tmp_path, REVOLUTE, text, schemas=JOINT).effort == effort
 
 
 def test_range_of_forces_with_two_bounds_is_no_effort(tmp_path: Path) -> None:
-    """URDF has one number for both directions."""
     found = only_joint(tmp_path, REVOLUTE, _range(-7, 6), schemas=JOINT)
 
     assert found.effort is not None
@@ -71,7 +68,6 @@ def test_range_of_forces_with_two_bounds_is_no_effort(tmp_path: Path) -> None:
 
 
 def test_asset_for_mujoco_states_damping_in_its_schema(tmp_path: Path) -> None:
-    """A custom attribute alone has no effect."""
     custom = "custom uniform double urdf:dynamics:damping = 0.3"
 
     found = only_joint(tmp_path, REVOLUTE, custom, schemas=JOINT)
@@ -125,7 +121,6 @@ LIMIT = "uniform double mjc:forceRange:{} = {}\n"
     ],
 )
 def test_actuator_without_bias_changes_nothing(tmp_path: Path, actuator: str) -> None:
-    """Its force is zero as long as its control is."""
     assert _settings(tmp_path, actuator) == set()
 
 
@@ -140,7 +135,6 @@ def test_actuator_without_bias_changes_nothing(tmp_path: Path, actuator: str) ->
     ],
 )
 def test_actuator_that_acts_or_limits_is_a_setting(tmp_path: Path, actuator: str) -> None:
-    """A bias without a drive, or a limit other than that of the joint."""
     assert _settings(tmp_path, actuator) == {SettingKind.DRIVE}
 
 
@@ -156,7 +150,6 @@ def test_actuator_that_acts_or_limits_is_a_setting(tmp_path: Path, actuator: str
 def test_servo_is_the_drive_of_its_joint(
     tmp_path: Path, stiffness: float, damping: float, more: str, *, same: bool
 ) -> None:
-    """With its gains per radian; without description both are settings."""
     degree = math.pi / 180
     drive = DRIVE.format(stiffness * degree, damping * degree)
     text = body("a") + body("b")
@@ -172,7 +165,6 @@ def test_servo_is_the_drive_of_its_joint(
 
 
 def test_unknown_attribute_of_mujoco_is_a_setting(tmp_path: Path) -> None:
-    """Its plugin is not registered, so that no fallback is known."""
     found = _settings(tmp_path, "", "uniform double mjc:unheardOf = 1\n")
 
     assert found == {SettingKind.JOINT}

@@ -37,7 +37,6 @@ def _only(folder: Path, content: str, **options: str) -> ShapeObservation:
 
 
 def test_purpose_and_schema_determine_the_role(tmp_path: Path) -> None:
-    """A prim may be visual and collider; disabled or hidden ones are neither."""
     found = _shapes(
         tmp_path,
         f"""
@@ -91,7 +90,6 @@ def test_collider_xform_makes_colliders_of_the_meshes_below(tmp_path: Path) -> N
 
 
 def test_scale_units_and_axis_are_applied_to_the_size(tmp_path: Path) -> None:
-    """Sizes are in metres, with the axis along Z."""
     cylinder = _only(
         tmp_path,
         """
@@ -152,7 +150,6 @@ def test_left_handed_faces_have_opposite_normals(tmp_path: Path) -> None:
 
 
 def test_shapes_in_containers_belong_to_the_link(tmp_path: Path) -> None:
-    """The container precedes the link; poses are relative to each link's frame."""
     path = stage(
         tmp_path,
         body(
@@ -173,7 +170,6 @@ def test_shapes_in_containers_belong_to_the_link(tmp_path: Path) -> None:
 
 
 def test_shapes_of_instances_are_reported(tmp_path: Path) -> None:
-    """Prims of instances are proxies."""
     path = tmp_path / "robot.usda"
     path.write_text(
         _lines("""#usda 1.0
@@ -218,7 +214,6 @@ def Xform "robot" {
 def test_unmeasurable_shape_is_reported_with_its_problem(
     tmp_path: Path, prim: str, problem: str
 ) -> None:
-    """The shape exists but has no surface."""
     shape = _only(tmp_path, prim)
 
     assert shape.surface is None
@@ -226,7 +221,6 @@ def test_unmeasurable_shape_is_reported_with_its_problem(
 
 
 def test_convex_hull_of_a_collider_is_measured(tmp_path: Path) -> None:
-    """A tetrahedron of which a face is missing, in centimetres, mirrored."""
     shape = _only(
         tmp_path,
         f"""
@@ -246,7 +240,6 @@ def test_convex_hull_of_a_collider_is_measured(tmp_path: Path) -> None:
 
 
 def test_collision_approximation_is_not_the_collider(tmp_path: Path) -> None:
-    """A convex hull extends as far as its mesh, a bounding cube further."""
     for approximation, problem, is_hull in (
         ("boundingCube", "collides as its bounding cube", False),
         ("convexHull", None, True),

@@ -18,21 +18,18 @@ def bounds(lower: str, upper: str) -> str:
 
 
 def test_revolute_limits_become_radians() -> None:
-    """UsdPhysics uses degrees."""
     elbow = joint_named(observe_stage(DATA / "nested_arm.usda"), "elbow")
 
     assert (elbow.lower, elbow.upper) == (-math.pi / 2, math.pi / 4)
 
 
 def test_prismatic_limits_stay_in_metres() -> None:
-    """Only angles are converted."""
     slide = joint_named(observe_stage(DATA / "nested_arm.usda"), "slide")
 
     assert (slide.lower, slide.upper) == (-0.125, 0.25)
 
 
 def test_revolute_joint_without_limits_is_continuous() -> None:
-    """URDF's continuous joint has no limits."""
     wrist = joint_named(observe_stage(DATA / "nested_arm.usda"), "wrist_turn")
 
     assert wrist.type is JointType.CONTINUOUS
@@ -40,7 +37,6 @@ def test_revolute_joint_without_limits_is_continuous() -> None:
 
 
 def test_prismatic_joint_without_limits_is_unlimited(tmp_path: Path) -> None:
-    """URDF has no other way to express it."""
     rail = only_joint(tmp_path, PRISMATIC, "")
 
     assert rail.type is JointType.PRISMATIC
@@ -54,7 +50,6 @@ def test_revolute_limit_on_one_side_only_is_lost(tmp_path: Path, infinite: str) 
 
 
 def test_revolute_limit_beyond_all_angles_is_unlimited(tmp_path: Path) -> None:
-    """Writers use it to keep the other limit effective."""
     half_open = only_joint(tmp_path, REVOLUTE, bounds("-90", "1e37"))
 
     assert half_open.type is JointType.REVOLUTE
@@ -62,28 +57,20 @@ def test_revolute_limit_beyond_all_angles_is_unlimited(tmp_path: Path) -> None:
 
 
 def test_prismatic_limit_on_one_side_only_is_kept(tmp_path: Path) -> None:
-    """Unlike that of a revolute joint."""
     rail = only_joint(tmp_path, PRISMATIC, bounds("-inf", "0.5"))
 
     assert (rail.lower, rail.upper) == (-math.inf, 0.5)
 
 
 def test_reversed_limits_are_reported_and_noted(tmp_path: Path) -> None:
-    """UsdPhysics defines them as a lock."""
     locked = only_joint(tmp_path, PRISMATIC, bounds("0.5", "0.25"))
 
     assert (locked.lower, locked.upper) == (0.5, 0.25)
     assert locked.note == "its limits lock it: lower is above upper"
 
 
-def test_joint_type_attribute_that_differs_from_the_effective_type_is_noted(
-    tmp_path: Path,
-) -> None:
-    """The note names the type that the writer recorded."""
+def test_joint_type_attribute_that_differs_from_the_effective_type_is_noted(tmp_path: Path) -> None:
     meant = 'custom uniform string urdf:joint:type = "revolute"'
     found = only_joint(tmp_path, REVOLUTE, meant)
 
-    assert (found.type, found.note) == (
-        JointType.CONTINUOUS,
-        "urdf:joint:type is revolute",
-    )
+    assert (found.type, found.note) == (JointType.CONTINUOUS, "urdf:joint:type is revolute")

@@ -69,7 +69,6 @@ IN_PLANE = {"transZ": LOCKED, "rotX": LOCKED, "rotY": LOCKED}
 
 
 def test_frames_follow_the_joints_of_a_nested_asset() -> None:
-    """An oblique axis acts along the rotated joint frame; frames move with bodies."""
     arm = observe_stage(
         DATA / "nested_arm.usda", {"elbow": ELBOW, "slide": SLIDE, "wrist_turn": WRIST}
     )
@@ -114,11 +113,7 @@ def test_frames_follow_the_joints_of_a_flat_asset() -> None:
 
 @pytest.mark.parametrize(
     ("schemas", "subjects"),
-    [
-        ((), ["joint six"]),
-        (("PhysxJointAPI",), []),
-        (("NewtonJointAPI",), ["joint six"]),
-    ],
+    [((), ["joint six"]), (("PhysxJointAPI",), []), (("NewtonJointAPI",), ["joint six"])],
 )
 def test_child_in_body0_is_a_setting_unless_the_asset_is_for_physx(
     schemas: tuple[str, ...], subjects: list[str], tmp_path: Path
@@ -132,10 +127,7 @@ def test_child_in_body0_is_a_setting_unless_the_asset_is_for_physx(
     assert found == subjects
 
 
-def test_planar_joint_moves_in_its_plane_and_rotates_about_its_normal(
-    tmp_path: Path,
-) -> None:
-    """The component of a displacement along the normal is locked."""
+def test_planar_joint_moves_in_its_plane_and_rotates_about_its_normal(tmp_path: Path) -> None:
     in_plane = np.cross(NORMAL, (1.0, 0.0, 0.0)) * 0.3 + np.array((0.2, 0, 0))
     requested = [[*(in_plane + 0.5 * NORMAL), 0.6]]
     reading = observe_stage(stage(tmp_path, six(IN_PLANE, PLANE)), {"six": requested})
@@ -146,10 +138,7 @@ def test_planar_joint_moves_in_its_plane_and_rotates_about_its_normal(
     np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
 
 
-def test_planar_displacement_is_that_of_the_child_origin(
-    tmp_path: Path,
-) -> None:
-    """The joint's anchor may differ from the child's origin, which URDF displaces."""
+def test_planar_displacement_is_that_of_the_child_origin(tmp_path: Path) -> None:
     apart = "    point3f physics:localPos1 = (0.3, 0.1, 0)\n"
     requested = [[0.2, -0.1, 0.0, 0.6]]
     reading = observe_stage(stage(tmp_path, six(IN_PLANE, apart)), {"six": requested})
@@ -172,16 +161,12 @@ def test_planar_displacement_is_that_of_the_child_origin(
             JointType.REVOLUTE,
         ),
         (IN_PLANE | {"transX": LOCKED, "rotZ": LOCKED}, JointType.PRISMATIC),
-        (
-            IN_PLANE | {"transX": LOCKED, "transY": LOCKED, "rotZ": LOCKED},
-            JointType.FIXED,
-        ),
+        (IN_PLANE | {"transX": LOCKED, "transY": LOCKED, "rotZ": LOCKED}, JointType.FIXED),
     ],
 )
 def test_untyped_joint_is_classified_by_its_degrees_of_freedom(
     tmp_path: Path, ranges: dict[str, tuple[str, str]], expected: JointType
 ) -> None:
-    """Low above high locks; no limit or an infinite one is free."""
     reading = observe_stage(stage(tmp_path, six(ranges)))
 
     assert joint_named(reading, "six").type is expected
@@ -196,7 +181,6 @@ def test_infinite_limits_do_not_lock(tmp_path: Path) -> None:
 
 
 def test_degrees_of_freedom_without_a_urdf_type_are_noted(tmp_path: Path) -> None:
-    """URDF has no planar joint without rotation; link frames are still reported."""
     reading = observe_stage(stage(tmp_path, six(IN_PLANE | {"rotZ": LOCKED})))
 
     assert reading.joints == ()
@@ -204,7 +188,6 @@ def test_degrees_of_freedom_without_a_urdf_type_are_noted(tmp_path: Path) -> Non
 
 
 def test_floating_joint_moves_its_body(tmp_path: Path) -> None:
-    """Displacement in the frame at zero, then rotation about the body's origin."""
     text = """
         bool physics:jointEnabled = false
         point3f physics:localPos0 = (0.1, 0.2, 0.3)
@@ -224,7 +207,6 @@ def test_floating_joint_moves_its_body(tmp_path: Path) -> None:
 
 
 def test_floating_body_starts_where_it_is_authored(tmp_path: Path) -> None:
-    """Without a joint prim, its zero is the body's authored pose."""
     marked = """
         double3 xformOp:translate = (0.1, 0.2, 0.3)
         uniform token[] xformOpOrder = ["xformOp:translate"]
@@ -240,7 +222,6 @@ def test_floating_body_starts_where_it_is_authored(tmp_path: Path) -> None:
 
 
 def test_spherical_joint_rotates_the_child_about_its_anchor(tmp_path: Path) -> None:
-    """The rotation is given in the child's axes."""
     text = """
         point3f physics:localPos1 = (0, 0, 0.25)
         quatf physics:localRot0 = (0.8, 0.6, 0, 0)
@@ -253,10 +234,7 @@ def test_spherical_joint_rotates_the_child_about_its_anchor(tmp_path: Path) -> N
     np.testing.assert_allclose(placed(reading, "b", 0), expected, atol=CLOSE)
 
 
-def test_joint_frames_determine_poses_instead_of_body_transforms(
-    tmp_path: Path,
-) -> None:
-    """Simulators move a misplaced body to its joint; the gap is reported."""
+def test_joint_frames_determine_poses_instead_of_body_transforms(tmp_path: Path) -> None:
     moved = """
         double3 xformOp:translate = (0.003, 0, 0.504)
         quatf xformOp:orient = (0.8, 0, 0, 0.6)
@@ -283,7 +261,6 @@ def test_consistent_assets_have_no_assembly_gap() -> None:
 
 
 def test_lengths_of_a_stage_in_centimetres_become_metres(tmp_path: Path) -> None:
-    """The up axis has no effect: poses are relative to the root link."""
     text = """
         point3f physics:localPos0 = (10, 20, 30)
         uniform token physics:axis = "Y"
@@ -321,7 +298,6 @@ positions = st.tuples(numbers, numbers, numbers)
 
 @given(quats, positions)
 def test_inverse_undoes_a_transform(quat: tuple[float, ...], position: tuple[float, ...]) -> None:
-    """For random rigid transforms."""
     rigid = transforms(rotations(quat), position)
 
     np.testing.assert_allclose(rigid @ inverses(rigid), np.eye(4), atol=1e-12)
@@ -331,7 +307,6 @@ def test_inverse_undoes_a_transform(quat: tuple[float, ...], position: tuple[flo
 def test_rigid_part_excludes_scale(
     quat: tuple[float, ...], position: tuple[float, ...], sign: float
 ) -> None:
-    """A mirror is a negative scale along all axes."""
     rigid = transforms(rotations(quat), position)
     scaled: Array = rigid @ np.diag((sign * 0.5, sign * 2.0, sign * 3.0, 1.0))
 
@@ -340,7 +315,6 @@ def test_rigid_part_excludes_scale(
 
 @given(st.integers(0, 2), st.floats(0, np.pi))
 def test_separation_returns_distance_and_angle(axis: int, angle: float) -> None:
-    """Including very small angles and half turns."""
     first = pose((0.1, 0.2, 0.3), (0.8, 0.6, 0, 0))
     second = first @ transforms(turns(axis, np.array([angle]))[0], (0, 0.3, 0.4))
 
@@ -358,7 +332,6 @@ def test_separation_returns_distance_and_angle(axis: int, angle: float) -> None:
 def test_joint_with_unexpected_coordinates_stays_at_zero(
     tmp_path: Path, kind: str, rows: list[list[float]]
 ) -> None:
-    """Its wrong type is reported by another check; link frames are reported."""
     hinge = "    point3f physics:localPos0 = (0, 0, 0.5)\n"
     content = body("a") + body("b") + joint(kind, "it", hinge)
     reading = observe_stage(stage(tmp_path, content), {"it": rows})
@@ -367,17 +340,13 @@ def test_joint_with_unexpected_coordinates_stays_at_zero(
 
 
 def test_limits_on_a_plane_are_noted(tmp_path: Path) -> None:
-    """URDF's planar joint has none."""
     reading = observe_stage(stage(tmp_path, six(IN_PLANE | {"transX": ("-1", "2")})))
 
     assert joint_named(reading, "six").type is JointType.PLANAR
     assert joint_named(reading, "six").note == "some of its free axes have limits"
 
 
-def test_joint_at_a_static_collider_is_anchored_at_its_pose(
-    tmp_path: Path,
-) -> None:
-    """The collider is fixed to the world; its scale applies to the joint's position."""
+def test_joint_at_a_static_collider_is_anchored_at_its_pose(tmp_path: Path) -> None:
     post = """
     def Cube "post" (prepend apiSchemas = ["PhysicsCollisionAPI"])
     {

@@ -74,7 +74,6 @@ def _at(reading: Observation, link: str) -> np.ndarray:
 
 
 def test_frames_are_relative_to_the_static_root_link(tmp_path: Path) -> None:
-    """Independent of the pose of the root and of its first body."""
     reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), "plinth")
 
     assert reading.root == "plinth"
@@ -85,7 +84,6 @@ def test_frames_are_relative_to_the_static_root_link(tmp_path: Path) -> None:
 
 
 def test_joints_to_the_world_have_the_root_as_parent(tmp_path: Path) -> None:
-    """As in the URDF."""
     reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), "plinth")
 
     assert {(joint.name, joint.parent, joint.child) for joint in reading.joints} == {
@@ -95,7 +93,6 @@ def test_joints_to_the_world_have_the_root_as_parent(tmp_path: Path) -> None:
 
 
 def test_moving_joint_without_a_body_is_reported(tmp_path: Path) -> None:
-    """The fixed joints are not."""
     rooted = _STATIC_ROOT.replace(
         body("arm", _ARM), body("arm", _ARM, ["PhysicsArticulationRootAPI"])
     )
@@ -107,7 +104,6 @@ def test_moving_joint_without_a_body_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("root", [None, "somebody"])
 def test_xform_without_a_link_name_is_not_the_root(tmp_path: Path, root: str | None) -> None:
-    """Only the name marks a link without a body."""
     reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), root)
 
     assert reading.root == "arm"
@@ -115,7 +111,6 @@ def test_xform_without_a_link_name_is_not_the_root(tmp_path: Path, root: str | N
 
 
 def test_xform_root_leaves_the_base_floating(tmp_path: Path) -> None:
-    """The body is not attached to it."""
     reading = _observe(stage(tmp_path, _STATIC_ROOT), "plinth")
 
     assert reading.root == "arm"
@@ -123,7 +118,6 @@ def test_xform_root_leaves_the_base_floating(tmp_path: Path) -> None:
 
 
 def test_first_body_of_the_tree_is_the_root(tmp_path: Path) -> None:
-    """Unless the USD names another link as the root."""
     reading = _observe(stage(tmp_path, _STATIC_ROOT + _BASE_JOINTS), "head")
 
     assert reading.root == "arm"

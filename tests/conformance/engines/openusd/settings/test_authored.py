@@ -17,12 +17,7 @@ SQUARE = """
     int[] faceVertexIndices = [0, 1, 2, 3]
     uniform token subdivisionScheme = "none"
 """
-KINDS = {
-    SettingKind.ANIMATION,
-    SettingKind.GEOMETRY,
-    SettingKind.SCENE,
-    SettingKind.VALUES,
-}
+KINDS = {SettingKind.ANIMATION, SettingKind.GEOMETRY, SettingKind.SCENE, SettingKind.VALUES}
 
 
 def _messages(folder: Path, content: str) -> list[tuple[SettingKind, str]]:
@@ -41,11 +36,7 @@ def _messages(folder: Path, content: str) -> list[tuple[SettingKind, str]]:
             SettingKind.SCENE,
             "/robot/a/sun is a light, which no URDF has",
         ),
-        (
-            'def Camera "eye" { }',
-            SettingKind.SCENE,
-            "/robot/a/eye is a Camera, which no URDF has",
-        ),
+        ('def Camera "eye" { }', SettingKind.SCENE, "/robot/a/eye is a Camera, which no URDF has"),
         # A type of no registered schema.
         (
             'def Wheelwork "thing" { }',
@@ -116,7 +107,6 @@ def _messages(folder: Path, content: str) -> list[tuple[SettingKind, str]]:
 def test_effect_that_no_urdf_implies_is_reported(
     content: str, kind: SettingKind, message: str, tmp_path: Path
 ) -> None:
-    """With its kind."""
     found = _messages(tmp_path, content)
 
     assert [one for one, text in found if message in text] == [kind], found
@@ -146,7 +136,6 @@ def test_harmless_value_is_not_reported(content: str, tmp_path: Path) -> None:
 
 
 def test_spline_is_a_value_over_time(tmp_path: Path) -> None:
-    """Of an attribute that has no other value."""
     path = stage(tmp_path, body("a", 'def Cube "c" { double size = 2\n}'), HEADER)
     opened = Usd.Stage.Open(str(path))
     spline = Ts.Spline("double")
@@ -216,7 +205,6 @@ def _hint_messages(folder: Path, hint: str) -> list[tuple[SettingKind, str]]:
     ],
 )
 def test_hint_that_covers_what_is_shown_is_implied(hint: str, tmp_path: Path) -> None:
-    """It frames the robot."""
     assert _hint_messages(tmp_path, hint) == []
 
 
@@ -234,7 +222,6 @@ def test_hint_that_covers_what_is_shown_is_implied(hint: str, tmp_path: Path) ->
     ],
 )
 def test_wrong_hint_of_extents_is_reported(hint: str, message: str, tmp_path: Path) -> None:
-    """Consumers would frame or cull something else."""
     ((kind, found),) = _hint_messages(tmp_path, f"float3[] extentsHint = {hint}")
 
     assert kind is SettingKind.GEOMETRY

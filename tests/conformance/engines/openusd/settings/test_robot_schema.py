@@ -59,45 +59,28 @@ def test_whole_lists_and_empty_ones_agree(
 @pytest.mark.parametrize(
     ("links", "joints", "setting"),
     [
-        (
-            ("base", "hand"),
-            _JOINTS,
-            ("link arm", "isaac:physics:robotLinks lacks it"),
-        ),
+        (("base", "hand"), _JOINTS, ("link arm", "isaac:physics:robotLinks lacks it")),
         (_LINKS, ("wrist",), ("joint shoulder", "isaac:physics:robotJoints lacks it")),
         (
             ("arm", "base", "hand"),
             _JOINTS,
-            (
-                "link arm",
-                "isaac:physics:robotLinks has it before base, which carries it",
-            ),
+            ("link arm", "isaac:physics:robotLinks has it before base, which carries it"),
         ),
         (
             _LINKS,
             ("wrist", "shoulder"),
-            (
-                "joint wrist",
-                "isaac:physics:robotJoints has it before shoulder, which carries it",
-            ),
+            ("joint wrist", "isaac:physics:robotJoints has it before shoulder, which carries it"),
         ),
         (
             (*_LINKS, "ghost"),
             _JOINTS,
-            (
-                "robot",
-                "isaac:physics:robotLinks lists /robot/ghost, which does not exist",
-            ),
+            ("robot", "isaac:physics:robotLinks lists /robot/ghost, which does not exist"),
         ),
     ],
 )
 def test_wrong_lists_are_found(
-    tmp_path: Path,
-    links: tuple[str, ...],
-    joints: tuple[str, ...],
-    setting: tuple[str, str],
+    tmp_path: Path, links: tuple[str, ...], joints: tuple[str, ...], setting: tuple[str, str]
 ) -> None:
-    """Missing and unknown parts, and parts before those that carry them."""
     assert _settings(tmp_path, links, joints) == [setting]
 
 
@@ -111,7 +94,6 @@ def test_entries_without_schema_do_not_count(tmp_path: Path, part: str) -> None:
 
 
 def test_namespace_and_other_names_are_found(tmp_path: Path) -> None:
-    """Topics and frames would have names that the URDF does not have."""
     found = _settings(
         tmp_path,
         content='string isaac:namespace = "left"',

@@ -109,9 +109,7 @@ def test_changed_word_is_a_difference(
     assert message.startswith(part)
 
 
-def test_changed_text_of_a_transmission_and_of_a_visual_is_a_difference(
-    tmp_path: Path,
-) -> None:
+def test_changed_text_of_a_transmission_and_of_a_visual_is_a_difference(tmp_path: Path) -> None:
     messages = _wrong(tmp_path, _set("urdf:text", "other"))
 
     assert messages is not None
