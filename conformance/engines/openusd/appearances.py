@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct, structs
@@ -33,7 +33,6 @@ from urdf_usd.conformance.observation.shapes import (
     Appearance,
     Mapping,
     Shading,
-    Vec3,
     merge_appearances,
 )
 
@@ -56,33 +55,21 @@ _LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
 # Purposes of bindings, apart from the one for all purposes.
 _PURPOSES = (UsdShade.Tokens.full, UsdShade.Tokens.preview)
 # Nodes of MaterialX: their inputs by the input of the preview surface.
-_PREVIEW_INPUTS = (*("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior"),)
+_PREVIEW_INPUTS = ("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior")
 _MATERIALX = {
-    "ND_open_pbr_surface_surfaceshader": {
-        "diffuseColor": "base_color",
-        "opacity": "geometry_opacity",
-        "metallic": "base_metalness",
-        "roughness": "specular_roughness",
-        "emissiveColor": "emission_color",
-        "ior": "specular_ior",
-    },
-    "ND_standard_surface_surfaceshader": {
-        "diffuseColor": "base_color",
-        "opacity": "opacity",
-        "metallic": "metalness",
-        "roughness": "specular_roughness",
-        "emissiveColor": "emission_color",
-        "ior": "specular_IOR",
-    },
-    "ND_gltf_pbr_surfaceshader": {
-        "diffuseColor": "base_color",
-        "opacity": "alpha",
-        "metallic": "metallic",
-        "roughness": "roughness",
-        "emissiveColor": "emissive",
-        "ior": "ior",
-    },
-    "ND_UsdPreviewSurface_surfaceshader": {name: name for name in _PREVIEW_INPUTS},
+    f"ND_{node}_surfaceshader": dict(zip(_PREVIEW_INPUTS, names, strict=True))
+    for node, names in {
+        "open_pbr_surface": (
+            *("base_color", "geometry_opacity", "base_metalness"),
+            *("specular_roughness", "emission_color", "specular_ior"),
+        ),
+        "standard_surface": (
+            *("base_color", "opacity", "metalness"),
+            *("specular_roughness", "emission_color", "specular_IOR"),
+        ),
+        "gltf_pbr": ("base_color", "alpha", "metallic", "roughness", "emissive", "ior"),
+        "UsdPreviewSurface": _PREVIEW_INPUTS,
+    }.items()
 }
 # Factors of the emission, which are zero unless authored, and colours then white.
 _EMISSION = {
@@ -101,6 +88,11 @@ _APART = 1e-4
 # Range of texture coordinates in which the wrap mode of an image has no effect.
 _LEAST, _MOST = -1e-4, 1.0 + 1e-4
 _RGB = 3
+# Of the preview surface.
+_FALLBACK_COLOR = (0.18, 0.18, 0.18)
+# Bytes up to the end of the first chunk of a PNG file, and its colour types with colour: colour,
+# palette, and colour with alpha.
+_PNG_HEAD, _PNG_COLOR_TYPES = 33, frozenset({2, 3, 6})
 
 
 class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
@@ -255,31 +247,22 @@ def state_appearances(
     """
     looks: list[Appearance] = []
     rest = area
-    subsets = UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets()
     left = None if faces is None else np.ones(len(faces.mesh.triangles), dtype=bool)
-    for subset in subsets:
-        chosen = _triangles_of(subset, faces)
-        own = float(faces.areas[chosen].sum()) if faces else 0.0
-        part = _Part(prim, own, faces, chosen)
-        looks.append(_look(subset.GetPrim(), part, materials))
-        rest -= own
-        if left is not None:
+    for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets():
+        chosen, own = np.zeros(0, dtype=bool), 0.0
+        if faces is not None and left is not None:
+            indices = np.array(subset.GetIndicesAttr().Get(), np.int64)
+            within = np.zeros(len(faces.mesh.counts), dtype=bool)
+            within[indices[(indices >= 0) & (indices < len(within))]] = True
+            chosen = within[faces.mesh.face_of]
+            own = float(faces.areas[chosen].sum())
             left &= ~chosen
+        looks.append(_look(subset.GetPrim(), _Part(prim, own, faces, chosen), materials))
+        rest -= own
     # The faces in no subset, except for rounding.
     if not looks or rest > 1e-9 * area:
         looks.append(_look(prim, _Part(prim, rest, faces, left), materials))
     return merge_appearances(looks)
-
-
-def _triangles_of(subset: UsdGeom.Subset, faces: MeshFaces | None) -> NDArray[np.bool_]:
-    """Return whether each of the (M) triangles is in a subset."""
-    if faces is None:
-        return np.zeros(0, dtype=bool)
-    indices = np.array(subset.GetIndicesAttr().Get(), np.int64)
-    within = np.zeros(len(faces.mesh.counts), dtype=bool)
-    within[indices[(indices >= 0) & (indices < len(within))]] = True
-    chosen: NDArray[np.bool_] = within[faces.mesh.face_of]
-    return chosen
 
 
 class _Part(Struct, frozen=True, eq=False):
@@ -292,13 +275,7 @@ class _Part(Struct, frozen=True, eq=False):
 
 
 def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
-    """State the appearance of a part.
-
-    Args:
-        prim: The prim that the material is bound to: the Gprim, or a subset of it.
-        part: The part.
-        materials: Materials so far.
-    """
+    """State the appearance of a part, whose material is bound to the Gprim or a subset of it."""
     binding = UsdShade.MaterialBindingAPI(prim)
     material, _ = binding.ComputeBoundMaterial()
     look = _shown(material, part, materials)
@@ -332,11 +309,14 @@ def _material_look(material: UsdShade.Material) -> MaterialLook | None:
 
 
 def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
-    texture = _texture(shader, "diffuseColor")
-    mask = _texture(shader, "opacity")
+    texture, mask = _texture(shader, "diffuseColor"), _texture(shader, "opacity")
+    sources = shader_sources(shader, "diffuseColor")
+    color = sources[0].Get() if sources else _FALLBACK_COLOR
+    if texture:
+        color = texture.factors[:_RGB]
     look = Appearance(
         area=0.0,
-        color=vec3(texture.factors[:_RGB]) if texture else _color(shader),
+        color=None if color is None else vec3(color),
         opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
         texture=texture.digest if texture else None,
         image=texture.name if texture else None,
@@ -349,8 +329,9 @@ def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
 def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Appearance:
     """State what a material shows; no colour if it has no preview surface."""
     gprim = part.gprim
-    color = _displayed_color(gprim)
-    opacity = _displayed_opacity(gprim)
+    colors, opacities = (_displayed(gprim, f"display{name}") for name in ("Color", "Opacity"))
+    color = vec3(colors[0]) if len(colors) == 1 else None
+    opacity = float(opacities[0]) if opacities else None
     if not material:
         return Appearance(part.area, color, 1.0 if opacity is None else opacity)
     path = str(material.GetPath())
@@ -535,13 +516,7 @@ def _unlike_materialx(
 def _image_properties(
     name: str, image: _Texture, part: _Part
 ) -> tuple[Mapping | None, list[Property]]:
-    """Return the texture coordinates of an image, and how else it is read.
-
-    Args:
-        name: The input that the image is connected to.
-        image: The image.
-        part: The part of a Gprim.
-    """
+    """Return the texture coordinates of an image of an input, and how else it is read."""
     faces, chosen = part.faces, part.chosen
     found: list[Property] = []
     is_color = name == "diffuseColor"
@@ -626,15 +601,6 @@ def shader_sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
     return list(found.GetValueProducingAttributes()) if found else []
 
 
-def _color(shader: UsdShade.Shader) -> Vec3 | None:
-    sources = shader_sources(shader, "diffuseColor")
-    values = [source.Get() for source in sources]
-    if not sources:
-        # The fallback of the preview surface.
-        return 0.18, 0.18, 0.18
-    return vec3(values[0]) if values[0] is not None else None
-
-
 def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
     values = [source.Get() for source in shader_sources(shader, name)]
     known = [value for value in values if isinstance(value, int | float)]
@@ -701,41 +667,19 @@ def _color_space(node: UsdShade.Shader, file: Usd.Attribute, resolved: str) -> s
 def _has_bytes_of_color(resolved: str) -> bool:
     """Whether an image has three or four channels of eight bits; JPEG is taken to."""
     opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
-    if not opened:
-        return True
-    with opened as content:
-        head = bytes(content.Read(_PNG_HEAD, 0) if content.GetSize() else b"")
-    if not head.startswith(b"\x89PNG"):
-        return True
-    # Bit depth and colour type of the header.
-    depth, kind = head[24], head[25]
-    return depth <= _BITS_OF_BYTE and kind in _PNG_COLOR_TYPES
-
-
-# Bytes up to the end of the first chunk of a PNG file.
-_PNG_HEAD = 33
-# Colour types of PNG: colour, palette, and colour with alpha.
-_PNG_COLOR_TYPES = frozenset({2, 3, 6})
-_BITS_OF_BYTE = 8
+    head = bytes(opened.Read(_PNG_HEAD, 0) if opened and opened.GetSize() else b"")
+    # Bit depth and colour type are in the header.
+    return not head.startswith(b"\x89PNG") or (head[24] <= 8 and head[25] in _PNG_COLOR_TYPES)
 
 
 def _content(resolved: str) -> bytes:
     """Return the bytes of an image; none if it is not found or too large."""
     opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
-    if not opened:
-        return b""
-    with opened as content:
-        return bytes(content.GetBuffer()) if content.GetSize() <= LARGEST_IMAGE else b""
+    is_small = opened and opened.GetSize() <= LARGEST_IMAGE
+    return bytes(opened.GetBuffer()) if is_small else b""
 
 
-def _displayed_color(prim: Usd.Prim) -> Vec3 | None:
-    """Return the constant displayed colour of a prim, or inherited."""
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayColor")
-    values = primvar.ComputeFlattened() if primvar else None
-    return vec3(values[0]) if values and len(values) == 1 else None
-
-
-def _displayed_opacity(prim: Usd.Prim) -> float | None:
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("displayOpacity")
-    values = primvar.ComputeFlattened() if primvar else None
-    return float(values[0]) if values else None
+def _displayed(prim: Usd.Prim, name: str) -> list[Any]:
+    """Return the values of a primvar of a prim, or inherited."""
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(name)
+    return list(primvar.ComputeFlattened() or ()) if primvar else []

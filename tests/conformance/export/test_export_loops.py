@@ -51,17 +51,6 @@ def _exported(scene: Scene, folder: Path, *, loops: bool) -> Export:
     return export(usd, folder / "out/r.urdf", loops=loops)
 
 
-def test_loop_is_left_out_with_the_option_in_the_message(tmp_path: Path) -> None:
-    written = _exported(_four_bar(UsdPhysics.RevoluteJoint), tmp_path, loops=False)
-
-    (found,) = written.diagnostics
-    assert found.rule == "joint-loop-opened"
-    assert "/r/closing" in found.message
-    assert "--loops" in found.message
-    assert [path.name for path in written.urdf.parent.iterdir()] == ["r.urdf"]
-    assert "closing" not in written.urdf.read_text()
-
-
 @pytest.mark.parametrize(
     ("closing", "message", "constraints", "moves"),
     [
@@ -95,19 +84,6 @@ def test_mujoco_closes_the_loop(
     assert model.nv - np.linalg.matrix_rank(jacobian, tol=1e-6) == moves
 
 
-def test_urdf_has_the_constraints_in_its_extension_for_mujoco(tmp_path: Path) -> None:
-    closing = UsdPhysics.RevoluteJoint
-    urdf = _exported(_four_bar(closing, Axis="Z"), tmp_path, loops=True).urdf
-
-    inside = ET.parse(urdf).find("mujoco/equality")
-    outside = ET.parse(urdf.with_suffix(".mjcf")).find("equality")
-    assert inside is not None
-    assert outside is not None
-    found = [[(one.tag, one.attrib) for one in part] for part in (inside, outside)]
-    assert found[0] == found[1]
-    assert [attributes["anchor"] for _, attributes in found[0]] == ["0 -1 0", "0 -1 0.1"]
-
-
 def test_loops_are_custom_data_after_a_conversion(tmp_path: Path) -> None:
     closing = UsdPhysics.RevoluteJoint
     first = _exported(_four_bar(closing, Axis="Y"), tmp_path, loops=True).urdf
@@ -127,13 +103,3 @@ def test_loops_are_custom_data_after_a_conversion(tmp_path: Path) -> None:
         ("body0", "d", "0 -1 0"),
         ("body1", "a", "0 0 0"),
     ]
-
-
-def test_joint_without_a_constraint_of_mujoco_is_reported(tmp_path: Path) -> None:
-    scene = _four_bar(UsdPhysics.PrismaticJoint, Axis="Z")
-
-    written = _exported(scene, tmp_path, loops=True)
-
-    assert [one.rule for one in written.diagnostics] == ["loop-without-constraint"]
-    assert ET.parse(written.urdf).find("usd_loop") is not None
-    assert mujoco.MjModel.from_xml_path(str(written.urdf)).nq == 3

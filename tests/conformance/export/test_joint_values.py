@@ -2,225 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from pxr import Sdf, Usd, UsdPhysics
+from pxr import Sdf
 
 from tests.converter.usd.authored import author
 from tests.converter.usd.profiles.joint_samples import chain
-from tests.converter.usd.scenes import Scene, joint_of, rules_of
 from urdf_usd.conformance.export.files import export
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.robot.model import Joint, Mimic
-
-DEGREE = math.pi / 180
-TURN, SLIDE = UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint
-_TYPES = Sdf.ValueTypeNames
-_PHYSX = ("PhysxJointAPI", "PhysxJointAxisAPI:angular")
-
-
-def _pair(
-    kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]] = (TURN, TURN), length: float = 1.0
-) -> tuple[Scene, Usd.Prim]:
-    """Return a scene with the joints ``lead`` and ``it``, and the prim of the second."""
-    scene = Scene(length=length)
-    for path in ("/r/a", "/r/b", "/r/c"):
-        scene.body(path)
-    # PhysX couples revolute joints with limits alone.
-    limits = {"LowerLimit": -1.0, "UpperLimit": 1.0}
-    scene.joint(kinds[0], "/r/lead", ("/r/a", "/r/b"), **limits)
-    return scene, scene.joint(kinds[1], "/r/it", ("/r/b", "/r/c"), **limits).GetPrim()
-
-
-def _author(prim: Usd.Prim, schemas: tuple[str, ...], values: dict[str, object]) -> None:
-    """Apply schemas; author numbers, texts, and paths as relationships."""
-    for schema in schemas:
-        prim.AddAppliedSchema(schema)
-    for name, value in values.items():
-        if isinstance(value, str) and value.startswith("/"):
-            prim.CreateRelationship(name).SetTargets([value])
-        else:
-            kind = _TYPES.Token if isinstance(value, str) else _TYPES.Float
-            if name.startswith(("urdf:", "mjc:")) and isinstance(value, float):
-                kind = _TYPES.Double
-            prim.CreateAttribute(name, kind).Set(value)
-
-
-def _numbers(joint: Joint) -> dict[str, float | None]:
-    dynamics = joint.dynamics
-    return {
-        "effort": joint.effort,
-        "velocity": joint.velocity,
-        "damping": dynamics.damping if dynamics else None,
-        "friction": dynamics.friction if dynamics else None,
-    }
-
-
-@pytest.mark.parametrize(
-    ("kind", "schemas", "values", "expected"),
-    [
-        # Degrees; an axis with its own schema ignores that of the joint.
-        (
-            TURN,
-            _PHYSX,
-            {
-                "physxJoint:maxJointVelocity": 10.0,
-                "physxJointAxis:angular:maxJointVelocity": 90.0,
-                "physxJointAxis:angular:viscousFrictionCoefficient": 0.02,
-                "physxJointAxis:angular:dynamicFrictionEffort": 0.5,
-                "physxJoint:jointFriction": 0.9,
-            },
-            {"velocity": math.pi / 2, "damping": 0.02 / DEGREE, "friction": 0.5},
-        ),
-        (SLIDE, ("PhysxJointAPI",), {"physxJoint:maxJointVelocity": 0.75}, {"velocity": 0.75}),
-        # Fallbacks of a schema are no values.
-        (TURN, ("NewtonJointAPI",), {}, {}),
-        # A schema counts if it differs from the double of the conversion.
-        (
-            TURN,
-            (),
-            {"newton:velocityLimit": math.degrees(1.2), "urdf:limit:velocity": 1.2},
-            {"velocity": 1.2},
-        ),
-        (
-            TURN,
-            (),
-            {"newton:velocityLimit": math.degrees(3.4), "urdf:limit:velocity": 1.2},
-            {"velocity": 3.4},
-        ),
-        (
-            TURN,
-            ("PhysicsDriveAPI:angular",),
-            {"drive:angular:physics:maxForce": 12.5},
-            {"effort": 12.5},
-        ),
-        (TURN, ("PhysicsDriveAPI:angular",), {"drive:angular:physics:maxForce": math.inf}, {}),
-        # MuJoCo's range of the force, of which URDF has the larger bound, if it is in effect.
-        *(
-            (
-                TURN,
-                (),
-                {
-                    "mjc:actuatorfrcrange:min": low,
-                    "mjc:actuatorfrcrange:max": high,
-                    "mjc:actuatorfrclimited": limited,
-                },
-                {} if effort is None else {"effort": effort},
-            )
-            for limited, low, high, effort in (
-                ("auto", -3.0, 3.0, 3.0),
-                ("true", -3.0, 3.0, 3.0),
-                ("false", -3.0, 3.0, None),
-                ("auto", 0.0, 0.0, None),
-                ("auto", -3.0, 5.0, 5.0),
-            )
-        ),
-        # Newton's importer takes the smaller limit.
-        (
-            TURN,
-            ("PhysicsDriveAPI:angular",),
-            {
-                "drive:angular:physics:maxForce": 2.0,
-                "mjc:actuatorfrcrange:min": -3.0,
-                "mjc:actuatorfrcrange:max": 3.0,
-            },
-            {"effort": 2.0},
-        ),
-    ],
-)
-def test_numbers_of_schemas_are_in_si_units(
-    kind: type[UsdPhysics.Joint],
-    schemas: tuple[str, ...],
-    values: dict[str, object],
-    expected: dict[str, float],
-) -> None:
-    scene, prim = _pair((TURN, kind))
-    _author(prim, schemas, values)
-
-    found = _numbers(joint_of(scene.read(), "it"))
-
-    assert {name: value for name, value in found.items() if value is not None} == pytest.approx(
-        expected
-    )
-
-
-def test_numbers_of_mujoco_are_in_radians_and_units_of_the_stage() -> None:
-    scene, prim = _pair((TURN, SLIDE), length=0.01)
-    coupling = {"mjc:target": "/r/lead", "mjc:coef0": 30.0, "mjc:coef1": 5.0, "mjc:damping": 3.0}
-    _author(prim, ("MjcEqualityJointAPI",), coupling)
-    lead = scene.stage.GetPrimAtPath("/r/lead")
-    _author(lead, (), {"mjc:damping": 20000.0, "mjc:frictionloss": 10000.0})
-
-    sliding, turning = (joint_of(scene.read(), name) for name in ("it", "lead"))
-
-    assert sliding.mimic is not None
-    assert sliding.mimic.joint == "lead"
-    assert (sliding.mimic.offset, sliding.mimic.multiplier) == pytest.approx((0.3, 0.05))
-    # Force over speed is mass over time; torques have a square of length.
-    assert _numbers(sliding)["damping"] == pytest.approx(3.0)
-    assert _numbers(turning)["damping"] == pytest.approx(2.0)
-    assert _numbers(turning)["friction"] == pytest.approx(1.0)
-
-
-_PHYSX_MIMIC = {
-    "physxMimicJoint:rotX:referenceJoint": "/r/lead",
-    "physxMimicJoint:rotX:gearing": 0.5,
-    "physxMimicJoint:rotX:offset": 30.0,
-}
-
-
-@pytest.mark.parametrize(
-    ("kinds", "schema", "values", "expected"),
-    [
-        # Degrees or centimetres, with opposite signs.
-        *(
-            (kinds, "PhysxMimicJointAPI:rotX", _PHYSX_MIMIC, expected)
-            for kinds, expected in (
-                ((TURN, TURN), (-0.5, -30 * DEGREE)),
-                ((SLIDE, SLIDE), (-0.5, -0.3)),
-                ((TURN, SLIDE), (-0.5 * 0.01 / DEGREE, -0.3)),
-                ((SLIDE, TURN), (-0.5 * DEGREE / 0.01, -30 * DEGREE)),
-            )
-        ),
-        (
-            (TURN, TURN),
-            "NewtonMimicAPI",
-            {"newton:mimicJoint": "/r/lead", "newton:mimicCoef0": 90.0, "newton:mimicCoef1": -0.5},
-            (-0.5, math.pi / 2),
-        ),
-        # Without the schema, or a polynomial, which URDF does not have.
-        ((TURN, TURN), "", {"mjc:target": "/r/lead", "mjc:coef1": 2.0}, None),
-        (
-            (TURN, TURN),
-            "MjcEqualityJointAPI",
-            {"mjc:target": "/r/lead", "mjc:coef1": 2.0, "mjc:coef2": 1.0},
-            None,
-        ),
-    ],
-)
-def test_couplings_of_schemas_are_read(
-    kinds: tuple[type[UsdPhysics.Joint], type[UsdPhysics.Joint]],
-    schema: str,
-    values: dict[str, object],
-    expected: tuple[float, float] | None,
-) -> None:
-    scene, prim = _pair(kinds, length=0.01)
-    scene.stage.GetPrimAtPath("/r/lead").SetDisplayName("lead er")
-    _author(prim, (schema,) if schema else (), values)
-
-    mimic = joint_of(scene.read(), "it").mimic
-
-    if expected is None:
-        assert mimic is None
-    else:
-        assert mimic is not None
-        assert mimic.joint == "lead er"
-        assert (mimic.multiplier, mimic.offset) == pytest.approx(expected)
+from urdf_usd.converter.robot.model import Mimic
 
 
 @pytest.mark.parametrize("profile", Profile)
@@ -244,33 +38,6 @@ def test_mimic_chain_is_restored_unless_a_schema_was_edited(
         assert (edited.joint, edited.multiplier) == ("first", 0.75)
         third.GetAttribute("newton:mimicEnabled").Set(False)
         assert mimics()["third"] == before["third"]
-
-
-@pytest.mark.parametrize(
-    ("drive", "spring", "bias", "is_reported"),
-    [
-        (100.0, None, None, True),
-        (None, 3.0, None, True),
-        # The force of a motor is its control alone.
-        (None, None, "none", False),
-        (None, None, "affine", True),
-    ],
-)
-def test_gains_are_reported(
-    drive: float | None, spring: float | None, bias: str | None, is_reported: bool
-) -> None:
-    """Those of drives, and of springs and servos of MuJoCo."""
-    scene, prim = _pair()
-    if drive is not None:
-        UsdPhysics.DriveAPI.Apply(prim, "angular").CreateStiffnessAttr(drive)
-    if spring is not None:
-        _author(prim, (), {"mjc:stiffness": spring})
-    if bias is not None:
-        actuator = scene.stage.DefinePrim("/r/actuator", "MjcActuator")
-        _author(actuator, (), {"mjc:target": "/r/it", "mjc:biasType": bias})
-        actuator.CreateAttribute("mjc:biasPrm", _TYPES.DoubleArray).Set([0.0, -9.0, 0.0])
-
-    assert rules_of(scene.read()) == ["joint-drive-dropped"] * is_reported
 
 
 # Followers of a joint of the same type, of another type, and of a follower.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
+from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
 from tests.converter.usd.scenes import Scene, link_of, rules_of
 from urdf_usd.conformance.export.masses import adds_up
 from urdf_usd.converter.robot.model import Inertial, Pose
 
-_MASSES = ("centerOfMass", "diagonalInertia", "principalAxes")
 # A corner of a unit cube.
 _CORNER = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
 _SIDES = ((0, 1, 3), (0, 3, 2), (1, 2, 3))
@@ -23,59 +22,6 @@ def _corner(scene: Scene, path: str, *faces: tuple[int, int, int]) -> Usd.Prim:
     mesh.CreateFaceVertexCountsAttr([3] * len(faces))
     mesh.CreateFaceVertexIndicesAttr([corner for face in faces for corner in face])
     return mesh.GetPrim()
-
-
-@pytest.mark.parametrize(
-    ("mass", "blocked", "expected"),
-    # A box with the density of water; what is blocked is memory that nothing was written to.
-    [(None, (), 2.0), (3.0, _MASSES, 3.0)],
-)
-def test_open_values_are_computed_from_colliders(
-    mass: float | None, blocked: tuple[str, ...], expected: float
-) -> None:
-    """Of a box of 2 dm^3 off the origin, with a warning."""
-    scene = Scene()
-    body = scene.body("/r/a", mass=mass)
-    for name in blocked:
-        body.GetAttribute(f"physics:{name}").Block()
-    box = UsdGeom.Cube.Define(scene.stage, "/r/a/box")
-    box.CreateSizeAttr(0.1)
-    box.AddTranslateOp().Set(Gf.Vec3d(0.3, 0.0, 0.0))
-    box.AddScaleOp().Set(Gf.Vec3f(1.0, 1.0, 2.0))
-    UsdPhysics.CollisionAPI.Apply(box.GetPrim())
-
-    reading = scene.read()
-
-    assert rules_of(reading) == ["mass-computed"]
-    inertial = link_of(reading, "a").inertial
-    assert inertial is not None
-    assert inertial.mass == pytest.approx(expected)
-    assert inertial.origin.position == pytest.approx((0.3, 0.0, 0.0))
-    across, along = expected / 12 * 0.05, expected / 12 * 0.02
-    assert inertial.inertia == pytest.approx((across, 0, 0, across, 0, along), abs=1e-8)
-
-
-def test_values_in_double_precision_are_read() -> None:
-    """OpenUSD's utility ignores them."""
-    scene = Scene()
-    body = scene.body("/r/a", mass=None)
-    UsdPhysics.MassAPI.Apply(body)
-    types = Sdf.ValueTypeNames
-    for name, kind, value in (
-        ("mass", types.Double, 2.0),
-        ("centerOfMass", types.Point3d, Gf.Vec3d(0.1, 0.2, 0.3)),
-        ("diagonalInertia", types.Double3, Gf.Vec3d(0.2, 0.3, 0.4)),
-        ("principalAxes", types.Quatd, Gf.Quatd(1.0)),
-    ):
-        spec = scene.stage.GetRootLayer().GetPrimAtPath(body.GetPath())
-        Sdf.AttributeSpec(spec, f"physics:{name}", kind).default = value
-
-    inertial = link_of(scene.read(), "a").inertial
-
-    assert inertial is not None
-    assert inertial.mass == 2.0
-    assert inertial.origin.position == pytest.approx((0.1, 0.2, 0.3))
-    assert inertial.inertia == pytest.approx((0.2, 0, 0, 0.3, 0, 0.4))
 
 
 def test_meshes_of_a_collider_xform_have_the_mass() -> None:
@@ -108,56 +54,6 @@ def test_meshes_of_a_collider_xform_have_the_mass() -> None:
     ixx, ixy, _, iyy, _, _ = link.inertial.inertia
     assert (ixx, iyy) == pytest.approx((2 * one, 2 * one + both))
     assert ixy == pytest.approx(both / 80)
-
-
-def test_open_mesh_has_the_inertia_of_its_hull() -> None:
-    scene = Scene()
-    UsdPhysics.MassAPI.Apply(scene.body("/r/a", mass=None)).CreateMassAttr(2.0)
-    UsdPhysics.CollisionAPI.Apply(_corner(scene, "/r/a/m", *_SIDES))
-
-    inertial = link_of(scene.read(), "a").inertial
-
-    assert inertial is not None
-    assert inertial.origin.position == pytest.approx((0.25, 0.25, 0.25))
-    moment, product = 3 / 40 * 2, 2 / 80
-    expected = (moment, product, product, moment, product, moment)
-    assert inertial.inertia == pytest.approx(expected)
-
-
-def test_body_without_mass_and_colliders_has_no_inertial() -> None:
-    """The default of 1 kg is not used."""
-    scene = Scene()
-    scene.body("/r/a", mass=None)
-
-    reading = scene.read()
-
-    assert link_of(reading, "a").inertial is None
-    assert rules_of(reading) == ["mass-unstated"]
-
-
-def test_edited_masses_have_priority_over_custom_attributes() -> None:
-    scene = Scene()
-    body = scene.body("/r/a", mass=3.0)
-    frame = UsdGeom.Xform.Define(scene.stage, "/r/a/b").GetPrim()
-    types = Sdf.ValueTypeNames
-    frame.CreateAttribute("urdf:link", types.String).Set("b")
-    for prim, mass in ((body, 1.0), (frame, 1.5)):
-        prim.CreateAttribute("urdf:inertial:mass", types.Double).Set(mass)
-        for name, values in (
-            ("origin:position", (0.0, 0.0, 0.0)),
-            ("origin:quat_wxyz", (1.0, 0.0, 0.0, 0.0)),
-            ("inertia", (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)),
-        ):
-            attribute = prim.CreateAttribute(f"urdf:inertial:{name}", types.DoubleArray)
-            attribute.Set(Vt.DoubleArray(values))
-
-    reading = scene.read()
-
-    assert rules_of(reading) == ["inertial-outdated"]
-    inertial = link_of(reading, "a").inertial
-    assert inertial is not None
-    assert inertial.mass == 3.0
-    assert link_of(reading, "b").inertial is None
 
 
 _UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)

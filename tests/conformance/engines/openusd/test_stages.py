@@ -1,0 +1,116 @@
+"""Hand-written stages are observed and exported as stored.
+
+A case of ``tests/data/usd/stages/*.json`` has a stage and what the engine ``openusd`` states of it
+(``observed``), or the URDF and the diagnostics of its export (``exported``); its name says what it
+shows. ``UPDATE_STAGES=1 pytest`` with this module stores what is computed, to be reviewed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec import Struct
+from pxr import Usd
+
+from tests.converter.usd.textured_meshes import png
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.export.reading import read_stage
+from urdf_usd.conformance.observation.robot import Configurations
+from urdf_usd.converter.diagnostics import StageError
+from urdf_usd.converter.urdf.write import write
+
+FOLDER = Path(__file__).parents[3] / "data" / "usd" / "stages"
+FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
+# What says nothing about a stage, or is a consequence of other fields.
+_LEFT_OUT = {"engine", "states", "dynamics", "precision", "support"}
+_NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|\binf\b|\bnan\b)")
+
+
+def _text(value: object) -> str:
+    """Return a value in one line, without fields that have their defaults."""
+    match value:
+        case Struct():
+            fields = ", ".join(f"{name}={text}" for name, text in [*_fields(value)][::-1])
+            return f"{type(value).__name__}({fields})"
+        case bool() | str():
+            return str(value)
+        case int() | float():
+            return f"{value:.9g}"
+        case np.ndarray():
+            return _text(value.tolist())
+        case tuple() | list():
+            return f"[{', '.join(map(_text, value))}]"
+    return str(value)
+
+
+def _fields(struct: Struct) -> Iterator[tuple[str, str]]:
+    names, defaults = struct.__struct_fields__, struct.__struct_defaults__
+    for name, default in zip_longest(reversed(names), reversed(defaults)):
+        value: Any = getattr(struct, name)
+        is_empty = value is None or (isinstance(value, tuple | str) and not value)
+        if not (name in _LEFT_OUT or is_empty or value is default):
+            yield name, _text(value)
+
+
+def _observed(path: Path, case: dict[str, Any]) -> Iterator[str]:
+    positions = {name: np.array(rows) for name, rows in case.get("positions", {}).items()}
+    count = max(map(len, positions.values()), default=1)
+    labels = tuple(map(str, range(count)))
+    arrays = tuple(positions.values())
+    settings = Configurations(tuple(positions), arrays, labels, root=case.get("root"))
+    observation = OpenusdEngine().observe(Request(str(path), settings))
+    for name in observation.__struct_fields__:
+        value = getattr(observation, name)
+        if isinstance(value, tuple) and name != "up":
+            yield from (f"{name}: {_text(part)}" for part in value)
+        elif value is not None and name not in _LEFT_OUT:
+            yield f"{name}: {_text(value)}"
+
+
+def _exported(path: Path, case: dict[str, Any]) -> Iterator[str]:
+    reading = read_stage(Usd.Stage.Open(str(path)), **case.get("options", {}))
+    yield from write(reading.robot).decode().splitlines()
+    yield from (f"loop: {_text(loop)}" for loop in reading.loops)
+    for uri, mesh in reading.meshes.items():
+        yield f"mesh {uri}: {_text(mesh.points)} {_text(mesh.face_indices)}"
+    yield from (f"{note.rule}: {note.message}" for note in reading.diagnostics)
+
+
+def _computed(path: Path, case: dict[str, Any]) -> list[str]:
+    path.write_text("\n".join(case["stage"]), encoding="utf-8")
+    path.with_name("image.png").write_bytes(png(128))
+    try:
+        lines = list((_observed if "observed" in case else _exported)(path, case))
+    except AbstentionError as error:
+        lines = [f"{type(error).__name__}: {error}"]
+    except StageError as error:
+        lines = [f"StageError: {note.rule}: {note.message}" for note in error.diagnostics]
+    return [line.replace(f"{path.parent}{os.sep}", "") for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [(file, name) for file, cases in sorted(FILES.items()) for name in cases]
+)
+def test_stage_is_read_as_stored(file: str, name: str, tmp_path: Path) -> None:
+    case = FILES[file][name]
+    stored = "observed" if "observed" in case else "exported"
+    lines = _computed(tmp_path / "robot.usda", case)
+    if os.environ.get("UPDATE_STAGES"):
+        case[stored] = lines
+        text = json.dumps(FILES[file], indent=1, ensure_ascii=False)
+        (FOLDER / f"{file}.json").write_text(f"{text}\n", encoding="utf-8")
+    expected = "\n".join(case[stored])
+    actual = "\n".join(lines)
+
+    assert _NUMBER.sub("#", actual) == _NUMBER.sub("#", expected), actual
+    found, wanted = (np.array(_NUMBER.findall(text), float) for text in (actual, expected))
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-9)
