@@ -86,6 +86,12 @@ def load_mesh(path: str) -> LoadedMesh:
         materials = read_libraries(libraries, names, str(Path(path).parent))
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
+    return _completed(mesh, materials)
+
+
+# Measures of a mesh are kept by its identity.
+@lru_cache(maxsize=_KEPT)
+def _completed(mesh: LoadedMesh, materials: tuple[FileMaterial, ...]) -> LoadedMesh:
     return structs.replace(mesh, materials=materials)
 
 

@@ -7,9 +7,7 @@ engine shares the repair.
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +25,7 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
 )
 from urdf_usd.conformance.engines.reference_shapes import state_shapes
-from urdf_usd.conformance.engines.statements import moving_joints
+from urdf_usd.conformance.engines.statements import moving_joints, read_only
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Base,
@@ -83,7 +81,10 @@ _REPAIRS = frozenset(
         "vector-length",
     }
 )
-_AFTER_ALL = chr(sys.maxunicode)
+_SHARED_REPAIR = (
+    "The URDF is not well-formed XML ({}). This engine shares the repair with the converter,"
+    " and does not confirm it."
+)
 
 _TYPES = {
     Revolute: JointType.REVOLUTE,
@@ -161,9 +162,8 @@ def _read(
 
 
 def forget_readings() -> None:
-    """Clear the caches, as files may have changed."""
+    """Clear the cache, as files may have changed."""
     _read.cache_clear()
-    _motion.cache_clear()
 
 
 def observe_robot(
@@ -185,8 +185,10 @@ def observe_robot(
         SourceError: The robot is not a tree.
     """
     tree = build_tree(robot)
-    frames, dynamics = _motion(_Moved(robot, configurations))
-    malformed = _malformed(diagnostics)
+    # The rules by which malformed XML was repaired, each once.
+    malformed = tuple(
+        rule for rule in dict.fromkeys(each.rule for each in diagnostics) if rule in XML_REPAIRS
+    )
     joints = structure(robot)
     return Observation(
         engine=NAME,
@@ -196,12 +198,12 @@ def observe_robot(
         links=tuple(LinkObservation(link.name, _mass_properties(link)) for link in robot.links),
         joints=joints,
         joint_order=moving_joints(joints),
-        frames=frames,
+        frames=_frames(robot, configurations),
         base=_base(tree),
         repaired=_repaired(robot, diagnostics),
         malformed=malformed,
-        notes=(_shared_repair(malformed),) if malformed else (),
-        dynamics=dynamics,
+        notes=(_SHARED_REPAIR.format(", ".join(malformed)),) if malformed else (),
+        dynamics=_dynamics(robot, configurations),
         shapes=state_shapes(robot) if shapes else (),
         words=_words(robot),
     )
@@ -247,59 +249,15 @@ def _mass_properties(link: Link) -> MassProperties | None:
     return MassProperties(inertial.mass, inertial.origin.position, inertia_values(tensor))
 
 
-class _Moved:
-    """Cache key of a robot, by identity, and configurations, by value.
-
-    The configurations of a request are a copy of those that were planned.
-    """
-
-    def __init__(self, robot: Robot, configurations: Configurations) -> None:
-        self.robot, self.configurations = robot, configurations
-        sampled = configurations
-        # The robot is immutable, and is not freed while this key exists.
-        self._parts = (
-            id(robot),
-            sampled.joints,
-            sampled.labels,
-            sampled.motion_count,
-            tuple(values.tobytes() for values in sampled.positions),
-            tuple(values.tobytes() for values in sampled.velocities),
-        )
-
-    def __eq__(self, other: object) -> bool:
-        """Whether it has the same robot and equal configurations."""
-        return isinstance(other, _Moved) and self._parts == other._parts
-
-    def __hash__(self) -> int:
-        """Hash the parts."""
-        return hash(self._parts)
-
-
-@lru_cache(maxsize=1)
-def _motion(moved: _Moved) -> tuple[Frames, Dynamics]:
-    """Compute frames and dynamics, cached for the plan of the rollout."""
-    robot, configurations = moved.robot, moved.configurations
-    return _frames(robot, configurations), _dynamics(robot, configurations)
-
-
 def _frames(robot: Robot, configurations: Configurations) -> Frames:
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     transforms = link_transforms(robot, positions)
+    links = tuple(link.name for link in robot.links)
     # Without a moving joint the pose is the same in all configurations.
-    stacked = np.stack(
-        [
-            np.broadcast_to(transforms[link.name], (configurations.count, 4, 4))
-            for link in robot.links
-        ],
-        axis=1,
-    )
+    shape = configurations.count, 4, 4
+    stacked = np.stack([np.broadcast_to(transforms[link], shape) for link in links], axis=1)
     stacked.setflags(write=False)
-    return Frames(
-        links=tuple(link.name for link in robot.links),
-        positions=stacked[..., :3, 3],
-        rotations=stacked[..., :3, :3],
-        labels=configurations.labels,
-    )
+    return Frames(links, stacked[..., :3, 3], stacked[..., :3, :3], configurations.labels)
 
 
 def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
@@ -315,9 +273,7 @@ def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
     # Likewise without moving joints.
     inertia = np.broadcast_to(inertia, (sampled.count, len(names), len(names)))
     bias = np.broadcast_to(bias, velocities.shape)
-    for array in (inertia, bias, velocities):
-        array.setflags(write=False)
-    return Dynamics(names, inertia, bias, velocities)
+    return Dynamics(names, read_only(inertia), read_only(bias), read_only(velocities))
 
 
 def _quaternions(path: str) -> tuple[str, ...]:
@@ -340,31 +296,16 @@ def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...
     """Name the links and joints with ambiguous text."""
     parts: tuple[Link | Joint, ...] = (*robot.links, *robot.joints)
     starts = sorted(
-        (part.location.line, part.location.column, part.name) for part in parts if part.location
+        ((part.location.line, part.location.column), part.name) for part in parts if part.location
     )
     found: dict[str, None] = {}
     for diagnostic in diagnostics:
         place = diagnostic.location
-        if diagnostic.rule not in _REPAIRS or place is None:
-            continue
-        # The part that starts last before the place holds it.
-        index = bisect_right(starts, (place.line, place.column, _AFTER_ALL)) - 1
-        if index >= 0:
-            found[starts[index][2]] = None
+        if diagnostic.rule in _REPAIRS and place is not None:
+            # The part that starts last before the place holds it.
+            before = [name for at, name in starts if at <= (place.line, place.column)]
+            found |= dict.fromkeys(before[-1:])
     return tuple(found)
-
-
-def _malformed(diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
-    """Name the rules by which malformed XML was repaired, each once."""
-    rules = dict.fromkeys(diagnostic.rule for diagnostic in diagnostics)
-    return tuple(rule for rule in rules if rule in XML_REPAIRS)
-
-
-def _shared_repair(rules: Iterable[str]) -> str:
-    return (
-        f"The URDF is not well-formed XML ({', '.join(rules)}). This engine shares the"
-        " repair with the converter, and does not confirm it."
-    )
 
 
 def _base(tree: Tree) -> Base | None:
