@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec import structs
 
 from tests.conformance.engines import oblique_arm
 from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
@@ -67,31 +65,6 @@ def _framed(kind: str, inertial: str = "") -> str:
         '<joint name="i" type="fixed"><parent link="world"/><child link="frame"/>'
         f"</joint>{_joint(kind, 'frame')}"
     )
-
-
-def test_cached_motion_depends_on_robot_and_configurations(
-    tmp_path: Path,
-) -> None:
-    """The cache also serves requests with and without shapes."""
-    path = tmp_path / "robot.urdf"
-    path.write_text(f'<robot name="r"><link name="world"/>{_joint("continuous")}{_ARM}')
-    path.write_text(path.read_text() + "</robot>")
-    robot = parse(path).robot
-    few, many = (configurations(structure(robot), count) for count in (4, 9))
-    first = observe_robot(robot, few, shapes=False)
-    assert first.frames is observe_robot(robot, few).frames
-    copied = pickle.loads(pickle.dumps(few))  # noqa: S301  # of this test
-    assert first.dynamics is observe_robot(robot, copied).dynamics
-
-    light = structs.replace(robot, links=robot.links[:1] + parse(path).robot.links[1:])
-    other = observe_robot(robot, many).frames
-    again = observe_robot(light, few).frames
-
-    assert first.frames is not None
-    assert other is not None
-    assert other.labels == many.labels
-    assert len(other.positions) == many.count != few.count
-    assert again is not first.frames
 
 
 def test_all_quantities_are_reported(observation: Observation) -> None:
