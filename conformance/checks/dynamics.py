@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import CheckGroup
-from urdf_usd.conformance.checks.joint_motion import joint_errors
+from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.checks.limits import JOINT_DYNAMICS_CHECKS
 from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
 from urdf_usd.conformance.observation.robot import (

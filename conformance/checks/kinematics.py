@@ -1,28 +1,30 @@
 """Link frames over all configurations, and joint frames at the authored body poses.
 
 An error in one joint displaces every link below it. Each link is graded, but findings name the
-joints: the last one on the way from the root whose own motion, child relative to parent, differs.
+joints: the last one on the way from the root whose own motion differs. That is the pose of its
+child relative to the nearest link above it that both sides state, over all configurations.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
+from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import CheckGroup, stated
-from urdf_usd.conformance.checks.joint_motion import (
-    distances,
-    joint_errors,
-    motions_of,
-    shared_links,
-    turns,
+from urdf_usd.conformance.checks.check import Check, CheckGroup, difference, stated
+from urdf_usd.conformance.observation.robot import (
+    Frames,
+    JointObservation,
+    JointType,
+    Observation,
+    Quantity,
 )
-from urdf_usd.conformance.observation.robot import Frames, Observation, Quantity
-from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION
+from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION, RELATIVE, ROUNDINGS
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
     Comparison,
@@ -32,16 +34,77 @@ from urdf_usd.conformance.tolerance.comparison import (
 from urdf_usd.reports.records.record import Difference, Grade
 
 _Aspect: TypeAlias = Literal["position", "rotation"]
+_Array: TypeAlias = NDArray[np.float64]
 
-_UNIT = {"position": "m", "rotation": "rad"}
+_UNIT: dict[_Aspect, str] = {"position": "m", "rotation": "rad"}
 # Ratios of units of length: powers of ten, inches and feet.
 _LENGTHS = tuple(
     factor**sign for factor in (10.0, 100.0, 1000.0, 1.0 / 0.0254, 1.0 / 0.3048) for sign in (1, -1)
 )
 # Largest difference of a factor from them, and of positions from it, relative.
 _SAME_SCALE = 1e-4
+# A joint is in error if it differs by more than four times the rounding of the numbers that are
+# stored for it.
+_MARGIN = 4.0
+# Rounding of an identity rotation in single precision [m, 1].
+_UNTURNED = 1e-5
 
 KINEMATICS = CheckGroup()
+
+
+class _Poses(Struct, frozen=True, eq=False):
+    """Poses of a link, or of J links, over K configurations."""
+
+    position: _Array  # (K, 3) or (K, J, 3) origins [m]
+    rotation: _Array  # (K, 3, 3) or (K, J, 3, 3)
+
+    @staticmethod
+    def of(frames: Frames, links: Sequence[str]) -> _Poses:
+        """Poses of J links, all of which are in the frames."""
+        column = {name: index for index, name in enumerate(frames.links)}
+        columns = [column[name] for name in links]
+        return _Poses(
+            frames.positions.take(columns, axis=1), frames.rotations.take(columns, axis=1)
+        )
+
+    def one(self, index: int) -> _Poses:
+        """Poses of one of several links."""
+        return _Poses(self.position[:, index], self.rotation[:, index])
+
+    def relative_to(self, parents: _Poses) -> _Poses:
+        """The same poses in the frames of other links."""
+        inverse = np.swapaxes(parents.rotation, -2, -1)
+        offset = (self.position - parents.position)[..., None]
+        return _Poses((inverse @ offset)[..., 0], inverse @ self.rotation)
+
+    @property
+    def from_zero(self) -> _Poses:
+        """The motion of one link in its own frame at zero."""
+        zero = self.rotation[0].T
+        return _Poses((self.position - self.position[0]) @ zero.T, zero @ self.rotation)
+
+
+def _distances(expected: _Poses, actual: _Poses) -> _Array:
+    """Return (K) or (K, J) distances of origins [m]."""
+    lengths: _Array = np.linalg.norm(expected.position - actual.position, axis=-1)
+    return lengths
+
+
+def _turns(expected: _Poses, actual: _Poses) -> _Array:
+    """Return (K) or (K, J) angles between rotations [rad], exact for tiny ones.
+
+    |A - B| (Frobenius) = 2 sqrt(2) sin(angle / 2); an arc cosine of the trace would lose
+    everything below 1e-8.
+    """
+    distance = np.linalg.norm(expected.rotation - actual.rotation, axis=(-2, -1))
+    halves: _Array = np.arcsin(np.minimum(distance / math.sqrt(8), 1.0))
+    return 2 * halves
+
+
+def _shared_links(expected: Frames, actual: Frames, model: ToleranceModel) -> tuple[str, ...]:
+    """Links of the URDF whose frames both sides state."""
+    known = set(actual.links) & set(model.bounds)
+    return tuple(name for name in expected.links if name in known)
 
 
 @KINEMATICS.check("kinematics.position", "positions of link frames", Quantity.FRAMES, "m")
@@ -65,14 +128,14 @@ def _frames(
         missing = expected if expected.frames is None else actual
         return Incomparable(f"{missing.engine} states no frames")
     labels = expected.frames.labels or actual.frames.labels
-    links = shared_links(expected.frames, actual.frames, model)
-    sides = motions_of(expected.frames, links), motions_of(actual.frames, links)
-    amounts = distances(*sides) if aspect == "position" else turns(*sides)
+    links = _shared_links(expected.frames, actual.frames, model)
+    sides = _Poses.of(expected.frames, links), _Poses.of(actual.frames, links)
+    amounts = _distances(*sides) if aspect == "position" else _turns(*sides)
     differences = []
-    for name, column, worst in zip(links, amounts.T, amounts.argmax(axis=0).tolist(), strict=True):
+    for name, column, at in zip(links, amounts.T, amounts.argmax(axis=0).tolist(), strict=True):
         # NaN means that the engine has not placed the link.
-        amount = float(column[worst])
-        label = labels[worst] if labels else f"configuration {worst}"
+        amount = float(column[at])
+        label = labels[at] if labels else f"configuration {at}"
         differences.append(
             Difference(
                 item=name,
@@ -84,7 +147,7 @@ def _frames(
                 configuration=label,
             )
         )
-    if all(difference.grade is Grade.EXACT for difference in differences):
+    if all(one.grade is Grade.EXACT for one in differences):
         return Compared(tuple(differences))
     if aspect == "position" and (factor := _scale(expected.frames, actual.frames, links)):
         # Lengths in another unit are reported once, and no joint.
@@ -92,8 +155,8 @@ def _frames(
             f"all positions are {factor:.6g} times those of the URDF: in the USD, "
             "metersPerUnit or a scale of a prim is wrong"
         )
-        worst_one = max(differences, key=lambda difference: difference.severity)
-        scaled = structs.replace(worst_one, subject="robot", message=message)
+        worst = max(differences, key=lambda one: one.severity)
+        scaled = structs.replace(worst, subject="robot", message=message)
         return Compared(tuple(differences), reported=(scaled,))
     return _traced(differences, joint_errors(expected, actual, model), model)
 
@@ -116,18 +179,18 @@ def _traced(
     """Trace every displaced link to the joints that displace it."""
     traced, reported = [], []
     displaced_by: dict[str, list[Difference]] = {}
-    for difference in differences:
-        if difference.grade is not Grade.EXACT:
-            chain = [joint.name for joint in model.chain(difference.item)]
+    for one in differences:
+        if one.grade is not Grade.EXACT:
+            chain = [joint.name for joint in model.chain(one.item)]
             causes = tuple(name for name in chain if name in errors)
-            difference = structs.replace(difference, traces=causes or (difference.item,))
+            one = structs.replace(one, traces=causes or (one.item,))
             if causes:
-                displaced_by.setdefault(causes[-1], []).append(difference)
+                displaced_by.setdefault(causes[-1], []).append(one)
             else:
-                reported.append(difference)
-        traced.append(difference)
+                reported.append(one)
+        traced.append(one)
     for joint, links in displaced_by.items():
-        worst = max(links, key=lambda difference: difference.severity)
+        worst = max(links, key=lambda one: one.severity)
         more = f", and {len(links) - 1} more below it" if len(links) > 1 else ""
         message = f"joint {joint}: {errors[joint]}; {worst.message}{more}"
         reported.append(structs.replace(worst, subject=f"joint {joint}", message=message))
@@ -143,79 +206,200 @@ def _up(_: Observation, actual: Observation, model: ToleranceModel) -> Compariso
         return Incomparable(f"{actual.engine} states no up axis")
     x, y, z = actual.up
     amount = math.atan2(math.hypot(x, y), z)
-    difference = Difference(
-        item=actual.root,
-        subject=f"link {actual.root}",
+    tilted = difference(
+        f"link {actual.root}",
+        "",
+        (0, stated(amount)),
+        "rad",
+        message=f"the robot is tilted: the Z axis of link {actual.root} is "
+        f"{amount:.3g} rad from the up axis",
         amount=amount,
         bound=QUATERNION + ARITHMETIC,
         tolerance=model.tolerance.rotation,
-        message=f"the robot is tilted: the Z axis of link {actual.root} is "
-        f"{amount:.3g} rad from the up axis",
-        expected=0,
-        actual=stated(amount),
-        unit="rad",
     )
-    return Compared((difference,))
+    return Compared((tilted,))
 
 
-@KINEMATICS.check(
-    "kinematics.assembly.position",
-    "joint anchors match body positions",
-    Quantity.FRAMES,
-    "m",
-    usd_alone=True,
-)
-def _anchors(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Distance between the two frames of a joint at the authored poses of the bodies: a solver
-    closes the gap in its first step.
-    """
-    return _assembly("position", actual, model)
+def _assembly_check(aspect: _Aspect, title: str, clause: str) -> Check:
+    """Make the check of the authored poses of bodies."""
+    unit = _UNIT[aspect]
 
+    def gaps(actual: Observation, model: ToleranceModel) -> Iterator[Difference]:
+        joint_named = {joint.name: joint for joint in model.joint_to.values()}
+        bounds = {link: getattr(bound, aspect) for link, bound in model.bounds.items()}
+        for gap in actual.assembly:
+            joint, amount = joint_named.get(gap.joint), getattr(gap, aspect)
+            # A gap of a joint that the URDF does not have, which fixes the base, moves the robot.
+            if joint is None and not amount:
+                continue
+            ends = (bounds[joint.parent], bounds[joint.child]) if joint else ()
+            yield difference(
+                f"joint {gap.joint}",
+                "",
+                (0, stated(amount)),
+                unit,
+                message=f"joint {gap.joint}: its frames in parent and child are "
+                f"{amount:.3g} {unit} apart at the authored body poses",
+                amount=amount,
+                bound=sum(ends) if joint else max(bounds.values(), default=0.0),
+                tolerance=getattr(model.tolerance, aspect),
+            )
 
-@KINEMATICS.check(
-    "kinematics.assembly.rotation",
-    "joint frames match body orientations",
-    Quantity.FRAMES,
-    "rad",
-    usd_alone=True,
-)
-def _orientations(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Angle between the two frames of a joint at the authored poses of the bodies."""
-    return _assembly("rotation", actual, model)
-
-
-def _assembly(aspect: _Aspect, actual: Observation, model: ToleranceModel) -> Comparison:
-    if not actual.assembly:
+    def compare(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+        if actual.assembly:
+            return Compared(tuple(gaps(actual, model)))
         body = {link.name: link.body for link in actual.links}
         if any(body.get(joint.parent) != body.get(joint.child) for joint in actual.joints):
             return Incomparable(f"{actual.engine} states no authored body poses")
         return Compared((), note="no joint connects two bodies")
-    joint_named = {joint.name: joint for joint in model.joint_to.values()}
-    bounds = {link: getattr(bound, aspect) for link, bound in model.bounds.items()}
-    differences = []
-    for gap in actual.assembly:
-        joint, amount = joint_named.get(gap.joint), getattr(gap, aspect)
-        # A gap of a joint that the URDF does not have, which fixes the base, moves the robot.
-        if joint is None and not amount:
-            continue
-        bound = (
-            bounds[joint.parent] + bounds[joint.child]
-            if joint
-            else max(bounds.values(), default=0.0)
-        )
-        differences.append(
-            Difference(
-                item=gap.joint,
-                subject=f"joint {gap.joint}",
-                amount=amount,
-                bound=bound,
-                tolerance=getattr(model.tolerance, aspect),
-                message=f"joint {gap.joint}: its frames in parent and child are "
-                f"{amount:.3g} {_UNIT[aspect]} apart "
-                "at the authored body poses",
-                expected=0,
-                actual=stated(amount),
-                unit=_UNIT[aspect],
-            )
-        )
-    return Compared(tuple(differences))
+
+    id = f"kinematics.assembly.{aspect}"
+    return Check(id, title, unit, Quantity.FRAMES, compare, clause, usd_alone=True)
+
+
+KINEMATICS.checks += [
+    _assembly_check(
+        "position",
+        "joint anchors match body positions",
+        "Distance between the two frames of a joint at the authored poses of the bodies: a solver "
+        "closes the gap in its first step.",
+    ),
+    _assembly_check(
+        "rotation",
+        "joint frames match body orientations",
+        "Angle between the two frames of a joint at the authored poses of the bodies.",
+    ),
+]
+
+
+def _motions(
+    joint: JointObservation, expected: Observation, actual: Observation
+) -> tuple[_Poses, _Poses] | None:
+    """Return the poses of a joint's child relative to its parent, if both sides state them."""
+    sides = []
+    for frames in (expected.frames, actual.frames):
+        if frames is None or not {joint.parent, joint.child} <= set(frames.links):
+            return None
+        both = _Poses.of(frames, [joint.parent, joint.child])
+        sides.append(both.one(1).relative_to(both.one(0)))
+    return sides[0], sides[1]
+
+
+def travel_factor(
+    joint: JointObservation, expected: Observation, actual: Observation
+) -> float | None:
+    """Ratio of the travel of a prismatic joint, actual to expected."""
+    motions = _motions(joint, expected, actual)
+    return None if motions is None else _travel(*(side.from_zero for side in motions))
+
+
+def _travel(expected: _Poses, actual: _Poses) -> float:
+    travel = expected.position
+    if not np.any(travel):
+        return 1.0
+    return float(np.sum(travel * actual.position) / np.sum(travel * travel))
+
+
+def is_displaced_along_axis(
+    joint: JointObservation, expected: Observation, actual: Observation
+) -> bool:
+    """Whether a joint that no configuration moves is elsewhere along its axis.
+
+    That is how the travel of a joint differs which a coupling holds at a constant position.
+    Frames of the first configuration are compared.
+    """
+    motions = _motions(joint, expected, actual)
+    if joint.axis is None or motions is None:
+        return False
+    one, two = motions
+    if np.ptp(one.position, axis=0).max() > _UNTURNED:
+        return False
+    across = np.cross(one.rotation[0] @ joint.axis, two.position[0] - one.position[0])
+    turn = np.abs(two.rotation[0] - one.rotation[0]).max()
+    return bool(max(np.linalg.norm(across), turn) <= _UNTURNED)
+
+
+def is_unturned(joint: JointObservation, expected: Observation, actual: Observation) -> bool:
+    """Whether the actual side has the same joint origin, but no rotation.
+
+    Frames of the first configuration are compared, in which joints are at zero.
+    """
+    motions = _motions(joint, expected, actual)
+    if motions is None:
+        return False
+    shift = np.linalg.norm(motions[0].position[0] - motions[1].position[0])
+    turn = np.abs(motions[1].rotation[0] - np.eye(3)).max()
+    return bool(max(shift, turn) <= _UNTURNED)
+
+
+# Pairs of observations of one robot, which several checks compare.
+@lru_cache(maxsize=32)
+def joint_errors(
+    expected: Observation, actual: Observation, model: ToleranceModel
+) -> Mapping[str, str]:
+    """Describe the error of each joint whose own motion differs."""
+    if expected.frames is None or actual.frames is None:
+        return {}
+    shared = set(_shared_links(expected.frames, actual.frames, model))
+    joints, above = [], []
+    for link, joint in model.joint_to.items():
+        chain = [step.parent for step in model.chain(link)]
+        start = next((name for name in reversed(chain) if name in shared), None)
+        if link in shared and start is not None:
+            joints.append(joint)
+            above.append(start)
+    if not joints:
+        return {}
+    below = [joint.child for joint in joints]
+    ends = _Poses.of(expected.frames, below)
+    one = ends.relative_to(_Poses.of(expected.frames, above))
+    two = _Poses.of(actual.frames, below).relative_to(_Poses.of(actual.frames, above))
+    # Both link frames are stated in the root's frame, so that the difference of two large
+    # positions has their rounding. Both may be offsets from one body, so that the difference of
+    # two stored positions has theirs.
+    rounding = ROUNDINGS * max(expected.precision, actual.precision)
+    reach = np.linalg.norm(one.position, axis=-1).max(axis=0)
+    far = np.linalg.norm(ends.position, axis=-1).max(axis=0)
+    shift = _MARGIN * (RELATIVE + 2 * QUATERNION) * reach + (_MARGIN * RELATIVE + rounding) * far
+    shift += ARITHMETIC
+    turn = _MARGIN * 2 * QUATERNION + rounding + ARITHMETIC
+    same = (_distances(one, two).max(axis=0) <= shift) & (_turns(one, two).max(axis=0) <= turn)
+    errors = {
+        joints[i].name: _error(joints[i], one.one(i), two.one(i), float(shift[i]), turn)
+        for i in np.flatnonzero(~same).tolist()
+    }
+    return {name: error for name, error in errors.items() if error}
+
+
+def _error(
+    joint: JointObservation, expected: _Poses, actual: _Poses, shift: float, turn: float
+) -> str:
+    """Describe the error of one joint, beyond the rounding of its shift [m] and turn [rad]."""
+    parts = []
+    if (shifted := float(_distances(expected, actual)[0])) > shift:
+        parts.append(f"frame at zero shifted by {shifted:.3g} m")
+    if (turned := float(_turns(expected, actual)[0])) > turn:
+        parts.append(f"frame at zero rotated by {turned:.3g} rad")
+
+    def same(one: _Poses, two: _Poses) -> bool:
+        return bool(_distances(one, two).max() <= shift and _turns(one, two).max() <= turn)
+
+    one, two = expected.from_zero, actual.from_zero
+    still = _Poses(np.zeros_like(one.position), np.tile(np.eye(3), (len(one.rotation), 1, 1)))
+    slides = joint.type is JointType.PRISMATIC
+    # With one coordinate, the inverse motion is the motion about the reversed axis.
+    inverse = one.rotation if slides else np.swapaxes(one.rotation, 1, 2)
+    factor = _travel(one, two)
+    if same(one, two):
+        pass
+    elif same(two, still):
+        parts.append("does not move")
+    elif same(one, still):
+        parts.append("moves, but should be fixed")
+    elif same(two, _Poses(-one.position, inverse)):
+        parts.append("axis is reversed")
+    elif slides and same(two, _Poses(factor * one.position, one.rotation)):
+        parts.append(f"travels {factor:.4g} times as far")
+    else:
+        parts.append("axis or type of motion differs")
+    return " and ".join(parts)

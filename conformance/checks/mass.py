@@ -18,7 +18,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import CheckGroup, difference, equality, flags, stated
-from urdf_usd.conformance.checks.joint_motion import joint_errors
+from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import (
     INVENTED,

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import (
-    DIRECTIONS,
     Role,
     ShapeKind,
     ShapeObservation,
@@ -59,6 +58,11 @@ class LinkShapes(Struct, frozen=True):
     expected: Shapes
     actual: Shapes
     is_solid: bool = False  # both sides are the same solid, cut into convex pieces differently
+
+    @property
+    def surfaces(self) -> tuple[CombinedSurface, CombinedSurface]:
+        """The combined surface of each side, all shapes of which have one."""
+        return combined_surface(self.expected), combined_surface(self.actual)
 
 
 class CombinedSurface(Struct, frozen=True, eq=False):
@@ -114,16 +118,15 @@ def shapes_by_link(
 @lru_cache(maxsize=_CACHE_SIZE)
 def matches_by_link(
     expected: Observation, actual: Observation, role: Role, model: ToleranceModel
-) -> tuple[tuple[tuple[LinkShapes, CombinedSurface, CombinedSurface], ...], ...]:
-    """Return the matched shapes of each of those links, and their surfaces."""
+) -> tuple[tuple[LinkShapes, ...], ...]:
+    """Return the matched shapes of each of those links."""
 
-    def measured(part: LinkShapes) -> tuple[LinkShapes, CombinedSurface, CombinedSurface]:
-        if kinds(part.expected) != kinds(part.actual):
-            part = structs.replace(part, is_solid=same_solid(part, model))
-        return part, combined_surface(part.expected), combined_surface(part.actual)
+    def compared(part: LinkShapes) -> LinkShapes:
+        is_solid = kinds(part.expected) != kinds(part.actual) and same_solid(part, model)
+        return structs.replace(part, is_solid=is_solid)
 
     links = shapes_by_link(expected, actual, role, model)
-    return tuple(tuple(map(measured, matched_shapes(shapes))) for shapes in links)
+    return tuple(tuple(map(compared, matched_shapes(shapes))) for shapes in links)
 
 
 def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
@@ -151,7 +154,13 @@ def same_solid(shapes: LinkShapes, model: ToleranceModel) -> bool:
     """
     if any(shape.role is not Role.COLLISION for shape in (*shapes.expected, *shapes.actual)):
         return False
-    expected, actual = _without_equal(shapes, model)
+    expected, actual = [], list(shapes.actual)
+    for shape in shapes.expected:
+        same = next((other for other in actual if _is_equal(shape, other, model)), None)
+        if same is None:
+            expected.append(shape)
+        else:
+            actual.remove(same)
     whole, pieces = (actual, expected) if len(actual) <= len(expected) else (expected, actual)
     volumes = [convex_volume(shape, model) for shape in whole]
     filling: list[list[ShapeObservation]] = [[] for _ in whole]
@@ -164,43 +173,21 @@ def same_solid(shapes: LinkShapes, model: ToleranceModel) -> bool:
         if not around:
             return False
         filling[min(around)[1]].append(piece)
-    return all(
-        volume is not None and parts and _fills(parts, shape, volume, model)
-        for shape, volume, parts in zip(whole, volumes, filling, strict=True)
-    )
-
-
-def _fills(
-    pieces: Sequence[ShapeObservation],
-    whole: ShapeObservation,
-    volume: float,
-    model: ToleranceModel,
-) -> bool:
-    """Whether pieces inside a convex shape have its extents and its volume."""
-    outer, inner = combined_surface((whole,)), combined_surface(tuple(pieces))
-    volumes = [convex_volume(piece, model) for piece in pieces]
-    filled = math.fsum(one for one in volumes if one is not None)
-    # The volume of a flat shape does not show a gap.
-    return (
-        None not in volumes
-        and volume > _FLAT * outer.size**3
-        and abs(filled - volume) <= model.tolerance.shape * volume
-        and _is_near(inner.reach, outer.reach, outer, model)
-    )
-
-
-def _without_equal(
-    shapes: LinkShapes, model: ToleranceModel
-) -> tuple[list[ShapeObservation], list[ShapeObservation]]:
-    """Return the shapes of both sides without those that the other side has as well."""
-    rest, others = [], list(shapes.actual)
-    for shape in shapes.expected:
-        same = next((other for other in others if _is_equal(shape, other, model)), None)
-        if same is None:
-            rest.append(shape)
-        else:
-            others.remove(same)
-    return rest, others
+    for shape, volume, parts in zip(whole, volumes, filling, strict=True):
+        if volume is None or not parts:
+            return False
+        outer, inner = combined_surface((shape,)), combined_surface(tuple(parts))
+        filled = [convex_volume(part, model) for part in parts]
+        missing = volume - math.fsum(part for part in filled if part is not None)
+        # The volume of a flat shape does not show a gap.
+        if (
+            None in filled
+            or volume <= _FLAT * outer.size**3
+            or not abs(missing) <= model.tolerance.shape * volume
+            or not _is_near(inner.reach, outer.reach, outer, model)
+        ):
+            return False
+    return True
 
 
 def _is_equal(one: ShapeObservation, other: ShapeObservation, model: ToleranceModel) -> bool:
@@ -214,10 +201,10 @@ def _is_equal(one: ShapeObservation, other: ShapeObservation, model: ToleranceMo
     )
 
 
-def _is_near(here: Array, there: Array, scale: CombinedSurface, model: ToleranceModel) -> bool:
+def _is_near(one: Array, other: Array, scale: CombinedSurface, model: ToleranceModel) -> bool:
     """Whether lengths [m] are equal within the tolerance of a shape."""
     allowed = max(scale.point_bound, model.tolerance.shape * scale.size)
-    return float(np.abs(here - there).max()) <= allowed
+    return float(np.abs(one - other).max()) <= allowed
 
 
 def convex_volume(shape: ShapeObservation, model: ToleranceModel) -> float | None:
@@ -258,11 +245,18 @@ def nearest(
     if len(expected) == len(actual) == 1:
         return ((expected[0], actual[0]),)
     alone = any(shape.surface and shape.surface.support_alone for shape in (*expected, *actual))
-    traits = [
-        np.array([_traits(shape.surface, alone) for shape in side if shape.surface])
+
+    def traits(surface: Surface) -> tuple[float, ...]:
+        if alone:
+            return surface.support
+        width = math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume)
+        return *surface.support, *surface.center, math.sqrt(surface.area), width
+
+    sides = [
+        np.array([traits(shape.surface) for shape in side if shape.surface])
         for side in (expected, actual)
     ]
-    apart = np.abs(traits[0][:, np.newaxis] - traits[1]).max(axis=2)
+    apart = np.abs(sides[0][:, np.newaxis] - sides[1]).max(axis=2)
     unlike = np.array([[one.kind is not other.kind for other in actual] for one in expected])
     pairs: dict[int, int] = {}
     for index in np.lexsort((apart.reshape(-1), unlike.reshape(-1))).tolist():
@@ -270,13 +264,6 @@ def nearest(
         if one not in pairs and other not in pairs.values():
             pairs[one] = other
     return tuple((expected[one], actual[other]) for one, other in pairs.items())
-
-
-def _traits(surface: Surface, support_alone: bool) -> tuple[float, ...]:
-    if support_alone:
-        return surface.support
-    width = math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume)
-    return *surface.support, *surface.center, math.sqrt(surface.area), width
 
 
 # A shape of one observation is compared with those of several.
@@ -317,26 +304,19 @@ def worst_of(differences: Sequence[Difference]) -> Difference:
     return max(differences, key=lambda one: (one.grade.severity, one.severity))
 
 
-def direction_text(index: int) -> str:
-    """Format a direction."""
-    return "(" + ", ".join(f"{value:.2g}" for value in DIRECTIONS[index]) + ")"
-
-
 def named(shapes: Sequence[ShapeObservation]) -> str:
     """Format shapes: kinds, sizes, files."""
     if not shapes:
         return "nothing"
     texts = Counter(
-        f"convex piece of {shape.name}" if len(shapes) > 1 and _is_piece(shape) else _name(shape)
+        f"convex piece of {shape.name}"
+        if len(shapes) > 1 and shape.role is Role.COLLISION and shape.pieces > 1
+        else _name(shape)
         for shape in shapes
     )
     listed = [f"{count} x {text}" if count > 1 else text for text, count in texts.items()]
     more = len(listed) - _MOST_NAMED
     return ", ".join(listed[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _is_piece(shape: ShapeObservation) -> bool:
-    return shape.role is Role.COLLISION and shape.pieces > 1
 
 
 def _name(shape: ShapeObservation) -> str:

@@ -19,10 +19,8 @@ from urdf_usd.conformance.checks.check import Check
 from urdf_usd.conformance.checks.shape_pairs import (
     CombinedSurface,
     LinkShapes,
-    combined_surface,
     contains,
     convex_volume,
-    direction_text,
     kinds,
     matched_shapes,
     matches_by_link,
@@ -34,7 +32,7 @@ from urdf_usd.conformance.checks.shape_pairs import (
 )
 from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
 from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind
+from urdf_usd.conformance.observation.shapes import DIRECTIONS, Role, ShapeKind
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -45,9 +43,7 @@ from urdf_usd.conformance.tolerance.comparison import (
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Grade, Range, Value
 
-Measure: TypeAlias = Callable[
-    [LinkShapes, CombinedSurface, CombinedSurface, ToleranceModel], Iterator[Difference]
-]
+Measure: TypeAlias = Callable[[LinkShapes, ToleranceModel], Iterator[Difference]]
 
 # A primitive's area has two factors and its volume three, each of which may be stored as a size
 # and a scale.
@@ -127,9 +123,7 @@ def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
         difference.grade is not Grade.FAILS
         for part in matched_shapes(shapes)
         for measure in (support, area)
-        for difference in measure(
-            part, combined_surface(part.expected), combined_surface(part.actual), model
-        )
+        for difference in measure(part, model)
     )
 
 
@@ -143,8 +137,7 @@ def _measured(
     """Compare shapes by one measure; one difference per link, its worst one."""
     links = matches_by_link(expected, actual, role, model)
     by_link = (
-        [difference for match in matches for difference in measure(*match, model)]
-        for matches in links
+        [difference for part in parts for difference in measure(part, model)] for parts in links
     )
     differences = tuple(worst_of(of_link) for of_link in by_link if of_link)
     note = None if differences else "no shape is stated by both sides" if links else _NONE
@@ -174,10 +167,9 @@ def _difference(
     )
 
 
-def support(
-    part: LinkShapes, expected: CombinedSurface, actual: CombinedSurface, model: ToleranceModel
-) -> Iterator[Difference]:
+def support(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     """Compare support functions and centroids of surfaces, relative to the size."""
+    expected, actual = part.surfaces
     off = float(np.abs(actual.reach - expected.reach).max()) / expected.size
     bound = expected.point_bound / expected.size
     text, extents = _misplaced(expected, actual), (_extent(expected), _extent(actual))
@@ -206,8 +198,9 @@ def _misplaced(expected: CombinedSurface, actual: CombinedSurface) -> str:
         return f"is {factor:.4g} times as large as in the URDF"
     if shift > 0.9 * off and abs(actual.size - expected.size) <= 0.1 * off:
         return f"is shifted by {value_text(shift, 'm')}"
+    direction = "(" + ", ".join(f"{value:.2g}" for value in DIRECTIONS[farthest]) + ")"
     way = "further" if apart[farthest] > 0 else "less"
-    return f"extends {value_text(off, 'm')} {way} than in the URDF along {direction_text(farthest)}"
+    return f"extends {value_text(off, 'm')} {way} than in the URDF along {direction}"
 
 
 def _area_bound(shape: CombinedSurface) -> float:
@@ -216,10 +209,9 @@ def _area_bound(shape: CombinedSurface) -> float:
     return shape.point_bound * shape.edges / (2.0 * shape.area) + _AREA
 
 
-def area(
-    part: LinkShapes, expected: CombinedSurface, actual: CombinedSurface, model: ToleranceModel
-) -> Iterator[Difference]:
+def area(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     """Compare surface areas, relative."""
+    expected, actual = part.surfaces
     if part.is_solid or expected.support_alone or actual.support_alone:
         return
     amount = relative_difference(expected.area, actual.area)
@@ -229,10 +221,9 @@ def area(
     yield _difference(part, amount, bound, model, text, expected.area, actual.area, "m^2")
 
 
-def volume(
-    part: LinkShapes, expected: CombinedSurface, actual: CombinedSurface, model: ToleranceModel
-) -> Iterator[Difference]:
+def volume(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
+    expected, actual = part.surfaces
     if expected.support_alone or actual.support_alone:
         return
     if not part.is_solid and length(expected.oriented) > _CLOSED * expected.area:
@@ -259,10 +250,9 @@ def volume(
     yield _difference(part, amount, bound, model, text, volumes[0], volumes[1], "m^3")
 
 
-def triangles(
-    part: LinkShapes, expected: CombinedSurface, actual: CombinedSurface, model: ToleranceModel
-) -> Iterator[Difference]:
+def triangles(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     """Compare numbers of triangles, polygons counted as fans, relative."""
+    expected, actual = part.surfaces
     if part.is_solid or not expected.triangles or not actual.triangles:
         return
     amount = relative_difference(expected.triangles, actual.triangles)

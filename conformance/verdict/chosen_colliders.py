@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from msgspec import structs
 
+from urdf_usd.conformance.checks.check import difference
 from urdf_usd.conformance.checks.shape_pairs import (
-    CombinedSurface,
     LinkShapes,
     Shapes,
     combined_surface,
@@ -103,13 +104,13 @@ def compare_chosen(
     )
 
 
-def _marked(difference: Difference, choice: ColliderChoice) -> Difference:
-    allowed = max(difference.bound, difference.tolerance)
-    if difference.amount <= allowed:
-        message = f"{difference.subject}: colliders of kind {choice.kind}, as requested"
+def _marked(made: Difference, choice: ColliderChoice) -> Difference:
+    allowed = max(made.bound, made.tolerance)
+    if made.amount <= allowed:
+        message = f"{made.subject}: colliders of kind {choice.kind}, as requested"
     else:
-        message = f"{difference.message}; {choice.kind} was requested"
-    return structs.replace(difference, estimated=True, message=message)
+        message = f"{made.message}; {choice.kind} was requested"
+    return structs.replace(made, estimated=True, message=message)
 
 
 def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) -> Difference:
@@ -120,21 +121,17 @@ def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) 
     """
     fault = _fault(shapes, choice, model)
     unread = [shape for shape in shapes.expected if shape.surface is None]
-    unknown = False
-    if unread and choice.kind != "none":
-        unknown = not fault or len(shapes.actual) > len(_readable(shapes))
-    subject = f"link {shapes.link}"
+    unknown = bool(unread) and choice.kind != "none"
+    unknown = unknown and (not fault or len(shapes.actual) > len(_readable(shapes)))
     text = fault or f"{named(shapes.actual)}: {choice.kind}, as requested"
     if unknown:
         text = f"{unread[0].name}: {unread[0].problem}; not compared"
-    wrong = math.inf if fault else 0.0
-    return Difference(
-        item=shapes.link,
-        subject=subject,
-        amount=math.nan if unknown else wrong,
-        message=f"{subject}: collision {text}",
-        expected=f"{choice.kind} for {named(shapes.expected)}",
-        actual=named(shapes.actual),
+    return difference(
+        f"link {shapes.link}",
+        "collision",
+        (f"{choice.kind} for {named(shapes.expected)}", named(shapes.actual)),
+        message=f"link {shapes.link}: collision {text}",
+        amount=math.nan if unknown else math.inf if fault else 0.0,
         unknown=unknown,
         estimated=True,
     )
@@ -174,10 +171,10 @@ def _is_of_kind(shape: ShapeObservation, kind: str) -> bool:
 def _doubled(pieces: Shapes, model: ToleranceModel) -> str | None:
     """Report a piece that is there twice."""
     for index, one in enumerate(pieces):
-        here = combined_surface((one,))
+        first = combined_surface((one,))
         for other in pieces[index + 1 :]:
-            apart = np.abs(combined_surface((other,)).reach - here.reach).max()
-            if apart <= model.tolerance.shape * here.size:
+            apart = np.abs(combined_surface((other,)).reach - first.reach).max()
+            if apart <= model.tolerance.shape * first.size:
                 return f"has {one.name} twice"
     return None
 
@@ -223,11 +220,11 @@ def _pairs(shapes: LinkShapes, choice: ColliderChoice) -> list[tuple[Shapes, Sha
             found[order.index(min(order))].append(piece)
         return list(zip(wholes, map(tuple, found), strict=True)) if all(found) else None
     apart = np.abs(outer[:, np.newaxis] - inner).max(axis=2)
-    for place in np.argsort(apart, axis=None, kind="stable").tolist():
-        here, there = divmod(place, len(actual))
-        taken = any(actual[there] in each for each in found)
-        if not found[here] and not taken:
-            found[here].append(actual[there])
+    for index in np.argsort(apart, axis=None, kind="stable").tolist():
+        one, other = divmod(index, len(actual))
+        taken = any(actual[other] in each for each in found)
+        if not found[one] and not taken:
+            found[one].append(actual[other])
     return list(zip(wholes, map(tuple, found), strict=True))
 
 
@@ -238,58 +235,51 @@ def _measured(
     pairs = None if choice.kind == "none" else _pairs(shapes, choice)
     for whole, found in pairs or ():
         part = LinkShapes(shapes.link, whole, found)
-        expected, actual = combined_surface(whole), combined_surface(found)
-        is_whole = found[0].kind is whole[0].kind and choice.kind != "decomposition"
-        if is_whole:
-            yield from _MEASURES[check](part, expected, actual, model)
+        if found[0].kind is whole[0].kind and choice.kind != "decomposition":
+            yield from _MEASURES[check](part, model)
         elif check == "collision.support":
-            allowed = choice.distance(expected.size)
-            if choice.kind == "decomposition":
-                allowed = _DECOMPOSED * expected.size
-            off = float(np.abs(actual.reach - expected.reach).max())
-            yield _difference(
-                part,
-                off / expected.size,
-                allowed * _SLACK / expected.size,
-                f"{named(part.actual)} is {value_text(off, 'm')} from {named(part.expected)}, "
-                f"not at most {value_text(allowed, 'm')}",
-                expected=Range(low=0.0, high=allowed),
-                actual=off,
-                unit="m",
-            )
+            yield _support(part, choice)
         elif check == "collision.volume" and choice.kind == "decomposition":
-            yield from _volume_of_pieces(part, expected)
+            yield from _volume_of_pieces(part)
         elif check == "collision.volume":
-            yield from _volume_of_primitive(part, expected, choice)
+            yield from _volume_of_primitive(part, choice)
 
 
 def _difference(
     part: LinkShapes,
-    amount: float,
-    tolerance: float,
     text: str,
-    expected: Value,
-    actual: Value,
+    values: tuple[Value, Value],
     unit: str,
+    **amounts: Any,  # noqa: ANN401  amount and tolerance
 ) -> Difference:
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
-        amount=amount,
-        tolerance=tolerance,
-        message=f"link {part.link}: {text}",
-        expected=expected,
-        actual=actual,
-        unit=unit,
+    subject = f"link {part.link}"
+    return difference(subject, "", values, unit, message=f"{subject}: {text}", **amounts)
+
+
+def _support(part: LinkShapes, choice: ColliderChoice) -> Difference:
+    """Compare support functions with the distance that a collider may have."""
+    expected, actual = part.surfaces
+    is_cut = choice.kind == "decomposition"
+    allowed = _DECOMPOSED * expected.size if is_cut else choice.distance(expected.size)
+    off = float(np.abs(actual.reach - expected.reach).max())
+    return _difference(
+        part,
+        f"{named(part.actual)} is {value_text(off, 'm')} from {named(part.expected)}, "
+        f"not at most {value_text(allowed, 'm')}",
+        (Range(low=0.0, high=allowed), off),
+        "m",
+        amount=off / expected.size,
+        tolerance=allowed * _SLACK / expected.size,
     )
 
 
-def _volume_of_pieces(part: LinkShapes, expected: CombinedSurface) -> Iterator[Difference]:
+def _volume_of_pieces(part: LinkShapes) -> Iterator[Difference]:
     """Compare the volume of convex pieces with that of a closed mesh.
 
     It is at most that of the convex hull, apart from the same tolerance. Of several
     groups together that is not known, but that of a box around them.
     """
+    expected, _ = part.surfaces
     if float(np.linalg.norm(expected.oriented)) > _CLOSED * expected.area:
         return
     solid = abs(expected.volume_about(expected.middle))
@@ -301,43 +291,36 @@ def _volume_of_pieces(part: LinkShapes, expected: CombinedSurface) -> Iterator[D
         most = float(np.prod(expected.reach[:3] + expected.reach[3:6]))
     if not most or None in hulls or None in around or solid > most:
         return
-    excess = max(solid - total, total - most, 0.0) / most
     yield _difference(
         part,
-        excess,
-        _DECOMPOSED,
         f"{len(hulls)} pieces of {value_text(total, 'm^3')}; mesh "
         f"{value_text(solid, 'm^3')}, its convex hull {value_text(most, 'm^3')}",
-        expected=Range(low=solid, high=most),
-        actual=total,
-        unit="m^3",
+        (Range(low=solid, high=most), total),
+        "m^3",
+        amount=max(solid - total, total - most, 0.0) / most,
+        tolerance=_DECOMPOSED,
     )
 
 
-def _volume_of_primitive(
-    part: LinkShapes, expected: CombinedSurface, choice: ColliderChoice
-) -> Iterator[Difference]:
+def _volume_of_primitive(part: LinkShapes, choice: ColliderChoice) -> Iterator[Difference]:
     """Compare the volume of a primitive with that of a convex hull.
 
     Volumes of convex bodies at a distance d differ by at most d times the area of the
     larger one grown by d, which is less than that of a box around it.
     """
+    expected, _ = part.surfaces
     hull = part.expected[0].hull_volume if len(part.expected) == 1 else None
     surface = part.actual[0].surface
     if not hull or surface is None:
         return
     distance = choice.distance(expected.size)
-    high, low = expected.reach[:3], expected.reach[3:6]
-    a, b, c = (high + low + 2 * distance).tolist()
-    allowed = 2 * (a * b + b * c + c * a) * distance / hull
-    found = surface.volume
+    a, b, c = (expected.reach[:3] + expected.reach[3:6] + 2 * distance).tolist()
     yield _difference(
         part,
-        abs(found - hull) / hull,
-        allowed,
-        f"{named(part.actual)} has {value_text(found, 'm^3')}, the convex hull "
+        f"{named(part.actual)} has {value_text(surface.volume, 'm^3')}, the convex hull "
         f"{value_text(hull, 'm^3')}",
-        expected=hull,
-        actual=found,
-        unit="m^3",
+        (hull, surface.volume),
+        "m^3",
+        amount=abs(surface.volume - hull) / hull,
+        tolerance=2 * (a * b + b * c + c * a) * distance / hull,
     )

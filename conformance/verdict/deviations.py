@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.joint_motion import (
+from urdf_usd.conformance.checks.kinematics import (
     is_displaced_along_axis,
     is_unturned,
     travel_factor,

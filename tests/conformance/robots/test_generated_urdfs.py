@@ -26,157 +26,137 @@ def _require_conforming(text: str) -> None:
     assert record.verdict.conforms, record.reason
 
 
-_BODY = (
-    '<inertial><mass value="0.7"/>'
-    '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>'
+_MASS = '<mass value="0.7"/><inertia ixx="0.02" iyy="0.03" izz="0.04"/>'
+_MOTOR = 'effort="1" velocity="1"'
+
+
+def _robot(links: dict[str, str], *joints: str) -> str:
+    """Return a URDF; the content of a link is that of its inertial unless it begins with !."""
+
+    def link(name: str, content: str) -> str:
+        inside = f"<inertial>{content}</inertial>" if content else ""
+        return f'<link name="{name}">{content[1:] if content.startswith("!") else inside}</link>'
+
+    parts = [link(name, content) for name, content in links.items()]
+    return f'<robot name="r">{"".join(parts)}{"".join(joints)}</robot>'
+
+
+def _joint(joint_type: str, ends: str, content: str = "") -> str:
+    """Return a joint such as ``a>b``, which is called like its child."""
+    parent, child = ends.split(">")
+    return (
+        f'<joint name="{child}" type="{joint_type}"><parent link="{parent}"/>'
+        f'<child link="{child}"/>{content}</joint>'
+    )
+
+
+def _hinge(limit: str, joint_type: str = "revolute") -> str:
+    joint = _joint(joint_type, "a>b", f'<axis xyz="0 1 0"/><limit {limit}/>')
+    return _robot({"a": _MASS, "b": _MASS}, joint)
+
+
+def _massless(moment: float) -> str:
+    return f'<mass value="0"/><inertia ixx="{moment}" iyy="{moment}" izz="{moment}"/>'
+
+
+def _points(size: str) -> str:
+    point = '<mass value="1.6"/><inertia ixx="0" iyy="0" izz="0"/>'
+    body = f'<origin xyz="0 0 {size}"/>{_MASS}'
+    limit = f'<limit lower="-1" upper="1" {_MOTOR}/>'
+    return _robot({"a": point, "b": body}, _joint("revolute", "a>b", limit))
+
+
+def _collider(shape: str) -> str:
+    return f"!<inertial>{_MASS}</inertial><collision><geometry>{shape}</geometry></collision>"
+
+
+_LARGEST = "1.7976931348623157e308"
+_SHORT_AXIS, _TILTED = '<axis xyz="1e-6 0 0"/>', '<axis xyz="0.707 0 0.707"/>'
+_NOWHERE = '<limit lower="0" upper="0"/>'
+_THREE, _FIVE = dict.fromkeys("abc", _MASS), dict.fromkeys("abcde", _MASS)
+_THIN = (
+    '<origin xyz="-0.623 -0.228 0"/><mass value="1.65"/>'
+    '<inertia ixx="0.03747777278095931" iyy="0.08115657655248514" izz="0.11863434933344444"/>'
 )
-
-
-def _massless(name: str, moment: float) -> str:
-    return (
-        f'<link name="{name}"><inertial><mass value="0"/><inertia ixx="{moment}" '
-        f'ixy="0" ixz="0" iyy="{moment}" iyz="0" izz="{moment}"/></inertial></link>'
-    )
-
-
-def _hinge(limit: str) -> str:
-    return (
-        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
-        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
-        f'<axis xyz="0 1 0"/><limit {limit}/></joint></robot>'
-    )
-
-
+_LIGHT = (
+    '<origin xyz="0 -0.195 -0.633" rpy="1.9 0 1.02"/><mass value="1.9e-06"/>'
+    '<inertia ixx="0.103" iyy="0.122" izz="0.0571"/>'
+)
 # Reduced robots that did not conform, most of them found by hypothesis.
 _FOUND = {
     "infinite effort": _hinge('lower="-1" upper="1" effort="inf" velocity="1"'),
     "infinite velocity": _hinge('lower="-1" upper="1" effort="1" velocity="inf"'),
-    "largest double as the position limits of a revolute joint": _hinge(
-        'lower="-1.7976931348623157e308" upper="1.7976931348623157e308" effort="1" velocity="1"'
+    "largest double as limits": _hinge(f'lower="-{_LARGEST}" upper="{_LARGEST}" {_MOTOR}'),
+    "damping of a joint without a limit, which MuJoCo does not read": _robot(
+        _THREE,
+        _joint("prismatic", "a>b", '<dynamics damping="0.766" friction="0.3"/>'),
+        _joint("floating", "b>c"),
     ),
-    "damping of a joint without a limit, which MuJoCo does not read": (
-        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
-        f'<link name="c">{_BODY}</link>'
-        '<joint name="i" type="prismatic"><parent link="a"/><child link="b"/>'
-        '<dynamics damping="0.766" friction="0.3"/></joint>'
-        '<joint name="j" type="floating"><parent link="b"/><child link="c"/></joint>'
-        "</robot>"
+    "inertia without mass, of a link that MuJoCo rejects and of another": _robot(
+        {"a": "", "b": "", "c": _massless(0.1), "d": _massless(2000.0)},
+        _joint("revolute", "a>b"),
+        _joint("prismatic", "b>c"),
+        _joint("fixed", "c>d"),
     ),
-    "inertia without mass, of a link that MuJoCo rejects and of another": (
-        '<robot name="r"><link name="a"/><link name="b"/>'
-        f"{_massless('c', 0.1)}{_massless('d', 2000.0)}"
-        '<joint name="i" type="revolute"><parent link="a"/><child link="b"/></joint>'
-        '<joint name="j" type="prismatic"><parent link="b"/><child link="c"/></joint>'
-        '<joint name="k" type="fixed"><parent link="c"/><child link="d"/></joint>'
-        "</robot>"
+    "joint that cannot move, between links without mass": _robot(
+        {"a": "", "b": ""},
+        _joint("prismatic", "a>b", f'<axis xyz="0.687 0.563 0.6794874470954058"/>{_NOWHERE}'),
     ),
-    "joint that cannot move, between links without mass": (
-        '<robot name="r"><link name="a"/><link name="b"/>'
-        '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
-        '<axis xyz="0.687 0.563 0.6794874470954058"/><limit lower="0" upper="0"/>'
-        "</joint></robot>"
+    "floating body at a massless link that is fixed to the world": _robot(
+        {"a": "", "b": _MASS}, _joint("fixed", "world>a"), _joint("floating", "a>b")
     ),
-    "floating body at a massless link that is fixed to the world": (
-        f'<robot name="r"><link name="a"/><link name="b">{_BODY}</link>'
-        '<joint name="i" type="fixed"><parent link="world"/><child link="a"/></joint>'
-        '<joint name="j" type="floating"><parent link="a"/><child link="b"/></joint>'
-        "</robot>"
+    "axis that PyBullet does not normalise, and hardly any travel": _robot(
+        _THREE,
+        _joint("prismatic", "a>b", f'{_SHORT_AXIS}<limit lower="-1e-5" upper="0"/>'),
+        _joint("fixed", "b>c", '<origin xyz="0.452 0 0.077"/>'),
     ),
-    "axis that PyBullet does not normalise, and hardly any travel": (
-        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
-        f'<link name="c">{_BODY}</link>'
-        '<joint name="i" type="prismatic"><parent link="a"/><child link="b"/>'
-        '<axis xyz="1e-6 0 0"/><limit lower="-1e-5" upper="0"/></joint>'
-        '<joint name="j" type="fixed"><origin xyz="0.452 0 0.077"/>'
-        '<parent link="b"/><child link="c"/></joint></robot>'
+    "axis that PyBullet does not normalise, of a joint that never moves": _robot(
+        _FIVE,
+        _joint(
+            "prismatic",
+            "a>b",
+            f'<origin xyz="-0.669 0 0.637"/>{_TILTED}<limit lower="0.4" upper="0.4"/>'
+            '<mimic joint="c" offset="2.478"/>',
+        ),
+        _joint("prismatic", "b>c", f'{_NOWHERE}<mimic joint="d" multiplier="0"/>'),
+        _joint("prismatic", "b>d", f'{_NOWHERE}<mimic joint="c" multiplier="0"/>'),
+        _joint("floating", "c>e"),
     ),
-    "axis that PyBullet does not normalise, of a joint that never moves": (
-        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
-        f'<link name="c">{_BODY}</link><link name="d">{_BODY}</link>'
-        f'<link name="e">{_BODY}</link>'
-        '<joint name="i" type="prismatic"><origin xyz="-0.669 0 0.637"/>'
-        '<parent link="a"/><child link="b"/><axis xyz="0.707 0 0.707"/>'
-        '<limit lower="0.4" upper="0.4"/><mimic joint="j" offset="2.478"/></joint>'
-        '<joint name="j" type="prismatic"><parent link="b"/><child link="c"/>'
-        '<limit lower="0" upper="0"/><mimic joint="k" multiplier="0"/></joint>'
-        '<joint name="k" type="prismatic"><parent link="b"/><child link="d"/>'
-        '<limit lower="0" upper="0"/><mimic joint="j" multiplier="0"/></joint>'
-        '<joint name="f" type="floating"><parent link="c"/><child link="e"/></joint>'
-        "</robot>"
+    "lower limit alone, prismatic": _hinge('lower="-0.25"', "prismatic"),
+    "lower limit alone, revolute": _hinge('lower="-2.0"'),
+    "point mass in a tiny robot": _points("3e-95"),
+    "point mass in a robot of no size": _points("-5e-265"),
+    "link without mass behind a prismatic joint of a fixed link": _robot(
+        {"a": _MASS, "b": ""},
+        _joint("fixed", "world>a"),
+        _joint("prismatic", "a>b", f'<limit lower="-1" upper="1" {_MOTOR}/>'),
     ),
-    **{
-        f"{kind} joint with a lower limit of {lower} alone": (
-            f'<robot name="r"><link name="a">{_BODY}</link>'
-            f'<link name="b">{_BODY}</link><joint name="j" type="{kind}">'
-            f'<parent link="a"/><child link="b"/><limit lower="{lower}"/></joint>'
-            "</robot>"
-        )
-        for kind, lower in (("prismatic", -0.25), ("revolute", -2.0))
-    },
-    **{
-        f"point mass in a robot with a size of {size} m": (
-            '<robot name="r"><link name="a"><inertial><mass value="1.6"/><inertia '
-            'ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link>'
-            '<link name="b"><inertial><mass value="0.5"/>'
-            f'<origin xyz="0 0 {size}"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" '
-            'iyz="0" izz="0.04"/></inertial></link>'
-            '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
-            '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
-        )
-        for size in ("3e-95", "-5e-265")
-    },
-    "link without mass behind a prismatic joint of a fixed link": (
-        f'<robot name="r"><link name="a">{_BODY}</link><link name="b"/>'
-        '<joint name="i" type="fixed"><parent link="world"/><child link="a"/></joint>'
-        '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
-        '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
+    "friction of a planar joint, along axes that rounding exchanged": _robot(
+        {"c": _THIN, "a": "", "b": _LIGHT},
+        _joint("continuous", "a>b", '<axis xyz="0 1 0"/>'),
+        _joint("fixed", "world>a", '<origin rpy="5.486 0 -1.5707963"/>'),
+        _joint(
+            "planar",
+            "b>c",
+            '<axis xyz="0 -0.234 0.5619923313046401"/><dynamics damping="4.2" friction="0.75"/>',
+        ),
     ),
-    "friction of a planar joint, along axes that rounding exchanged": (
-        '<robot name="r"><link name="c"><inertial>'
-        '<origin xyz="-0.623 -0.228 0"/><mass value="1.65"/>'
-        '<inertia ixx="0.03747777278095931" iyy="0.08115657655248514" '
-        'izz="0.11863434933344444"/></inertial></link><link name="a"/>'
-        '<link name="b"><inertial>'
-        '<origin xyz="0 -0.195 -0.633" rpy="1.9 0 1.02"/>'
-        '<mass value="1.9e-06"/>'
-        '<inertia ixx="0.103" iyy="0.122" izz="0.0571"/></inertial></link>'
-        '<joint name="i" type="continuous"><parent link="a"/>'
-        '<child link="b"/><axis xyz="0 1 0"/></joint>'
-        '<joint name="f" type="fixed"><origin rpy="5.486 0 -1.5707963"/>'
-        '<parent link="world"/><child link="a"/></joint>'
-        '<joint name="j" type="planar"><parent link="b"/><child link="c"/>'
-        '<axis xyz="0 -0.234 0.5619923313046401"/>'
-        '<dynamics damping="4.2" friction="0.75"/></joint></robot>'
+    "range without width in float32": _hinge(f'lower="0" upper="2e-309" {_MOTOR}'),
+    "massless inertia before a planar joint, along whose normal nothing moves": _robot(
+        {"a": "", "b": _massless(0.05), "c": _MASS}, _joint("fixed", "a>b"), _joint("planar", "b>c")
     ),
-    "range of which nothing is left in single precision": (
-        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
-        '<joint name="j" type="revolute"><parent link="a"/><child link="b"/>'
-        '<limit lower="0" upper="2e-309" effort="1" velocity="1"/></joint></robot>'
+    "limit near the smallest number of float32": _hinge(f'lower="0" upper="1.18e-38" {_MOTOR}'),
+    "effort limit that stands for zero in MuJoCo's schemas": _hinge(
+        'lower="-1" upper="1" effort="1.175494351e-38" velocity="1"', "prismatic"
     ),
-    "massless inertia before a planar joint, along whose normal nothing moves": (
-        f'<robot name="r"><link name="a"/>{_massless("b", 0.05)}'
-        f'<link name="c">{_BODY}</link>'
-        '<joint name="i" type="fixed"><parent link="a"/><child link="b"/></joint>'
-        '<joint name="j" type="planar"><parent link="b"/><child link="c"/></joint>'
-        "</robot>"
-    ),
-    "position limit near the smallest number of float32": _hinge(
-        'lower="0" upper="1.18e-38" effort="1" velocity="1"'
-    ),
-    "effort limit that stands for zero in MuJoCo's schemas": (
-        f'<robot name="r"><link name="a">{_BODY}</link><link name="b">{_BODY}</link>'
-        '<joint name="j" type="prismatic"><parent link="a"/><child link="b"/>'
-        '<limit lower="-1" upper="1" effort="1.175494351e-38" velocity="1"/></joint>'
-        "</robot>"
-    ),
-    "capsule without length beside another collider": (
-        f'<robot name="r"><link name="a">{_BODY}<collision><geometry>'
-        '<capsule radius="0.4" length="0"/></geometry></collision></link>'
-        f'<link name="b">{_BODY}<collision><geometry>'
-        '<box size="0.01 0.01 0.01"/></geometry></collision></link>'
-        '<link name="c"/><joint name="i" type="fixed"><parent link="c"/>'
-        '<child link="a"/></joint><joint name="j" type="continuous">'
-        '<parent link="c"/><child link="b"/></joint></robot>'
+    "capsule without length beside another collider": _robot(
+        {
+            "a": _collider('<capsule radius="0.4" length="0"/>'),
+            "b": _collider('<box size="0.01 0.01 0.01"/>'),
+            "c": "",
+        },
+        _joint("fixed", "c>a"),
+        _joint("continuous", "c>b"),
     ),
 }
 
