@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.kinematics import (
     is_displaced_along_axis,
@@ -22,15 +21,11 @@ from urdf_usd.conformance.checks.kinematics import (
     travel_factor,
 )
 from urdf_usd.conformance.observation.robot import (
-    ROOT_MOTION,
-    TRANSLATIONS,
-    VELOCITIES,
     JointObservation,
     JointType,
     MassProperties,
     Observation,
     Vec6,
-    velocity_indices,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
@@ -63,9 +58,6 @@ _ASSUMED_UPPER = -1.0
 _SAME = 1e-5
 # Rounding of a factor.
 _ROUNDING = 1e-6
-# Equal inertia matrices: of the scale of an entry, of engines in double precision; of the largest
-# scale, as the normal of a planar joint has none.
-_EQUAL, _ROUND_OFF = 1e-6, 1e-14
 
 
 class DeviationCase(Struct, frozen=True, eq=False):
@@ -358,73 +350,11 @@ def _massless_kilogram(expected: MassProperties | None, actual: MassProperties |
 )
 def _counted_massless_inertia(case: DeviationCase) -> bool:
     """Includes the inertia of a link without mass."""
-    # Links of which the engine reads no mass are left out: it replaces an inertia that it rejects.
-    read = frozenset(link.name for link in case.actual.links if link.mass is not None)
-    expected, actual = case.expected.dynamics, case.actual.dynamics
-    predicted = _with_massless_inertia(case.expected, read)
-    if expected is None or actual is None or predicted is None:
-        return False
-    first, second = velocity_indices(expected.joints), velocity_indices(actual.joints)
-    shared = [key for key in first if key in second]
-    columns, others = [first[key] for key in shared], [second[key] for key in shared]
-    count = min(len(predicted), len(actual.inertia))
-    predicted = predicted[:count][:, columns][:, :, columns]
-    own = np.sqrt(np.einsum("kii->ki", np.abs(predicted)))
-    scale = own[:, :, None] * own[:, None, :]
-    allowed = _EQUAL * scale + _ROUND_OFF * scale.max(initial=0.0)
-    return bool(
-        (np.abs(actual.inertia[:count][:, others][:, :, others] - predicted) <= allowed).all()
+    # It replaces an inertia that it rejects, and then reports no mass.
+    read = {link.name for link in case.actual.links if link.mass is not None}
+    return any(
+        link.name in read and _is_massless_inertia(link.mass) for link in case.expected.links
     )
-
-
-@lru_cache(maxsize=8)
-def _with_massless_inertia(
-    expected: Observation, read: frozenset[str]
-) -> NDArray[np.float64] | None:
-    """Return (K, n, n) joint-space inertia M + J^T I J; None if there is nothing to add.
-
-    J (3, n) is the angular velocity of a link per velocity, and I its tensor, both along the axes
-    of the root link (Featherstone, "Rigid Body Dynamics Algorithms", section 2.14).
-
-    Args:
-        expected: The reference observation.
-        read: Links whose inertia is added, if they have no mass.
-    """
-    massless = [x for x in expected.links if x.name in read and _is_massless_inertia(x.mass)]
-    dynamics, frames = expected.dynamics, expected.frames
-    if not massless or dynamics is None or frames is None:
-        return None
-    column = {name: index for index, name in enumerate(frames.links)}
-    joint_to = {joint.child: joint for joint in expected.joints}
-    indices = velocity_indices(dynamics.joints)
-    total = dynamics.inertia.copy()
-    count = len(total)
-    for link in massless:
-        if link.name not in column or link.mass is None or link.mass.inertia is None:
-            return None
-        rates = np.zeros((count, 3, total.shape[-1]))
-
-        def turn_about(
-            joint: str, first: int, axes: NDArray[np.float64], rates: NDArray[np.float64] = rates
-        ) -> None:
-            for number in range(axes.shape[-1]):
-                if (index := indices.get((joint, first + number))) is not None:
-                    rates[:, :, index] = axes[..., number]
-
-        turn_about(ROOT_MOTION, TRANSLATIONS[JointType.FLOATING], np.eye(3))
-        name = link.name
-        while joint := joint_to.get(name):
-            first = TRANSLATIONS.get(joint.type, 0)
-            turn = frames.rotations[:count, column[joint.child]]
-            if VELOCITIES[joint.type] - first == 1:
-                turn = turn @ np.array(joint.axis or (1.0, 0.0, 0.0)).reshape(3, 1)
-            if VELOCITIES[joint.type] > first:
-                turn_about(joint.name, first, turn)
-            name = joint.parent
-        turn = frames.rotations[:count, column[link.name]]
-        tensor = turn @ tensor_of(link.mass.inertia) @ np.swapaxes(turn, -1, -2)
-        total += np.swapaxes(rates, -1, -2) @ tensor @ rates
-    return total
 
 
 @_known("pinocchio", "massless-inertia", _INERTIA, "massless-inertia")
