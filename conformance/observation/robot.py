@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+import numpy as np
 from msgspec import Struct, structs
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.shapes import ShapeObservation
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.reports.records.record import Value
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 Vec3: TypeAlias = tuple[float, float, float]
 Vec6: TypeAlias = tuple[float, float, float, float, float, float]

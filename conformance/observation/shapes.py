@@ -9,14 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+import numpy as np
 from msgspec import Struct, structs
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+from numpy.typing import NDArray
 
 Vec3: TypeAlias = tuple[float, float, float]
 

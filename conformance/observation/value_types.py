@@ -5,21 +5,12 @@ A comparison would fail later, for all engines of the robot, and name none of th
 
 from __future__ import annotations
 
-import functools
-import sys
-import types
-from collections.abc import Iterable, Iterator
-from enum import Enum
-from numbers import Real
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
+import msgspec
 import numpy as np
-from msgspec import Struct
-from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import Observation
-
-_UNIONS = (Union, types.UnionType)
 
 
 def require_types(observation: Observation) -> None:
@@ -28,62 +19,19 @@ def require_types(observation: Observation) -> None:
     Raises:
         TypeError: A value has another type; the message says where.
     """
-    for wrong in _wrong(observation, Observation, "observation"):
-        raise TypeError(wrong)
 
+    def plain(value: object) -> Any:  # noqa: ANN401  a number
+        if isinstance(value, np.number):
+            return value.item()
+        raise TypeError(f"observation has a value of type {type(value).__name__}")
 
-def _wrong(value: object, hint: Any, place: str) -> Iterator[str]:  # noqa: ANN401  # a type hint
-    """Yield where a value does not have its type."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    # From Python 3.12 on, numpy's NDArray is an alias whose origin is the alias itself.
-    origin = get_origin(origin.__value__) if hasattr(origin, "__value__") else origin
-    if origin in _UNIONS:
-        found = [list(_wrong(value, one, place)) for one in arguments]
-        if all(found):
-            yield found[0][0]
-    elif origin is np.ndarray:
-        if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiu":
-            yield _message(value, "an array of numbers", place)
-    elif origin in {tuple, frozenset}:
-        yield from _wrong_items(value, origin, arguments, place)
-    elif not _is(value, hint):
-        yield _message(value, hint.__name__, place)
-    elif issubclass(hint, Struct):
-        for name, inner in _hints(hint).items():
-            yield from _wrong(getattr(value, name), inner, f"{place}.{name}")
+    def require_array(_: object, value: object) -> object:
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+            return value
+        raise TypeError("not an array of numbers")
 
-
-def _wrong_items(value: object, kind: type, hints: tuple[Any, ...], place: str) -> Iterator[str]:
-    accepted = (tuple, list) if kind is tuple else (frozenset, set)
-    if not isinstance(value, accepted):
-        yield _message(value, kind.__name__, place)
-        return
-    items: Iterable[object] = value
-    count = len(value)
-    if kind is frozenset or hints[1:] == (...,):
-        hints = (hints[0],) * count
-    if len(hints) != count:
-        yield f"{place} has {count} items instead of {len(hints)}"
-        return
-    for index, (item, hint) in enumerate(zip(items, hints, strict=True)):
-        yield from _wrong(item, hint, f"{place}[{index}]")
-
-
-def _is(value: object, kind: type) -> bool:
-    if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool)
-    if issubclass(kind, str) and issubclass(kind, Enum):
-        return isinstance(value, str) and value in set(kind)
-    return isinstance(value, kind)
-
-
-def _message(value: object, expected: str, place: str) -> str:
-    return f"{place} is {type(value).__name__} instead of {expected}"
-
-
-@functools.cache
-def _hints(kind: type[Struct]) -> dict[str, Any]:
-    """Return the types of a struct's fields, also those imported for types only."""
-    names = {**vars(sys.modules[kind.__module__]), "np": np, "NDArray": NDArray}
-    hints = get_type_hints(kind, globalns=names)
-    return {name: hints[name] for name in kind.__struct_fields__}
+    fields = msgspec.to_builtins(observation, enc_hook=plain, builtin_types=(np.ndarray,))
+    try:
+        msgspec.convert(fields, Observation, dec_hook=require_array)
+    except msgspec.ValidationError as error:
+        raise TypeError(str(error).replace("`$.", "`observation.")) from None
