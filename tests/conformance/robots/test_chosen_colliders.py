@@ -125,34 +125,89 @@ def test_mesh_that_cannot_be_read_leaves_the_check_incomplete(
     assert _failed(record) == set()
 
 
-def test_colliders_beside_a_mesh_that_cannot_be_read_are_compared(
-    tmp_path: Path,
-) -> None:
-    urdf = _robot(tmp_path)
-    (tmp_path / "groups.obj").unlink()
-    rules = _rules("hull")
-    usd = convert(urdf, tmp_path / "a", ConvertOptions(colliders=rules)).root_layer
-    stage = Usd.Stage.Open(str(usd))
+def _collider(stage: Usd.Stage, link: str, index: int = 0) -> Usd.Prim:
+    """Return a collider of a link; links are nested."""
+
+    def link_of(prim: Usd.Prim) -> str:
+        names = str(prim.GetPath()).split("/")
+        return next(name for name in reversed(names) if name in {"trunk", "arm"})
+
+    colliders = [prim for prim in stage.Traverse() if prim.HasAPI(UsdPhysics.CollisionAPI)]
+    return [prim for prim in colliders if link_of(prim) == link][index]
+
+
+def _failed_after(
+    edit: Callable[[Usd.Stage], None], urdf: Path, asset: Path, rules: ColliderRules
+) -> set[str]:
+    """Return the checks that fail after a change of an asset, in a layer beside it."""
+    stage = Usd.Stage.CreateNew(str(asset.with_name(f"{edit.__name__}.usda")))
+    stage.GetRootLayer().TransferContent(Sdf.Layer.FindOrOpen(str(asset)))
+    edit(stage)
+    stage.GetRootLayer().Save()
+    file = Path(stage.GetRootLayer().realPath)
+    return _failed(examine_pair_here(urdf, file, colliders=rules))
+
+
+def _shift(stage: Usd.Stage) -> None:
+    attribute = _collider(stage, "arm").GetAttribute("xformOp:translate")
+    attribute.Set(attribute.Get() + Gf.Vec3d(0, 0, 0.05))
+
+
+def _remove(stage: Usd.Stage) -> None:
+    _collider(stage, "arm").SetActive(False)
+
+
+def _remove_trunk(stage: Usd.Stage) -> None:
     _collider(stage, "trunk").SetActive(False)
-    stage.Save()
-
-    record = examine_pair_here(urdf, usd, colliders=rules)
-
-    assert "collision.shapes" in _failed(record)
 
 
-def _collider(stage: Usd.Stage, link: str) -> Usd.Prim:
-    """Return the first collider of a link; links are nested."""
-    return next(prim for prim in _colliders(stage) if _link_of(prim) == link)
+def _copy(stage: Usd.Stage, prim: Usd.Prim) -> None:
+    copy = stage.DefinePrim(prim.GetPath().ReplaceName("copy"))
+    copy.GetReferences().AddInternalReference(prim.GetPath())
 
 
-def _colliders(stage: Usd.Stage) -> list[Usd.Prim]:
-    return [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.CollisionAPI)]
+def _double(stage: Usd.Stage) -> None:
+    _copy(stage, _collider(stage, "arm"))
 
 
-def _link_of(prim: Usd.Prim) -> str:
-    names = str(prim.GetPath()).split("/")
-    return next(name for name in reversed(names) if name in {"trunk", "arm"})
+def _enlarge(stage: Usd.Stage) -> None:
+    prim = _collider(stage, "arm")
+    if cylinder := UsdGeom.Cylinder(prim):
+        cylinder.GetRadiusAttr().Set(1.3 * cylinder.GetRadiusAttr().Get())
+        cylinder.GetExtentAttr().Clear()
+        return
+    prim.CreateAttribute("xformOp:scale", Sdf.ValueTypeNames.Float3).Set(Gf.Vec3f(0.13, 0.1, 0.2))
+
+
+def _retype(stage: Usd.Stage) -> None:
+    token = UsdPhysics.MeshCollisionAPI(_collider(stage, "trunk")).GetApproximationAttr()
+    token.Set("none" if token.Get() == "convexHull" else "convexHull")
+
+
+_EDITS = {
+    _shift: "collision.support",
+    _remove: "collision.shapes",
+    _double: "collision.shapes",
+    _enlarge: "collision.support",
+    _retype: "collision.shapes",
+}
+
+
+@pytest.mark.parametrize("kind", ["hull", "primitives", "mesh"])
+def test_wrong_collider_fails(tmp_path: Path, kind: str) -> None:
+    urdf, rules = _robot(tmp_path), _rules(kind)
+    asset = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules)).root_layer
+
+    for edit, check in _EDITS.items():
+        assert check in _failed_after(edit, urdf, asset, rules), edit.__name__
+
+
+def test_colliders_beside_a_mesh_that_cannot_be_read_are_compared(tmp_path: Path) -> None:
+    urdf, rules = _robot(tmp_path), _rules("hull")
+    (tmp_path / "groups.obj").unlink()
+    asset = convert(urdf, tmp_path / "a", ConvertOptions(colliders=rules)).root_layer
+
+    assert "collision.shapes" in _failed_after(_remove_trunk, urdf, asset, rules)
 
 
 def test_decomposition_is_close_and_wrong_pieces_fail(
@@ -173,88 +228,20 @@ def test_decomposition_is_close_and_wrong_pieces_fail(
         "</robot>"
     )
     rules = _rules("decomposition")
-    usd = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules)).root_layer
-
-    def verdict(edit: Callable[[Usd.Stage], None]) -> tuple[Verdict, set[str]]:
-        stage = Usd.Stage.CreateNew(str(tmp_path / "asset" / f"{edit.__name__}.usda"))
-        stage.GetRootLayer().TransferContent(Sdf.Layer.FindOrOpen(str(usd)))
-        edit(stage)
-        stage.GetRootLayer().Save()
-        file = Path(stage.GetRootLayer().realPath)
-        record = examine_pair_here(urdf, file, colliders=rules)
-        return record.verdict, _failed(record)
-
-    def good(_: Usd.Stage) -> None:
-        """Change nothing."""
+    asset = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules)).root_layer
 
     def shifted(stage: Usd.Stage) -> None:
-        UsdGeom.XformCommonAPI(_colliders(stage)[1]).SetTranslate((0.0, 0.1, 0.0))
+        piece = _collider(stage, "trunk", 1)
+        UsdGeom.XformCommonAPI(piece).SetTranslate((0.0, 0.1, 0.0))
 
     def lost(stage: Usd.Stage) -> None:
-        _colliders(stage)[2].SetActive(False)
+        _collider(stage, "trunk", 2).SetActive(False)
 
     def doubled(stage: Usd.Stage) -> None:
-        path = _colliders(stage)[1].GetPath()
-        copy = stage.DefinePrim(path.ReplaceName("copy"))
-        copy.GetReferences().AddInternalReference(path)
+        _copy(stage, _collider(stage, "trunk", 1))
 
-    assert verdict(good) == (Verdict.CLOSE, set())
-    assert "collision.support" in verdict(shifted)[1]
-    assert "collision.volume" in verdict(lost)[1]
-    assert "collision.shapes" in verdict(doubled)[1]
-
-
-def _shift(stage: Usd.Stage) -> None:
-    attribute = _collider(stage, "arm").GetAttribute("xformOp:translate")
-    attribute.Set(attribute.Get() + Gf.Vec3d(0, 0, 0.05))
-
-
-def _remove(stage: Usd.Stage) -> None:
-    _collider(stage, "arm").SetActive(False)
-
-
-def _double(stage: Usd.Stage) -> None:
-    path = _collider(stage, "arm").GetPath()
-    copy = stage.DefinePrim(path.ReplaceName("copy"))
-    copy.GetReferences().AddInternalReference(path)
-
-
-def _enlarge(stage: Usd.Stage) -> None:
-    prim = _collider(stage, "arm")
-    if cylinder := UsdGeom.Cylinder(prim):
-        cylinder.GetRadiusAttr().Set(1.3 * cylinder.GetRadiusAttr().Get())
-        cylinder.GetExtentAttr().Clear()
-        return
-    prim.CreateAttribute("xformOp:scale", Sdf.ValueTypeNames.Float3).Set(Gf.Vec3f(0.13, 0.1, 0.2))
-
-
-def _retype(stage: Usd.Stage) -> None:
-    prim = _collider(stage, "trunk")
-    token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr()
-    token.Set("none" if token.Get() == "convexHull" else "convexHull")
-
-
-@pytest.mark.parametrize("kind", ["hull", "primitives", "mesh"])
-@pytest.mark.parametrize(
-    ("edit", "check"),
-    [
-        (_shift, "collision.support"),
-        (_remove, "collision.shapes"),
-        (_double, "collision.shapes"),
-        (_enlarge, "collision.support"),
-        (_retype, "collision.shapes"),
-    ],
-)
-def test_wrong_collider_fails(
-    tmp_path: Path, kind: str, edit: Callable[[Usd.Stage], None], check: str
-) -> None:
-    urdf = _robot(tmp_path)
-    rules = _rules(kind)
-    asset = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules))
-    stage = Usd.Stage.Open(str(asset.root_layer))
-    edit(stage)
-    stage.GetRootLayer().Save()
-
-    record = examine_pair_here(urdf, asset.root_layer, colliders=rules)
-
-    assert check in _failed(record), record.reason
+    record = examine_pair_here(urdf, asset, colliders=rules)
+    assert (record.verdict, _failed(record)) == (Verdict.CLOSE, set())
+    assert "collision.support" in _failed_after(shifted, urdf, asset, rules)
+    assert "collision.volume" in _failed_after(lost, urdf, asset, rules)
+    assert "collision.shapes" in _failed_after(doubled, urdf, asset, rules)
