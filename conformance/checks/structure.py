@@ -1,11 +1,12 @@
-"""Joint types, parents, mimic couplings, articulation roots and base."""
+"""Links and joints by name, joint types, couplings, articulation roots, base, words of a URDF."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
-from urdf_usd.conformance.checks import names
 from urdf_usd.conformance.checks.check import CheckGroup, equality, flags, stated
 from urdf_usd.conformance.checks.limits import shared_joints, stored_limit, unit_hint
 from urdf_usd.conformance.checks.unexpected_settings import (
@@ -22,6 +23,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
     SettingKind,
+    Word,
     head_coupling,
 )
 from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
@@ -35,22 +37,86 @@ from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Range, Value
 
+_Differences: TypeAlias = Iterator[Difference]
+
+# Words that differ by less are equal: float32 keeps 6e-8.
+_SAME = 1e-6
+
 STRUCTURE = CheckGroup()
-STRUCTURE.check("structure.links", "links", Quantity.LINKS)(names.links)
-STRUCTURE.check("structure.joints", "joints", Quantity.JOINTS)(names.joints)
+
+
+@STRUCTURE.check("structure.links", "links", Quantity.LINKS)
+def _links(expected: Observation, actual: Observation, _: ToleranceModel) -> _Differences:
+    """Every URDF link is found in the USD by its name, and there is no other body."""
+    links = dict.fromkeys(link.name for link in expected.links)
+    # A surplus Xform without a body may hold shapes or sensors.
+    found = {
+        link.name
+        for link in actual.links
+        if link.name in links or link.mass or link.body == link.name
+    }
+    renamed = dict(actual.renamed)
+    for name in dict.fromkeys((*links, *sorted(found))):
+        yield _named("link", name, name in links, name in found, renamed)
+
+
+@STRUCTURE.check("structure.joints", "joints", Quantity.JOINTS)
+def _joints(expected: Observation, actual: Observation, _: ToleranceModel) -> _Differences:
+    """Every URDF joint is found in the USD by its name, and there is no other joint. A fixed joint
+    may also be expressed by one body for both links.
+    """
+    joints = {joint.name: joint for joint in expected.joints}
+    found = {joint.name: joint for joint in actual.joints}
+    times = Counter(joint.name for joint in actual.joints)
+    links = {link.name for link in expected.links}
+    renamed = dict(actual.renamed)
+    for name in dict.fromkeys((*joints, *sorted(found))):
+        joint, surplus = joints.get(name), found.get(name)
+        if joint and not surplus and _welded_otherwise(joint, actual):
+            continue
+        if surplus and not joint:
+            # A joint that fixes the root to the world is covered by the check of the base.
+            fixed = surplus.type is JointType.FIXED and surplus.child == expected.root
+            if _welded_otherwise(surplus, expected) or (fixed and surplus.parent not in links):
+                continue
+        if times[name] > 1:
+            count = f"{times[name]} times"
+            yield equality(f"joint {name}", False, f"joint {name} exists {count}", "once", count)
+        else:
+            yield _named("joint", name, bool(joint), bool(surplus), renamed)
+
+
+def _named(
+    kind: str, name: str, expected: bool, actual: bool, renamed: Mapping[str, str]
+) -> Difference:
+    subject = f"{kind} {name}"
+    if expected and subject in renamed:
+        called = renamed[subject]
+        message = f"{subject} is renamed to {called!r}; matched by position in the tree"
+        return equality(subject, False, message, name, called)
+    how = "is not in the URDF" if actual else "is missing"
+    sides = ("present" if side else "absent" for side in (expected, actual))
+    return equality(subject, expected == actual, f"{subject} {how}", *sides)
+
+
+def _welded_otherwise(joint: JointObservation, side: Observation) -> bool:
+    """Whether one body carries both links of a fixed joint, or the world does."""
+    body = {link.name: link.body for link in side.links}
+    if joint.type is not JointType.FIXED or not body.keys() >= {joint.parent, joint.child}:
+        return False
+    carrier = body[joint.parent]
+    # None is the world, or unknown if the engine states no body of any link.
+    known = carrier is not None or any(body.values()) or side.base is Base.STATIC
+    return known and carrier == body[joint.child]
 
 
 @STRUCTURE.check("structure.types", "joint types", Quantity.JOINT_TYPES)
-def _types(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+def _types(expected: Observation, actual: Observation, _: ToleranceModel) -> _Differences:
     """Joints of the same name have the same type. A continuous joint equals a revolute one
     without limits.
     """
-    return Compared(
-        tuple(
-            _equality(joint.name, "type", _motion(joint), _motion(found))
-            for joint, found in shared_joints(expected, actual)
-        )
-    )
+    for joint, found in shared_joints(expected, actual):
+        yield _equality(joint.name, "type", _motion(joint), _motion(found))
 
 
 def _motion(joint: JointObservation) -> str:
@@ -67,46 +133,40 @@ def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
 
 
 @STRUCTURE.check("structure.parents", "parents and children", Quantity.JOINTS)
-def _parents(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+def _parents(expected: Observation, actual: Observation, _: ToleranceModel) -> _Differences:
     """Joints of the same name connect the same parent and child."""
     # A frame counts as the body that carries it.
     body = {link.name: link.body for link in actual.links}
-    differences = []
     for joint, found in shared_joints(expected, actual):
         links, others = (f"{one.parent} -> {one.child}" for one in (joint, found))
         same = all(
             one == other or (one in body and other in body and body[one] == body[other])
             for one, other in ((joint.parent, found.parent), (joint.child, found.child))
         )
-        differences.append(_equality(joint.name, "links", links, links if same else others))
-    return Compared(tuple(differences))
+        yield _equality(joint.name, "links", links, links if same else others)
 
 
-@STRUCTURE.check("structure.mimic", "mimic couplings", Quantity.MIMIC)
-def _mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+@STRUCTURE.check(
+    "structure.mimic", "mimic couplings", Quantity.MIMIC, note="no joint mimics another"
+)
+def _mimic(expected: Observation, actual: Observation, _: ToleranceModel) -> _Differences:
     """Followers, leaders, multipliers and offsets are equal to float32 precision. Without its
     coupling a follower moves freely.
     """
     # A chain of couplings and a coupling to its head are the same motion.
-    heads, found_heads = _heads(expected), _heads(actual)
+    heads, found_heads = (
+        {name: head_coupling(name, mimics.get) for name in mimics}
+        for mimics in ({joint.name: joint.mimic for joint in x.joints} for x in (expected, actual))
+    )
     precision = max(expected.precision, actual.precision)
-    differences = []
     for joint, found in shared_joints(expected, actual):
         # A coupling needs exactly one coordinate; others have no effect.
         single = COORDINATES[joint.type] == 1 or COORDINATES[found.type] == 1
         if single and (joint.mimic or found.mimic):
-            head, other = heads[joint.name], found_heads[joint.name]
-            problem = _mimic_problem(head, other, precision)
+            problem = _mimic_problem(heads[joint.name], found_heads[joint.name], precision)
             text, *values = problem or ("same coupling",)
-            message = f"joint {joint.name}: {text}"
-            differences.append(equality(f"joint {joint.name}", problem is None, message, *values))
-    note = None if differences else "no joint mimics another"
-    return Compared(tuple(differences), note=note)
-
-
-def _heads(side: Observation) -> dict[str, HeadCoupling | None]:
-    mimics = {joint.name: joint.mimic for joint in side.joints}
-    return {name: head_coupling(name, mimics.get) for name in mimics}
+            subject = f"joint {joint.name}"
+            yield equality(subject, problem is None, f"{subject}: {text}", *values)
 
 
 def _mimic_problem(
@@ -249,15 +309,20 @@ def _world(_: Observation, actual: Observation, __: ToleranceModel) -> Compariso
     return Compared(differences, note=None if joints else "no joint of an articulation moves")
 
 
-@STRUCTURE.check("structure.bodies", "dynamic rigid bodies", Quantity.LINKS, usd_alone=True)
-def _bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+@STRUCTURE.check(
+    "structure.bodies",
+    "dynamic rigid bodies",
+    Quantity.LINKS,
+    note="no link has a rigid body",
+    usd_alone=True,
+)
+def _bodies(expected: Observation, actual: Observation, _: ToleranceModel) -> Iterable[Difference]:
     """No rigid body of a link is kinematic or disabled: forces do not move such a body."""
     # A USD without any dynamic body is static, which is covered by the check of the base.
     links = {link.name for link in expected.links}
     own = [link.name for link in actual.links if link.name in links and link.body == link.name]
     message = "link {}: rigid body is kinematic or disabled"
-    differences = flags("link", own, actual.nondynamic, message, ("dynamic", "not dynamic"))
-    return Compared(differences, note=None if own else "no link has a rigid body")
+    return flags("link", own, actual.nondynamic, message, ("dynamic", "not dynamic"))
 
 
 STRUCTURE.checks += [
@@ -290,9 +355,83 @@ STRUCTURE.checks += [
         "quaternions: consumers differ in what they compute from others.",
     ),
 ]
-STRUCTURE.check("structure.words", "words without a schema", Quantity.LINKS, usd_alone=True)(
-    names.words
+
+
+@STRUCTURE.check(
+    "structure.words",
+    "words without a schema",
+    Quantity.LINKS,
+    note="the URDF has no such words, or the USD keeps none of them",
+    usd_alone=True,
 )
+def words(expected: Observation, actual: Observation, _: ToleranceModel) -> _Differences:
+    """What no schema of USD has and a USD keeps under urdf: is what the URDF says: safety
+    controllers, calibrations, limits of acceleration, and attributes and elements that are no part
+    of URDF, such as transmissions.
+    """
+    known, found = _by_owner(expected.words, expected), _by_owner(actual.words, expected)
+    lost = {subject for subject, _ in actual.renamed}
+    # A USD need not keep them, nor those of shapes that it leaves out: kinds of words that it has
+    # nowhere are not compared, and of shapes only those that it has.
+    kept = {_kind(name) for _, name, _ in found.keys() & known.keys()}
+    kept |= {_kind(name) for _, name, _ in found if "<" in name}
+    for key in dict.fromkeys((*known, *(key for key in found if "<" in key[1]))):
+        subject, name, of_shape = key
+        sides = known.get(key, []), found.get(key, [])
+        if _kind(name) not in kept or subject in lost or (of_shape and not sides[1]):
+            continue
+        same = _are_equal(*sides, part=of_shape)
+        texts = [", ".join(map(str, values)) or "nothing" for values in sides]
+        message = f"{subject}: {name} is {texts[1]}, not {texts[0]}"
+        values = (
+            side[0] if len(side) == 1 else text for side, text in zip(sides, texts, strict=True)
+        )
+        yield equality(subject, same, message, *values, item=f"{subject} {name}")
+
+
+def _by_owner(
+    words: Sequence[Word], expected: Observation
+) -> dict[tuple[str, str, bool], list[float | str]]:
+    """Group values by owner and name, and by whether the owner is a shape."""
+    joint_of = {f"link {one.child}": f"joint {one.name}" for one in expected.joints}
+    owners = {"robot", *joint_of.values(), *(f"link {link.name}" for link in expected.links)}
+    found: dict[tuple[str, str, bool], list[float | str]] = {}
+    for word in words:
+        subject = next((one for one in word.owners if one in owners), None)
+        if subject is None:
+            continue
+        name, of_shape = word.name, subject != word.owners[0]
+        if name.startswith(("joint:", "joint/")) and subject in joint_of:
+            subject, name = joint_of[subject], name[len("joint:") :]
+        found.setdefault((subject, name, of_shape), []).append(word.value)
+    return found
+
+
+def _kind(name: str) -> str:
+    """Return the kind of word: element, one of a controller or limit, or attribute."""
+    if "<" in name:
+        return "element"
+    tag = name.partition(":")[0]
+    return tag if tag in {"calibration", "limit", "safety_controller"} else ""
+
+
+def _are_equal(
+    expected: Sequence[float | str], actual: Sequence[float | str], *, part: bool
+) -> bool:
+    """Whether both have the same values, in any order; or the second some of them."""
+
+    def same(one: float | str, other: float | str) -> bool:
+        if isinstance(one, str) or isinstance(other, str):
+            return one == other
+        return math.isclose(one, other, rel_tol=_SAME, abs_tol=1e-12)
+
+    rest = [*expected]
+    for value in actual:
+        equal = next((one for one in rest if same(one, value)), None)
+        if equal is None:
+            return False
+        rest.remove(equal)
+    return part or not rest
 
 
 @STRUCTURE.check("structure.base", "base", Quantity.BASE)
