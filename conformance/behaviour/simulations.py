@@ -33,7 +33,7 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     Observation,
 )
-from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.conversion import convert_parsed, with_description
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.options import ConvertOptions

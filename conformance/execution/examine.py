@@ -69,13 +69,12 @@ from urdf_usd.conformance.observation.robot import (
     Configurations,
     Observation,
 )
+from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
-from urdf_usd.conformance.tolerance.rollout import plan_rollout
-from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import REFERENCE, ColliderChoice, Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError, StageError
@@ -411,9 +410,10 @@ def questions(robot: Robot) -> Configurations:
         SourceError: The robot is not a tree.
     """
     chosen = configurations(structure(robot))
-    spec = observe_robot(robot, chosen, shapes=False)
-    rollout = plan_rollout(spec, derive_tolerance_model(spec, Tolerance()).motion)
-    return structs.replace(chosen, rollout=rollout, root=spec.root)
+    expected = observe_robot(robot, chosen, shapes=False)
+    scale = derive_tolerance_model(expected, Tolerance()).motion
+    rollout = plan_rollout(expected, scale.inertia_invented if scale else None)
+    return structs.replace(chosen, rollout=rollout, root=expected.root)
 
 
 def _converted(

@@ -20,9 +20,9 @@ from urdf_usd.conformance.engines.openusd.settings import harmless_reason
 from urdf_usd.conformance.engines.protocol import AbstentionError, Observed, Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.requested_settings import requested_settings
-from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert

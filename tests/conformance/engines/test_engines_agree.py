@@ -16,7 +16,7 @@ from urdf_usd.conformance.observation.robot import (
     LinkObservation,
     Observation,
 )
-from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations
 
 _ROOT = Path(pybullet_data.getDataPath())
 _FILES = sorted(

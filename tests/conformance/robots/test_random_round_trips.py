@@ -22,7 +22,7 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.execution.engines import write_back
-from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert

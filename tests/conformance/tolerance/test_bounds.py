@@ -16,6 +16,7 @@ from tests.converter.strategies import robots
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Observation, Quantity
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.tolerance.bounds import (
     RELATIVE,
     Tolerance,
@@ -28,7 +29,6 @@ from urdf_usd.conformance.tolerance.comparison import (
     derive_tolerance_model,
     relative_difference,
 )
-from urdf_usd.conformance.tolerance.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.robot.model import (
     Continuous,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from msgspec import structs
 
@@ -20,6 +21,7 @@ from urdf_usd.conformance.observation.robot import (
     RolloutPlan,
     RolloutState,
 )
+from urdf_usd.conformance.observation.sampling import plan_rollout
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.comparison import (
     Compared,
@@ -27,7 +29,7 @@ from urdf_usd.conformance.tolerance.comparison import (
     Incomparable,
     derive_tolerance_model,
 )
-from urdf_usd.conformance.tolerance.rollout import distance, plan_rollout, rollout_spread
+from urdf_usd.conformance.tolerance.rollout import distance, rollout_spread
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Continuous,
@@ -91,9 +93,10 @@ def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
 
 
 def test_reading_without_equations_gives_no_plan() -> None:
-    expected = structs.replace(observe_robot(ROBOT, questions(ROBOT)), dynamics=None)
+    expected = observe_robot(ROBOT, questions(ROBOT))
 
-    assert plan_rollout(expected, derive_tolerance_model(expected, Tolerance()).motion) is None
+    assert plan_rollout(expected, None) is None
+    assert plan_rollout(structs.replace(expected, dynamics=None), np.zeros((1, 1))) is None
 
 
 _AT = (0.0, 0, 0, 1.0, 0, 0, 0)

@@ -17,7 +17,7 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Engine, Observed, Request, Side
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
-from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge

@@ -25,7 +25,7 @@ from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,
 )
-from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.robot.body_options import BaseOption
 
 # A horizontal arm of 2 kg, whose centre of mass is 0.5 m from its joint.

@@ -33,7 +33,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     RolloutPlan,
 )
-from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.robot.model import (
     Continuous,
     Dynamics,

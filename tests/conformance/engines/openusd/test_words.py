@@ -12,7 +12,7 @@ from urdf_usd.conformance.checks.structure import words
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
-from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 

@@ -17,7 +17,7 @@ from urdf_usd.conformance.observation.robot import (
     MimicObservation,
     Vec3,
 )
-from urdf_usd.conformance.tolerance.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations
 
 R, P, C = JointType.REVOLUTE, JointType.PRISMATIC, JointType.CONTINUOUS
 _INF = math.inf

@@ -1,15 +1,17 @@
-"""Configurations at which link frames are compared: corners and samples of the ranges.
+"""Configurations and the rollout at which observations are compared.
 
-The configurations depend on the joints alone, so that they are the same for every engine and
-every run.
+Configurations are corners and samples of the ranges of joints. They depend on the joints alone, so
+that they are the same for every engine and every run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
@@ -19,6 +21,8 @@ from urdf_usd.conformance.observation.robot import (
     HeadCoupling,
     JointObservation,
     JointType,
+    Observation,
+    RolloutPlan,
     Vec3,
     head_coupling,
 )
@@ -48,6 +52,15 @@ _ROOT_VELOCITIES = 6
 # Samples are the same in every run.
 _SEED = 20_240_229
 _URDF_DEFAULT_AXIS = (1.0, 0.0, 0.0)
+# The first configuration that is neither zero nor at limits.
+_START = 3
+# A joint is fixed if the allowed invented inertia exceeds a tenth of the inertia that it has
+# while all others move freely, or if that inertia is rounding.
+_INVENTED = 10.0
+_SINGULAR = 1e-9
+# Limit of steps times squared degrees of freedom, which is the cost of a step: robots with more
+# than 300 are simulated for less than 1 s.
+_WORK = 1e8
 
 
 def configurations(joints: Sequence[JointObservation], count: int = 32) -> Configurations:
@@ -212,3 +225,63 @@ def _uniform_rotations(cube: Array) -> Array:
     first, second = 2 * math.pi * cube[:, 1], 2 * math.pi * cube[:, 2]
     columns = small * np.sin(first), small * np.cos(first)
     return np.column_stack([*columns, large * np.sin(second), large * np.cos(second)])
+
+
+def plan_rollout(expected: Observation, invented: Array | None) -> RolloutPlan | None:
+    """Plan the passive rollout of a robot; None if no joint can move.
+
+    A robot moves for at most 1 s with a fixed root, under gravity, damping, friction and mimic
+    couplings. A floating robot would only fall. Contacts and joint limits are off: impacts amplify
+    every difference, and limits are compared by checks of their own.
+
+    Args:
+        expected: The reference observation.
+        invented: (n, n) bound of the effect of harmless invented inertia on its equations of
+            motion, if these are known.
+    """
+    dynamics = expected.dynamics
+    if dynamics is None or invented is None or len(dynamics.inertia) <= _START:
+        return None
+    joints = {joint.name: joint for joint in expected.joints}
+    freedoms, names = _freedoms(dynamics.joints, joints)
+    inertia = freedoms.T @ dynamics.inertia[_START] @ freedoms
+    harmless = freedoms.T @ np.diag(np.diagonal(invented)) @ freedoms
+    floor = _SINGULAR * np.diagonal(inertia) + _INVENTED * np.diagonal(harmless)
+    # The inertia of a velocity while the others move freely is its pivot in Gaussian
+    # elimination, in descending order relative to the floor: those that remain have none.
+    remaining = list(range(len(names)))
+    while remaining:
+        pivots = np.diagonal(inertia)[remaining]
+        best = remaining[int(np.argmax(pivots / np.maximum(floor[remaining], 1e-300)))]
+        if inertia[best, best] <= floor[best]:
+            break
+        remaining.remove(best)
+        inertia = inertia - np.outer(inertia[:, best], inertia[best]) / inertia[best, best]
+    held = {names[index] for index in remaining}
+    if held.issuperset(names):
+        return None
+    plan = RolloutPlan(_START, tuple(name for name in joints if name in held))
+    most = _WORK / len(dynamics.joints) ** 2
+    short = tuple(steps for steps in plan.steps if steps <= most)
+    return structs.replace(plan, steps=short or plan.steps[:1])
+
+
+def _freedoms(
+    names: Sequence[str], joints: Mapping[str, JointObservation]
+) -> tuple[Array, list[str]]:
+    """Return (n, m) independent velocities of joints, and the joint of each.
+
+    The root is fixed, and a planar joint has two of its three displacements.
+    """
+    columns, owners, start = [np.zeros((len(names), 0))], [], 0
+    for name, width in Counter(names).items():
+        own = np.eye(len(names), width, -start)
+        start += width
+        if name not in joints:
+            continue
+        if joints[name].type is JointType.PLANAR:
+            _, _, rows = np.linalg.svd(np.array([joints[name].axis or (0.0, 0.0, 1.0)]))
+            own = np.hstack([own[:, :3] @ rows[1:].T, own[:, 3:]])
+        columns.append(own)
+        owners += [name] * own.shape[1]
+    return np.hstack(columns), owners
