@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.checks.check import CheckGroup, Comparer, equality
+from urdf_usd.conformance.checks.check import CheckGroup, Compared, Comparer, Comparison, equality
 from urdf_usd.conformance.checks.shape_pairs import (
     LinkShapes,
     matched_shapes,
@@ -34,7 +34,7 @@ from urdf_usd.conformance.observation.shapes import (
     Vec3,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE, largest
-from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Value
 

@@ -6,17 +6,54 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.observation.robot import Observation, Quantity
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    ToleranceModel,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Value
+
+
+class Compared(Struct, frozen=True):
+    """Differences of a quantity that both sides state."""
+
+    differences: tuple[Difference, ...]  # one per value, equal ones included
+    # the differences to report, if several values have one cause; None for all of them
+    reported: tuple[Difference, ...] | None = None
+    note: str | None = None  # why nothing, or not everything, was compared
+
+    @property
+    def shown(self) -> tuple[Difference, ...]:
+        """The differences to report."""
+        return self.differences if self.reported is None else self.reported
+
+    def each(self, change: Callable[[Difference], Difference | None]) -> Compared:
+        """Change every difference; those for which there is None are left out."""
+        changed, reported = (
+            part and tuple(new for one in part if (new := change(one)) is not None)
+            for part in (self.differences, self.reported)
+        )
+        return Compared(changed or (), reported, self.note)
+
+
+class Incomparable(Struct, frozen=True):
+    """A side does not state the quantity."""
+
+    reason: str
+
+
+Comparison: TypeAlias = Compared | Incomparable
+
+
+def with_losses(comparison: Comparison) -> Comparison:
+    """Let values fail that only the first side states."""
+
+    def lost(one: Difference) -> Difference:
+        is_lost = math.isnan(one.amount) and not one.unknown
+        return structs.replace(one, amount=math.inf) if is_lost else one
+
+    return comparison if isinstance(comparison, Incomparable) else comparison.each(lost)
+
 
 # Compares the expected with the actual observation.
 Comparer: TypeAlias = Callable[
@@ -179,3 +216,18 @@ def flags(
         )
         for name in names
     )
+
+
+def relative_difference(expected: float, actual: float, least: float = 0.0) -> float:
+    """Return the difference of two numbers relative to the expected one.
+
+    4 kg instead of 0.1 kg is 39, and 0.1 kg instead of 4 kg is 0.975. The difference from numbers
+    smaller than ``least`` is relative to it. It is inf if the numbers differ and the scale is
+    zero, or one is not finite.
+    """
+    if expected == actual:
+        return 0.0
+    scale = max(abs(expected), least)
+    if not scale or not (math.isfinite(expected) and math.isfinite(actual)):
+        return math.inf
+    return abs(expected - actual) / scale

@@ -13,9 +13,10 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import CheckGroup
+from urdf_usd.conformance.checks.check import CheckGroup, Compared, Comparison, Incomparable
 from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.checks.limits import JOINT_DYNAMICS_CHECKS
+from urdf_usd.conformance.checks.mass import differing_links
 from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
@@ -27,14 +28,8 @@ from urdf_usd.conformance.observation.robot import (
     velocity_indices,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    ToleranceModel,
-)
-from urdf_usd.conformance.tolerance.rigid_groups import differing_links, masses_of
-from urdf_usd.conformance.tolerance.rollout import distance
+from urdf_usd.conformance.tolerance.model import ToleranceModel, distance
+from urdf_usd.conformance.tolerance.rigid_groups import masses_of
 from urdf_usd.reports.records.record import Difference, Grade
 
 Array = NDArray[np.float64]

@@ -16,7 +16,15 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import Check, CheckGroup, difference, stated
+from urdf_usd.conformance.checks.check import (
+    Check,
+    CheckGroup,
+    Compared,
+    Comparison,
+    Incomparable,
+    difference,
+    stated,
+)
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,
@@ -25,12 +33,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION, RELATIVE, ROUNDINGS
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    ToleranceModel,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.records.record import Difference, Grade
 
 _Aspect: TypeAlias = Literal["position", "rotation"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from urdf_usd.conformance.checks.check import Check, difference, stated
+from urdf_usd.conformance.checks.check import Check, difference, relative_difference, stated
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,
@@ -14,7 +14,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
-from urdf_usd.conformance.tolerance.comparison import ToleranceModel, relative_difference
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.records.record import Difference
 
 # The largest float32: USD stores a larger value as none, and a URDF that is written from USD

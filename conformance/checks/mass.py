@@ -10,18 +10,29 @@ tiny inertia of up to a millionth of the robot's is graded *close*.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import CheckGroup, difference, equality, flags, stated
+from urdf_usd.conformance.checks.check import (
+    CheckGroup,
+    Compared,
+    Comparison,
+    difference,
+    equality,
+    flags,
+    relative_difference,
+    stated,
+)
 from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import (
     INVENTED,
+    Tolerance,
     center_bound,
     harmless_moment,
     inertia_bound,
@@ -31,19 +42,12 @@ from urdf_usd.conformance.tolerance.bounds import (
     principal_moments,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    ToleranceModel,
-    relative_difference,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.conformance.tolerance.rigid_groups import (
     GroupMass,
-    differing_links,
     group_masses,
     masses_of,
     tensor_of,
-    unread_masses,
 )
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Grade
@@ -59,6 +63,8 @@ _TWICE = "no inertia is authored twice"
 
 MOMENT = "kg m^2"
 _Differences = Iterator[Difference]
+
+_Masses: TypeAlias = Mapping[str, MassProperties | None]
 
 MASS = CheckGroup()
 
@@ -226,6 +232,43 @@ def _harmless_base(
     }
     harmless = math.fsum(defaulted.values()) <= _HARMLESS * (model.total_mass or 1.0)
     return tuple(defaulted) if harmless else ()
+
+
+def unread_masses(
+    links: Iterable[str], expected: Observation, actual: Observation
+) -> tuple[str, ...]:
+    """Name the links whose mass one side has, and the other does not read."""
+    unread: set[str] = set()
+    for side, other in ((expected, actual), (actual, expected)):
+        masses = masses_of(side)
+        unread |= {name for name in other.unread_masses if (mass := masses.get(name)) and mass.mass}
+    return tuple(name for name in links if name in unread)
+
+
+def differing_links(
+    links: Sequence[str],
+    expected: _Masses,
+    actual: _Masses,
+    tolerance: Tolerance,
+    aspects: Sequence[str],
+) -> tuple[str, ...]:
+    """Name the links whose own mass properties differ in an aspect: mass, center or inertia."""
+
+    def differs(link: str, aspect: str) -> bool:
+        one, two = expected.get(link), actual.get(link)
+        masses = one.mass if one else 0.0, two.mass if two else 0.0
+        if aspect == "mass":
+            return abs(masses[0] - masses[1]) > tolerance.mass * masses[0]
+        if one is None or two is None or not all(masses):
+            return False
+        if aspect == "center":
+            return math.dist(one.center, two.center) > tolerance.position
+        if one.inertia is None or two.inertia is None:
+            return one.inertia is not two.inertia
+        scale = max(map(abs, one.inertia))
+        return math.dist(one.inertia, two.inertia) > tolerance.inertia * scale
+
+    return tuple(link for link in links if any(differs(link, aspect) for aspect in aspects))
 
 
 def _carries(properties: MassProperties | None) -> bool:

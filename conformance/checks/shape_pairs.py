@@ -31,7 +31,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     RELATIVE,
     length,
 )
-from urdf_usd.conformance.tolerance.comparison import ToleranceModel
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.records.record import Difference
 
 Array: TypeAlias = NDArray[np.float64]

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import Check
+from urdf_usd.conformance.checks.check import Check, Compared, Comparison, relative_difference
 from urdf_usd.conformance.checks.shape_pairs import (
     CombinedSurface,
     LinkShapes,
@@ -34,12 +34,7 @@ from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
 from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import DIRECTIONS, Role, ShapeKind
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    ToleranceModel,
-    relative_difference,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Grade, Range, Value
 

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
-from urdf_usd.conformance.checks.check import CheckGroup, difference, equality, stated
+from urdf_usd.conformance.checks.check import (
+    CheckGroup,
+    Compared,
+    Comparison,
+    Incomparable,
+    difference,
+    equality,
+    relative_difference,
+    stated,
+)
 from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
@@ -24,13 +33,7 @@ from urdf_usd.conformance.observation.simulation import (
     SimulationObservation,
 )
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    ToleranceModel,
-    relative_difference,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.records.record import Difference
 
 _WORLD = ""

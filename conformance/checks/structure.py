@@ -7,7 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from urdf_usd.conformance.checks.check import CheckGroup, equality, flags, stated
+from urdf_usd.conformance.checks.check import (
+    CheckGroup,
+    Compared,
+    Comparison,
+    Incomparable,
+    equality,
+    flags,
+    stated,
+)
 from urdf_usd.conformance.checks.limits import shared_joints, stored_limit, unit_hint
 from urdf_usd.conformance.checks.unexpected_settings import (
     setting_difference,
@@ -27,12 +35,7 @@ from urdf_usd.conformance.observation.robot import (
     head_coupling,
 )
 from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    ToleranceModel,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Range, Value

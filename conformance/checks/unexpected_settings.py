@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from urdf_usd.conformance.checks.check import Check, equality
+from urdf_usd.conformance.checks.check import Check, Compared, Comparison, Incomparable, equality
 from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
@@ -16,12 +16,7 @@ from urdf_usd.conformance.observation.robot import (
     UnexpectedSetting,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    ToleranceModel,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.records.record import Difference
 
 _ROBOT = "robot"

@@ -74,7 +74,7 @@ from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import derive_tolerance_model
+from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.conformance.verdict.judged import REFERENCE, ColliderChoice, Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError, StageError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -21,15 +20,12 @@ from urdf_usd.conformance.tolerance.bounds import (
     PER_JOINT,
     QUATERNION,
     RELATIVE,
-    Tolerance,
     harmless_moment,
     inertia_bound,
     is_pointlike,
     largest_moment,
     length,
 )
-
-_Masses = Mapping[str, MassProperties | None]
 
 
 class _LinkMass(Struct, frozen=True, eq=False):
@@ -109,43 +105,6 @@ def rigid_groups(
 def masses_of(observation: Observation) -> dict[str, MassProperties | None]:
     """Return the own mass properties of each link."""
     return {link.name: link.mass for link in observation.links}
-
-
-def unread_masses(
-    links: Iterable[str], expected: Observation, actual: Observation
-) -> tuple[str, ...]:
-    """Name the links whose mass one side has, and the other does not read."""
-    unread: set[str] = set()
-    for side, other in ((expected, actual), (actual, expected)):
-        masses = masses_of(side)
-        unread |= {name for name in other.unread_masses if (mass := masses.get(name)) and mass.mass}
-    return tuple(name for name in links if name in unread)
-
-
-def differing_links(
-    links: Sequence[str],
-    expected: _Masses,
-    actual: _Masses,
-    tolerance: Tolerance,
-    aspects: Sequence[str],
-) -> tuple[str, ...]:
-    """Name the links whose own mass properties differ in an aspect: mass, center or inertia."""
-
-    def differs(link: str, aspect: str) -> bool:
-        one, two = expected.get(link), actual.get(link)
-        masses = one.mass if one else 0.0, two.mass if two else 0.0
-        if aspect == "mass":
-            return abs(masses[0] - masses[1]) > tolerance.mass * masses[0]
-        if one is None or two is None or not all(masses):
-            return False
-        if aspect == "center":
-            return math.dist(one.center, two.center) > tolerance.position
-        if one.inertia is None or two.inertia is None:
-            return one.inertia is not two.inertia
-        scale = max(map(abs, one.inertia))
-        return math.dist(one.inertia, two.inertia) > tolerance.inertia * scale
-
-    return tuple(link for link in links if any(differs(link, aspect) for aspect in aspects))
 
 
 def tensor_of(values: Vec6) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.conformance.checks.check import difference
+from urdf_usd.conformance.checks.check import Compared, Comparison, difference
 from urdf_usd.conformance.checks.shape_pairs import (
     LinkShapes,
     Shapes,
@@ -36,7 +36,7 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeKind,
     ShapeObservation,
 )
-from urdf_usd.conformance.tolerance.comparison import Compared, Comparison, ToleranceModel
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.conformance.verdict.judged import ColliderChoice
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Range, Value

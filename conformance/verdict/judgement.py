@@ -18,21 +18,21 @@ import numpy as np
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
-from urdf_usd.conformance.checks.check import Check, compare
+from urdf_usd.conformance.checks.check import (
+    Check,
+    Compared,
+    Comparison,
+    Incomparable,
+    compare,
+    with_losses,
+)
 from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome, Side
 from urdf_usd.conformance.observation.robot import Base, Departure, Observation, Quantity
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.tolerance.bounds import Tolerance, principal_moments
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    ToleranceModel,
-    derive_tolerance_model,
-    with_losses,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import (
     EngineComparison,

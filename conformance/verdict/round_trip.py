@@ -15,16 +15,11 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.checks.check import Check, compare
+from urdf_usd.conformance.checks.check import Check, Compared, Comparison, Incomparable, compare
 from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
 from urdf_usd.conformance.observation.robot import JointType, Observation, Vec6
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    ToleranceModel,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
 from urdf_usd.conformance.verdict.attribution import agrees, by_item, known_deviations, roundings
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes

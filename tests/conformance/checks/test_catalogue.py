@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from tests.conformance.miniatures import urdf_reading, usd_reading
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
-from urdf_usd.conformance.checks.check import CheckGroup, compare, equality
+from urdf_usd.conformance.checks.check import CheckGroup, Compared, Comparison, compare, equality
 from urdf_usd.conformance.observation.robot import Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    ToleranceModel,
-    derive_tolerance_model,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model
 
 _ALL = (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)
 

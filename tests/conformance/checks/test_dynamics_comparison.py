@@ -13,15 +13,11 @@ from tests.conformance.miniatures import (
     with_inertial,
     with_joint,
 )
-from urdf_usd.conformance.checks.check import Comparer
+from urdf_usd.conformance.checks.check import Compared, Comparer, Incomparable
 from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Dynamics, Observation
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Incomparable,
-    derive_tolerance_model,
-)
+from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.converter.robot.model import Pose, Robot
 from urdf_usd.reports.records.record import Difference, Grade
 

@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
+from urdf_usd.conformance.checks.check import Compared
 from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.observation.robot import (
     Frames,
@@ -21,11 +22,7 @@ from urdf_usd.conformance.observation.simulation import (
     SimulationObservation,
 )
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    ToleranceModel,
-    derive_tolerance_model,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model
 from urdf_usd.reports.records.record import Grade
 
 (_CONTACTS,) = (one.function for one in SIMULATION_CHECKS if one.id == "simulation.contacts")

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from tests.conformance.miniatures import ROBOT
 from tests.converter.strategies import robots
+from urdf_usd.conformance.checks.check import relative_difference
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Observation, Quantity
@@ -24,11 +25,7 @@ from urdf_usd.conformance.tolerance.bounds import (
     inertia_bound,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.comparison import (
-    ToleranceModel,
-    derive_tolerance_model,
-    relative_difference,
-)
+from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.robot.model import (
     Continuous,

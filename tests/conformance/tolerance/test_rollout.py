@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
+from urdf_usd.conformance.checks.check import Compared, Comparison, Incomparable
 from urdf_usd.conformance.checks.dynamics import rollout_states
 from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.execution.examine import questions
@@ -23,13 +24,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.sampling import plan_rollout
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import (
-    Compared,
-    Comparison,
-    Incomparable,
-    derive_tolerance_model,
-)
-from urdf_usd.conformance.tolerance.rollout import distance, rollout_spread
+from urdf_usd.conformance.tolerance.model import derive_tolerance_model, distance, rollout_spread
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Continuous,

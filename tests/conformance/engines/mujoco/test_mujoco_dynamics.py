@@ -10,6 +10,7 @@ import pytest
 
 from tests.conformance.engines.deviation_files import text
 from tests.conformance.engines.usd_observations import body, joint, stage
+from urdf_usd.conformance.checks.check import Compared
 from urdf_usd.conformance.checks.dynamics import (
     bias_forces,
     inertia_matrices,
@@ -26,7 +27,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.comparison import Compared, derive_tolerance_model
+from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.record import Grade

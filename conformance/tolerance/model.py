@@ -1,63 +1,26 @@
-"""Result types of comparisons, and the tolerance model of a robot."""
+"""The tolerance model of a robot: bounds and scales of all its comparisons."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, field
 
-from urdf_usd.conformance.observation.robot import JointObservation, Observation
-from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_bounds
+from urdf_usd.conformance.observation.robot import (
+    TRANSLATIONS,
+    JointObservation,
+    JointType,
+    Observation,
+    Rollout,
+    RolloutState,
+)
+from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_bounds, largest
 from urdf_usd.conformance.tolerance.motion_scale import MotionScale, motion_scale
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
-from urdf_usd.conformance.tolerance.rollout import rollout_spread
-from urdf_usd.reports.records.record import Difference
 
 # A robot of less has no size from which a harmless inertia follows [m].
 _NANOMETRE = 1e-9
-
-
-class Compared(Struct, frozen=True):
-    """Differences of a quantity that both sides state."""
-
-    differences: tuple[Difference, ...]  # one per value, equal ones included
-    # the differences to report, if several values have one cause; None for all of them
-    reported: tuple[Difference, ...] | None = None
-    note: str | None = None  # why nothing, or not everything, was compared
-
-    @property
-    def shown(self) -> tuple[Difference, ...]:
-        """The differences to report."""
-        return self.differences if self.reported is None else self.reported
-
-    def each(self, change: Callable[[Difference], Difference | None]) -> Compared:
-        """Change every difference; those for which there is None are left out."""
-        changed, reported = (
-            part and tuple(new for one in part if (new := change(one)) is not None)
-            for part in (self.differences, self.reported)
-        )
-        return Compared(changed or (), reported, self.note)
-
-
-class Incomparable(Struct, frozen=True):
-    """A side does not state the quantity."""
-
-    reason: str
-
-
-Comparison: TypeAlias = Compared | Incomparable
-
-
-def with_losses(comparison: Comparison) -> Comparison:
-    """Let values fail that only the first side states."""
-
-    def lost(one: Difference) -> Difference:
-        is_lost = math.isnan(one.amount) and not one.unknown
-        return structs.replace(one, amount=math.inf) if is_lost else one
-
-    return comparison if isinstance(comparison, Incomparable) else comparison.each(lost)
 
 
 class ToleranceModel(Struct, frozen=True, eq=False):
@@ -116,16 +79,40 @@ def derive_tolerance_model(expected: Observation, tolerance: Tolerance) -> Toler
     )
 
 
-def relative_difference(expected: float, actual: float, least: float = 0.0) -> float:
-    """Return the difference of two numbers relative to the expected one.
+def rollout_spread(
+    rollout: Rollout | None, joints: Mapping[str, JointObservation]
+) -> dict[str, tuple[float, ...]]:
+    """Return the largest distance of perturbed rollouts, per joint and state.
 
-    4 kg instead of 0.1 kg is 39, and 0.1 kg instead of 4 kg is 0.975. The difference from numbers
-    smaller than ``least`` is relative to it. It is inf if the numbers differ and the scale is
-    zero, or one is not finite.
+    It ends at the first state that one of them does not reach.
     """
-    if expected == actual:
-        return 0.0
-    scale = max(abs(expected), least)
-    if not scale or not (math.isfinite(expected) and math.isfinite(actual)):
-        return math.inf
-    return abs(expected - actual) / scale
+    if rollout is None or not rollout.perturbed:
+        return {}
+    together = list(zip(rollout.states, *rollout.perturbed, strict=False))
+    return {
+        name: tuple(
+            max(distance(own, other, (index, index), joints[name].type) for other in others)
+            for own, *others in together
+        )
+        for index, name in enumerate(rollout.joints)
+    }
+
+
+def distance(
+    first: RolloutState, second: RolloutState, at: tuple[int, int], joint_type: JointType
+) -> float:
+    """Return the distance of two states of a joint: the larger of both kinds.
+
+    Translations in metres, rotations in radians, and both per second; inf if a value is not
+    finite. ``at`` is the index of the joint in each state.
+    """
+    count = TRANSLATIONS.get(joint_type, 0)
+    p, q = first.positions[at[0]], second.positions[at[1]]
+    u, v = first.velocities[at[0]], second.velocities[at[1]]
+    angle = math.dist(p[count:], q[count:])
+    if joint_type in {JointType.FLOATING, JointType.SPHERICAL}:
+        # Quaternions of either sign; |p - q| = 2 sin(angle / 4).
+        chord = min(angle, math.dist(p[count:], [-value for value in q[count:]]))
+        angle = 4 * math.asin(min(chord / 2, 1.0))
+    speeds = math.dist(u[:count], v[:count]), math.dist(u[count:], v[count:])
+    return largest((math.dist(p[:count], q[:count]), angle, *speeds))
