@@ -45,6 +45,7 @@ ROBOTS = (
 _PROFILES = tuple(dict.fromkeys(fault.profile for fault in FAULTS))
 # Properties of schemas that no generated change shows to be read, and what does, or why.
 _UNSHOWN = {
+    "physics:excludeFromArticulation": "topology.joint-excluded",
     "physics:filteredGroups": "setting.grouped",
     "physics:invertFilteredGroups": "setting.group-inverted",
     "physics:mergeGroup": "setting.groups-merged",

@@ -140,6 +140,13 @@ def _named(good: Robot) -> Iterator[Place]:
 
 
 TOPOLOGY_FAULTS = (
+    row(
+        "topology.joint-excluded",
+        "structure.articulation",
+        where(joints, is_enabled),
+        author("physics:excludeFromArticulation", value=True),
+        equivalent=True,
+    ),
     row("topology.joint-surplus", "structure.joints", robot, _weld_loop),
     row("topology.joint-namesake", "structure.joints", joints, _weld_again),
     row(
