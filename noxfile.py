@@ -30,8 +30,8 @@ SAMPLE = (
 
 # After the tests, in this order.
 NIGHTLY = (
-    *("resolve", "lowest", "engines", "browser", "validate", "rep158", "simready", "isaac"),
-    *("mujoco", "consumers", "behaviour", "foreign", "fuzz"),
+    *("reverts", "resolve", "lowest", "engines", "browser", "validate", "rep158", "simready"),
+    *("isaac", "mujoco", "consumers", "behaviour", "foreign", "fuzz"),
 )
 
 ABOUT_ENGINES = (
@@ -270,6 +270,16 @@ def sensitivity(session: nox.Session) -> None:
     """
     install(session)
     session.run("python", "-m", "tests.faults.sensitivity", *session.posargs)
+
+
+@nox.session
+def reverts(session: nox.Session) -> None:
+    """Put bugs of the past back, one at a time; fails if no test fails.
+
+    Arguments are ids of tests/tools/reverts/bugs.toml, by default all.
+    """
+    install(session, "test")
+    session.run("python", "-m", "tests.tools.reverts", *session.posargs)
 
 
 @nox.session
