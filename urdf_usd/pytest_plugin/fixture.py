@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.simulation.description import Description
 from urdf_usd.corpus import RobotSource, resolve_robot
 from urdf_usd.pytest_plugin.examined import Examined
 from urdf_usd.pytest_plugin.examiner import Examiner
@@ -106,7 +107,8 @@ def _choices(given: Mapping[str, object]) -> dict[str, Any]:
     Raises:
         TypeError: A choice is unknown.
     """
-    kinds = get_type_hints(ConvertOptions)
+    # Only the type checker imports it where the options are, which it needs itself.
+    kinds = get_type_hints(ConvertOptions, localns={"Description": Description})
     choices: dict[str, Any] = {}
     for name, value in given.items():
         if name not in kinds:
