@@ -14,11 +14,13 @@ import numpy as np
 from msgspec import Struct
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.couplings import MUJOCO, Couplings, schema_couplings
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    MUJOCO,
+    Couplings,
     Freedom,
     applied_schemas,
     force_range,
+    schema_couplings,
     stated_numbers,
 )
 from urdf_usd.conformance.engines.openusd.joints import Connection, free_axes
@@ -74,14 +76,7 @@ class Motion(Struct, frozen=True):
 def read_motion(
     joint: Connection, physics: Physics, notes: list[Diagnostic], *, lockable: bool
 ) -> Motion:
-    """Read the type and limits of a joint.
-
-    Args:
-        joint: The joint; its axis is negated if it is reversed, so that positions keep their sign.
-        physics: The stage.
-        notes: Receives what URDF has no type for.
-        lockable: Whether a lower limit above the upper one fixes the joint.
-    """
+    """Read the type and limits of a joint."""
     descriptor, mobility = physics.joints[joint.path], joint.mobility
     prim = physics.stage.GetPrimAtPath(joint.path)
     generic = descriptor.type == _TYPES.D6Joint
@@ -193,15 +188,7 @@ def offset_from_axis(kind: JointKind, frame: Array) -> Vec3 | None:
 def read_fields(
     prim: Usd.Prim, kind: JointKind, token: str, names: Mapping[str, str], couplings: Couplings
 ) -> dict[str, Any]:
-    """Read the fields of a joint of URDF other than its type and frames.
-
-    Args:
-        prim: The joint, or the link whose joint has no prim.
-        kind: Joint type.
-        token: Instance name of multiple-apply schemas.
-        names: Names of all joints of one axis, by path.
-        couplings: What couplings need.
-    """
+    """Read the fields of a joint of URDF other than its type and frames."""
     numbers = _schema_numbers(prim, kind, token, couplings.units)
     moves = isinstance(kind, Revolute | Continuous | Prismatic)
 

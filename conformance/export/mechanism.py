@@ -14,12 +14,11 @@ import numpy as np
 from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.couplings import couplings_of
-from urdf_usd.conformance.engines.openusd.joints import Connection, connections
+from urdf_usd.conformance.engines.openusd.joint_attributes import couplings_of
+from urdf_usd.conformance.engines.openusd.joints import BodyTree, Connection, connections, span_tree
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims, candidates
 from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
-from urdf_usd.conformance.engines.openusd.tree import BodyTree, span_tree
 from urdf_usd.conformance.export.custom import legible_name, read_custom, read_joint_custom
 from urdf_usd.conformance.export.joints import (
     Motion,
@@ -89,13 +88,7 @@ def rigid(matrix: Array) -> Array:
 
 
 def find_links(physics: Physics, frames: Iterable[str]) -> list[StageLink]:
-    """Find rigid bodies, and frames that a conversion marked as links; names are not unique yet.
-
-    Args:
-        physics: The stage.
-        frames: Names of frames that are not marked; the first Xform with each name is used, unless
-            a body has that name.
-    """
+    """Find rigid bodies, and frames that a conversion marked as links; names are not unique yet."""
     found = candidates(physics)
     prims = {link.path: physics.stage.GetPrimAtPath(link.path) for link in found}
     names = {path: legible_name(prim) for path, prim in prims.items()}
@@ -331,16 +324,7 @@ def read_mechanism(
     reversed_limits: Container[str],
     notes: list[Diagnostic],
 ) -> Mechanism:
-    """Read the links and joints of one robot.
-
-    Args:
-        physics: The stage; the frame of its default prim is used as the world frame.
-        world: Where prims are.
-        links: Links of the robot, and frames without body.
-        joints: Joints of the robot.
-        reversed_limits: Names of joints that reversed limits do not lock.
-        notes: Receives what is left out.
-    """
+    """Read the links and joints of one robot."""
     prim_at = physics.stage.GetPrimAtPath
     tree = _tree([link.path for link in links if link.is_body], joints, physics.stage)
     for loop in tree.loops:

@@ -18,14 +18,12 @@ from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     WorldTransforms,
     lower_colliders,
-    parse_physics,
-)
-from urdf_usd.conformance.engines.openusd.transforms import inverses
-from urdf_usd.conformance.engines.openusd.values import (
     missing_parts,
+    parse_physics,
     read_authored,
     unusable_values,
 )
+from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.export.custom import legible_name, read_custom, read_robot_custom
 from urdf_usd.conformance.export.masses import HARMLESS, read_inertials
 from urdf_usd.conformance.export.mechanism import (

@@ -89,13 +89,6 @@ def read_shapes(
 ) -> Shapes:
     """Read the shapes of a robot.
 
-    Args:
-        physics: The stage.
-        world: Where prims are.
-        links: Links of the robot.
-        others: Links of other robots, whose shapes are not read.
-        notes: Receives what URDF has no shape for.
-
     Raises:
         StageError: A point of a mesh is not finite.
     """
@@ -144,13 +137,7 @@ def read_shapes(
 def _joined(
     element: Usd.Prim, groups: list[Collision], meshes: dict[str, PolygonMesh]
 ) -> list[Collision]:
-    """Join the groups of one ``<collision>``, unless they were moved separately.
-
-    Args:
-        element: Prim of the element: the collider, or the Xform of the groups.
-        groups: The colliders.
-        meshes: Meshes by URI; the joined one is added.
-    """
+    """Join the groups of one ``<collision>``, unless they were moved separately."""
     named = [(g.name or "", g.origin, g.geometry) for g in groups if type(g.geometry) is MeshFile]
     places = {(origin, geometry.scale) for _, origin, geometry in named}
     if not read_flag(element, "collision") or len(places) != 1:
@@ -337,14 +324,7 @@ def _read_texture(source: _Source) -> Texture | None:
 def _read_material(
     prim: Usd.Prim, source: _Source | None, texture: Texture | None, notes: list[Diagnostic]
 ) -> Material | None:
-    """Read the material of a gprim, or its display colour; None without both.
-
-    Args:
-        prim: The gprim.
-        source: The material of most of its faces.
-        texture: Texture of its colour that is not left out.
-        notes: Receives what URDF cannot represent.
-    """
+    """Read the material of a gprim, or its display colour; None without both."""
     if source is None:
         colors = UsdGeom.Gprim(prim).GetDisplayColorAttr().Get()
         opacities = UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get()

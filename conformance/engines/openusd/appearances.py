@@ -200,13 +200,6 @@ def _corner_values(
 ) -> CornerValues:
     """Return (K, width) values at the corners of faces.
 
-    Args:
-        values: The values.
-        interpolation: Of USD.
-        mesh: The faces.
-        width: D, the expected number of components.
-        chosen: Indices of values; None for each of them in turn.
-
     Raises:
         UnusableError: Their number or type does not fit, or one is not finite.
     """

@@ -15,9 +15,24 @@ from msgspec import structs
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.mujoco_models import with_motion
-from urdf_usd.conformance.engines.openusd.couplings import Couplings, coupling, couplings_of
-from urdf_usd.conformance.engines.openusd.joint_attributes import freedom_of, joint_numbers
-from urdf_usd.conformance.engines.openusd.joints import Connection, connections
+from urdf_usd.conformance.engines.openusd.joint_attributes import (
+    Couplings,
+    coupling,
+    couplings_of,
+    freedom_of,
+    joint_numbers,
+)
+from urdf_usd.conformance.engines.openusd.joints import (
+    BodyTree,
+    Connection,
+    articulated_bodies,
+    assembly_gaps,
+    at_world,
+    connections,
+    place_bodies,
+    span_tree,
+    unarticulated,
+)
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims, find_links, with_world
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.mechanism_settings import unexpected_settings
@@ -35,15 +50,6 @@ from urdf_usd.conformance.engines.openusd.stage import (
     urdf_name,
 )
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
-from urdf_usd.conformance.engines.openusd.tree import (
-    BodyTree,
-    articulated_bodies,
-    assembly_gaps,
-    at_world,
-    place_bodies,
-    span_tree,
-    unarticulated,
-)
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Availability,

@@ -105,33 +105,24 @@ def candidates(physics: Physics) -> list[LinkPrim]:
         path = str(prim.GetPath())
         is_body = path in physics.bodies
         # The default prim is the robot, not one of its links, unless it is a body.
-        is_frame = prim.GetTypeName() == "Xform" and prim != physics.default
-        if is_body or is_frame:
-            found[path] = _link(prim, is_body=is_body, found=found)
+        if is_body or (prim.GetTypeName() == "Xform" and prim != physics.default):
+            parent = prim.GetParent()
+            while parent and str(parent.GetPath()) not in found:
+                parent = parent.GetParent()
+            nearest = found[str(parent.GetPath())] if parent else None
+            carrier = nearest.body if nearest else WORLD
+            joint = text_attribute(prim, "urdf:joint:name")
+            kind = _WELDS.get(text_attribute(prim, "urdf:joint:type") or "fixed")
+            weld = None
+            if joint is not None and kind is not None:
+                weld = Weld(joint, kind, text_attribute(prim, "urdf:joint:parent"))
+            found[path] = LinkPrim(
+                path=path,
+                name=urdf_name(prim),
+                body=path if is_body else carrier,
+                above=nearest.name if nearest else None,
+                weld=weld,
+            )
         if prim.IsA(UsdGeom.Gprim) and prim.GetPath() not in above:
             prims.PruneChildren()
     return list(found.values())
-
-
-def _link(prim: Usd.Prim, *, is_body: bool, found: Mapping[str, LinkPrim]) -> LinkPrim:
-    above = prim.GetParent()
-    while above and str(above.GetPath()) not in found:
-        above = above.GetParent()
-    nearest = found[str(above.GetPath())] if above else None
-    path = str(prim.GetPath())
-    carrier = nearest.body if nearest else WORLD
-    return LinkPrim(
-        path=path,
-        name=urdf_name(prim),
-        body=path if is_body else carrier,
-        above=nearest.name if nearest else None,
-        weld=_weld(prim),
-    )
-
-
-def _weld(prim: Usd.Prim) -> Weld | None:
-    joint = text_attribute(prim, "urdf:joint:name")
-    kind = _WELDS.get(text_attribute(prim, "urdf:joint:type") or "fixed")
-    if joint is None or kind is None:
-        return None
-    return Weld(joint, kind, text_attribute(prim, "urdf:joint:parent"))

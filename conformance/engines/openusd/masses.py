@@ -21,18 +21,8 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.stage import (
-    Physics,
-    Units,
-    WorldTransforms,
-    urdf_name,
-)
-from urdf_usd.conformance.engines.openusd.transforms import (
-    Array,
-    inverses,
-    rigid_part,
-    rotations,
-)
+from urdf_usd.conformance.engines.openusd.stage import Physics, Units, WorldTransforms, urdf_name
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part, rotations
 from urdf_usd.conformance.engines.solids import (
     EMPTY,
     Solid,
@@ -46,11 +36,7 @@ from urdf_usd.conformance.engines.solids import (
 )
 from urdf_usd.conformance.engines.statements import vec6
 from urdf_usd.conformance.engines.surfaces import fans
-from urdf_usd.conformance.observation.robot import (
-    Departure,
-    MassProperties,
-    Restatement,
-)
+from urdf_usd.conformance.observation.robot import Departure, MassProperties, Restatement
 
 _AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.
@@ -180,15 +166,7 @@ def _rotation(quat: Gf.Quatf | None) -> Array:
 def _mass_information(
     physics: Physics, world: WorldTransforms, body: str, prim: Usd.Prim, hollow: list[str]
 ) -> UsdPhysics.RigidBodyAPI.MassInformation:
-    """Return the ``MassInformation`` of a collider of a body, in stage units.
-
-    Args:
-        physics: The stage.
-        world: Where prims are.
-        body: Path of the body.
-        prim: The collider.
-        hollow: Receives paths of colliders that enclose no volume, or whose type is unknown.
-    """
+    """Return the ``MassInformation`` of a collider of a body, in stage units."""
     path = str(prim.GetPath())
     descriptor = physics.shapes.get(path)
     # Computed here, as it is not called for most bodies.

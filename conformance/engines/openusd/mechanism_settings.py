@@ -20,7 +20,7 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
     applied_schemas,
     used_families,
 )
-from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, Connection
+from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
 from urdf_usd.conformance.engines.openusd.settings import Parts, authored_settings, schema_settings
 from urdf_usd.conformance.engines.openusd.stage import (
@@ -31,7 +31,6 @@ from urdf_usd.conformance.engines.openusd.stage import (
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.engines.openusd.tree import BodyTree
 from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
 
 # Attributes of masses, which concern bodies and their colliders alone.
@@ -257,7 +256,7 @@ def _drive(joint: Usd.Prim, parts: Parts) -> tuple[tuple[float, float], float]:
 
     And the effort limit in units of the stage; infinite without.
     """
-    angular = joint.IsA(UsdPhysics.RevoluteJoint)
+    angular = bool(joint.IsA(UsdPhysics.RevoluteJoint))
     begin = f"drive:{'angular' if angular else 'linear'}:physics"
     limits = (f"{begin}:maxForce", "mjc:actuatorfrcrange:max")
     numbers = [number_attribute(joint, name) for name in limits]
@@ -267,7 +266,7 @@ def _drive(joint: Usd.Prim, parts: Parts) -> tuple[tuple[float, float], float]:
     if text_attribute(joint, f"{begin}:type") == UsdPhysics.Tokens.acceleration:
         return (math.nan, math.nan), effort
     units = parts.physics.units
-    unit = units.effort(angular=bool(angular)) / (math.radians(1.0) if angular else units.length)
+    unit = units.effort(angular=angular) / units.position(angular=angular)
     stiffness, damping = (
         (number_attribute(joint, f"{begin}:{name}") or 0.0) * unit
         for name in ("stiffness", "damping")
@@ -276,12 +275,7 @@ def _drive(joint: Usd.Prim, parts: Parts) -> tuple[tuple[float, float], float]:
 
 
 def _gains(prim: Usd.Prim, effort: float) -> tuple[float, float]:
-    """Return stiffness and damping of an actuator of MuJoCo; NaN if it is something else.
-
-    Args:
-        prim: The actuator.
-        effort: Effort limit of its joint.
-    """
+    """Return stiffness and damping of an actuator of MuJoCo; NaN if it is something else."""
     other = math.nan, math.nan
 
     def number(name: str) -> float:
@@ -368,15 +362,7 @@ def _of_lists(
 def _of_list(
     prim: Usd.Prim, noun: str, required: dict[str, None], before: dict[str, str], parts: Parts
 ) -> Iterator[UnexpectedSetting]:
-    """Compare a list with the parts of a robot.
-
-    Args:
-        prim: The robot.
-        noun: Of the relationship, and of the schema of the parts.
-        required: Paths of the parts.
-        before: Part that has to precede another one, by path of the latter.
-        parts: The stage.
-    """
+    """Compare a list with the parts of a robot."""
     kind, prim_at = SettingKind.ARTICULATION, parts.physics.stage.GetPrimAtPath
     name = f"isaac:physics:robot{noun}s"
     relationship = prim.GetRelationship(name)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from pxr import Sdf, Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.joints import connections
+from urdf_usd.conformance.engines.openusd.joints import articulated_bodies, connections, span_tree
 from urdf_usd.conformance.engines.openusd.links import LinkPrims, find_links, link_candidates
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
@@ -19,7 +19,6 @@ from urdf_usd.conformance.engines.openusd.stage import (
     read_physics,
     urdf_name,
 )
-from urdf_usd.conformance.engines.openusd.tree import articulated_bodies, span_tree
 from urdf_usd.conformance.observation.named_prims import NamedJoint, NamedPrim, NamedPrims
 from urdf_usd.conformance.observation.robot import Word, XmlContent
 
@@ -66,12 +65,7 @@ def named_prims(usd: str) -> NamedPrims:
 
 
 def labelled(usd: str, names: Mapping[str, str]) -> str:
-    """Return the text of a layer over a USD that overrides display names.
-
-    Args:
-        usd: Root layer of the USD.
-        names: Display names by prim path.
-    """
+    """Return the text of a layer over a USD that overrides display names."""
     below = Sdf.Layer.FindOrOpen(usd)
     layer = Sdf.Layer.CreateAnonymous(".usda")
     # Stage metadata is read from the root layer alone.

@@ -25,8 +25,14 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 from urdf_usd.conformance.engines.openusd.joint_attributes import applied_schemas
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
-from urdf_usd.conformance.engines.openusd.stage import SHOWN, Physics, collides, is_shown, urdf_name
-from urdf_usd.conformance.engines.openusd.values import Authored
+from urdf_usd.conformance.engines.openusd.stage import (
+    SHOWN,
+    Authored,
+    Physics,
+    collides,
+    is_shown,
+    urdf_name,
+)
 from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Value
@@ -141,12 +147,7 @@ def schema_attribute(name: str) -> str:
 
 
 def harmless_reason(attribute: str, value: object = None) -> str | None:
-    """Return why a value of an attribute makes no difference, or None.
-
-    Args:
-        attribute: Its name; see :func:`schema_attribute`.
-        value: Its value; without one, the reason for any value.
-    """
+    """Return why a value of an attribute makes no difference, or None."""
     if attribute in HARMLESS:
         return HARMLESS[attribute]
     if attribute not in FALLBACKS:

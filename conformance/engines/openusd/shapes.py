@@ -85,10 +85,6 @@ def state_shapes(
 def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
     """Return the shapes of a stage for drawing.
 
-    Args:
-        path: Root layer of a stage that was observed.
-        link_names: Names of links; a shape belongs to the first of them above it.
-
     Raises:
         AbstentionError: The stage cannot be read.
     """
@@ -254,12 +250,7 @@ def gprim_geometry(prim: Usd.Prim) -> Geometry:
 
 
 def _once(geometry: Geometry, known: dict[tuple[int, int], list[Geometry]]) -> Geometry:
-    """Return an equal mesh that was read before, else this one.
-
-    Args:
-        geometry: The geometry.
-        known: Meshes so far, by their numbers of points and triangles.
-    """
+    """Return an equal mesh that was read before, else this one."""
     if geometry.kind is not ShapeKind.MESH:
         return geometry
     alike = known.setdefault((len(geometry.points), len(geometry.triangles)), [])

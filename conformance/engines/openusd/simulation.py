@@ -27,9 +27,6 @@ from urdf_usd.conformance.observation.simulation import (
     SimulationObservation,
 )
 
-# Purpose of the binding of a contact material.
-_PHYSICS = "physics"
-
 
 def observe_simulation(
     physics: Physics, links: LinkPrims, joints: Sequence[Connection]
@@ -55,11 +52,16 @@ def observe_simulation(
             if (gain := number_attribute(prim, f"newton:limit{part}")) is not None:
                 gains.append((joint.name, _gain(gain, freedom, physics)))
     parts = Parts(physics, links)
+    pairs = set()
+    for pair, _ in filtered_pairs(parts):
+        names = sorted(links.by_path[path].name for path in pair if path in links.by_path)
+        if len(names) > 1:
+            pairs.add((names[0], names[1]))
     return SimulationObservation(
         drives=tuple(drives),
         armatures=tuple(armatures),
         positions=tuple(positions),
-        filtered_pairs=tuple(sorted(set(_pairs(parts)))),
+        filtered_pairs=tuple(sorted(pairs)),
         self_collision=_self_collision(physics, families),
         contact_materials=tuple(_contact_materials(parts)),
         # Without Newton's schemas, limits are hard.
@@ -68,13 +70,10 @@ def observe_simulation(
     )
 
 
-def _place_unit(freedom: Freedom, physics: Physics) -> float:
-    return math.radians(1.0) if freedom.angular else physics.units.length
-
-
 def _gain(value: float, freedom: Freedom, physics: Physics) -> float:
     """Return force over position in SI units."""
-    return value * physics.units.effort(angular=freedom.angular) / _place_unit(freedom, physics)
+    units, angular = physics.units, freedom.angular
+    return value * units.effort(angular=angular) / units.position(angular=angular)
 
 
 def _drive(
@@ -83,7 +82,7 @@ def _drive(
     if f"PhysicsDriveAPI:{freedom.instance}" not in applied_schemas(prim):
         return None
     begin = f"drive:{freedom.instance}:physics"
-    place = _place_unit(freedom, physics)
+    place = physics.units.position(angular=freedom.angular)
 
     def stated(attribute: str) -> float:
         # Without a value, that of the schema.
@@ -115,7 +114,7 @@ def _armature(prim: Usd.Prim, freedom: Freedom, physics: Physics) -> float | Non
 def _position(prim: Usd.Prim, freedom: Freedom, physics: Physics, *, newton: bool) -> float | None:
     """Return the initial position, NaN if PhysX and Newton start elsewhere."""
     instance = freedom.instance
-    unit = _place_unit(freedom, physics)
+    unit = physics.units.position(angular=freedom.angular)
     state = None
     if f"PhysicsJointStateAPI:{instance}" in applied_schemas(prim):
         state = number_attribute(prim, f"state:{instance}:physics:position")
@@ -135,21 +134,11 @@ def _agreed(values: Sequence[float | None], unit: float) -> float | None:
     return stated[0] * unit
 
 
-def _pairs(parts: Parts) -> Iterator[tuple[str, str]]:
-    for pair, _ in filtered_pairs(parts):
-        names = [
-            parts.links.by_path[path].name for path in sorted(pair) if path in parts.links.by_path
-        ]
-        if len(names) > 1:
-            first, second = sorted(names)
-            yield first, second
-
-
 def _contact_materials(parts: Parts) -> Iterator[ContactMaterialObservation]:
     """Yield the contact material of each collider, for every candidate above it."""
     for path in parts.physics.shapes:
         prim = parts.physics.stage.GetPrimAtPath(path)
-        bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial(_PHYSICS)
+        bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
         values: tuple[float | None, float | None, float | None] = (None,) * 3
         if bound and bound.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
             material = UsdPhysics.MaterialAPI(bound)
