@@ -37,6 +37,8 @@ SAME = 1e-6
 # The smallest normal number of float32.
 _SMALLEST = 2.0**-126
 _RANGE = "mjc:actuatorfrcrange"
+# The value of a joint that turns is per radian, not per degree.
+_PER_RADIAN = "mjc:damping"
 
 
 class SchemaFamily(StrEnum):
@@ -106,52 +108,39 @@ def freedom_of(prim: Usd.Prim, kind: JointType, axis: int | None) -> Freedom | N
     return Freedom(angular, "angular" if angular else "linear")
 
 
-class _Source(NamedTuple):
-    """Where a schema family has a number; braces stand for the instance of the freedom."""
-
-    family: SchemaFamily
-    # Attributes, and schemas that have to be applied. The first that is applied is read.
-    attributes: tuple[tuple[str, str | None], ...]
-    # Whether the value of a joint that turns is per radian, not per degree.
-    per_radian: bool = False
-
-
 class _Number(NamedTuple):
     """One number of a joint."""
 
     custom: str  # attribute in SI units
-    unit: str  # key of _units
-    sources: tuple[_Source, ...]
+    unit: str  # key of _unit
+    # Attributes of each source, with braces for the instance of the freedom. The first whose schema
+    # is applied is read.
+    sources: tuple[tuple[str, ...], ...]
     has_zero: bool = True  # whether schemas can state zero; none can state negative numbers
     is_limit: bool = False  # whether infinity stands for no limit
 
 
-def _newton(name: str) -> _Source:
-    # Newton reads these whether or not NewtonJointAPI is applied.
-    return _Source(SchemaFamily.NEWTON, ((f"newton:{name}", None),))
-
-
-def _physx(name: str, *further: tuple[str, str]) -> _Source:
-    # An axis with its own schema ignores that of the joint.
-    axis = f"physxJointAxis:{{}}:{name}", "PhysxJointAxisAPI:{}"
-    return _Source(SchemaFamily.PHYSX, (axis, *further))
-
-
-def _mujoco(name: str, *, per_radian: bool = False) -> _Source:
-    # Newton's importer reads these whether or not MjcJointAPI is applied.
-    return _Source(SchemaFamily.MUJOCO, ((f"mjc:{name}", None),), per_radian)
-
-
-_DRIVE = _Source(SchemaFamily.DRIVES, (("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),))
-_JOINT_VELOCITY = ("physxJoint:maxJointVelocity", "PhysxJointAPI")
+# Families of attributes by their beginnings, and schemas that have to be applied. Newton and its
+# importer of MuJoCo's schemas read attributes whether or not a schema is applied.
+_SCHEMA_OF = {
+    "drive": (SchemaFamily.DRIVES, "PhysicsDriveAPI:{}"),
+    "newton": (SchemaFamily.NEWTON, None),
+    "physxJointAxis": (SchemaFamily.PHYSX, "PhysxJointAxisAPI:{}"),
+    "physxJoint": (SchemaFamily.PHYSX, "PhysxJointAPI"),
+    "mjc": (SchemaFamily.MUJOCO, None),
+}
 _NUMBERS = {
     "effort": _Number(
-        "urdf:limit:effort", "force", (_DRIVE, _mujoco("actuatorfrcrange")), is_limit=True
+        "urdf:limit:effort", "force", (("drive:{}:physics:maxForce",), (_RANGE,)), is_limit=True
     ),
     "velocity": _Number(
         "urdf:limit:velocity",
         "velocity",
-        (_newton("velocityLimit"), _physx("maxJointVelocity", _JOINT_VELOCITY)),
+        (
+            ("newton:velocityLimit",),
+            # An axis with its own schema ignores that of the joint.
+            ("physxJointAxis:{}:maxJointVelocity", "physxJoint:maxJointVelocity"),
+        ),
         # Newton's schema excludes it, and PhysX would freeze the joint.
         has_zero=False,
         is_limit=True,
@@ -159,21 +148,17 @@ _NUMBERS = {
     "damping": _Number(
         "urdf:dynamics:damping",
         "damping",
-        (
-            _newton("damping"),
-            _physx("viscousFrictionCoefficient"),
-            _mujoco("damping", per_radian=True),
-        ),
+        (("newton:damping",), ("physxJointAxis:{}:viscousFrictionCoefficient",), (_PER_RADIAN,)),
     ),
     "friction": _Number(
         "urdf:dynamics:friction",
         "force",
         (
-            _newton("friction"),
+            ("newton:friction",),
             # One number in URDF, whether the joint moves or rests.
-            _physx("dynamicFrictionEffort"),
-            _physx("staticFrictionEffort"),
-            _mujoco("frictionloss"),
+            ("physxJointAxis:{}:dynamicFrictionEffort",),
+            ("physxJointAxis:{}:staticFrictionEffort",),
+            ("mjc:frictionloss",),
         ),
     ),
 }
@@ -211,7 +196,7 @@ def _authored(prim: Usd.Prim, name: str) -> float | None:
 
 def _read(
     number: _Number,
-    source: _Source,
+    source: tuple[str, ...],
     prim: Usd.Prim,
     freedom: Freedom,
     unit: float,
@@ -223,10 +208,11 @@ def _read(
     The smallest number stands for zero, which no range of MuJoCo can be.
     """
     applied, name, value = applied_schemas(prim), "", None
-    for template, schema in source.attributes:
+    for template in source:
         if of_axis and "{" not in template:
             continue
         name = template.format(freedom.instance)
+        _, schema = _SCHEMA_OF[template.partition(":")[0]]
         if schema is None or schema.format(freedom.instance) in applied:
             value = _authored(prim, name)
             break
@@ -234,7 +220,7 @@ def _read(
         return name, None
     if number.is_limit and 0.0 < value <= _SMALLEST:
         return name, 0.0
-    is_per_radian = source.per_radian and freedom.angular
+    is_per_radian = name == _PER_RADIAN and freedom.angular
     return name, value * unit * (math.radians(1.0) if is_per_radian else 1.0)
 
 
@@ -306,7 +292,7 @@ def _effective(
         name, value = _read(number, source, prim, freedom, unit)
         if value is not None:
             stated.append((name, value))
-        elif source.family in families:
+        elif _SCHEMA_OF[source[0].partition(":")[0]][0] in families:
             missing.append(name)
     if custom is not None and missing:
         is_expressible = is_storable(custom) and is_storable(custom / unit) and custom > 0.0
