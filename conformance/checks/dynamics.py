@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import CheckGroup, Compared, Comparison, Incomparable
@@ -70,24 +70,6 @@ DYNAMICS.checks += [
 ]
 
 
-class _Velocities(Struct, frozen=True):
-    """The s velocities that both sides and the tolerance model have."""
-
-    joints: tuple[str, ...]  # of each
-    scale: list[int]  # index of each in the tolerance model, and on both sides
-    expected: list[int]
-    actual: list[int]
-
-
-class _Entries(Struct, frozen=True, eq=False):
-    """Compared entries of a matrix or vector."""
-
-    off: Array  # (K, s, c) absolute differences
-    scale: Array  # (s, c) scale of each entry
-    bound: Array  # (s, c) bound of rounding to float32
-    invented: Array  # (s, c) bound of the effect of harmless invented mass and inertia
-
-
 @DYNAMICS.check("dynamics.inertia_matrix", "joint-space inertia", Quantity.MOTION, "1")
 def inertia_matrices(
     expected: Observation, actual: Observation, model: ToleranceModel
@@ -96,20 +78,7 @@ def inertia_matrices(
     against MuJoCo's for a model built from the USD's observation. Relative to the diagonal
     inertias of both joints of an entry.
     """
-    scale = model.motion
-    if scale is None or expected.dynamics is None or actual.dynamics is None:
-        return _not_stated(expected, actual)
-    shared = _shared(expected, actual, scale.joints)
-    both = np.ix_(shared.scale, shared.scale)
-    matrices = expected.dynamics.inertia[:, shared.expected][:, :, shared.expected]
-    found = actual.dynamics.inertia[:, shared.actual][:, :, shared.actual]
-    entries = _Entries(
-        off=np.abs(matrices - found),
-        scale=np.outer(scale.inertia, scale.inertia)[both],
-        bound=scale.inertia_bound[both],
-        invented=scale.inertia_invented[both],
-    )
-    return _compare("inertia", shared, entries, expected, actual, model)
+    return _equations("inertia", expected, actual, model)
 
 
 @DYNAMICS.check("dynamics.bias", "gravity and velocity forces", Quantity.MOTION, "1")
@@ -117,53 +86,39 @@ def bias_forces(expected: Observation, actual: Observation, model: ToleranceMode
     """Gravity, Coriolis and centrifugal forces at zero acceleration, relative to their upper bound
     at each joint.
     """
-    scale = model.motion
-    if scale is None or expected.dynamics is None or actual.dynamics is None:
-        return _not_stated(expected, actual)
-    shared = _shared(expected, actual, scale.joints)
-    forces = expected.dynamics.bias[:, shared.expected]
-    entries = _Entries(
-        off=np.abs(forces - actual.dynamics.bias[:, shared.actual])[:, :, None],
-        scale=scale.bias[shared.scale, None],
-        bound=scale.bias_bound[shared.scale, None],
-        invented=scale.bias_invented[shared.scale, None],
-    )
-    return _compare("force", shared, entries, expected, actual, model)
+    return _equations("force", expected, actual, model)
 
 
-def _not_stated(expected: Observation, actual: Observation) -> Incomparable:
-    missing = expected if expected.dynamics is None else actual
-    return Incomparable(f"{missing.engine} states no equations of motion")
-
-
-def _shared(expected: Observation, actual: Observation, joints: Sequence[str]) -> _Velocities:
-    scale, *sides = (
-        velocity_indices(names)
-        for names in (joints, *(one.dynamics.joints for one in (expected, actual) if one.dynamics))
-    )
-    keys = [key for key in scale if all(key in side for side in sides)]
-    indices = [[side[key] for key in keys] for side in (scale, *sides)]
-    return _Velocities(tuple(name for name, _ in keys), *indices)
-
-
-def _compare(
-    what: str,
-    shared: _Velocities,
-    entries: _Entries,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Compared:
+def _equations(
+    what: str, expected: Observation, actual: Observation, model: ToleranceModel
+) -> Comparison:
     """Compare per joint, by the entry that exceeds its bounds the most."""
+    motion, first, second = model.motion, expected.dynamics, actual.dynamics
+    if motion is None or first is None or second is None:
+        missing = expected if first is None else actual
+        return Incomparable(f"{missing.engine} states no equations of motion")
     labels = expected.frames.labels if expected.frames else ()
+    # The s velocities that both sides and the tolerance model have.
+    indices = [velocity_indices(side.joints) for side in (motion, first, second)]
+    shared = [key for key in indices[0] if all(key in side for side in indices)]
+    own, one, two = ([side[key] for key in shared] for side in indices)
+    joints = [name for name, _ in shared]
+    # (K, s, c) differences of a matrix or vector; (s, c) scale, bound of rounding, and bound of the
+    # effect of harmless invented mass and inertia.
+    if what == "inertia":
+        both = np.ix_(own, own)
+        off = np.abs(first.inertia[:, one][:, :, one] - second.inertia[:, two][:, :, two])
+        scale = np.outer(motion.inertia, motion.inertia)[both]
+        bound, invented = motion.inertia_bound[both], motion.inertia_invented[both]
+    else:
+        off = np.abs(first.bias[:, one] - second.bias[:, two])[:, :, None]
+        scale, bound, invented = (
+            values[own, None] for values in (motion.bias, motion.bias_bound, motion.bias_invented)
+        )
 
     def subject(name: str) -> str:
         return f"link {expected.root}" if name == ROOT_MOTION else f"joint {name}"
 
-    # Some engines fix the root.
-    known_joints = {ROOT_MOTION, *shared.joints}
-    stated = dict.fromkeys(expected.dynamics.joints if expected.dynamics else ())
-    in_scale = set(model.motion.joints) if model.motion else set()
     differences = [
         Difference(
             item=name,
@@ -171,22 +126,23 @@ def _compare(
             amount=math.nan,
             message=f"{subject(name)}: {actual.engine} states no {what}",
         )
-        for name in stated
-        if name in in_scale and name not in known_joints
+        for name in dict.fromkeys(first.joints)
+        # Some engines fix the root.
+        if name in motion.joints and name not in {ROOT_MOTION, *joints}
     ]
     # A difference from zero scale is infinite unless rounding explains it; so is one that is not
     # finite.
-    known = ((entries.scale > 0) | (entries.off <= entries.bound)) & np.isfinite(entries.off)
-    relative = np.where(entries.scale > 0, entries.scale, 1.0)
-    amounts = np.where(known, entries.off / relative, np.inf)
-    amounts[entries.off == 0] = 0.0
-    bounds = entries.bound / relative
-    tolerances = model.tolerance.motion + entries.invented / relative
+    known = ((scale > 0) | (off <= bound)) & np.isfinite(off)
+    relative = np.where(scale > 0, scale, 1.0)
+    amounts = np.where(known, off / relative, np.inf)
+    amounts[off == 0] = 0.0
+    bounds = bound / relative
+    tolerances = model.tolerance.motion + invented / relative
     excess = (amounts > bounds).astype(float) + (amounts > tolerances)
-    for name, (at, row, column) in _worst(shared.joints, amounts, excess).items():
+    for name, (at, row, column) in _worst(joints, amounts, excess).items():
         amount = float(amounts[at, row, column])
         label = labels[at] if labels else f"configuration {at}"
-        partner = shared.joints[column] if amounts.shape[2] > 1 else name
+        partner = joints[column] if amounts.shape[2] > 1 else name
         pair = "" if partner == name else f" with {subject(partner)}"
         differences.append(
             Difference(
@@ -203,8 +159,8 @@ def _compare(
     note = None if model.total_mass else "the robot has no mass"
     if not differences:
         note = note or f"{expected.engine} states no {what}"
-    if len(entries.off) < len(labels):
-        note = f"at the first {len(entries.off)} of {len(labels)} configurations"
+    if len(off) < len(labels):
+        note = f"at the first {len(off)} of {len(labels)} configurations"
     return Compared(_traced(differences, expected, actual, model), note=note)
 
 
