@@ -262,54 +262,39 @@ _gaps = tuple(
 _TURNED = "kinematics.rotation kinematics.position"
 _GROUP = "mass.group.center mass.group.inertia"
 _ROOTS = "0 articulation roots instead of 1"
+_moved = _robot(with_joint, "weld", origin=_shifted)
+_per_degree = _joint("shoulder", damping=0.0122173)
+_not_turned = _robot(with_inertial, "arm", origin=_AT_CENTER)
+_halved = _robot(with_inertial, "arm", mass=1.125)
+_lost = _mass("hand", None)
+_sliding = _joint("elbow", type=JointType.PRISMATIC)
+_amid = _usd(articulation_starts=("forearm",))
+_outside = _usd(unarticulated=("elbow",))
+_rootless = _usd(articulation_roots=0)
+_tied = _usd(at_world=("wheel",))
 MINIATURES = tuple(
     Miniature(*row)
     for row in (
         ("joint shoulder", _TURNED, "axis is reversed", _negated),
         ("joint elbow", "kinematics.rotation", "axis or type of motion differs", _snapped),
-        (
-            "joint weld",
-            "kinematics.position",
-            "by 2e-05 m",
-            _robot(with_joint, "weld", origin=_shifted),
-        ),
+        ("joint weld", "kinematics.position", "by 2e-05 m", _moved),
         ("joint table", "kinematics.position", "", lambda: _with_nan("plate")),
         ("joint elbow", "limits.lower limits.upper", "degrees instead of radians?", _degrees),
         ("joint wheel", "limits.upper structure.types", "not unlimited", _limited),
         ("joint shoulder", "limits.effort", "absent", _joint("shoulder", effort=None)),
         ("joint finger_a", "limits.velocity", "not absent", _joint("finger_a", velocity=0.0)),
-        (
-            "joint shoulder",
-            "dynamics.damping",
-            "radians instead",
-            _joint("shoulder", damping=0.0122173),
-        ),
+        ("joint shoulder", "dynamics.damping", "radians instead", _per_degree),
         ("joint shoulder", "dynamics.friction", "absent", _joint("shoulder", friction=None)),
         ("joint finger_b", "structure.mimic", "degrees instead", _mimic(offset=7.1619724)),
         ("joint finger_b", "structure.mimic", "elbow instead of finger_a", _mimic(leader="elbow")),
         ("joint wheel", "dynamics.rollout dynamics.damping", "after 1 s", _damped),
         ("joint elbow", "dynamics.bias", "at 'sample", _without_velocities),
         ("joint finger_b", "dynamics.inertia_matrix", "inertia", _without_finger_inertia),
-        (
-            "link arm",
-            "mass.link.inertia",
-            "but wrong axes",
-            _robot(with_inertial, "arm", origin=_AT_CENTER),
-        ),
+        ("link arm", "mass.link.inertia", "but wrong axes", _not_turned),
         ("group forearm", _GROUP, "", _hand),
         ("link hand", "mass.link.center", "", _hand),
-        (
-            "link arm",
-            "mass.link.mass mass.total",
-            "is 1.125 kg, not 2.25 kg",
-            _robot(with_inertial, "arm", mass=1.125),
-        ),
-        (
-            "group forearm",
-            "mass.group.mass mass.total",
-            "0.75 kg, not 1.25 kg",
-            _mass("hand", None),
-        ),
+        ("link arm", "mass.link.mass mass.total", "is 1.125 kg, not 2.25 kg", _halved),
+        ("group forearm", "mass.group.mass mass.total", "0.75 kg, not 1.25 kg", _lost),
         ("group forearm", "mass.group.mass mass.total", "", _mass("sensor", _heavy)),
         ("link arm", "mass.stated", "without an authored mass above zero", _usd(invented=("arm",))),
         (
@@ -318,30 +303,15 @@ MINIATURES = tuple(
             "base -> forearm",
             _parents_swapped,
         ),
-        (
-            "joint elbow",
-            "structure.types",
-            "prismatic instead of",
-            _joint("elbow", type=JointType.PRISMATIC),
-        ),
+        ("joint elbow", "structure.types", "prismatic instead of", _sliding),
         ("link wheel", "structure.links", "missing", lambda: _without_link("wheel")),
         ("link base", "structure.base", "fixed, not floating", _usd(base=Base.FIXED)),
-        ("robot", "structure.articulation", _ROOTS, _usd(articulation_roots=0)),
-        (
-            "joint elbow",
-            "structure.articulation",
-            "no articulation",
-            _usd(unarticulated=("elbow",)),
-        ),
-        ("joint wheel", "structure.world", "a body to the world", _usd(at_world=("wheel",))),
+        ("robot", "structure.articulation", _ROOTS, _rootless),
+        ("joint elbow", "structure.articulation", "no articulation", _outside),
+        ("joint wheel", "structure.world", "a body to the world", _tied),
         ("robot", "structure.scene", "something is 5, not 0", _usd(unexpected=(_scene,))),
         ("robot", "structure.scene", "collider /ground belongs to no link", _with_ground),
-        (
-            "link forearm",
-            "structure.articulation",
-            "floating base",
-            _usd(articulation_starts=("forearm",)),
-        ),
+        ("link forearm", "structure.articulation", "floating base", _amid),
         ("joint weld", "structure.joints", "exists 2 times", lambda: _with_joint("weld")),
         ("joint brace", "structure.joints", "is not in the URDF", lambda: _with_joint("brace")),
         ("link arm", "structure.bodies", "kinematic or disabled", _usd(nondynamic=("arm",))),
