@@ -24,8 +24,7 @@ from urdf_usd.converter.meshes.mesh import PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import read_mesh, readable_mesh
 from urdf_usd.converter.options import ColliderKind, ColliderRules, MeshProgress
 from urdf_usd.converter.robot.model import Approximation, Collision, MeshFile, Robot
-from urdf_usd.converter.robot.primitives import fit_primitive
-from urdf_usd.converter.robot.solids import fan_triangles, hull_solid, solid_of_mesh
+from urdf_usd.converter.robot.solids import fan_triangles, fit_primitive, hull_solid, solid_of_mesh
 from urdf_usd.converter.robot.spatial import compose, rotation_from_quat_wxyz
 
 # Links that a diagnostic names.

@@ -29,12 +29,9 @@ from urdf_usd.converter.options import (
     MeshProgress,
     Profile,
 )
-from urdf_usd.converter.robot.bodies import BodyAssignment, assign_bodies
-from urdf_usd.converter.robot.body_options import Base, BaseOption
+from urdf_usd.converter.robot.bodies import BodyAssignment, assign_bodies, has_mass
 from urdf_usd.converter.robot.joint_chains import merge_chains
-from urdf_usd.converter.robot.mass_properties import has_mass
-from urdf_usd.converter.robot.model import Approximation, Robot
-from urdf_usd.converter.robot.text import robot_line
+from urdf_usd.converter.robot.model import Approximation, Base, BaseOption, Robot, robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
 from urdf_usd.converter.simulation.description import Description

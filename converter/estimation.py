@@ -17,10 +17,9 @@ from msgspec import structs
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.meshes.mesh import split_groups
 from urdf_usd.converter.meshes.read import cached_meshes, readable_mesh
-from urdf_usd.converter.robot.bodies import is_anchored, is_static
-from urdf_usd.converter.robot.body_options import BaseOption
-from urdf_usd.converter.robot.mass_properties import has_mass, principal_inertia
+from urdf_usd.converter.robot.bodies import has_mass, is_anchored, is_static, principal_inertia
 from urdf_usd.converter.robot.model import (
+    BaseOption,
     Collision,
     Estimated,
     Inertial,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
+from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 
 if TYPE_CHECKING:
     # Description files contain options.

@@ -84,8 +84,7 @@ from urdf_usd.converter.inputs import input_files, named_packages, references
 from urdf_usd.converter.lint.linting import lint_parsed
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.options import ColliderRules
-from urdf_usd.converter.robot.body_options import BaseOption
-from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.model import BaseOption, Robot
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
 from urdf_usd.converter.urdf.xacro import expand, is_part, is_xacro

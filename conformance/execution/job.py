@@ -16,7 +16,7 @@ from urdf_usd.converter.options import (
     InertiaOption,
     VariantChoice,
 )
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.corpus import RobotSource
 

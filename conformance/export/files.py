@@ -20,8 +20,7 @@ from urdf_usd.converter.meshes.mesh import PolygonMesh
 from urdf_usd.converter.meshes.obj import obj_text
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.joint_chains import is_marked
-from urdf_usd.converter.robot.model import Collision, Material, MeshFile, Robot, Visual
-from urdf_usd.converter.robot.text import robot_line
+from urdf_usd.converter.robot.model import Collision, Material, MeshFile, Robot, Visual, robot_line
 from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.converter.urdf.write import extend_for_mujoco, mjcf_text, write
 from urdf_usd.converter.urdf.xml import writable

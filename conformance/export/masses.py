@@ -22,7 +22,7 @@ from urdf_usd.converter.robot.spatial import (
     inertia_values,
     quat_wxyz_from_rotation,
     rotate_inertia,
-    shift_inertia_tensor,
+    shift_inertia,
     transform_from_pose,
 )
 from urdf_usd.converter.usd.urdf_attributes import (
@@ -200,4 +200,5 @@ def _about_origin(inertial: Inertial, to_body: Array) -> Array:
     pose = to_body @ transform_from_pose(inertial.origin)
     rotation = pose[:3, :3]
     tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
-    return shift_inertia_tensor(tensor, inertial.mass, pose[:3, 3])
+    x, y, z = pose[:3, 3].tolist()
+    return inertia_tensor(shift_inertia(inertia_values(tensor), inertial.mass, (x, y, z)))

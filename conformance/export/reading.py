@@ -50,9 +50,9 @@ from urdf_usd.converter.robot.model import (
     Material,
     MeshFile,
     Robot,
+    robot_line,
 )
 from urdf_usd.converter.robot.spatial import compose, pose_from_transform
-from urdf_usd.converter.robot.text import robot_line
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.usd.loading.opening import named_prim, open_stage, openusd_reason
 from urdf_usd.converter.usd.loading.variants import unselected_variant_sets

@@ -21,34 +21,22 @@ from urdf_usd.converter.diagnostics.rules import RULES, Severity
 
 
 class Location(Struct, frozen=True):
-    """A position in a source file.
+    """A position in a source file."""
 
-    Attributes:
-        file: Path of the file.
-        line: From 1.
-        column: From 1.
-    """
-
-    file: str
-    line: int
-    column: int
+    file: str  # path of the file
+    line: int  # from 1
+    column: int  # from 1
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
 
 class Diagnostic(Struct, frozen=True):
-    """A problem of an input.
+    """A problem of an input."""
 
-    Attributes:
-        rule: Identifier of an entry of :data:`RULES`.
-        message: Description that names the element.
-        location: Position, if the input is a text file.
-    """
-
-    rule: str
-    message: str
-    location: Location | None = None
+    rule: str  # identifier of an entry of :data:`RULES`
+    message: str  # description that names the element
+    location: Location | None = None  # position, if the input is a text file
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:

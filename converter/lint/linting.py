@@ -25,15 +25,10 @@ from urdf_usd.converter.urdf.xml import Element
 
 
 class LintReport(Struct, frozen=True):
-    """Diagnostics of one file, in document order.
+    """Diagnostics of one file, in document order."""
 
-    Attributes:
-        findings: Of the parser and of the rules.
-        is_urdf: Whether the root element is a robot, possibly an invalid one.
-    """
-
-    findings: tuple[Diagnostic, ...]
-    is_urdf: bool
+    findings: tuple[Diagnostic, ...]  # of the parser and of the rules
+    is_urdf: bool  # whether the root element is a robot, possibly an invalid one
 
 
 def lint(

@@ -22,7 +22,7 @@ from urdf_usd.converter.inspection import (
     measure_link,
     measure_meshes,
 )
-from urdf_usd.converter.robot.mass_properties import is_negligible, principal_inertia, size_at_rest
+from urdf_usd.converter.robot.bodies import is_negligible, principal_inertia, size_at_rest
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Continuous,

@@ -40,8 +40,8 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
-    rotation_from_quat_wxyz,
-    shift_inertia_tensor,
+    rotate_inertia,
+    shift_inertia,
     transform_from_pose,
 )
 from urdf_usd.converter.robot.topology import Tree, build_tree
@@ -56,37 +56,22 @@ GRAVITY: Vec3 = (0.0, 0.0, -9.81)
 
 
 class _Freedom(Struct, frozen=True, eq=False):
-    """The free motion of one link relative to its parent.
+    """The free motion of one link relative to its parent."""
 
-    Attributes:
-        translations: (K, 6, a) motions along axes that are fixed in the parent.
-        rotations: (K, 6, b) motions about axes that are fixed in the child.
-        motions: (K, 6, a + b) the motion subspace: both, in this order.
-        columns: Their indices among the degrees of freedom.
-    """
-
-    translations: Matrix
-    rotations: Matrix
-    motions: Matrix
-    columns: slice
+    translations: Matrix  # (K, 6, a) motions along axes that are fixed in the parent
+    rotations: Matrix  # (K, 6, b) motions about axes that are fixed in the child
+    motions: Matrix  # (K, 6, a + b) the motion subspace: both, in this order
+    columns: slice  # their indices among the degrees of freedom
 
 
 class _Mechanism(Struct, frozen=True, eq=False):
-    """A robot at K configurations, all in the root's frame.
+    """A robot at K configurations, all in the root's frame."""
 
-    Attributes:
-        tree: The robot.
-        freedoms: By link that moves in its parent; in tree order.
-        inertias: (K, 6, 6) spatial inertia by link.
-        names: (n) joint of each degree of freedom.
-        count: K.
-    """
-
-    tree: Tree
-    freedoms: Mapping[str, _Freedom]
-    inertias: Mapping[str, Matrix]
-    names: tuple[str, ...]
-    count: int
+    tree: Tree  # the robot
+    freedoms: Mapping[str, _Freedom]  # by link that moves in its parent; in tree order
+    inertias: Mapping[str, Matrix]  # (K, 6, 6) spatial inertia by link
+    names: tuple[str, ...]  # (n) joint of each degree of freedom
+    count: int  # k
 
 
 def degrees_of_freedom(robot: Robot) -> tuple[str, ...]:
@@ -313,12 +298,11 @@ def _spatial_inertia(link: Link, transforms: Matrix) -> Matrix:
     if not link.inertial or not link.inertial.mass:
         return inertia
     mass, origin = link.inertial.mass, link.inertial.origin
-    turn = rotation_from_quat_wxyz(origin.quat_wxyz)
-    tensor = turn @ inertia_tensor(link.inertial.inertia) @ turn.T
     # First about the link's own origin, where it does not depend on the configuration.
+    turned = rotate_inertia(link.inertial.inertia, origin.quat_wxyz)
     center = np.asarray(origin.position)
     own = np.zeros((6, 6))
-    own[:3, :3] = shift_inertia_tensor(tensor, mass, center)
+    own[:3, :3] = inertia_tensor(shift_inertia(turned, mass, origin.position))
     own[:3, 3:] = mass * _skew(center)
     own[3:, :3] = own[:3, 3:].T
     own[3:, 3:] = mass * np.eye(3)

@@ -7,12 +7,15 @@ language are applied by the reader.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.converter.diagnostics import Location
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.diagnostics.rules import Severity
 
 Vec3: TypeAlias = tuple[float, float, float]
 Vec4: TypeAlias = tuple[float, float, float, float]
@@ -42,45 +45,29 @@ class _Described(Struct, frozen=True, eq=False):
 
 
 class XmlElement(Struct, frozen=True):
-    """An XML element that is not part of URDF, as written.
+    """An XML element that is not part of URDF, as written."""
 
-    Attributes:
-        tag: With its prefix, if it has one.
-        attributes: Name and value, in document order.
-        text: Character data directly inside; pieces between children are on separate
-            lines.
-        children: Elements inside, in document order.
-    """
-
-    tag: str
-    attributes: tuple[tuple[str, str], ...] = ()
-    text: str = ""
-    children: tuple[XmlElement, ...] = ()
+    tag: str  # with its prefix, if it has one
+    attributes: tuple[tuple[str, str], ...] = ()  # name and value, in document order
+    text: str = ""  # character data directly inside; pieces between children are on separate lines
+    children: tuple[XmlElement, ...] = ()  # elements inside, in document order
 
 
 class CustomAttribute(Struct, frozen=True):
-    """An XML attribute that is not part of URDF, as written.
+    """An XML attribute that is not part of URDF, as written."""
 
-    Attributes:
-        name: With its prefix, if it has one.
-        within: Tags of the URDF elements between the owner and the attribute, such as
-            ``("limit",)`` below a joint.
-    """
-
-    name: str
+    name: str  # with its prefix, if it has one
     value: str
+    # Tags of the URDF elements between the owner and the attribute, such as
+    # ``("limit",)`` below a joint.
     within: tuple[str, ...] = ()
 
 
 class CustomElement(Struct, frozen=True):
-    """An XML element that is not part of URDF, and its position.
-
-    Attributes:
-        within: As in :class:`CustomAttribute`.
-    """
+    """An XML element that is not part of URDF, and its position."""
 
     content: XmlElement
-    within: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()  # as in :class:`CustomAttribute`
 
 
 class Custom(Struct, frozen=True):
@@ -103,14 +90,10 @@ NO_CUSTOM = Custom()
 
 
 class Pose(Struct, frozen=True):
-    """Rigid transform of a child frame, expressed in its parent frame.
+    """Rigid transform of a child frame, expressed in its parent frame."""
 
-    Attributes:
-        position: Origin of the child in the parent [m].
-        quat_wxyz: Unit quaternion that rotates child vectors into the parent.
-    """
-
-    position: Vec3 = (0.0, 0.0, 0.0)
+    position: Vec3 = (0.0, 0.0, 0.0)  # origin of the child in the parent [m]
+    # Unit quaternion that rotates child vectors into the parent.
     quat_wxyz: Vec4 = (1.0, 0.0, 0.0, 0.0)
 
 
@@ -130,21 +113,15 @@ class Estimated(StrEnum):
 
 
 class Inertial(_Described, frozen=True):
-    """Mass properties of one link.
+    """Mass properties of one link."""
 
-    Attributes:
-        mass: [kg], not negative; zero means massless.
-        origin: Inertial frame in the link frame; its position is the centre of mass.
-        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, in the
-            inertial frame [kg m^2].
-        estimated: Which of these were computed from shapes; None if the file states
-            them.
-    """
-
-    mass: float
-    origin: Pose
+    mass: float  # [kg], not negative; zero means massless
+    origin: Pose  # inertial frame in the link frame; its position is the centre of mass
+    # (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, in the inertial frame [kg
+    # m^2].
     inertia: Vec6
     location: Location | None = None
+    # Which of these were computed from shapes; None if the file states them.
     estimated: Estimated | None = None
 
 
@@ -175,36 +152,23 @@ class Sphere(Struct, frozen=True):
 
 
 class MeshFile(Struct, frozen=True):
-    """Geometry in a separate file.
+    """Geometry in a separate file."""
 
-    Attributes:
-        uri: The reference as written.
-        path: The file it resolves to, or None if none was found.
-        scale: Factor per axis; negative factors mirror.
-    """
-
-    uri: str
-    path: str | None
-    scale: Vec3 = (1.0, 1.0, 1.0)
+    uri: str  # the reference as written
+    path: str | None  # the file it resolves to, or None if none was found
+    scale: Vec3 = (1.0, 1.0, 1.0)  # factor per axis; negative factors mirror
 
 
 Geometry: TypeAlias = Box | Cylinder | Capsule | Sphere | MeshFile
 
 
 class Material(Struct, frozen=True):
-    """Appearance of a visual.
+    """Appearance of a visual."""
 
-    Attributes:
-        name: URDF name, or None.
-        rgba: sRGB colour and opacity in [0, 1], or None.
-        texture_uri: Image reference as written, or None.
-        texture_path: The file it resolves to, or None.
-    """
-
-    name: str | None
-    rgba: Vec4 | None = None
-    texture_uri: str | None = None
-    texture_path: str | None = None
+    name: str | None  # URDF name, or None
+    rgba: Vec4 | None = None  # sRGB colour and opacity in [0, 1], or None
+    texture_uri: str | None = None  # image reference as written, or None
+    texture_path: str | None = None  # the file it resolves to, or None
 
 
 class Visual(_Described, frozen=True):
@@ -230,17 +194,14 @@ class Approximation(StrEnum):
 
 
 class Collision(_Described, frozen=True):
-    """Collision shape.
-
-    Attributes:
-        approximation: How a mesh collides; None for a convex hull of each group.
-    """
+    """Collision shape."""
 
     name: str | None
     origin: Pose
     geometry: Geometry
     location: Location | None = None
     custom: Custom = NO_CUSTOM
+    # How a mesh collides; None for a convex hull of each group.
     approximation: Approximation | None = None
 
 
@@ -321,17 +282,11 @@ class Spherical(Struct, frozen=True):
 
 
 class GenericAxis(Struct, frozen=True):
-    """One axis of a joint of several axes.
+    """One axis of a joint of several axes."""
 
-    Attributes:
-        token: ``transX`` to ``rotZ``.
-        range: Allowed positions [m or rad].
-        effort: Largest force [N or N m], or None.
-    """
-
-    token: str
-    range: Range
-    effort: float | None = None
+    token: str  # ``transX`` to ``rotZ``
+    range: Range  # allowed positions [m or rad]
+    effort: float | None = None  # largest force [N or N m], or None
 
 
 class Generic(Struct, frozen=True):
@@ -339,18 +294,13 @@ class Generic(Struct, frozen=True):
 
     Only :func:`~urdf_usd.converter.robot.joint_chains.merge_chains` makes it, for the
     writer of USD.
-
-    Attributes:
-        axes: From side 0 to side 1; all others are locked.
-        frame: The joint frame in the child's frame.
-        backwards: Whether the child is on side 0.
-        cone: Angles of the cone limit of a spherical joint [deg], whose last axis is
-            its primary axis; None for a D6 joint.
     """
 
-    axes: tuple[GenericAxis, ...]
-    frame: Pose
-    backwards: bool = False
+    axes: tuple[GenericAxis, ...]  # from side 0 to side 1; all others are locked
+    frame: Pose  # the joint frame in the child's frame
+    backwards: bool = False  # whether the child is on side 0
+    # Angles of the cone limit of a spherical joint [deg], whose last axis is its
+    # primary axis; None for a D6 joint.
     cone: tuple[float, float] | None = None
 
 
@@ -368,15 +318,10 @@ class Mimic(Struct, frozen=True):
 
 
 class Dynamics(Struct, frozen=True):
-    """Passive joint forces.
+    """Passive joint forces."""
 
-    Attributes:
-        damping: [N m s/rad or N s/m], or None.
-        friction: [N m or N], or None.
-    """
-
-    damping: float | None = None
-    friction: float | None = None
+    damping: float | None = None  # [N m s/rad or N s/m], or None
+    friction: float | None = None  # [N m or N], or None
 
 
 class SafetyController(Struct, frozen=True):
@@ -396,53 +341,35 @@ class Calibration(Struct, frozen=True):
 
 
 class Joint(_Described, frozen=True):
-    """Connection of two links.
-
-    Attributes:
-        origin: Child frame in the parent frame at position zero.
-        effort: Largest force [N or N m]; None is absent, zero is a declared zero.
-        velocity: Largest speed [m/s or rad/s]; None is absent.
-        acceleration: Largest acceleration [m/s^2 or rad/s^2]; None is absent.
-        deceleration: The same for slowing down; None is absent.
-        jerk: Largest change of acceleration [m/s^3 or rad/s^3]; None is absent.
-        dont_collapse: Whether a fixed joint is kept when fixed joints are merged.
-    """
+    """Connection of two links."""
 
     name: str
     parent: str
     child: str
     kind: JointKind
-    origin: Pose = IDENTITY
-    effort: float | None = None
-    velocity: float | None = None
-    acceleration: float | None = None
-    deceleration: float | None = None
-    jerk: float | None = None
+    origin: Pose = IDENTITY  # child frame in the parent frame at position zero
+    effort: float | None = None  # largest force [N or N m]; None is absent, zero is a declared zero
+    velocity: float | None = None  # largest speed [m/s or rad/s]; None is absent
+    acceleration: float | None = None  # largest acceleration [m/s^2 or rad/s^2]; None is absent
+    deceleration: float | None = None  # the same for slowing down; None is absent
+    jerk: float | None = None  # largest change of acceleration [m/s^3 or rad/s^3]; None is absent
     dynamics: Dynamics | None = None
     mimic: Mimic | None = None
     safety: SafetyController | None = None
     calibration: Calibration | None = None
-    dont_collapse: bool = False
+    dont_collapse: bool = False  # whether a fixed joint is kept when fixed joints are merged
     location: Location | None = None
     custom: Custom = NO_CUSTOM
 
 
 class LoopJoint(Struct, frozen=True):
-    """A joint of a USD that closes a loop, which URDF cannot represent.
+    """A joint of a USD that closes a loop, which URDF cannot represent."""
 
-    Attributes:
-        name: Name of the joint.
-        schema: Type name of the prim.
-        links: Links on side 0 and 1.
-        frames: The joint frame in both links.
-        axis: Axis of a revolute or prismatic joint, in the joint frame.
-    """
-
-    name: str
-    schema: str
-    links: tuple[str, str]
-    frames: tuple[Pose, Pose]
-    axis: Vec3 | None
+    name: str  # name of the joint
+    schema: str  # type name of the prim
+    links: tuple[str, str]  # links on side 0 and 1
+    frames: tuple[Pose, Pose]  # the joint frame in both links
+    axis: Vec3 | None  # axis of a revolute or prismatic joint, in the joint frame
 
 
 class Robot(_Described, frozen=True):
@@ -453,3 +380,56 @@ class Robot(_Described, frozen=True):
     joints: tuple[Joint, ...]
     location: Location | None = None
     custom: Custom = NO_CUSTOM
+
+
+# ---- Options of the assignment of links to bodies
+
+
+class Base(StrEnum):
+    """Kind of base."""
+
+    FIXED = "fixed"
+    FLOATING = "floating"
+    STATIC = "static"
+
+
+class BaseOption(StrEnum):
+    """Requested base; ``auto`` fixes a base whose root link is named ``world``."""
+
+    AUTO = "auto"
+    FIXED = "fixed"
+    FLOATING = "floating"
+
+
+class MasslessOption(StrEnum):
+    """Treatment of moving groups without mass."""
+
+    REGULARISE = "regularise"
+    ERROR = "error"
+
+
+# ---- One-line summaries, for ``repr``
+
+
+def robot_line(robot: Robot, diagnostics: Iterable[Diagnostic] = ()) -> str:
+    """Return ``'arm', 3 links, 2 joints, 1 warning``."""
+    return ", ".join(
+        (
+            repr(robot.name),
+            counted(len(robot.links), "link"),
+            counted(len(robot.joints), "joint"),
+            *_diagnostic_counts(diagnostics),
+        )
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural with ``s``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _diagnostic_counts(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
+    counts = Counter(diagnostic.severity for diagnostic in diagnostics)
+    for severity in Severity:
+        if counts[severity]:
+            yield counted(counts[severity], severity.value)

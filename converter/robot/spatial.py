@@ -325,19 +325,3 @@ def diagonalise_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
         moments = np.where(np.abs(moments) <= rounding, 0.0, moments)
     a, b, c = (float(m) + 0.0 for m in moments)
     return (a, b, c), axes
-
-
-def shift_inertia_tensor(tensor: Matrix, mass: float, offset: Matrix) -> Matrix:
-    """Move an inertia tensor from the centre of mass to a point ``offset`` away.
-
-    Parallel axis theorem: I + m (|d|^2 1 - d d^T).
-
-    Args:
-        tensor: (3, 3) about the centre of mass [kg m^2].
-        mass: [kg].
-        offset: (3,) between the two points, in either direction [m].
-    """
-    shifted: Matrix = tensor + mass * (
-        float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
-    )
-    return shifted

@@ -17,22 +17,15 @@ _LONGEST_LOOP = 12
 
 
 class Tree(Struct, frozen=True):
-    """A robot's links and joints, ordered from the root outwards.
+    """A robot's links and joints, ordered from the root outwards."""
 
-    Attributes:
-        root: Name of the root link.
-        links: All link names, parents before children, siblings in the order in
-            which their joints are written.
-        link: Link by name.
-        parent_joint: Joint whose child a link is; the root has none.
-        child_joints: Joints whose parent a link is, in document order.
-    """
-
-    root: str
+    root: str  # name of the root link
+    # All link names, parents before children, siblings in the order in which their
+    # joints are written.
     links: tuple[str, ...]
-    link: dict[str, Link]
-    parent_joint: dict[str, Joint]
-    child_joints: dict[str, tuple[Joint, ...]]
+    link: dict[str, Link]  # link by name
+    parent_joint: dict[str, Joint]  # joint whose child a link is; the root has none
+    child_joints: dict[str, tuple[Joint, ...]]  # joints whose parent a link is, in document order
 
     def path_to_root(self, name: str) -> tuple[Joint, ...]:
         """Joints from a link up to the root, nearest first."""

@@ -22,7 +22,7 @@ import msgspec
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
 from urdf_usd.converter.options import ColliderKind, ColliderTolerance, InertiaOption, Profile
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 
 _LARGEST = 16 << 20
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")

@@ -11,8 +11,8 @@ from pathlib import Path
 import jinja2
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.body_options import Base
 from urdf_usd.converter.robot.model import (
+    Base,
     Continuous,
     Joint,
     Link,

@@ -26,8 +26,7 @@ from urdf_usd.converter.diagnostics import (
 from urdf_usd.converter.diagnostics.messages import times, truncate
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
-from urdf_usd.converter.robot.model import Fixed, Robot
-from urdf_usd.converter.robot.text import robot_line
+from urdf_usd.converter.robot.model import Fixed, Robot, robot_line
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.build import (
     assign_gazebo_elements,
@@ -59,17 +58,11 @@ class Markup(Struct, frozen=True):
 
 
 class Parsed(Struct, frozen=True):
-    """A parsed URDF.
+    """A parsed URDF."""
 
-    Attributes:
-        robot: A tree of uniquely named links and joints.
-        diagnostics: Warnings and notes, in document order.
-        markup: The elements as written; for xacro, after expansion.
-    """
-
-    robot: Robot
-    diagnostics: tuple[Diagnostic, ...]
-    markup: Markup
+    robot: Robot  # a tree of uniquely named links and joints
+    diagnostics: tuple[Diagnostic, ...]  # warnings and notes, in document order
+    markup: Markup  # the elements as written; for xacro, after expansion
 
     def __repr__(self) -> str:
         return f"<Parsed {robot_line(self.robot, self.diagnostics)}>"

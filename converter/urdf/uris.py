@@ -30,19 +30,12 @@ _OF_PACKAGES = {"package", "model"}
 
 
 class Found(Struct, frozen=True):
-    """The file that a reference resolves to.
+    """The file that a reference resolves to."""
 
-    Attributes:
-        path: Absolute path.
-        outside: Whether it is outside the robot's own folders, after following links.
-        other_case: Whether the reference differs in letter case.
-        read_as: The corrected reference, if it is malformed.
-    """
-
-    path: Path
-    outside: bool = False
-    other_case: bool = False
-    read_as: str | None = None
+    path: Path  # absolute path
+    outside: bool = False  # whether it is outside the robot's own folders, after following links
+    other_case: bool = False  # whether the reference differs in letter case
+    read_as: str | None = None  # the corrected reference, if it is malformed
 
 
 class FileResolver:

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.options import InertiaOption
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.description import load_description
 
 _BALL = 4 / 3 * np.pi * 0.1**3

@@ -16,9 +16,9 @@ from tests.converter.usd.authored import asset_options
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
-from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import (
+    BaseOption,
     Continuous,
     Fixed,
     Floating,

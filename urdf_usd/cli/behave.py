@@ -27,7 +27,7 @@ from urdf_usd.conformance.behaviour.simulations import (
 from urdf_usd.conformance.engines.protocol import Available, Unavailable, optional_engine
 from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.converter.conversion import convert_parsed
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.urdf.parse import parse
 

@@ -14,8 +14,7 @@ from urdf_usd.cli.terminal import say, show_diagnostics, shown_meshes
 from urdf_usd.converter.conversion import Conversion, with_description
 from urdf_usd.converter.conversion import convert as convert_robot
 from urdf_usd.converter.options import ColliderRules, ConvertOptions
-from urdf_usd.converter.robot.body_options import Base, BaseOption
-from urdf_usd.converter.robot.text import robot_line
+from urdf_usd.converter.robot.model import Base, BaseOption, robot_line
 from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.corpus import RobotSource, parse_reference
 

@@ -26,7 +26,7 @@ from urdf_usd.converter.options import (
     Profile,
     VariantChoice,
 )
-from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
+from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro
 from urdf_usd.corpus import RobotSource, Selection, resolve_robot
 

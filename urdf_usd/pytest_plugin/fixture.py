@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.execution.run import CheckOptions, check
 from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.corpus import RobotSource, resolve_robot
 from urdf_usd.pytest_plugin.examined import Examined

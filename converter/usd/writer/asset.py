@@ -39,8 +39,7 @@ from pxr import Gf, Sdf, Tf, Usd, Vt
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import ConvertOptions, Layout, Profile
-from urdf_usd.converter.robot.bodies import BodyAssignment
-from urdf_usd.converter.robot.mass_properties import principal_inertia
+from urdf_usd.converter.robot.bodies import BodyAssignment, principal_inertia
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.sources import Simulation

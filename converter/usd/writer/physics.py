@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Gf, Sdf
 
-from urdf_usd.converter.robot.bodies import Body
-from urdf_usd.converter.robot.mass_properties import principal_inertia
+from urdf_usd.converter.robot.bodies import Body, principal_inertia
 from urdf_usd.converter.robot.model import (
     IDENTITY,
     Approximation,

@@ -22,7 +22,7 @@ from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
+from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora
 from urdf_usd.reports.records.record import (
     EngineStatus,

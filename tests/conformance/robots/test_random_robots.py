@@ -18,8 +18,7 @@ from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
-from urdf_usd.converter.robot.body_options import BaseOption
-from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.model import BaseOption, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 

@@ -12,9 +12,10 @@ from scipy.spatial.transform import Rotation
 from tests.converter.strategies import robots
 from urdf_usd.converter.diagnostics import AuthoringError
 from urdf_usd.converter.robot.bodies import INVENTED_MASS, BodyAssignment, assign_bodies
-from urdf_usd.converter.robot.body_options import Base, BaseOption, MasslessOption
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import (
+    Base,
+    BaseOption,
     Box,
     Collision,
     Continuous,
@@ -24,6 +25,7 @@ from urdf_usd.converter.robot.model import (
     Joint,
     JointKind,
     Link,
+    MasslessOption,
     Pose,
     Robot,
 )

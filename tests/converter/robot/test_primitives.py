@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from trimesh.proximity import closest_point_naive
 
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
-from urdf_usd.converter.robot.primitives import Fit, fit_primitive
+from urdf_usd.converter.robot.solids import Fit, fit_primitive
 from urdf_usd.converter.robot.spatial import transform_from_pose
 
 _PLACE = np.eye(4)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import axes, inertials, poses, rotations
-from urdf_usd.converter.robot.mass_properties import principal_inertia
+from urdf_usd.converter.robot.bodies import principal_inertia
 from urdf_usd.converter.robot.model import IDENTITY, Inertial, Pose, Vec3, Vec4
 from urdf_usd.converter.robot.spatial import (
     compose,
@@ -29,7 +29,6 @@ from urdf_usd.converter.robot.spatial import (
     rotations_from_quats_wxyz,
     rpy_from_rotation,
     shift_inertia,
-    shift_inertia_tensor,
     transform_point,
 )
 
@@ -112,16 +111,6 @@ def test_diagonal_tensor_is_kept() -> None:
 
     assert moments == (3.0, 1.0, 1.0)
     np.testing.assert_array_equal(axes_, np.eye(3))
-
-
-def test_shifted_inertia_of_a_rod() -> None:
-    """A thin rod: m l^2 / 12 about its middle, m l^2 / 3 about its end."""
-    mass, length = 3.0, 2.0
-    middle = np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 12
-
-    end = shift_inertia_tensor(middle, mass, np.array([length / 2, 0.0, 0.0]))
-
-    np.testing.assert_allclose(end, np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 3)
 
 
 def test_moment_of_a_thin_rod_about_its_line_is_exactly_zero() -> None:

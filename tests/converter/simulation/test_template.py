@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.converter.simulation.robots import write_described, write_description
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.body_options import Base
+from urdf_usd.converter.robot.model import Base
 from urdf_usd.converter.simulation.description import (
     DescriptionTable,
     load_description,

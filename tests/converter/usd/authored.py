@@ -9,8 +9,7 @@ from pxr import Usd
 
 from urdf_usd.converter.options import BodyNesting, ConvertOptions, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
-from urdf_usd.converter.robot.body_options import BaseOption
-from urdf_usd.converter.robot.model import Inertial, Joint, Link, Pose, Robot
+from urdf_usd.converter.robot.model import BaseOption, Inertial, Joint, Link, Pose, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 

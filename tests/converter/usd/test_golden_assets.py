@@ -20,7 +20,7 @@ from tests.converter.simulation.robots import write_urdf
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.conversion import with_description
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.description import load_description
 
 _DATA = Path(__file__).parents[2] / "data/assets"

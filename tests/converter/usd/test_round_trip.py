@@ -17,8 +17,7 @@ from tests.converter.usd.authored import asset_options
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
-from urdf_usd.converter.robot.body_options import BaseOption
-from urdf_usd.converter.robot.model import Link, Robot
+from urdf_usd.converter.robot.model import BaseOption, Link, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
 

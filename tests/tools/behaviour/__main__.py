@@ -34,7 +34,7 @@ from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.converter import ConversionError
 from urdf_usd.converter.meshes.read import cached_meshes
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource, resolve_corpora
 

@@ -26,7 +26,7 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
 )
 from urdf_usd.conformance.observation.sampling import configurations
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 
 # A horizontal arm of 2 kg, whose centre of mass is 0.5 m from its joint.
 _MASS, _ARM, _GRAVITY = 2.0, 0.5, 9.81

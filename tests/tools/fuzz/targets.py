@@ -25,8 +25,7 @@ from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, mirrored
 from urdf_usd.converter.meshes.obj import read_obj
 from urdf_usd.converter.meshes.read import decode_mesh
 from urdf_usd.converter.robot.bodies import assign_bodies
-from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
-from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.model import BaseOption, MasslessOption, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.write import write

@@ -28,7 +28,7 @@ from urdf_usd.converter.options import (
     MaterialNetworks,
     Profile,
 )
-from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
+from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 from urdf_usd.converter.usd.profiles import isaac
 from urdf_usd.converter.usd.profiles.simready import METADATA
 from urdf_usd.reports.records.schema import RECORDS

@@ -29,7 +29,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 
 _GENERIC = ConvertOptions(profile=Profile.GENERIC)
 # A hundred operations on stored numbers of the size of one.

@@ -22,7 +22,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Profile
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 
 # A slide along y, 1 m above the ground, that carries a pendulum: 2 kg, 0.5 m below.
 _URDF = """<robot name="pendulum">

@@ -24,7 +24,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Profile
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 
 _GRAVITY = 9.81
 _MASS, _LENGTH, _START, _INERTIA = 2.0, 0.5, 1.0, 0.3

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.converter.conversion import DEFAULTS
 from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOption
-from urdf_usd.converter.robot.body_options import BaseOption, MasslessOption
+from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 from urdf_usd.converter.usd.writer.asset import DEEPEST
 
 _SPEC = '<inertia ixx="3" iyy="4" izz="5" ixy="0.1" ixz="0.2" iyz="0.3"/>'

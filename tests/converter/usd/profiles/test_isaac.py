@@ -15,7 +15,7 @@ from tests.converter.usd.composed import composed
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import BodyNesting, Layout
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 
 # Two branches in the order left, right; a frame, and a joint to be renamed.
 _TREE = """<robot name="tree">

@@ -12,7 +12,7 @@ from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout
-from urdf_usd.converter.robot.body_options import BaseOption
+from urdf_usd.converter.robot.model import BaseOption
 
 _ROS = ConvertOptions(profile=Profile.ROS, base=BaseOption.FIXED)
 

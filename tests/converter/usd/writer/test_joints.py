@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 from tests.converter.usd.authored import author
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.body_options import BaseOption
 from urdf_usd.converter.robot.model import (
+    BaseOption,
     Continuous,
     Fixed,
     Floating,

@@ -11,7 +11,7 @@ from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.converter.conversion import convert, with_description
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import BodyNesting, ConvertOptions, Profile
-from urdf_usd.converter.robot.body_options import Base
+from urdf_usd.converter.robot.model import Base
 from urdf_usd.converter.simulation.description import load_description
 
 _TEXT = """\
