@@ -89,7 +89,6 @@ def _colliders(stage: Usd.Stage) -> list[tuple[str, str, str | None]]:
 
 
 def test_hull_is_one_for_all_groups_of_a_mesh(tmp_path: Path) -> None:
-    """Without the option, each group is a collider."""
     _, plain = _converted(tmp_path)
     result, stage = _converted(tmp_path, "hull")
 
@@ -112,7 +111,6 @@ def test_hull_is_one_for_all_groups_of_a_mesh(tmp_path: Path) -> None:
 
 
 def test_links_without_matching_rule_keep_their_colliders(tmp_path: Path) -> None:
-    """A mesh is used both in groups and as a whole."""
     _, stage = _converted(tmp_path, "right_*=hull", "left_arm=none")
 
     hull = ("Mesh", "convexHull")
@@ -126,7 +124,6 @@ def test_links_without_matching_rule_keep_their_colliders(tmp_path: Path) -> Non
 
 
 def test_no_colliders_are_written_and_visuals_stay(tmp_path: Path) -> None:
-    """Also primitives of the URDF are left out."""
     _, stage = _converted(tmp_path, "none")
 
     assert not _colliders(stage)
@@ -134,7 +131,7 @@ def test_no_colliders_are_written_and_visuals_stay(tmp_path: Path) -> None:
 
 
 def test_primitives_replace_meshes_that_they_fit(tmp_path: Path) -> None:
-    """The rod is a cylinder, mirrored or stretched; two tetrahedra stay a hull."""
+    # The rod is a cylinder, mirrored or stretched; two tetrahedra stay a hull.
     result, stage = _converted(tmp_path, "primitives", tolerance="2%")
 
     assert _colliders(stage) == [
@@ -153,7 +150,7 @@ def test_primitives_replace_meshes_that_they_fit(tmp_path: Path) -> None:
 
 
 def test_smaller_tolerance_accepts_no_primitive(tmp_path: Path) -> None:
-    """A cylinder differs from its 64 facets by half of 0.1 (1 - cos(pi / 64))."""
+    # A cylinder differs from its 64 facets by half of 0.1 (1 - cos(pi / 64)).
     _, coarse = _converted(tmp_path, "left_arm=primitives", tolerance="0.0002")
     _, fine = _converted(tmp_path, "left_arm=primitives", tolerance="0.00002")
 
@@ -168,7 +165,6 @@ def test_smaller_tolerance_accepts_no_primitive(tmp_path: Path) -> None:
     ("profile", "token"), [(Profile.GENERIC, "sdf"), (Profile.USDPHYSICS, "none")]
 )
 def test_triangles_are_marked_as_such(tmp_path: Path, profile: Profile, token: str) -> None:
-    """As one mesh for all groups, with a token that the profile's simulators read."""
     _, stage = _converted(tmp_path, "trunk=mesh", profile=profile)
 
     assert [c for c in _colliders(stage) if c[0] == "trunk"] == [
@@ -178,7 +174,7 @@ def test_triangles_are_marked_as_such(tmp_path: Path, profile: Profile, token: s
 
 
 def test_pattern_without_link_is_reported(tmp_path: Path) -> None:
-    """A misspelt name would otherwise have no effect."""
+    # A misspelt name would otherwise have no effect.
     result, _ = _converted(tmp_path, "rigth_*=hull")
 
     rules = [d.rule for d in result.diagnostics]
@@ -189,7 +185,6 @@ def test_pattern_without_link_is_reported(tmp_path: Path) -> None:
 def test_pieces_of_a_decomposition_are_colliders_and_cached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both uses of a file are one decomposition, and so is the next conversion."""
     boxes = [((0.0, 0.0), (1.0, 2.0)), ((1.0, 0.0), (1.0, 1.0))]
     calls = fake_coacd(monkeypatch, tmp_path, boxes)
 
@@ -207,7 +202,6 @@ def test_pieces_of_a_decomposition_are_colliders_and_cached(
 
 
 def test_decomposition_needs_coacd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the extra, and no asset is written."""
     monkeypatch.setitem(sys.modules, "coacd", None)
 
     with pytest.raises(ConversionError, match=r"\[coacd\]") as caught:
@@ -221,7 +215,6 @@ def test_decomposition_needs_coacd(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_assets_are_the_same_without_a_matching_rule(
     tmp_path: Path, rules: tuple[str, ...]
 ) -> None:
-    """Byte for byte."""
     contents = []
     for given in ((), rules):
         folder = _converted(tmp_path, *given)[0].root_layer.parent
@@ -234,7 +227,6 @@ def test_assets_are_the_same_without_a_matching_rule(
 def test_convex_groups_of_a_file_are_its_decomposition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are not decomposed again."""
     calls = fake_coacd(monkeypatch, tmp_path, [((0.0, 0.0), (1.0, 2.0))])
 
     result, stage = _converted(tmp_path, "trunk=decomposition")
@@ -249,7 +241,6 @@ def test_convex_groups_of_a_file_are_its_decomposition(
 def test_progress_names_each_mesh_before_it_is_decomposed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One call for each file, though two links use it."""
     calls = fake_coacd(monkeypatch, tmp_path, [((0.0, 0.0), (1.0, 2.0))])
     trimesh.creation.annulus(0.5, 1.0, 6.0).export(tmp_path / "ring.stl")
     trimesh.creation.annulus(0.7, 1.0, 6.0).export(tmp_path / "tube.stl")
@@ -278,7 +269,6 @@ def test_progress_names_each_mesh_before_it_is_decomposed(
 def test_open_meshes_of_a_decomposition_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int, *, open_: bool
 ) -> None:
-    """CoACD decomposes a closed surface around them."""
     fake_coacd(monkeypatch, tmp_path, [((0.0, 0.0), (1.0, 2.0))])
     tube = trimesh.creation.annulus(0.5, 1.0, 6.0)
     rod = trimesh.Trimesh(tube.vertices, tube.faces[lost:], process=False)

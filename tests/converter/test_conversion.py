@@ -34,7 +34,6 @@ def _tree(folder: Path) -> dict[str, bytes]:
 
 
 def test_former_conversion_is_replaced(tmp_path: Path) -> None:
-    """Also if the robot has another name: no layer of the former one remains."""
     asset = tmp_path / "asset"
     convert(_urdf(tmp_path, "old"), asset)
 
@@ -45,7 +44,6 @@ def test_former_conversion_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stranger", ["notes.txt", "payload/other.usda", "b.usda"])
 def test_folder_with_other_files_is_refused(tmp_path: Path, stranger: str) -> None:
-    """Its files are not changed."""
     asset = tmp_path / "asset"
     (asset / stranger).parent.mkdir(parents=True)
     (asset / stranger).write_text("mine")
@@ -61,7 +59,6 @@ def test_folder_with_other_files_is_refused(tmp_path: Path, stranger: str) -> No
     "stranger", ["payload/notes.txt", "payload/Textures/paint.psd", "payload/Old/a.usd"]
 )
 def test_asset_with_other_files_is_refused(tmp_path: Path, stranger: str) -> None:
-    """Files that no conversion writes are not deleted."""
     asset = tmp_path / "asset"
     convert(_urdf(tmp_path), asset)
     (asset / stranger).parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +72,6 @@ def test_asset_with_other_files_is_refused(tmp_path: Path, stranger: str) -> Non
 
 
 def test_asset_of_another_tool_is_refused(tmp_path: Path) -> None:
-    """The interface layer names its creator."""
     asset = tmp_path / "asset"
     root = convert(_urdf(tmp_path), asset).root_layer
     root.write_text(root.read_text().replace("urdf-usd convert", "somebody"))
@@ -85,7 +81,6 @@ def test_asset_of_another_tool_is_refused(tmp_path: Path) -> None:
 
 
 def test_file_as_target_is_refused(tmp_path: Path) -> None:
-    """The message says that a folder is needed."""
     (tmp_path / "asset").write_text("mine")
 
     with pytest.raises(ConversionError, match="needs a folder"):
@@ -93,7 +88,7 @@ def test_file_as_target_is_refused(tmp_path: Path) -> None:
 
 
 def test_failed_conversion_leaves_the_former_one(tmp_path: Path) -> None:
-    """A mass beyond float32 is found while layers are written."""
+    # A mass beyond float32 is found while layers are written.
     asset = tmp_path / "asset"
     urdf = _urdf(tmp_path)
     convert(urdf, asset)
@@ -108,7 +103,6 @@ def test_failed_conversion_leaves_the_former_one(tmp_path: Path) -> None:
 
 
 def test_failed_conversion_creates_no_folders(tmp_path: Path) -> None:
-    """Neither the target nor its parents."""
     urdf = _urdf(tmp_path)
     urdf.write_text(urdf.read_text().replace('"1.5"', '"1e39"'))
 
@@ -119,7 +113,6 @@ def test_failed_conversion_creates_no_folders(tmp_path: Path) -> None:
 
 
 def test_working_folder_can_be_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It cannot be renamed, but its contents can."""
     urdf = _urdf(tmp_path)
     (tmp_path / "asset").mkdir()
     monkeypatch.chdir(tmp_path / "asset")
@@ -131,7 +124,6 @@ def test_working_folder_can_be_the_target(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_failed_move_is_rolled_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The former asset is complete, and the error gives the reason."""
     asset = tmp_path / "asset"
     urdf = _urdf(tmp_path)
     convert(urdf, asset)
@@ -153,7 +145,6 @@ def test_failed_move_is_rolled_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_strict_option_turns_warnings_into_errors(tmp_path: Path) -> None:
-    """The error contains the warnings."""
     with pytest.raises(ConversionError) as caught:
         convert(_urdf(tmp_path), tmp_path / "asset", ConvertOptions(strict=True))
 
@@ -162,7 +153,6 @@ def test_strict_option_turns_warnings_into_errors(tmp_path: Path) -> None:
 
 
 def test_public_readers_read_both_formats(tmp_path: Path) -> None:
-    """The public readers of both sides."""
     urdf = _urdf(tmp_path)
 
     written = read_usd(convert(urdf, tmp_path / "asset").root_layer).robot
@@ -173,7 +163,6 @@ def test_public_readers_read_both_formats(tmp_path: Path) -> None:
 
 
 def test_root_option_converts_a_subtree(tmp_path: Path) -> None:
-    """A file with two roots is refused without it."""
     file = tmp_path / "two.urdf"
     file.write_text(
         '<robot name="r"><link name="a"/><link name="b"/><link name="c"/>'

@@ -206,12 +206,10 @@ def _lost(file: Path, folder: Path) -> Counter[tuple[str, str, str]]:
     ids=lambda file: file.name,
 )
 def test_attributes_and_elements_are_converted_or_kept(file: Path, tmp_path: Path) -> None:
-    """Every occurrence, with its text."""
     assert _lost(file, tmp_path / "usd") == Counter()
 
 
 def test_loss_of_custom_data_is_detected(tmp_path: Path) -> None:
-    """Without the extensions layer, all custom data are missing."""
     conversion = convert(_OURS, tmp_path / "usd")
     stage = Usd.Stage.Open(str(conversion.root_layer))
     layer = tmp_path / "usd/payload/Extensions.usda"
@@ -225,7 +223,6 @@ def test_loss_of_custom_data_is_detected(tmp_path: Path) -> None:
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", _CORPUS)
 def test_pybullet_robots_lose_no_data(name: str, tmp_path: Path) -> None:
-    """All readable ones."""
     try:
         lost = _lost(_BULLET / name, tmp_path / "usd")
     except ConversionError:

@@ -112,7 +112,6 @@ def _placed_box() -> trimesh.Trimesh:
     ids=["zero", "rod", "triangle", "negative", "tiny", "products"],
 )
 def test_missing_or_impossible_inertia_is_that_of_the_shapes(tmp_path: Path, tensor: str) -> None:
-    """Scaled to the mass of the link, whose centre of mass stays."""
     result = _converted(_urdf(tmp_path, _inertial(tensor) + _BOX))
 
     box = _placed_box()
@@ -125,7 +124,6 @@ def test_missing_or_impossible_inertia_is_that_of_the_shapes(tmp_path: Path, ten
 
 
 def test_possible_inertia_is_kept(tmp_path: Path) -> None:
-    """The layers are those of a conversion without the option."""
     urdf = _urdf(tmp_path, _WHOLE + _BOX, _WHOLE + _BOX)
 
     result = _converted(urdf)
@@ -140,7 +138,6 @@ def test_possible_inertia_is_kept(tmp_path: Path) -> None:
 
 
 def test_moving_link_without_mass_receives_that_of_its_shapes(tmp_path: Path) -> None:
-    """Mass, centre and inertia at the given density."""
     result = _converted(_urdf(tmp_path, _WHOLE, _BOX), density=2700.0)
 
     box = _placed_box()
@@ -153,7 +150,7 @@ def test_moving_link_without_mass_receives_that_of_its_shapes(tmp_path: Path) ->
 
 
 def test_visual_shapes_count_if_no_collider_has_a_volume(tmp_path: Path) -> None:
-    """Colliders precede them otherwise."""
+    # Colliders precede them otherwise.
     visual = f"<visual>{_SPHERE}</visual>"
     flat = '<collision><geometry><box size="1 1 0"/></geometry></collision>'
 
@@ -165,14 +162,12 @@ def test_visual_shapes_count_if_no_collider_has_a_volume(tmp_path: Path) -> None
 
 
 def test_link_that_is_fixed_to_a_massive_one_stays_a_frame(tmp_path: Path) -> None:
-    """Its shapes belong to a body with mass."""
     result = _converted(_urdf(tmp_path, _WHOLE, _BOX, kind="fixed"))
 
     assert _rules(result) == ["link-massless"]
 
 
 def test_fixed_base_needs_no_mass(tmp_path: Path) -> None:
-    """A floating one is a moving body."""
     urdf = _urdf(tmp_path, _BOX, _WHOLE)
 
     assert "mass-estimated" not in _rules(_converted(urdf, base=BaseOption.FIXED))
@@ -180,14 +175,12 @@ def test_fixed_base_needs_no_mass(tmp_path: Path) -> None:
 
 
 def test_robot_without_any_mass_receives_the_mass_of_all_shapes(tmp_path: Path) -> None:
-    """Also that of a base that is fixed to the world."""
     result = _converted(_urdf(tmp_path, _BOX, _BOX), base=BaseOption.FIXED)
 
     assert [_mass(result, n) for n in "ab"] == pytest.approx([42.0, 42.0], rel=1e-6)
 
 
 def test_scenery_stays_static(tmp_path: Path) -> None:
-    """Without mass and moving joints, unless a base is requested."""
     urdf = _urdf(tmp_path, _BOX)
 
     assert _rules(_converted(urdf)) == ["robot-static"]
@@ -195,7 +188,7 @@ def test_scenery_stays_static(tmp_path: Path) -> None:
 
 
 def test_mesh_that_is_not_closed_counts_as_its_convex_hull(tmp_path: Path) -> None:
-    """The diagnostic names the file; the scale is applied."""
+    # The diagnostic names the file; the scale is applied.
     mesh = trimesh.creation.box((1.0, 1.0, 1.0))
     trimesh.Trimesh(mesh.vertices, mesh.faces[1:]).export(tmp_path / "open.stl")
     mesh.export(tmp_path / "closed.stl")
@@ -211,7 +204,7 @@ def test_mesh_that_is_not_closed_counts_as_its_convex_hull(tmp_path: Path) -> No
 
 
 def test_moving_bodies_of_negligible_mass_are_one_warning(tmp_path: Path) -> None:
-    """It names the option; without shapes there is nothing that the option could do."""
+    # It names the option; without shapes there is nothing that the option could do.
     shaped = convert(_urdf(tmp_path, _BOX, _BOX, _BOX), tmp_path / "asset")
     inertia = convert(_urdf(tmp_path, _inertial("0 0 0") + _BOX), tmp_path / "asset")
     bare = convert(_urdf(tmp_path, _WHOLE, "", _WHOLE), tmp_path / "asset")
@@ -226,7 +219,7 @@ def test_moving_bodies_of_negligible_mass_are_one_warning(tmp_path: Path) -> Non
 
 
 def test_natural_frequency_is_that_of_the_estimated_inertia(tmp_path: Path) -> None:
-    """A sphere of 1000 kg/m^3 at 0.3 m from the axis: k = (2/5 m r^2 + m d^2) w^2."""
+    # A sphere of 1000 kg/m^3 at 0.3 m from the axis: k = (2/5 m r^2 + m d^2) w^2.
     sphere = f'<collision><origin xyz="0 0.3 0"/>{_SPHERE}</collision>'
     urdf = _urdf(tmp_path, _WHOLE, sphere)
     file = tmp_path / "arm.toml"
@@ -244,6 +237,5 @@ def test_natural_frequency_is_that_of_the_estimated_inertia(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("density", [0.0, -1.0, float("nan"), float("inf")])
 def test_density_is_positive(density: float) -> None:
-    """Refused before anything is read."""
     with pytest.raises(ValueError, match="is not positive"):
         ConvertOptions(mass_density=density)

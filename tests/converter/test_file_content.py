@@ -11,7 +11,6 @@ from urdf_usd.converter.file_content import MIB, read_file
 
 
 def test_file_up_to_the_limit_is_read(tmp_path: Path) -> None:
-    """All of it."""
     file = tmp_path / "a"
     file.write_bytes(b"12345678")
 
@@ -19,7 +18,6 @@ def test_file_up_to_the_limit_is_read(tmp_path: Path) -> None:
 
 
 def test_larger_file_is_refused_without_reading(tmp_path: Path) -> None:
-    """A sparse file of a terabyte."""
     file = tmp_path / "a"
     with file.open("wb") as sparse:
         sparse.truncate(1 << 40)
@@ -30,20 +28,17 @@ def test_larger_file_is_refused_without_reading(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/maps").is_file(), reason="not Linux")
 def test_file_larger_than_its_stated_size_is_refused() -> None:
-    """Files in /proc state size zero."""
     with pytest.raises(OSError, match="larger"):
         read_file(Path("/proc/self/maps"), 20)
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", os.devnull])
 def test_devices_are_not_read(device: str) -> None:
-    """They may be endless."""
     with pytest.raises(OSError, match="not a regular file"):
         read_file(Path(device), 20)
 
 
 def test_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
-    """No process writes into it."""
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(OSError, match="not a regular file"):
@@ -51,12 +46,10 @@ def test_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
 
 
 def test_missing_file_raises_file_not_found_error(tmp_path: Path) -> None:
-    """With the path."""
     with pytest.raises(FileNotFoundError):
         read_file(tmp_path / "no", 20)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").is_file(), reason="not Linux")
 def test_file_with_stated_size_zero_is_read_completely() -> None:
-    """Files in /proc state size zero."""
     assert read_file(Path("/proc/self/status"), MIB).startswith(b"Name:")

@@ -87,7 +87,6 @@ def _authored_numbers(stage: Usd.Stage) -> Iterator[float]:
 def test_extreme_numbers_give_no_nan_in_the_asset(
     tmp_path: Path, attribute: str, number: str
 ) -> None:
-    """Infinite values are kept where they mean unlimited."""
     name, _, value = attribute.partition("=")
     count = len(value.split())
     text = ARM.replace(attribute, f'{name}="{" ".join([number] * count)}"', 1)
@@ -121,7 +120,6 @@ def test_extreme_numbers_give_no_nan_in_the_asset(
     ],
 )
 def test_any_name_gives_a_valid_prim_and_a_display_name(tmp_path: Path, name: str) -> None:
-    """For the robot, links, joints and materials."""
     text = ARM
     for former in ("arm", "base", "tip", "elbow", "m"):
         text = text.replace(f'"{former}"', f'"{name}{former}"')
@@ -142,7 +140,6 @@ def test_any_name_gives_a_valid_prim_and_a_display_name(tmp_path: Path, name: st
 
 @pytest.mark.parametrize("control", ["\0", "\x01", "\x1b[31m", "\x7f", "\ufffe"])
 def test_control_characters_give_an_asset_or_a_diagnostic(tmp_path: Path, control: str) -> None:
-    """XML forbids most of them, but files contain them."""
     stage = _convert_text(tmp_path, ARM.replace('"tip"', f'"t{control}ip"'))
 
     if stage:
@@ -160,7 +157,7 @@ def _chain(length: int) -> str:
 
 
 def test_links_nested_too_deeply_are_refused(tmp_path: Path) -> None:
-    """OpenUSD would crash; flat nesting can be written."""
+    # OpenUSD would crash; flat nesting can be written.
     source = tmp_path / "chain.urdf"
     source.write_text(_chain(DEEPEST + 10))
 
@@ -173,7 +170,6 @@ def test_links_nested_too_deeply_are_refused(tmp_path: Path) -> None:
 
 
 def test_files_outside_the_package_are_reported(tmp_path: Path) -> None:
-    """Meshes and textures of other folders, by path and by symbolic link."""
     (tmp_path / "secret").mkdir()
     triangle = "v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
     (tmp_path / "secret/shape.obj").write_text(triangle)
@@ -211,7 +207,6 @@ def test_files_outside_the_package_are_reported(tmp_path: Path) -> None:
 
 
 def test_strict_option_refuses_files_outside_the_package(tmp_path: Path) -> None:
-    """Nothing is written."""
     (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n")
     source = tmp_path / "robot/urdf/robot.urdf"
     source.parent.mkdir(parents=True)
@@ -227,7 +222,6 @@ def test_strict_option_refuses_files_outside_the_package(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["n" * 300, "a\0b"])
 def test_invalid_target_paths_are_refused(tmp_path: Path, name: str) -> None:
-    """By convert and by export."""
     source = tmp_path / "arm.urdf"
     source.write_text(ARM)
     asset = convert(source, tmp_path / "asset").root_layer

@@ -17,7 +17,7 @@ _URDF = """<robot name="r"><link name="a">
 
 
 def test_input_files_are_listed_once_with_hashes(tmp_path: Path) -> None:
-    """Meshes, their references, and textures; missing files are not listed."""
+    # Meshes, their references, and textures; missing files are not listed.
     (tmp_path / "m").mkdir()
     texts = {
         "r.urdf": _URDF,

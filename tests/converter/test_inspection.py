@@ -63,7 +63,7 @@ def turned_bounds(
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_extent_of_a_primitive_in_its_link(name: str) -> None:
-    """With a rotated origin; volumes of round shapes are accurate to 3 %."""
+    # With a rotated origin; volumes of round shapes are accurate to 3 %.
     geometry, reference = SHAPES[name]
     if name == "capsule":
         # trimesh begins its capsule at the centre of one cap.
@@ -79,7 +79,7 @@ def test_extent_of_a_primitive_in_its_link(name: str) -> None:
 
 
 def test_hull_of_two_boxes_is_larger_than_both() -> None:
-    """Two cubes of one metre, two metres apart, span a box of 3 m^3."""
+    # Two cubes of one metre, two metres apart, span a box of 3 m^3.
     cubes = tuple(Collision(None, Pose((x, 0.0, 0.0)), Box((1, 1, 1))) for x in (0, 2))
 
     extent = measure_link(Link("a", collisions=cubes), {})
@@ -89,7 +89,6 @@ def test_hull_of_two_boxes_is_larger_than_both() -> None:
 
 
 def test_reach_is_measured_from_the_centre_of_mass() -> None:
-    """To the farthest corner of all shapes."""
     inertial = Inertial(1.0, Pose((0.1, 0.0, 0.0)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     shape = Collision(None, Pose((0.2, 0.0, 0.0)), Box((0.2, 0.4, 0.6)))
 
@@ -106,7 +105,7 @@ def mesh_robot(path: Path, *scales: tuple[float, float, float]) -> Robot:
 
 
 def test_mesh_is_measured_once_for_all_scales(tmp_path: Path) -> None:
-    """Compared with the same operations of trimesh."""
+    # Compared with the same operations of trimesh.
     torus = trimesh.creation.torus(0.3, 0.1)
     torus.export(tmp_path / "m.stl")
     robot = mesh_robot(tmp_path / "m.stl", (1.0, 2.0, -0.5), (1.0, 1.0, 1.0))
@@ -123,7 +122,7 @@ def test_mesh_is_measured_once_for_all_scales(tmp_path: Path) -> None:
 
 
 def test_hull_of_a_round_mesh_is_simplified(tmp_path: Path) -> None:
-    """Its volume is accurate to 2 %, its size to 0.5 %."""
+    # Its volume is accurate to 2 %, its size to 0.5 %.
     ball = trimesh.creation.icosphere(6, 0.5)
     assert len(ball.vertices) > 40_000
     ball.export(tmp_path / "m.stl")
@@ -142,7 +141,6 @@ def test_hull_of_a_round_mesh_is_simplified(tmp_path: Path) -> None:
 
 
 def test_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
-    """Such as a ground plane."""
     plane = trimesh.Trimesh([[0, 0, 0], [3, 0, 0], [3, 2, 0], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]])
     plane.export(tmp_path / "m.stl")
     path = str(tmp_path / "m.stl")
@@ -157,7 +155,6 @@ def test_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
 
 
 def test_very_large_mesh_causes_no_warning(tmp_path: Path) -> None:
-    """Its size may be infinite."""
     lines = ["v 0 0 0", "v 1e38 0 0", "v 0 1e38 0", "v 0 0 1e38"]
     faces = ["f 1 2 3", "f 1 2 4", "f 1 3 4", "f 2 3 4"]
     (tmp_path / "m.obj").write_text("\n".join([*lines, *faces]))
@@ -170,7 +167,6 @@ def test_very_large_mesh_causes_no_warning(tmp_path: Path) -> None:
 
 
 def test_unreadable_mesh_is_reported_once(tmp_path: Path) -> None:
-    """The extent of its link is unknown."""
     (tmp_path / "m.stl").write_bytes(b"nonsense")
     robot = mesh_robot(tmp_path / "m.stl", (1.0, 1.0, 1.0), (2.0, 2.0, 2.0))
 
@@ -188,7 +184,6 @@ def two_links(geometry: Geometry) -> Robot:
 
 
 def test_bounds_of_a_robot_are_in_the_root_frame() -> None:
-    """With every joint at zero."""
     bounds = bounds_at_zero(build_tree(two_links(Box((0.3, 0.2, 0.1)))), {})
 
     assert bounds is not None
@@ -198,7 +193,6 @@ def test_bounds_of_a_robot_are_in_the_root_frame() -> None:
 
 
 def test_robot_with_missing_meshes_only_has_no_bounds() -> None:
-    """A mesh that was not found has no size."""
     robot = two_links(MeshFile("missing.stl", None))
 
     assert bounds_at_zero(build_tree(robot), {}) is None
@@ -209,5 +203,5 @@ def test_robot_with_missing_meshes_only_has_no_bounds() -> None:
     [((0.5, 1.0, 1.5), 0.0), ((1.0, 2.0, 3.0), 0.0), ((4.0, 6.0, 2.0), 5.0)],
 )
 def test_distance_of_a_point_from_a_box(point: tuple[float, float, float], distance: float) -> None:
-    """Zero inside; otherwise that to the nearest point of the box."""
+    # Zero inside; otherwise that to the nearest point of the box.
     assert Bounds((0.0, 0.0, 0.0), (1.0, 2.0, 3.0)).distance(point) == distance

@@ -78,7 +78,7 @@ def _restored(urdf: Path) -> Usd.Stage:
 def test_conversion_of_the_exported_urdf_restores_the_joint(
     free: dict[str, tuple[float, float]], tmp_path: Path, *, backwards: bool
 ) -> None:
-    """Bodies, sides, frames, limits and largest forces, by OpenUSD's schemas."""
+    # Bodies, sides, frames, limits and largest forces, by OpenUSD's schemas.
     scene = _d6(free, backwards=backwards)
 
     stage = _restored(_exported(scene, tmp_path))
@@ -109,7 +109,7 @@ def test_conversion_of_the_exported_urdf_restores_the_joint(
 
 
 def test_restored_spherical_joint_has_its_cone(tmp_path: Path) -> None:
-    """Its type and axis too; the chain in between has other limits."""
+    # Its type and axis too; the chain in between has other limits.
     scene = _scene()
     cone = {"ConeAngle0Limit": 30.0, "ConeAngle1Limit": 40.0, "Axis": "Y"}
     scene.joint(UsdPhysics.SphericalJoint, "/r/ball", ("/r/a", "/r/b"), **cone)
@@ -124,7 +124,6 @@ def test_restored_spherical_joint_has_its_cone(tmp_path: Path) -> None:
 
 
 def test_urdf_of_the_restored_joint_is_the_same(tmp_path: Path) -> None:
-    """Names of the joints and links of a chain depend on the joint's name alone."""
     first = _exported(_d6(_UNIVERSAL), tmp_path)
     usd = convert(first, tmp_path / "usd").root_layer
 
@@ -138,7 +137,7 @@ def test_urdf_of_the_restored_joint_is_the_same(tmp_path: Path) -> None:
 
 
 def test_chain_is_kept_on_request_and_conforms(tmp_path: Path) -> None:
-    """For a comparison of the URDF and the USD joint by joint."""
+    # For a comparison of the URDF and the USD joint by joint.
     urdf = _exported(_d6(_UNIVERSAL), tmp_path)
 
     usd = convert(urdf, tmp_path / "usd", ConvertOptions(keep_chains=True)).root_layer
@@ -149,7 +148,6 @@ def test_chain_is_kept_on_request_and_conforms(tmp_path: Path) -> None:
 
 
 def test_run_keeps_chains(tmp_path: Path) -> None:
-    """It compares the links of a chain, which the joint of the scene does not have."""
     urdf = _exported(_d6(_UNIVERSAL), tmp_path)
 
     (robot,) = run([f"file:{urdf}"], tmp_path / "report").robots
@@ -169,7 +167,6 @@ def test_run_keeps_chains(tmp_path: Path) -> None:
 def test_changed_chain_is_converted_joint_by_joint(
     written: str, edited: str, tmp_path: Path
 ) -> None:
-    """With a warning that names the joint."""
     urdf = _exported(_d6(_UNIVERSAL), tmp_path)
     text = urdf.read_text()
     assert written in text

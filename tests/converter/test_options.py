@@ -17,13 +17,11 @@ def _rules(*texts: str) -> ColliderRules:
 
 
 def test_links_without_rule_keep_their_colliders() -> None:
-    """No rule, or none that matches."""
     assert ColliderRules().kind_of("arm") is None
     assert _rules("arm=hull").kind_of("hand") is None
 
 
 def test_patterns_precede_the_default_and_the_last_matching_one_counts() -> None:
-    """The order of a rule without pattern does not matter."""
     rules = _rules("*_arm=mesh", "hull", "left_*=none", "primitives")
 
     assert rules.kind_of("right_arm") is ColliderKind.MESH
@@ -33,19 +31,16 @@ def test_patterns_precede_the_default_and_the_last_matching_one_counts() -> None
 
 @pytest.mark.parametrize("text", ["hull", "a=b=mesh", "left_*=none"])
 def test_text_of_a_rule_is_read_back(text: str) -> None:
-    """Also of link names with an equals sign."""
     assert str(ColliderRule.parse(text)) == text
 
 
 @pytest.mark.parametrize("text", ["sdf", "=hull", "arm=", "", "arm=sdf"])
 def test_other_texts_are_no_rules(text: str) -> None:
-    """Unknown kinds, and missing parts."""
     with pytest.raises(ValueError, match="is not"):
         ColliderRule.parse(text)
 
 
 def test_tolerance_is_in_metres_or_relative_to_the_size() -> None:
-    """A percent sign makes it relative."""
     assert ColliderTolerance.parse("0.002").metres(0.5) == 0.002
     assert ColliderTolerance.parse("4%").metres(0.5) == pytest.approx(0.02)
     assert str(ColliderTolerance.parse("0.002")) == "0.002"
@@ -54,6 +49,5 @@ def test_tolerance_is_in_metres_or_relative_to_the_size() -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1%", "nan", "inf", "wide"])
 def test_tolerance_is_positive(text: str) -> None:
-    """Zero would accept no mesh."""
     with pytest.raises(ValueError, match=r"positive|float"):
         ColliderTolerance.parse(text)

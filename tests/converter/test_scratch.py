@@ -56,7 +56,6 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def test_conversion_removes_the_folder_of_a_killed_one(robot: Path, tmp_path: Path) -> None:
-    """Also a conversion to another target in the same folder."""
     with _begun(robot, tmp_path / "first") as process:
         process.kill()
     (left,) = _folders(tmp_path)
@@ -68,7 +67,7 @@ def test_conversion_removes_the_folder_of_a_killed_one(robot: Path, tmp_path: Pa
 
 
 def test_conversion_keeps_the_folder_of_a_running_one(robot: Path, tmp_path: Path) -> None:
-    """Also of one that is stopped; after its end it is removed."""
+    # Also of one that is stopped; after its end it is removed.
     with _begun(robot, tmp_path / "first") as process:
         os.kill(process.pid, signal.SIGSTOP)
         convert(robot, tmp_path / "second")
@@ -85,7 +84,6 @@ def test_conversion_keeps_the_folder_of_a_running_one(robot: Path, tmp_path: Pat
 def test_earlier_asset_that_was_being_replaced_is_kept(
     robot: Path, tmp_path: Path, layout: Layout
 ) -> None:
-    """The process was killed between moving it away and moving the new one in."""
     options = ConvertOptions(layout=layout)
     convert(robot, tmp_path / "first", options)
     program = _PROGRAM.replace(
@@ -113,7 +111,6 @@ def test_earlier_asset_that_was_being_replaced_is_kept(
 
 @pytest.mark.parametrize("name", [f"{PREFIX}notes", f"{PREFIX}abcd1234"])
 def test_folders_of_others_are_kept(tmp_path: Path, name: str) -> None:
-    """Without the file that is locked, it is not ours."""
     own = tmp_path / name
     own.mkdir()
     (own / "text").write_text("mine")
@@ -126,7 +123,6 @@ def test_folders_of_others_are_kept(tmp_path: Path, name: str) -> None:
 
 
 def test_linked_folder_is_kept(tmp_path: Path) -> None:
-    """Nothing outside of the target's parent is removed."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "lock").touch()

@@ -111,7 +111,7 @@ def test_robot_is_equal_after_urdf_usd_urdf(
     profile: Profile,
     merge: bool,
 ) -> None:
-    """Names exactly, numbers to float32, masses link by link."""
+    # Names exactly, numbers to float32, masses link by link.
     again = _exported(robot, nesting, base, profile, merge=merge)
 
     assert again.name == robot.name

@@ -50,7 +50,6 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_module_resolves_to_urdf_and_packages(repository: Path) -> None:
-    """Packages are the module's own folders and those declared in the repository."""
     robot = resolve_robot("rd:upkie_description", lambda _: None)
 
     assert robot.id == "rd--upkie_description"
@@ -119,7 +118,6 @@ def test_module_with_xacro_has_arguments(tmp_path: Path, monkeypatch: pytest.Mon
 def test_module_with_xacro_has_packages_of_other_repositories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder of ``$(find NAME)`` need not be called NAME."""
     table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
     folder = tmp_path / table["flexiv_description"].cache_path
     (folder / "urdf").mkdir(parents=True)
@@ -134,7 +132,6 @@ def test_module_with_xacro_has_packages_of_other_repositories(
 
 @pytest.mark.usefixtures("repository")
 def test_whole_corpus_lists_unavailable_robots() -> None:
-    """Each with its reason, in addition to the available ones."""
     robots = resolve_corpora(["rd"], lambda _: None)
 
     catalogue = importlib.import_module("robot_descriptions").DESCRIPTIONS
@@ -218,7 +215,7 @@ def test_mirror_replaces_cloning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_mirror_needs_no_git_executable(tmp_path: Path) -> None:
-    """GitPython, which robot_descriptions imports, refuses to load without one."""
+    # GitPython, which robot_descriptions imports, refuses to load without one.
     repository = tmp_path / "upkie_description"
     (repository / "urdf").mkdir(parents=True)
     (repository / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')

@@ -60,7 +60,6 @@ def test_every_repair_has_a_case() -> None:
 
 @pytest.mark.parametrize("rule", FIXES)
 def test_repaired_file_conforms_to_the_rule(rule: str, tmp_path: Path) -> None:
-    """The robot is the same, apart from the spelling of paths."""
     file = tmp_path / "robot.urdf"
     file.write_text(BROKEN[rule], encoding="utf-8")
     before = robot_of(file)
@@ -105,7 +104,7 @@ def test_repair_states_the_edit_and_its_location(tmp_path: Path) -> None:
     ],
 )
 def test_ambiguous_values_are_not_repaired(inside: str, tmp_path: Path) -> None:
-    """Reversed limits, for example, mean "unlimited" in Bullet."""
+    # Reversed limits, for example, mean "unlimited" in Bullet.
     file = tmp_path / "robot.urdf"
     file.write_text(joint(inside).replace('<origin xyz="0.1 0.2 0.3"/>', ""), encoding="utf-8")
 
@@ -113,7 +112,6 @@ def test_ambiguous_values_are_not_repaired(inside: str, tmp_path: Path) -> None:
 
 
 def test_colours_up_to_255_are_not_clamped(tmp_path: Path) -> None:
-    """They would become white."""
     file = tmp_path / "robot.urdf"
     use = '<material name="m"><color rgba="255 128 0 1"/></material>'
     file.write_text(material("", use), encoding="utf-8")
@@ -131,7 +129,6 @@ def test_only_selected_rules_are_repaired(tmp_path: Path) -> None:
 
 
 def test_attribute_values_are_escaped() -> None:
-    """In any encoding that extends ASCII."""
     data = '<?xml version="1.0" encoding="iso-8859-1"?><r x="é"/>'.encode("iso-8859-1")
 
     edited = apply_edits(data, [((1, 44), "name", "<\"&'>é")])
@@ -141,7 +138,6 @@ def test_attribute_values_are_escaped() -> None:
 
 
 def test_last_of_several_edits_is_applied() -> None:
-    """Edits inside a removed element are dropped."""
     data = b'<r x="1"><s y="2"/></r>'
     edits = (
         ((1, 1), "x", "3"),

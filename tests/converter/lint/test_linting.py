@@ -74,7 +74,6 @@ def test_every_rule_has_a_case() -> None:
     [name for name, rule in LINT_RULES.items() if rule.severity is Severity.ERROR],
 )
 def test_mujoco_refuses_robots_with_lint_errors(rule: str) -> None:
-    """And compiles the near miss, both on a moving joint."""
     moving = '<link name="w"/>{}<joint name="m" type="continuous"><parent link="w"/>'
     moving += '<child link="a"/><axis xyz="0 0.6 0.8"/></joint>'
 
@@ -137,7 +136,6 @@ def test_invalid_robot_is_linted(lint_text: Lint) -> None:
 
 
 def test_density_is_not_judged_if_a_mesh_is_missing(lint_text: Lint) -> None:
-    """The missing mesh may be the largest part of the link."""
     text = CASES["density-high"].broken
     extra = '<visual><geometry><mesh filename="missing.stl"/></geometry></visual></link>'
 
@@ -193,7 +191,7 @@ def test_valid_robot_has_no_findings(lint_text: Lint) -> None:
 def test_inertia_within_rounding_of_zero_is_reported_as_zero(
     lint_text: Lint, moments: tuple[float, float, float]
 ) -> None:
-    """Less than 1e-15 m L^2, with m = 2 kg and L = 0.2 m."""
+    # Less than 1e-15 m L^2, with m = 2 kg and L = 0.2 m.
     found = lint_text(body("2", INERTIA.format(*moments), xyz="0.16 0.12 0"))
 
     assert [f.rule for f in found if f.rule.startswith("inertia")] == ["inertia-zero"]
@@ -202,7 +200,6 @@ def test_inertia_within_rounding_of_zero_is_reported_as_zero(
 def test_negative_inertia_beyond_rounding_is_reported_as_negative(
     lint_text: Lint,
 ) -> None:
-    """The same link, with moments twice as large."""
     tensor = INERTIA.format(-1.6e-16, 1e-16, 1e-16)
 
     found = lint_text(body("2", tensor, xyz="0.16 0.12 0"))
@@ -242,7 +239,6 @@ def test_rules_apply_from_their_limits_on(
     gyration: float,
     x: float,
 ) -> None:
-    """Bounds of the extent must not hide a breach of the exact extent."""
     BALL.export(tmp_path / "ball.stl")
 
     found = lint_text(TEXT.format(mass=mass, i=mass * gyration**2, x=x))
@@ -320,7 +316,7 @@ def test_findings_of_real_robots_have_locations() -> None:
 
 
 def test_expanded_find_is_not_an_absolute_path(tmp_path: Path) -> None:
-    """``$(find NAME)`` expands to an existing absolute path; others are reported."""
+    # ``$(find NAME)`` expands to an existing absolute path; others are reported.
     package = tmp_path / "bot"
     (package / "meshes").mkdir(parents=True)
     (package / "package.xml").write_text("<package><name>bot</name></package>")

@@ -30,7 +30,7 @@ PREFIXED = b"""<d:image xmlns:d="c"><!-- <init_from>sub/paint.png</init_from> --
 def test_references_of_every_format_are_found(
     tmp_path: Path, name: str, content: bytes, found: str
 ) -> None:
-    """As exporters write them: with options, in other folders, percent-encoded."""
+    # As exporters write them: with options, in other folders, percent-encoded.
     (tmp_path / "sub").mkdir()
     for file in ("look a.mtl", "paint.png", "one&two.png", "sub/paint.png"):
         (tmp_path / file).touch()
@@ -39,7 +39,6 @@ def test_references_of_every_format_are_found(
 
 
 def test_every_library_of_a_line_is_found(tmp_path: Path) -> None:
-    """A line names one library with spaces, or several."""
     names = ("first.mtl", "sub/second.mtl", "one.mtl two.mtl")
     (tmp_path / "sub").mkdir()
     for name in names:
@@ -67,7 +66,6 @@ def test_every_library_of_a_line_is_found(tmp_path: Path) -> None:
     ],
 )
 def test_missing_files_are_not_listed(tmp_path: Path, content: bytes) -> None:
-    """The reader of the mesh reports them."""
     (tmp_path / "there.mtl").touch()
     assert referred_files(content, tmp_path / "a.obj") == ()
 
@@ -79,7 +77,7 @@ def test_missing_files_are_not_listed(tmp_path: Path, content: bytes) -> None:
 def test_images_of_collada_before_and_after_meshes_are_found(
     tmp_path: Path, encoding: str, declared: str
 ) -> None:
-    """The search ends at the last reference; nothing before it is skipped."""
+    # The search ends at the last reference; nothing before it is skipped.
     files = [
         tmp_path / "first.png",
         tmp_path / "last\N{LATIN SMALL LETTER E WITH ACUTE}.png",

@@ -58,7 +58,6 @@ def _bodies(robot: Robot, base: BaseOption = BaseOption.AUTO) -> BodyAssignment:
 
 
 def test_massless_link_on_a_fixed_joint_is_a_frame_of_the_parent_body() -> None:
-    """A chain of two massless links belongs to the same body."""
     robot = _robot({"a": _HEAVY, "b": None, "c": None}, ("a", "b", Fixed()), ("b", "c", Fixed()))
 
     body_assignment = _bodies(robot)
@@ -69,7 +68,6 @@ def test_massless_link_on_a_fixed_joint_is_a_frame_of_the_parent_body() -> None:
 
 
 def test_link_with_mass_on_a_fixed_joint_is_a_separate_body() -> None:
-    """Each link with mass keeps its mass."""
     robot = _robot({"a": _HEAVY, "b": _HEAVY}, ("a", "b", Fixed()))
 
     assert _bodies(robot).body_of == {"a": "a", "b": "b"}
@@ -79,7 +77,6 @@ def test_link_with_mass_on_a_fixed_joint_is_a_separate_body() -> None:
 def test_massless_first_link_gets_the_mass_of_its_group(
     head_moves: bool,
 ) -> None:
-    """Expected mass properties are sums over point masses."""
     masses: dict[str, Inertial | None] = {"h": None, "b": _HEAVY, "c": _HEAVY}
     joints = [("h", "b", Fixed()), ("b", "c", Fixed())]
     robot = _robot(masses, *joints)
@@ -134,7 +131,6 @@ _FIXED_CHAIN = (("a", "b"), ("b", "c"), ("c", "d"))
 def test_merging_stops_at_joints_with_dont_collapse(
     kept: str, light: str, bodies: dict[str, str]
 ) -> None:
-    """``kept`` are the children of joints with dont_collapse."""
     robot = Robot(
         "r",
         tuple(Link(name, None if name in light else _HEAVY) for name in "abcd"),
@@ -151,7 +147,6 @@ def test_merging_stops_at_joints_with_dont_collapse(
 
 
 def test_merging_keeps_the_body_of_a_fixed_base() -> None:
-    """The link fixed to the world stays a body."""
     robot = _robot(
         {"world": None, "a": None, "b": _HEAVY},
         ("world", "a", Fixed()),
@@ -168,7 +163,6 @@ def test_merging_keeps_the_body_of_a_fixed_base() -> None:
 def test_merging_keeps_the_total_mass_and_splits_no_body(
     robot: Robot,
 ) -> None:
-    """Bodies after merging are unions of bodies before."""
     tree = build_tree(robot)
     apart, merged = assign_bodies(tree), assign_bodies(tree, merge_fixed=True)
 
@@ -183,7 +177,6 @@ def test_merging_keeps_the_total_mass_and_splits_no_body(
 
 
 def test_moving_links_without_mass_share_a_small_mass() -> None:
-    """The sum does not depend on the number of such links."""
     robot = _robot({"a": _HEAVY, "b": None, "c": None}, ("a", "b", _MOVES), ("b", "c", _MOVES))
 
     body_assignment = _bodies(robot)
@@ -196,7 +189,6 @@ def test_moving_links_without_mass_share_a_small_mass() -> None:
 
 
 def test_moving_link_without_mass_is_an_error_on_request() -> None:
-    """The error names the link."""
     robot = _robot({"a": _HEAVY, "b": None}, ("a", "b", _MOVES))
 
     with pytest.raises(AuthoringError, match="'b' moves and has no mass"):
@@ -204,7 +196,7 @@ def test_moving_link_without_mass_is_an_error_on_request() -> None:
 
 
 def test_mass_below_float32_counts_as_zero() -> None:
-    """USD would store zero, which means that colliders determine the mass."""
+    # USD would store zero, which means that colliders determine the mass.
     dust = Inertial(1e-60, Pose(), (0.0,) * 6)
     robot = _robot({"a": _HEAVY, "b": dust}, ("a", "b", Fixed()))
 
@@ -218,7 +210,6 @@ def test_mass_below_float32_counts_as_zero() -> None:
 def test_zero_inertia_of_a_link_with_mass_is_replaced_and_reported(
     inertia: tuple[float, float, float, float, float, float],
 ) -> None:
-    """Rounding errors count as zero."""
     point = Inertial(3.0, Pose((0.5, 0.0, 0.0)), inertia)
 
     body_assignment = _bodies(_robot({"a": point}))
@@ -230,7 +221,7 @@ def test_zero_inertia_of_a_link_with_mass_is_replaced_and_reported(
 
 @pytest.mark.parametrize("heavy", [2.0, 1e-5])
 def test_tiny_point_mass_gets_an_inertia_that_newton_keeps(heavy: float) -> None:
-    """Newton replaces less than 1e-10 kg m^2; at most 5e-7 of the robot's m L^2."""
+    # Newton replaces less than 1e-10 kg m^2; at most 5e-7 of the robot's m L^2.
     links = {
         "a": Inertial(heavy, Pose(), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01)),
         "b": Inertial(1e-9, Pose(), (0.0,) * 6),
@@ -244,7 +235,7 @@ def test_tiny_point_mass_gets_an_inertia_that_newton_keeps(heavy: float) -> None
 
 
 def test_inertia_of_a_very_small_link_is_kept() -> None:
-    """A solder ball of 0.3 mm at 1 m from the root."""
+    # A solder ball of 0.3 mm at 1 m from the root.
     mass = 8500 * 4 / 3 * np.pi * 0.15e-3**3
     moment = 0.4 * mass * 0.15e-3**2
     speck = Inertial(mass, Pose((1.0, 0.0, 0.0)), (moment, 0, 0, moment, 0, moment))
@@ -257,7 +248,7 @@ def test_inertia_of_a_very_small_link_is_kept() -> None:
 
 @pytest.mark.parametrize("moment", [0.0, -3e-16, 2e-15])
 def test_thin_rod_gets_inertia_about_its_axis(moment: float) -> None:
-    """Engines divide by it; Newton raises less than a millionth."""
+    # Engines divide by it; Newton raises less than a millionth.
     turn = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
     tensor = turn @ np.diag([moment, 0.5, 0.5]) @ turn.T
     a, b, c, d, e, f = tensor[np.triu_indices(3)]
@@ -273,7 +264,6 @@ def test_thin_rod_gets_inertia_about_its_axis(moment: float) -> None:
 def test_physically_impossible_inertia_is_kept_and_reported(
     inertia: tuple[float, float, float, float, float, float],
 ) -> None:
-    """A + B < C, or a negative moment."""
     body_assignment = _bodies(_robot({"a": Inertial(1.0, Pose(), inertia)}))
 
     assert body_assignment.bodies[0].inertia == inertia
@@ -305,7 +295,6 @@ def test_base_depends_on_the_option_and_the_world_link(
     base: Base,
     owner: str | None,
 ) -> None:
-    """``owner`` is the body of the root link."""
     root, child = masses
 
     body_assignment = _bodies(_robot(masses, (root, child, kind)), BaseOption(option))
@@ -315,7 +304,6 @@ def test_base_depends_on_the_option_and_the_world_link(
 
 
 def test_fixed_base_of_a_robot_floating_in_the_world_is_reported() -> None:
-    """The option ``fixed`` has no effect on such a robot."""
     robot = _robot({"world": None, "drone": _HEAVY}, ("world", "drone", Floating()))
 
     fixed, left_open = (
@@ -393,7 +381,6 @@ def test_base_is_one_body_with_all_links_fixed_to_it(
     body_of: dict[str, str | None],
     regularised: bool,
 ) -> None:
-    """It has the mass of these links, or a small one, which is reported."""
     masses = {name: _HEAVY if name in massive else None for name in body_of}
 
     body_assignment = _bodies(_robot(masses, *joints), BaseOption.FIXED)
@@ -408,7 +395,6 @@ def test_base_is_one_body_with_all_links_fixed_to_it(
 
 
 def test_fixed_base_without_mass_gets_a_small_mass() -> None:
-    """Less than a millionth of the mass of the robot."""
     masses = {"base": None, "mount": None, "arm": _HEAVY, "hand": None}
     robot = _robot(
         masses,
@@ -434,7 +420,6 @@ def test_fixed_base_without_mass_gets_a_small_mass() -> None:
 
 
 def test_massless_fixed_base_is_no_error() -> None:
-    """Only links that move need mass."""
     robot = _robot({"base": None, "a": _HEAVY}, ("base", "a", _MOVES))
 
     body_assignment = assign_bodies(build_tree(robot), BaseOption.FIXED, MasslessOption.ERROR)
@@ -446,7 +431,6 @@ def test_massless_fixed_base_is_no_error() -> None:
 
 @given(robots())
 def test_fixed_base_is_the_only_body_connected_to_the_world(robot: Robot) -> None:
-    """For any distribution of masses."""
     tree = build_tree(robot)
 
     body_assignment = _bodies(robot, BaseOption.FIXED)
@@ -466,7 +450,6 @@ def test_fixed_base_is_the_only_body_connected_to_the_world(robot: Robot) -> Non
 
 
 def test_link_named_world_with_a_shape_is_part_of_the_robot() -> None:
-    """Only a link without mass and shapes represents the world."""
     table = Link("world", None, (), (Collision(None, Pose(), Box((1.0, 1.0, 0.1))),))
     robot = Robot("r", (table, Link("a", _HEAVY)), (Joint("j", "world", "a", Fixed()),))
 
@@ -475,7 +458,6 @@ def test_link_named_world_with_a_shape_is_part_of_the_robot() -> None:
 
 @given(robots())
 def test_every_body_has_mass_and_the_total_is_kept(robot: Robot) -> None:
-    """So no consumer computes the mass of a body from its colliders."""
     for option in BaseOption:
         body_assignment = _bodies(robot, option)
 

@@ -72,7 +72,6 @@ def _pendulum() -> Robot:
 
 
 def test_equations_of_a_double_pendulum() -> None:
-    """Both angles relative to the parent, zero when hanging."""
     m1, l1, i1, m2, l2, i2 = 2.0, 0.7, 0.11, 0.5, 0.4, 0.03
     a, b, ra, rb = 0.4, -1.1, 1.3, -0.7
     at = {"shoulder": np.array([[a]]), "elbow": np.array([[b]])}
@@ -107,7 +106,6 @@ def test_equations_of_a_double_pendulum() -> None:
     ],
 )
 def test_degrees_of_freedom_are_in_tree_order(kind: JointKind, columns: int) -> None:
-    """Those of the root come first, in any document order."""
     robot = Robot(
         "r",
         (Link("c"), Link("b"), Link("a")),
@@ -126,7 +124,6 @@ def test_degrees_of_freedom_are_in_tree_order(kind: JointKind, columns: int) -> 
 
 
 def test_inertia_and_bias_of_a_single_free_body() -> None:
-    """Mass for translations, inertia about the origin for rotations."""
     robot = Robot("r", (Link("a", _BODY),), ())
 
     (inertia,), (bias,) = inertia_matrices(robot, {}), bias_forces(robot, {}, {})
@@ -139,14 +136,12 @@ def test_inertia_and_bias_of_a_single_free_body() -> None:
 
 
 def test_inertia_of_a_link_without_mass_is_ignored() -> None:
-    """Mass zero with a tensor."""
     inertial = Inertial(0.0, Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 
     assert not inertia_matrices(Robot("r", (Link("a", inertial),), ()), {}).any()
 
 
 def test_planar_joint_has_no_effect_along_its_normal() -> None:
-    """Neither force nor inertia."""
     joint = Joint("slab", "a", "b", Planar(_OBLIQUE))
     robot = Robot("r", (Link("a", _BODY), Link("b", _BODY)), (joint,))
     at = {"slab": np.array([[0.3, -0.2, 0.0, 0.7]])}
@@ -235,7 +230,7 @@ def _stacked(robot: Robot, velocities: Values) -> NDArray[np.float64]:
 
 @given(robots(), st.integers(0, 2**32 - 1))
 def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> None:
-    """E = u M u / 2, with M symmetric and positive semidefinite."""
+    # E = u M u / 2, with M symmetric and positive semidefinite.
     positions, velocities = _state(robot, seed)
     (inertia,) = inertia_matrices(robot, positions)
     speed = _stacked(robot, velocities)
@@ -250,7 +245,6 @@ def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> Non
 
 @given(robots(), st.integers(0, 2**32 - 1))
 def test_power_of_bias_forces_is_the_change_of_energy(robot: Robot, seed: int) -> None:
-    """At constant velocities."""
     positions, velocities = _state(robot, seed)
     speed = _stacked(robot, velocities)
     (bias,) = bias_forces(robot, positions, velocities, _GRAVITY)
@@ -269,7 +263,6 @@ def test_power_of_bias_forces_is_the_change_of_energy(robot: Robot, seed: int) -
 
 @pytest.mark.parametrize("file", ["kuka_iiwa/model.urdf", "a1/a1.urdf"])
 def test_equations_match_pybullet(file: str) -> None:
-    """Joint blocks of a fixed base, with gravity and with velocities."""
     path = str(Path(pybullet_data.getDataPath(), file))
     robot = parse(path).robot
     names = [name for name in degrees_of_freedom(robot) if name]

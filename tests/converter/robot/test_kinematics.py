@@ -38,7 +38,6 @@ def _homogeneous(rotation: Rotation, position: Vec3) -> NDArray[np.float64]:
 
 
 def test_link_transform_is_the_product_of_origins_and_motions() -> None:
-    """Oblique axes, rotated origins, two configurations in one call."""
     w, x, y, z = _TURN.as_quat(scalar_first=True)
     origin = Pose((0.1, -0.2, 0.3), (w, x, y, z))
     robot = Robot(
@@ -87,7 +86,6 @@ def test_link_transform_is_the_product_of_origins_and_motions() -> None:
 def test_motion_of_joints_with_several_or_no_coordinates(
     kind: JointKind, position: list[float], expected: NDArray[np.float64]
 ) -> None:
-    """Displacement in the joint frame, then rotation."""
     actual = motion(kind, np.array([position]))
 
     np.testing.assert_allclose(actual[0], expected, atol=1e-15)
@@ -95,7 +93,6 @@ def test_motion_of_joints_with_several_or_no_coordinates(
 
 @given(robots())
 def test_link_transforms_at_zero_are_the_rest_transforms(robot: Robot) -> None:
-    """Zero is the identity motion of every joint type."""
     still = {
         Floating: [[0.0, 0, 0, 1, 0, 0, 0]],
         Spherical: [[1.0, 0, 0, 0]],

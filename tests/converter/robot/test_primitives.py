@@ -46,7 +46,6 @@ def _mesh_of(fit: Fit) -> trimesh.Trimesh:
 def test_points_of_a_primitive_are_fitted_by_that_primitive(
     mesh: trimesh.Trimesh, kind: type, sizes: list[float], *, turned: bool
 ) -> None:
-    """Along the axes, or rotated and off the origin."""
     placed = mesh.copy()
     if turned:
         placed.apply_transform(_PLACE)
@@ -69,7 +68,6 @@ def test_points_of_a_primitive_are_fitted_by_that_primitive(
 
 
 def test_distance_is_that_of_the_surfaces() -> None:
-    """Of a cube whose corners are cut: a tetrahedron's distance to its best shape."""
     corners = np.array([(1.0, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])
 
     fit = fit_primitive(corners)
@@ -87,7 +85,6 @@ def test_distance_is_that_of_the_surfaces() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_sampled_direction_has_a_larger_distance(seed: int) -> None:
-    """Support functions of an irregular long hull and of the mesh of its fit."""
     random = np.random.default_rng(seed)
     points = random.normal(size=(40, 3)) * (0.05, 0.06, 0.12)
 
@@ -103,5 +100,4 @@ def test_no_sampled_direction_has_a_larger_distance(seed: int) -> None:
 
 
 def test_flat_points_have_no_fit() -> None:
-    """They enclose no volume."""
     assert fit_primitive(np.array([(0.0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)])) is None

@@ -48,20 +48,17 @@ def _assert_like(solid: Solid, mesh: trimesh.Trimesh, rel: float) -> None:
 def test_mass_properties_of_primitives_match_fine_meshes(
     shape: Box | Sphere | Cylinder | Capsule, mesh: trimesh.Trimesh
 ) -> None:
-    """Within the error of the tessellation."""
     _assert_like(primitive_solid(shape), mesh, rel=2e-3)
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_mass_properties_of_hulls_match_trimesh(seed: int) -> None:
-    """Random points, far from the origin."""
     points = np.random.default_rng(seed).normal((3.0, -2.0, 1.0), size=(12, 3))
 
     _assert_like(hull_solid(points), trimesh.convex.convex_hull(points), rel=1e-9)
 
 
 def test_mesh_solid_does_not_depend_on_face_orientation() -> None:
-    """A box with a tunnel."""
     outer, inner = trimesh.creation.box((1, 1, 1)), trimesh.creation.box((1, 0.4, 0.4))
     for part in (outer, inner):
         part.apply_transform(_PLACE)
@@ -77,7 +74,6 @@ def test_mesh_solid_does_not_depend_on_face_orientation() -> None:
 
 
 def test_mesh_solid_of_quadrilaterals() -> None:
-    """A box of six quadrilaterals."""
     x, y, z = np.meshgrid([0.0, 0.2], [0.0, 0.3], [0.0, 0.5], indexing="ij")
     points = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
     quads = [
@@ -98,7 +94,6 @@ def test_mesh_solid_of_quadrilaterals() -> None:
 
 
 def test_flat_solids_are_empty() -> None:
-    """Points in a plane, a single triangle."""
     flat = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
 
     assert hull_solid(flat) is EMPTY
@@ -123,7 +118,6 @@ def _bracket() -> trimesh.Trimesh:
 
 
 def test_closed_mesh_is_its_own_solid() -> None:
-    """Concave, and less than its convex hull."""
     mesh = _bracket()
 
     solid, is_hull = solid_of_mesh(*_arrays(mesh))
@@ -134,7 +128,6 @@ def test_closed_mesh_is_its_own_solid() -> None:
 
 
 def test_mesh_with_a_hole_is_the_solid_of_its_convex_hull() -> None:
-    """Without one triangle, the enclosed volume is not defined."""
     mesh = _bracket()
     points, counts, indices = _arrays(mesh)
 
@@ -146,7 +139,6 @@ def test_mesh_with_a_hole_is_the_solid_of_its_convex_hull() -> None:
 
 
 def test_mesh_with_one_face_turned_is_not_closed() -> None:
-    """Its signed volume is not that which it encloses."""
     points, counts, indices = _arrays(_bracket())
     indices[:3] = indices[2::-1]
 
@@ -154,7 +146,6 @@ def test_mesh_with_one_face_turned_is_not_closed() -> None:
 
 
 def test_closed_surface_without_volume_is_the_solid_of_its_convex_hull() -> None:
-    """Half a sphere with faces of both orientations."""
     ball = trimesh.creation.icosphere(2, 0.3)
     upper = ball.triangles[ball.triangles_center[:, 2] > 0.0]
     points = np.concatenate([upper, upper[:, ::-1]]).reshape(-1, 3)
@@ -167,7 +158,6 @@ def test_closed_surface_without_volume_is_the_solid_of_its_convex_hull() -> None
 
 
 def test_polygons_and_triangles_are_closed_alike() -> None:
-    """Quads of a box."""
     corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
     quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4)]
     quads.append((1, 5, 7, 3))
@@ -179,7 +169,6 @@ def test_polygons_and_triangles_are_closed_alike() -> None:
 
 
 def test_joined_solids_have_the_mass_properties_of_a_joined_mesh() -> None:
-    """A box and a ball, each with its own frame."""
     shift = np.eye(4)
     shift[:3, 3] = (-0.3, 0.9, 0.2)
     box = trimesh.creation.box((0.3, 0.2, 0.7))
@@ -195,7 +184,6 @@ def test_joined_solids_have_the_mass_properties_of_a_joined_mesh() -> None:
 
 
 def test_joined_solid_of_nothing_is_empty() -> None:
-    """Flat shapes have no volume."""
     assert joined_solid([]) is EMPTY
     assert joined_solid([(EMPTY, np.eye(4))]) is EMPTY
 
@@ -203,7 +191,6 @@ def test_joined_solid_of_nothing_is_empty() -> None:
 @pytest.mark.parametrize("backwards", [False, True])
 @given(seed=st.integers(0, 2**32 - 1), depth=st.floats(0.0, 1.0))
 def test_share_of_the_hull_is_that_of_trimesh(seed: int, depth: float, *, backwards: bool) -> None:
-    """A polyhedron around the origin, with random dents."""
     random = np.random.default_rng(seed)
     sphere = trimesh.creation.icosphere(1, 0.3)
     dents = 1.0 - depth * random.random((len(sphere.vertices), 1)) ** 4
@@ -218,7 +205,6 @@ def test_share_of_the_hull_is_that_of_trimesh(seed: int, depth: float, *, backwa
 
 
 def test_open_surface_fills_what_its_faces_enclose() -> None:
-    """Half of a cube, around the middle of its points."""
     cube = trimesh.creation.box((1.0, 1.0, 1.0))
     surface = cube.vertices, np.full(6, 3), cube.faces[:6].ravel()
     enclosed = mesh_solid(*surface).volume

@@ -39,7 +39,6 @@ def _scipy(quat_wxyz: Vec4) -> Rotation:
 
 @given(st.lists(rotations(), min_size=1, max_size=9))
 def test_batched_conversions_match_single_ones(rpys: list[Vec3]) -> None:
-    """For every pivot, up to rounding."""
     matrices = Rotation.from_euler("xyz", rpys).as_matrix()
 
     quats = quats_wxyz_from_rotations(matrices)
@@ -52,7 +51,7 @@ def test_batched_conversions_match_single_ones(rpys: list[Vec3]) -> None:
 
 @given(rotations())
 def test_quaternion_of_a_matrix_gives_the_matrix(rpy: Vec3) -> None:
-    """By scipy."""
+    # By scipy.
     rotation = Rotation.from_euler("xyz", rpy).as_matrix()
 
     quat = quat_wxyz_from_rotation(rotation)
@@ -63,7 +62,6 @@ def test_quaternion_of_a_matrix_gives_the_matrix(rpy: Vec3) -> None:
 
 @given(rotations())
 def test_rpy_of_a_rotation_gives_the_rotation(rpy: Vec3) -> None:
-    """The angles may differ."""
     rotation = Rotation.from_euler("xyz", rpy).as_matrix()
 
     again = Rotation.from_euler("xyz", rpy_from_rotation(rotation)).as_matrix()
@@ -74,7 +72,6 @@ def test_rpy_of_a_rotation_gives_the_rotation(rpy: Vec3) -> None:
 @pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2])
 @pytest.mark.parametrize("roll", [0.0, 0.7, -2.0])
 def test_rpy_is_accurate_at_gimbal_lock(pitch: float, roll: float) -> None:
-    """Roll and yaw are one angle there."""
     rotation = Rotation.from_euler("xyz", (roll, pitch, 0.4)).as_matrix()
 
     again = Rotation.from_euler("xyz", rpy_from_rotation(rotation)).as_matrix()
@@ -84,7 +81,6 @@ def test_rpy_is_accurate_at_gimbal_lock(pitch: float, roll: float) -> None:
 
 @given(axes(), st.floats(-7, 7))
 def test_rotation_about_an_axis_matches_scipy(axis: Vec3, angle: float) -> None:
-    """Its rotation vector is axis times angle."""
     expected = Rotation.from_rotvec(np.asarray(axis) * angle).as_matrix()
 
     actual = rotation_about(axis, np.array([angle]))[0]
@@ -94,7 +90,7 @@ def test_rotation_about_an_axis_matches_scipy(axis: Vec3, angle: float) -> None:
 
 @given(inertials())
 def test_principal_moments_and_axes_give_the_tensor(inertial: Inertial) -> None:
-    """Axes are a proper rotation; their order and sign are free."""
+    # Axes are a proper rotation; their order and sign are free.
     tensor = inertia_tensor(inertial.inertia)
 
     moments, axes_ = diagonalise_inertia(tensor)
@@ -106,7 +102,6 @@ def test_principal_moments_and_axes_give_the_tensor(inertial: Inertial) -> None:
 
 
 def test_diagonal_tensor_is_kept() -> None:
-    """Equal and unordered moments keep their positions."""
     moments, axes_ = diagonalise_inertia(np.diag([3.0, 1.0, 1.0]))
 
     assert moments == (3.0, 1.0, 1.0)
@@ -114,7 +109,6 @@ def test_diagonal_tensor_is_kept() -> None:
 
 
 def test_moment_of_a_thin_rod_about_its_line_is_exactly_zero() -> None:
-    """The eigenvalue is a rounding error of either sign."""
     line = np.array([0.48, 0.6, 0.64])
     tensor = 0.2504 * (np.eye(3) - np.outer(line, line))
 
@@ -132,7 +126,7 @@ def _matrix(quat_wxyz: Vec4) -> NDArray[np.float64]:
 
 @given(rotations())
 def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
-    """Lower-case xyz is scipy's notation for fixed axes, as URDF defines rpy."""
+    # Lower-case xyz is scipy's notation for fixed axes, as URDF defines rpy.
     expected = Rotation.from_euler("xyz", rpy).as_matrix()
 
     quat = quat_wxyz_from_rpy(rpy)
@@ -143,7 +137,6 @@ def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
 
 @given(axes())
 def test_rotation_onto_axis_maps_a_coordinate_axis_to_the_axis(axis: Vec3) -> None:
-    """Coordinate axes of either sign get an exact identity or half turn."""
     letter, quat = rotation_onto_axis(axis)
 
     e = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -154,7 +147,6 @@ def test_rotation_onto_axis_maps_a_coordinate_axis_to_the_axis(axis: Vec3) -> No
 
 
 def test_rotation_onto_axis_is_minimal() -> None:
-    """For a negative axis, after a half turn about the next coordinate axis."""
     letter, ahead = rotation_onto_axis((0.6, 0.0, 0.8))
     _, behind = rotation_onto_axis((0.6, 0.0, -0.8))
 
@@ -172,7 +164,6 @@ def test_rotation_onto_axis_is_minimal() -> None:
 
 @given(poses(), poses(), poses())
 def test_composition_of_poses_is_associative(a: Pose, b: Pose, c: Pose) -> None:
-    """Within rounding."""
     left = compose(compose(a, b), c)
     right = compose(a, compose(b, c))
 
@@ -182,7 +173,7 @@ def test_composition_of_poses_is_associative(a: Pose, b: Pose, c: Pose) -> None:
 
 @given(poses(), poses())
 def test_composed_pose_transforms_points_like_matrices(parent: Pose, child: Pose) -> None:
-    """One frame after the other, by scipy's matrices."""
+    # One frame after the other, by scipy's matrices.
     point = (0.3, -1.2, 0.7)
     within = _matrix(child.quat_wxyz) @ point + child.position
     expected = _matrix(parent.quat_wxyz) @ within + parent.position
@@ -194,7 +185,6 @@ def test_composed_pose_transforms_points_like_matrices(parent: Pose, child: Pose
 
 @given(poses())
 def test_pose_composed_with_its_inverse_is_the_identity(pose: Pose) -> None:
-    """In either order."""
     for undone in (compose(invert_pose(pose), pose), compose(pose, invert_pose(pose))):
         np.testing.assert_allclose(undone.position, IDENTITY.position, atol=1e-14)
         np.testing.assert_allclose(undone.quat_wxyz, IDENTITY.quat_wxyz, atol=1e-14)
@@ -202,7 +192,7 @@ def test_pose_composed_with_its_inverse_is_the_identity(pose: Pose) -> None:
 
 @given(inertials())
 def test_rotated_inertia_is_r_i_r_transposed(inertial: Inertial) -> None:
-    """By scipy's matrices."""
+    # By scipy's matrices.
     turn = _matrix(inertial.origin.quat_wxyz)
     expected = turn @ inertia_tensor(inertial.inertia) @ turn.T
 
@@ -213,7 +203,6 @@ def test_rotated_inertia_is_r_i_r_transposed(inertial: Inertial) -> None:
 
 @given(inertials())
 def test_principal_moments_and_axes_give_the_inertia(inertial: Inertial) -> None:
-    """Order and sign of axes are free."""
     moments, quat = principal_inertia(inertial.inertia)
 
     rebuilt = _matrix(quat) @ np.diag(moments) @ _matrix(quat).T
@@ -222,7 +211,6 @@ def test_principal_moments_and_axes_give_the_inertia(inertial: Inertial) -> None
 
 @given(rotations(), st.floats(1e-9, 1e3))
 def test_rotated_isotropic_inertia_has_identity_axes(rpy: Vec3, moment: float) -> None:
-    """The products of inertia are rounding errors."""
     ball = (moment, 0.0, 0.0, moment, 0.0, moment)
 
     moments, quat = principal_inertia(rotate_inertia(ball, quat_wxyz_from_rpy(rpy)))
@@ -232,7 +220,6 @@ def test_rotated_isotropic_inertia_has_identity_axes(rpy: Vec3, moment: float) -
 
 
 def test_shifted_inertia_of_point_masses() -> None:
-    """Summed about either point."""
     points = np.array([[0.1, 0.2, -0.4], [-0.3, 0.5, 0.2], [0.7, -0.1, 0.9]])
     offset = np.array([0.4, -0.7, 0.2])
     mass = 1.5

@@ -35,7 +35,7 @@ def _robot(links: str, *joints: tuple[str, str, str], fixed: str = "") -> Robot:
 
 
 def test_tree_order_is_parents_before_children() -> None:
-    """In any document order; siblings keep the order of their joints."""
+    # In any document order; siblings keep the order of their joints.
     robot = _robot("dcba", ("3", "c", "d"), ("2", "a", "c"), ("1", "a", "b"))
 
     tree = build_tree(robot)
@@ -46,7 +46,6 @@ def test_tree_order_is_parents_before_children() -> None:
 
 
 def test_rigid_groups_start_with_the_link_nearest_the_root() -> None:
-    """Link b is fixed to a, c moves, and d is fixed to c."""
     robot = _robot("abcd", ("1", "a", "b"), ("2", "b", "c"), ("3", "c", "d"), fixed="13")
 
     assert rigid_groups(build_tree(robot)) == (("a", "b"), ("c", "d"))
@@ -71,7 +70,6 @@ def test_rigid_groups_start_with_the_link_nearest_the_root() -> None:
 def test_each_fault_of_the_tree_is_one_diagnostic_with_location(
     robot: Robot, rules: list[str]
 ) -> None:
-    """Consequences of a fault are not reported."""
     found = problems(robot)
 
     assert [diagnostic.rule for diagnostic in found] == rules
@@ -83,7 +81,6 @@ def test_each_fault_of_the_tree_is_one_diagnostic_with_location(
 
 @given(robots(), st.randoms())
 def test_tree_does_not_depend_on_document_order(robot: Robot, random: Random) -> None:
-    """Parents and groups, as sets."""
     links, joints = list(robot.links), list(robot.joints)
     random.shuffle(links)
     random.shuffle(joints)

@@ -60,7 +60,6 @@ def test_mujoco_reads_the_same_frames_axes_and_limits() -> None:
 
 
 def test_mujoco_reads_the_same_mass_properties() -> None:
-    """Tensors are compared, not principal axes."""
     model = mujoco.MjModel.from_xml_path(str(_FILE))
     robot = parse(_FILE).robot
 
@@ -163,7 +162,7 @@ def test_pybullet_agrees_on_its_own_robots(name: str) -> None:
     ],
 )
 def test_known_faults_are_read_with_warnings(name: str, rules: dict[str, int]) -> None:
-    """PyBullet accepts them without a warning."""
+    # PyBullet accepts them without a warning.
     found = [d.rule for d in parse(_BULLET / name).diagnostics]
 
     assert {rule: found.count(rule) for rule in rules} == rules
@@ -199,7 +198,7 @@ _ARM = (
 def test_pybullet_reads_the_same_names_in_malformed_text(
     tmp_path: Path, text: str, rules: set[str]
 ) -> None:
-    """Where its parser continues; this reader also reports the fault."""
+    # Where its parser continues; this reader also reports the fault.
     file = tmp_path / "robot.urdf"
     file.write_bytes(text.encode("latin-1"))
 

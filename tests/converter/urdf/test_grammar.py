@@ -1,4 +1,4 @@
-"""The generic reader with a small test grammar, and the URDF grammar itself."""
+"""The grammar of URDF, and numbers; what is read by it is in ``reading.txt``."""
 
 from __future__ import annotations
 
@@ -9,128 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.urdf import grammar
 from urdf_usd.converter.urdf.grammar import (
-    AttributeType,
-    Child,
     ElementType,
-    Flag,
-    Name,
-    Node,
-    Number,
-    Vector,
-    read,
     read_decimals,
-    walk,
 )
-from urdf_usd.converter.urdf.xml import parse_markup
-
-_COUNT = AttributeType("count", Number(), 7.0)
-_NAME = AttributeType("name", Name(), "", required=True)
-_MASS = AttributeType("mass", Number(), 0.0, required=True)
-_YEAR = AttributeType("year", Number(), 1.0, since=(1, 1))
-_PAIR: AttributeType[tuple[float, ...]] = AttributeType("pair", Vector(2), (3.0, 4.0))
-_RANK: AttributeType[float | None] = AttributeType("rank", Number(), None)
-_WHOLE = AttributeType("whole", Flag(), default=False)
-_LEAF = ElementType("leaf", "test", (_COUNT, _PAIR, _YEAR, _RANK, _WHOLE))
-_STEM = ElementType("stem", "test", (_NAME,))
-_TREE = ElementType(
-    "tree",
-    "test",
-    (_NAME, _MASS),
-    (Child(_LEAF, repeats=True), Child(_STEM, required=True)),
-)
-
-
-def _read(text: str) -> tuple[Node, tuple[Diagnostic, ...]]:
-    notes: list[Diagnostic] = []
-    root = parse_markup(text.encode(), "t.xml", notes)
-    notes.clear()
-    return read(root, _TREE, (1, 0), notes), tuple(notes)
-
-
-def test_values_are_converted_and_defaults_applied() -> None:
-    node, found = _read('<tree name="oak" mass="5"><leaf count="2"/><stem name="s"/><leaf/></tree>')
-
-    assert not found
-    assert (node[_NAME], node[_MASS]) == ("oak", 5.0)
-    assert [leaf[_COUNT] for leaf in node.all(_LEAF)] == [2.0, 7.0]
-    assert [sorted(leaf.written) for leaf in node.all(_LEAF)] == [["count"], []]
-    assert [child.type.tag for child in node.children] == ["leaf", "stem", "leaf"]
-
-
-def test_absent_element_has_defaults() -> None:
-    node, _ = _read('<tree name="oak" mass="5"><stem name="s"/></tree>')
-
-    leaf = node.first_or_default(_LEAF)
-
-    assert node.first(_LEAF) is None
-    assert (leaf[_COUNT], leaf[_PAIR], leaf.written) == (7.0, (3.0, 4.0), frozenset())
-
-
-@pytest.mark.parametrize(
-    ("leaf", "rule", "message"),
-    [
-        (
-            'count="x"',
-            "number-invalid",
-            "<leaf> is not a decimal number: 'x'; 7 is used",
-        ),
-        ('count=""', "number-invalid", "is not a decimal number: ''; 7 is used"),
-        # Which strtod() of C reads as two.
-        ('count="0x2"', "number-invalid", "not a decimal number: '0x2'; 7 is used"),
-        ('rank="0x2"', "number-invalid", "not a decimal number: '0x2'; ignored"),
-        ('whole="yes"', "flag-invalid", "true nor false: 'yes'; false is used"),
-        ('count="7,"', "number-punctuation", "stray punctuation: '7,'; 7 is used"),
-        ('count="7 8"', "vector-length", "more than 1 number: '7 8'; 7 is used"),
-        ('count="nan"', "number-nonfinite", "is not finite: 'nan'"),
-        ('count="inf"', "number-nonfinite", "is not finite: 'inf'"),
-        ('pair="3"', "number-invalid", "holds 1 of 2 numbers: '3'; 3 4 is used"),
-        ('pair="3 nan"', "number-nonfinite", "is not finite: '3 nan'"),
-        ('year="3"', "attribute-version", "year of <leaf> needs <robot version='1.1'>"),
-    ],
-)
-def test_invalid_value_is_reported_and_replaced_by_its_default(
-    leaf: str, rule: str, message: str
-) -> None:
-    node, found = _read(f'<tree name="oak" mass="5">\n <leaf {leaf}/><stem name="s"/></tree>')
-
-    assert [d.rule for d in found] == [rule]
-    assert message in found[0].message
-    assert str(found[0].location) == "t.xml:2:2"
-    one = node.first_or_default(_LEAF)
-    assert (one[_COUNT], one[_PAIR], one[_YEAR]) == (7.0, (3.0, 4.0), 1.0)
-    assert (one[_RANK], one[_WHOLE]) == (None, False)
-
-
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ('<tree mass="5"><stem name="s"/></tree>', "attribute-missing"),
-        ('<tree name=" " mass="5"><stem name="s"/></tree>', "attribute-missing"),
-        ('<tree name="oak"><stem name="s"/></tree>', "attribute-missing"),
-        ('<tree name="oak" mass="x"><stem name="s"/></tree>', "number-required"),
-        ('<tree name="oak" mass=""><stem name="s"/></tree>', "number-required"),
-        ('<tree name="oak" mass="5"/>', "element-missing"),
-        (
-            '<tree name="oak" mass="5"><stem name="s"/><stem/><stem/></tree>',
-            "element-repeated",
-        ),
-    ],
-)
-def test_missing_required_element_is_reported_once(text: str, rule: str) -> None:
-    _, found = _read(text)
-
-    assert [d.rule for d in found] == [rule]
-
-
-def test_content_of_unknown_elements_is_skipped() -> None:
-    root = parse_markup(b"<tree><moss><leaf/></moss><leaf><leaf/></leaf></tree>", "t.xml", [])
-
-    visited = [(e.tag, known is not None) for e, known in walk(root, _TREE)]
-
-    assert visited == [("tree", True), ("moss", False), ("leaf", True), ("leaf", False)]
 
 
 def _element_types(root: ElementType) -> list[ElementType]:

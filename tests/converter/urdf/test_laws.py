@@ -55,7 +55,6 @@ def _shuffled(element: etree._Element, random: Random) -> etree._Element:
 
 @given(st.randoms(use_true_random=False))
 def test_order_and_spacing_do_not_matter(random: Random) -> None:
-    """Links and joints in any order give an equal robot."""
     found = _outcome(etree.tostring(_shuffled(_markup(), random)))
 
     assert not isinstance(found, tuple)
@@ -67,7 +66,6 @@ def test_order_and_spacing_do_not_matter(random: Random) -> None:
     st.text(max_size=12),
 )
 def test_any_attribute_text_gives_a_robot_or_diagnostics(attribute: str, value: str) -> None:
-    """Except characters that XML cannot represent."""
     root = _markup()
     kept = "".join(c for c in value if c in "\t\n\r" or " " <= c <= "\ud7ff")
     for element in root.iter():
@@ -84,7 +82,6 @@ def test_any_attribute_text_gives_a_robot_or_diagnostics(attribute: str, value: 
 
 @given(st.data())
 def test_any_damage_gives_a_robot_or_diagnostics(data: st.DataObject) -> None:
-    """Bytes changed, lost or added at any position."""
     content = _FILE.read_bytes()
     start = data.draw(st.integers(0, len(content)))
     end = data.draw(st.integers(start, min(start + 40, len(content))))
@@ -104,7 +101,6 @@ def test_robots_compare_by_value() -> None:
 
 
 def test_reported_path_is_the_given_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Editors link it in the folder in which the command was started."""
     monkeypatch.chdir(_FILE.parent)
 
     location = parse("oblique.urdf").robot.links[0].location

@@ -1,16 +1,18 @@
 """What is read from small files: the robot, and every diagnostic with its place.
 
 ``UPDATE_SNAPSHOTS=1 pytest tests/converter/urdf/test_reading.py`` writes what is read into
-``reading.txt``; its changes are part of the change that is reviewed. A case is its name, the
-URDF, and below ``--`` what is read.
+``reading.txt`` and ``xacro.txt``; its changes are part of the change that is reviewed. A case is
+its name, perhaps options as JSON, the file, files that it includes, and what is read.
 """
 
 from __future__ import annotations
 
+import json
 import locale
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import Struct, structs
@@ -19,16 +21,20 @@ from tests.converter.urdf.conftest import Read
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.urdf.xacro import expand
 
-_STORED = Path(__file__).with_name("reading.txt")
+_FILES = {name: Path(__file__).with_name(f"{name}.txt") for name in ("reading", "xacro")}
+_OPTIONS, _OUTCOME = "options", "read"
+# Xacro files must not read the first.
+_VARIABLES = {"ROBOT_TEST_VARIABLE": "hunter2", "ROS_DISTRO": "jazzy"}
 
 
-def _cases() -> Iterator[tuple[str, str, str]]:
-    """Yield name, URDF and stored outcome."""
-    for case in _STORED.read_text(encoding="utf-8").split("\n== ")[1:]:
-        name, _, rest = case.partition("\n")
-        urdf, _, outcome = rest.partition("\n--\n")
-        yield name, urdf, outcome
+def _cases(stored: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the name of a case, and its parts: options, files and stored outcome."""
+    for case in stored.read_text(encoding="utf-8").split("\n== ")[1:]:
+        name, *parts = case.split("\n-- ")
+        pairs = (part.partition("\n") for part in parts)
+        yield name, {title: content for title, _, content in pairs}
 
 
 def _shown(value: object) -> str:
@@ -45,33 +51,55 @@ def _shown(value: object) -> str:
     return f"{type(value).__name__}({', '.join(fields)})"
 
 
-def _outcome(urdf: str, folder: Path) -> str:
-    file = folder / "robot.urdf"
-    file.write_text(urdf, encoding="utf-8", newline="")
-    parts: tuple[object, ...] = ()
+def _outcome(parts: dict[str, str], folder: Path) -> str:
+    files = {name: text for name, text in parts.items() if name not in {_OPTIONS, _OUTCOME}}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    file = folder / next(iter(files))
+    options: dict[str, Any] = {"packages": {}, "arguments": {}}
+    options |= json.loads(parts.get(_OPTIONS, "{}"))
+    options["packages"] = {name: str(folder / path) for name, path in options["packages"].items()}
+    lines: list[object] = []
+    if file.suffix == ".xacro":
+        try:
+            expansion = expand(str(file), **options)
+        except SourceError:
+            pass  # reported below
+        else:
+            lines += ["expansion:", expansion.text, *map(str, expansion.origins)]
+            lines += [f"reads {path}" for path in expansion.files]
     diagnostics: tuple[Diagnostic, ...]
     try:
-        parsed = parse(file)
+        parsed = parse(file, **options)
     except SourceError as error:
         diagnostics = error.diagnostics
     else:
         robot, diagnostics = parsed.robot, parsed.diagnostics
-        parts = (structs.replace(robot, links=(), joints=()), *robot.links, *robot.joints)
-    found = [str(one).replace(str(file), "") for one in diagnostics]
-    return "\n".join((*found, *map(_shown, parts)))
+        lines += [structs.replace(robot, links=(), joints=()), *robot.links, *robot.joints]
+    found = [*map(str, diagnostics), *(x if isinstance(x, str) else _shown(x) for x in lines)]
+    return "\n".join(found).replace(f"{folder}{os.sep}", "")
 
 
-@pytest.mark.parametrize(("urdf", "outcome"), [pytest.param(u, o, id=n) for n, u, o in _cases()])
-def test_small_file_is_read_as_stored(urdf: str, outcome: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stored", _FILES)
+def test_small_files_are_read_as_stored(
+    stored: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in _VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    cases = dict(_cases(_FILES[stored]))
+    found = {
+        name: _outcome(parts, tmp_path / str(number))
+        for number, (name, parts) in enumerate(cases.items())
+    }
     if os.environ.get("UPDATE_SNAPSHOTS"):
-        pytest.skip("written by the test below")
-    assert _outcome(urdf, tmp_path) == outcome.rstrip("\n")
-
-
-@pytest.mark.skipif(not os.environ.get("UPDATE_SNAPSHOTS"), reason="stored outcomes are compared")
-def test_outcomes_are_stored(tmp_path: Path) -> None:
-    cases = [f"== {n}\n{urdf}\n--\n{_outcome(urdf, tmp_path)}\n" for n, urdf, _ in _cases()]
-    _STORED.write_text("\n" + "\n".join(cases), encoding="utf-8")
+        texts = []
+        for name, parts in cases.items():
+            kept = {**parts, _OUTCOME: f"{found[name]}\n"}
+            texts.append("\n-- ".join((name, *(f"{key}\n{kept[key]}" for key in kept))))
+        _FILES[stored].write_text("\n== " + "\n== ".join(texts), encoding="utf-8")
+        return
+    assert found == {name: parts[_OUTCOME].rstrip("\n") for name, parts in cases.items()}
 
 
 # ---- What depends on more than the text

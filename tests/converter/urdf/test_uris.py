@@ -83,7 +83,6 @@ def test_references_are_resolved_in_common_repository_layouts(
     ],
 )
 def test_other_letter_case_is_marked(urdf: Path, uri: str, file: str) -> None:
-    """Windows and macOS ignore case, so authors do not see the difference."""
     assert _around(urdf).find(uri) == Found(urdf.parents[2] / file, other_case=True)
 
 
@@ -116,7 +115,7 @@ def test_unresolvable_references_are_none(urdf: Path, uri: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "file://", "file://localhost", "file:"])
 def test_absolute_paths_are_resolved(urdf: Path, prefix: str) -> None:
-    """Percent-encoded in a URI; elsewhere, they are outside."""
+    # Percent-encoded in a URI; elsewhere, they are outside.
     file, lens = urdf.parents[2] / _LINK, urdf.parents[3] / "elsewhere/share/eye/lens.obj"
 
     assert _around(urdf).find(prefix + (quote(str(file)) if prefix else str(file))) == Found(file)
@@ -124,7 +123,6 @@ def test_absolute_paths_are_resolved(urdf: Path, prefix: str) -> None:
 
 
 def test_relative_urdf_gives_absolute_paths(urdf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The working folder may change later."""
     monkeypatch.chdir(urdf.parent)
 
     assert _around(Path("arm.urdf")).find("sibling.stl") == Found(urdf.parent / "sibling.stl")
@@ -146,7 +144,6 @@ def test_two_names_that_differ_in_letter_case_are_ambiguous(urdf: Path) -> None:
 
 
 def test_symbolic_links_keep_their_name_and_are_followed_to_find_their_folder(urdf: Path) -> None:
-    """Targets in stores of build systems have no suffix."""
     near, far = urdf.parent / "near.stl", urdf.parent / "far.stl"
     near.symlink_to(urdf.parent / "sibling.stl")
     far.symlink_to(urdf.parents[2] / _PALM)
@@ -156,7 +153,6 @@ def test_symbolic_links_keep_their_name_and_are_followed_to_find_their_folder(ur
 
 
 def test_sibling_folder_without_manifest_is_outside(urdf: Path) -> None:
-    """Although ``package://`` is written in front of its name."""
     (urdf.parents[2] / "hand/package.xml").unlink()
     found = _around(urdf).find("package://hand/meshes/palm.stl")
 
@@ -170,7 +166,6 @@ def test_files_of_the_same_repository_are_inside(urdf: Path) -> None:
 
 
 def test_parent_folder_is_inside_without_package_or_repository(tmp_path: Path) -> None:
-    """Robots are distributed as a folder with urdf/ and meshes/."""
     for file in ("bot/urdf/bot.urdf", "bot/meshes/a.stl", "b.stl"):
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +198,6 @@ def test_named_package_has_priority_and_is_not_searched_elsewhere(urdf: Path) ->
     ],
 )
 def test_ros_environment_variables_are_used(urdf: Path, variable: str, folder: str) -> None:
-    """A list of packages, a package itself, or an install prefix."""
     value = f":/nowhere:{urdf.parents[3] / folder}"
     found = _around(urdf, environment={variable: value}).find("package://eye/lens.obj")
 
@@ -211,7 +205,6 @@ def test_ros_environment_variables_are_used(urdf: Path, variable: str, folder: s
 
 
 def test_workspace_is_searched_like_in_ros(urdf: Path) -> None:
-    """Packages are at any depth, but not inside packages or ignored folders."""
     workspace = urdf.parents[3] / "src"
     for name, folder in (
         ("deep", "stack/group/deep_folder"),
@@ -244,7 +237,7 @@ def test_workspace_is_searched_like_in_ros(urdf: Path) -> None:
     ],
 )
 def test_packages_are_found_for_find_expressions(urdf: Path, name: str, folder: str | None) -> None:
-    """``$(find NAME)`` of xacro."""
+    # ``$(find NAME)`` of xacro.
     assert _around(urdf).package(name) == (urdf.parents[3] / folder if folder else None)
 
 

@@ -113,7 +113,7 @@ def _unplaced(robot: Robot) -> Robot:
 
 @given(robots())
 def test_written_robot_is_read_back(robot: Robot) -> None:
-    """Every number exactly; rotations and unit vectors to double precision."""
+    # Every number exactly; rotations and unit vectors to double precision.
     again = _again(robot)
 
     assert _unplaced(again) == _unplaced(robot)
@@ -141,7 +141,6 @@ def test_equal_robots_give_equal_text(robot: Robot) -> None:
 def test_rotations_at_gimbal_lock_keep_all_digits(
     roll: float, pitch: float, off: float, yaw: float
 ) -> None:
-    """Where roll and yaw are almost one angle."""
     quat = quat_wxyz_from_rpy((roll, pitch + off, yaw))
 
     again = Rotation.from_euler("xyz", rpy_from_quat_wxyz(quat))
@@ -156,7 +155,6 @@ def test_round_angles_are_read_back_exactly(rpy: Vec3) -> None:
 
 @pytest.mark.parametrize("kind", [Continuous, lambda axis: Revolute(axis, UNLIMITED)])
 def test_unlimited_rotation_is_a_continuous_joint(kind: type[Continuous]) -> None:
-    """No number means unlimited in every engine."""
     robot = _pair(kind((0.0, 1.0, 0.0)), effort=3.0, velocity=None)
 
     assert _again(robot).joints[0].kind == Continuous((0.0, 1.0, 0.0))
@@ -164,7 +162,7 @@ def test_unlimited_rotation_is_a_continuous_joint(kind: type[Continuous]) -> Non
 
 
 def test_limit_on_one_side_uses_the_largest_float32() -> None:
-    """ROS and Drake refuse inf; an absent bound means zero."""
+    # ROS and Drake refuse inf; an absent bound means zero.
     open_above = Range(-0.25, math.inf)
 
     assert _limit(_pair(Prismatic((0.0, 0.0, 1.0), open_above))) == {
@@ -210,7 +208,6 @@ def test_other_elements_of_a_joint_are_written() -> None:
 
 
 def test_materials_of_the_same_name_keep_their_colours() -> None:
-    """A reference by name would give both the first colour."""
     geometry = MeshFile("meshes/part.obj", None, (0.001, 0.001, -0.002))
     looks = (
         Material("paint", (0.25, 0.5, 0.75, 0.5)),
@@ -224,7 +221,6 @@ def test_materials_of_the_same_name_keep_their_colours() -> None:
 
 
 def test_lowest_sufficient_version_is_written() -> None:
-    """Engines ignore newer elements, or refuse an unknown version."""
     plain = Robot("plain", (Link("body", Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))),), ())
     pill = Collision(None, OBLIQUE, Capsule(0.1, 0.3))
     round_robot = Robot("pill", (Link("body", collisions=(pill,)),), ())
@@ -272,7 +268,6 @@ def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[Custom]:
 def test_custom_data_is_read_back_from_every_owner(
     robots_own: Custom, links: Custom, shapes: Custom, joints: Custom
 ) -> None:
-    """Names with and without prefixes, texts, nesting and the order of elements."""
     shape = Collision("c", OBLIQUE, Capsule(0.1, 0.3), custom=shapes)
     inertial = Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))
     kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
@@ -295,7 +290,7 @@ def test_custom_data_is_read_back_from_every_owner(
 
 
 def test_custom_data_cannot_add_urdf_elements() -> None:
-    """Custom data of a foreign USD changes neither numbers nor elements."""
+    # Custom data of a foreign USD changes neither numbers nor elements.
     attributes = (
         CustomAttribute("effort", "7", ("limit",)),
         CustomAttribute("rpy", "1 2 3", ("origin",)),

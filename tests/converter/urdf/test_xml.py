@@ -37,7 +37,7 @@ def _place(diagnostic: Diagnostic) -> tuple[int, int]:
 
 
 def test_elements_have_line_and_column() -> None:
-    """Counted by hand; comments, umlauts and tabs are one column per character."""
+    # Counted by hand; comments, umlauts and tabs are one column per character.
     text = '<?xml version="1.0"?>\n<!-- é --><robot>\n\t<link\n name="ä"/><b/></robot>'
 
     root, found = _elements(text.encode())
@@ -55,7 +55,7 @@ def test_every_line_end_is_counted_once(newline: str) -> None:
 
 
 def test_unknown_xml_version_is_read_as_1_0_with_a_warning() -> None:
-    """PyBullet's exporter writes version 0.0; the diagnostic has its location."""
+    # PyBullet's exporter writes version 0.0; the diagnostic has its location.
     root, found = _elements(b'<?xml version="0.0" ?><robot/>')
 
     assert root.location.column == 23
@@ -109,7 +109,7 @@ def test_malformed_text_is_refused_with_its_location(data: bytes, place: tuple[i
 def test_wrong_encoding_is_reported_and_replaced(
     data: bytes, place: tuple[int, int], name: str
 ) -> None:
-    """By UTF-8 if the bytes are valid, else by Latin-1, in which all bytes are."""
+    # By UTF-8 if the bytes are valid, else by Latin-1, in which all bytes are.
     root, found = _elements(data)
 
     assert [(d.rule, _place(d)) for d in found] == [("xml-encoding", place)]
@@ -165,7 +165,7 @@ def test_entities_are_refused_before_expansion(text: str) -> None:
 
 
 def test_undeclared_prefixes_are_accepted() -> None:
-    """Old ROS files have some; each is reported once."""
+    # Old ROS files have some; each is reported once.
     root, found = _elements(b'<robot><s:camera x:a="1"/><s:b/></robot>')
 
     assert [child.tag for child in root.children] == ["s:camera", "s:b"]
@@ -205,7 +205,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path, name: str, rule: 
 
 
 def test_unreadable_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulated, because a superuser may read every file."""
+    # Simulated, because a superuser may read every file.
     file = tmp_path / "r.urdf"
     file.touch()
 
@@ -223,7 +223,6 @@ def test_binary_file_is_not_repaired() -> None:
 
 
 def test_merge_conflict_is_refused_and_named() -> None:
-    """Either side could be intended."""
     sides = b'<<<<<<< HEAD\n<link name="a"/>\n=======\n<link name="b"/>\n>>>>>>> b\n'
 
     found = _refusal(b'<robot name="r">\n' + sides + b"</robot>")
@@ -265,7 +264,7 @@ def _outline(element: Element) -> str:
 def test_faults_that_move_no_element_are_repaired_and_reported(
     text: str, outline: str, rule: str, place: tuple[int, int]
 ) -> None:
-    """Columns are counted by hand; those of elements are not changed."""
+    # Columns are counted by hand; those of elements are not changed.
     root, found = _elements(text.encode())
 
     assert _outline(root) == outline

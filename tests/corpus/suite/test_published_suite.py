@@ -22,7 +22,6 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("version", installed.suite_versions())
 def test_published_versions_are_frozen(version: str) -> None:
-    """All files of a version that its manifest calls published."""
     if not installed.suite_manifest(version)["published"]:
         assert version not in PUBLISHED
         return
@@ -57,7 +56,6 @@ def test_cases_follow_the_published_schema() -> None:
 
 
 def test_cases_name_rules_that_exist() -> None:
-    """And every case states a value, a sentence and a clause."""
     known = {rule.id for rule in RULES.values()}
     for robot in all_cases():
         expected = robot.case.expected

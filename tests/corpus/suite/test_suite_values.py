@@ -52,7 +52,6 @@ def test_poses_are_products_of_transforms(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n, one in VALID.items() if one.case.expected.bodies])
 def test_mass_properties_are_sums(name: str) -> None:
-    """Of the inertials of welded links, rotated and moved to one frame."""
     robot = VALID[name]
     tree = Tree.of(robot)
 
@@ -82,7 +81,6 @@ def test_total_masses_are_sums() -> None:
 
 
 def test_values_of_joints_are_those_of_the_urdf() -> None:
-    """Where the URDF has the attribute, and the type of the joint uses it."""
     compared = 0
     places = {
         **dict.fromkeys(("lower", "upper", "effort", "velocity"), "limit"),
@@ -139,7 +137,6 @@ def _frame_of(shape: ET.Element) -> Array:
 
 
 def test_primitives_have_sizes_and_bounds_of_formulas() -> None:
-    """Of a turned box, half the edges times the absolute values of the rotation."""
     compared = 0
     for name, element, values in _shapes():
         geometry = element.find("geometry")
@@ -173,7 +170,7 @@ def _solid(file: Path) -> trimesh.Trimesh:
 
 
 def test_meshes_have_measures_that_trimesh_reads() -> None:
-    """Scaled, rotated and moved; of a mirrored mesh the volume is positive."""
+    # Scaled, rotated and moved; of a mirrored mesh the volume is positive.
     compared = 0
     for name, element, values in _shapes():
         mesh = element.find("geometry/mesh")
@@ -221,7 +218,7 @@ def _half_extents(shape: ET.Element) -> tuple[list[float], Array]:
 
 
 def test_colors_are_linear_values_of_the_rgba() -> None:
-    """By the formula of IEC 61966-2-1, for materials with a colour in the URDF."""
+    # By the formula of IEC 61966-2-1, for materials with a colour in the URDF.
     compared = 0
     for name, element, values in _shapes():
         color = element.find("material/color")
