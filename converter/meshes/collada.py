@@ -19,7 +19,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -53,7 +53,7 @@ from urdf_usd.converter.meshes.mesh_materials import (
 )
 
 Single: TypeAlias = "NDArray[np.float32]"
-Element: TypeAlias = etree._Element
+Element: TypeAlias = Any  # of lxml, whose type allows tags as bytes
 _Number = TypeVar("_Number", np.float64, np.int32)
 
 _FLOATS = msgspec.json.Decoder(list[float])
