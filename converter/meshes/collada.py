@@ -127,7 +127,7 @@ def _parse(data: bytes) -> Element:
         huge_tree=True, remove_comments=True, remove_pis=True, resolve_entities=False
     )
     try:
-        root = etree.fromstring(data, parser)
+        root: Element = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, LookupError, ValueError) as error:
         reason = getattr(error, "msg", None) or error
         raise MeshError(f"it is not well-formed XML: {reason}") from error
@@ -649,7 +649,7 @@ class _Effect:
 
     def _value(self, shader: Element, tag: str, own: str, kinds: Sequence[str]) -> str | None:
         """Return the text of a shader's value, or of the parameter that it refers to."""
-        text = shader.findtext(f"{tag}/{own}")
+        text: str | None = shader.findtext(f"{tag}/{own}")
         reference = shader.find(f"{tag}/param")
         if text is None and reference is not None:
             param = self._params.get(reference.get("ref", ""))
