@@ -212,19 +212,6 @@ def test_quaternions_are_noted(tmp_path: Path) -> None:
     assert ReferenceEngine().observe(request).quaternions == ("j",)
 
 
-def test_encoding_that_lxml_does_not_read_is_read(tmp_path: Path) -> None:
-    """The reader decodes UTF-32."""
-    request = oblique_arm.request(tmp_path, '<robot name="r"><link name="a"/></robot>')
-    text = Path(request.path).read_text(encoding="utf-8")
-    declaration = '<?xml version="1.0" encoding="UTF-32"?>'
-    Path(request.path).write_bytes((declaration + text).encode("utf-32"))
-
-    observed = ReferenceEngine().observe(request)
-
-    assert [link.name for link in observed.links] == ["a"]
-    assert observed.quaternions == ()
-
-
 def test_invalid_urdf_is_refused(tmp_path: Path) -> None:
     """With the first diagnostic."""
     with pytest.raises(AbstentionError, match="no links"):
