@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.observation.shapes import (
     DIRECTIONS,
     Mapping,
@@ -29,8 +30,6 @@ _TOWARDS.flags.writeable = False
 # Points per matrix product with all directions. The product stays in the cache, and is
 # too small for BLAS to start threads, which cost ten times the work.
 _BLOCK = 256
-# Triangles measured per block, so that intermediate arrays stay in the cache.
-_TRIANGLES = 4096
 # Corners of a triangle.
 _TRIANGLE = 3
 _FLOAT32 = float(np.finfo(np.float32).eps)
@@ -64,7 +63,7 @@ def support_of(points: Array, transform: Array) -> Array:
         points: (N, 3) in a frame of their own, at least one.
         transform: (4, 4) from there to the link's frame [m].
     """
-    return _reach(_moved(points.T, transform))
+    return _reach(_moved(points, transform))
 
 
 def measured_mesh(
@@ -84,8 +83,7 @@ def measured_mesh(
     """
     if not len(triangles):
         return None
-    # Coordinate by coordinate, over which numpy is several times faster.
-    placed = _moved(points.T, transform)
+    placed = _moved(points, transform)
     used = np.zeros(len(points), dtype=bool)
     used[triangles.reshape(-1)] = True
     reached = placed if used.all() else placed[:, used]
@@ -95,51 +93,28 @@ def measured_mesh(
     # Relative to the middle, because products of far coordinates lose digits.
     middle = (support[:3] - support[3:6]) / 2.0
     placed -= middle[:, np.newaxis]
-    measured = [
-        _measured(placed, triangles[start : start + _TRIANGLES])
-        for start in range(0, len(triangles), _TRIANGLES)
-    ]
-    areas = np.concatenate([areas for areas, _ in measured])
-    sums = np.sum([sums for _, sums in measured], axis=0)
-    area = float(areas.sum())
-    edges, cones = sums[:2].tolist()
-    oriented, weighted = sums[2:5], sums[5:]
-    center = weighted / area if area else placed[:, triangles].mean(axis=(1, 2))
-    linear = transform[:3, :3]
-    outwards = math.copysign(1.0, float(np.linalg.det(linear)))
+    a, b, c = _corners(placed, triangles)
+    normals = _cross(b - a, c - a) / 2.0
+    areas = _lengths(normals)
+    area, outwards = float(areas.sum()), _outwards(transform)
+    oriented = normals.sum(axis=1)
+    # The volume of a cone from the middle is a third of its area times its height.
+    cones = float((a * normals).sum())
+    center = (a + b + c) @ areas / 3.0 / area if area else placed[:, triangles].mean(axis=(1, 2))
     # Largest area of a triangle two corners of which are equal in float32.
     size = np.linalg.norm(support[:3] + support[3:6])
-    least = _FLOAT32 * np.abs(points).max() * np.linalg.norm(linear) * size
+    least = _FLOAT32 * np.abs(points).max() * np.linalg.norm(transform[:3, :3]) * size
     small = triangles[~(areas > least)]
     surface = Surface(
         support=tuple(support.tolist()),
         area=area,
-        edges=edges,
-        oriented_area=_vec3(oriented * outwards),
-        volume=float(cones + middle @ oriented) / 3.0 * outwards,
-        center=_vec3(middle + center),
+        edges=sum(float(_lengths(side).sum()) for side in (b - a, c - b, a - c)),
+        oriented_area=vec3(oriented * outwards),
+        volume=(cones + float(middle @ oriented)) / 3.0 * outwards,
+        center=vec3(middle + center),
         triangles=len(triangles) - len(small) + _distinct(points, small),
     )
     return surface, areas
-
-
-def _measured(placed: Array, triangles: Indices) -> tuple[Array, Array]:
-    """Measure (M, 3) triangles of (3, N) points.
-
-    Returns:
-        Their (M) areas; and (8) sums over them: lengths of sides, three times the
-        volumes of cones from the origin, normals as long as areas (3), and centres
-        times areas (3).
-    """
-    a, b, c = (np.take(placed, corner, axis=1) for corner in _columns(triangles))
-    along, across = b - a, c - a
-    normals = _cross(along, across) / 2.0
-    areas = _lengths(normals)
-    edges = sum(_lengths(side).sum() for side in (along, c - b, across))
-    # The volume of a cone is a third of its area times its height.
-    cones = (a * normals).sum()
-    centers = (a + b + c) @ areas / 3.0
-    return areas, np.array([edges, cones, *normals.sum(axis=1), *centers])
 
 
 def measured_shading(
@@ -159,40 +134,27 @@ def measured_shading(
             for the normals of the faces.
         transform: (4, 4) from there to the link's frame [m]; it may scale and shear.
     """
-    linear = transform[:3, :3]
-    outwards = math.copysign(1.0, float(np.linalg.det(linear)))
-    area = facing = against = 0.0
-    total = np.zeros(3)
-    # Cofactors are the inverse transpose apart from a factor, also without an inverse.
-    cofactors = _cross(np.roll(linear, -1, axis=1), np.roll(linear, -2, axis=1))
-    placed = _moved(points.T, transform)
-    for start in range(0, len(triangles), _TRIANGLES):
-        block = triangles[start : start + _TRIANGLES]
-        a, b, c = (np.take(placed, corner, axis=1) for corner in _columns(block))
-        faces = _cross(b - a, c - a) * (outwards / 2.0)
-        areas = _lengths(faces)
-        area += float(areas.sum())
-        if normals is None:
-            total += faces.sum(axis=1)
-            continue
-        mean = np.zeros_like(faces)
-        for corner in range(_TRIANGLE):
-            own = normals[start : start + _TRIANGLES, corner].astype(np.float64)
-            turned = np.einsum("ij,mj->im", cofactors * outwards, own)
-            length = _lengths(turned)
-            mean += turned / np.where(length > 0.0, length, 1.0) / _TRIANGLE
-        along = (mean * faces).sum(axis=0)
-        facing += float(along.sum())
-        against += float(areas[along < 0.0].sum())
-        total += mean @ areas
-    whole = area or 1.0
+    linear, outwards = transform[:3, :3], _outwards(transform)
+    a, b, c = _corners(_moved(points, transform), triangles)
+    faces = _cross(b - a, c - a) * (outwards / 2.0)
+    areas = _lengths(faces)
+    whole = float(areas.sum()) or 1.0
     if normals is None:
-        facing = area
+        facing = 1.0 if areas.any() else 0.0
+        return Shading(False, facing, 0.0, vec3(faces.sum(axis=1) / whole))
+    # Cofactors are the inverse transpose apart from a factor, also without an inverse.
+    cofactors = _cross(np.roll(linear, -1, axis=1), np.roll(linear, -2, axis=1)) * outwards
+    mean = np.zeros_like(faces)
+    for corner in range(3):
+        turned = np.einsum("ij,mj->im", cofactors, normals[:, corner].astype(np.float64))
+        length = _lengths(turned)
+        mean += turned / np.where(length > 0.0, length, 1.0) / 3.0
+    along = (mean * faces).sum(axis=0)
     return Shading(
-        stated=normals is not None,
-        facing=facing / whole,
-        against=against / whole,
-        mean=_vec3(total / whole),
+        stated=True,
+        facing=float(along.sum()) / whole,
+        against=float(areas[along < 0.0].sum()) / whole,
+        mean=vec3(mean @ areas / whole),
     )
 
 
@@ -210,9 +172,8 @@ def surface_center(
     total = float(areas.sum())
     if not total:
         return None
-    middles = points[triangles].mean(axis=1)
-    center = (areas @ middles / total)[np.newaxis]
-    return _vec3(_moved(center.T, transform)[:, 0])
+    center = areas @ points[triangles].mean(axis=1) / total
+    return vec3(transform[:3, :3] @ center + transform[:3, 3])
 
 
 def measured_mapping(
@@ -232,9 +193,7 @@ def measured_mapping(
         coordinates: (M, 3, 2) of the corners of triangles.
         transform: (4, 4) from that frame to the link's [m]; it may scale and shear.
     """
-    outwards = math.copysign(1.0, float(np.linalg.det(transform[:3, :3])))
-    placed = _moved(points.T, transform)
-    a, b, c = (np.take(placed, corner, axis=1) for corner in _columns(triangles))
+    a, b, c = _corners(_moved(points, transform), triangles)
     areas = _lengths(_cross(b - a, c - a)) / 2.0
     # (3, M) by corner.
     u, v = np.transpose(coordinates.astype(np.float64), (2, 1, 0))
@@ -258,15 +217,15 @@ def measured_mapping(
             integral(upwards, upwards),
             *along,
         ),
-        center=_vec3(middles @ areas / 3.0),
-        oriented=float(signed.sum()) * outwards,
+        center=vec3(middles @ areas / 3.0),
+        oriented=float(signed.sum()) * _outwards(transform),
         unsigned=float(np.abs(signed).sum()),
     )
 
 
 def moved(points: Array, transform: Array) -> Array:
     """Return (N, 3) points by a (4, 4) transform."""
-    return np.ascontiguousarray(_moved(points.T, transform).T)
+    return np.ascontiguousarray(_moved(points, transform).T)
 
 
 def fans(counts: Indices, corners: Indices) -> Indices:
@@ -328,7 +287,7 @@ def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) 
         edges=0.0,
         oriented_area=(0.0, 0.0, 0.0),
         volume=volume,
-        center=_vec3(center),
+        center=vec3(center),
         triangles=0,
     )
 
@@ -347,7 +306,7 @@ def hull_surface(points: Array) -> Surface:
         edges=0.0,
         oriented_area=(0.0, 0.0, 0.0),
         volume=0.0,
-        center=_vec3(middle),
+        center=vec3(middle),
         triangles=0,
         support_alone=True,
     )
@@ -411,18 +370,25 @@ def _reach(columns: Array) -> Array:
     return farthest
 
 
-def _moved(columns: Array, transform: Array) -> Array:
-    """Return (3, N) points by a (4, 4) transform."""
+def _moved(points: Array, transform: Array) -> Array:
+    """Return (N, 3) points by a (4, 4) transform, as (3, N): numpy is fastest on coordinates."""
     # Without BLAS, which starts threads.
-    x, y, z = columns
-    placed = np.empty(columns.shape)
+    x, y, z = points.T
+    placed = np.empty((3, len(points)))
     for row, (a, b, c, offset) in zip(placed, transform[:3].tolist(), strict=True):
         row[:] = x * a + y * b + z * c + offset
     return placed
 
 
-def _columns(triangles: Indices) -> Indices:
-    return np.ascontiguousarray(triangles.T)
+def _corners(placed: Array, triangles: Indices) -> tuple[Array, Array, Array]:
+    """Return the first, second and third corners of triangles, (3, M) each."""
+    first, second, third = np.ascontiguousarray(triangles.T)
+    return tuple(np.take(placed, corner, axis=1) for corner in (first, second, third))
+
+
+def _outwards(transform: Array) -> float:
+    """Return -1 if a transform mirrors, else 1."""
+    return math.copysign(1.0, float(np.linalg.det(transform[:3, :3])))
 
 
 def _cross(a: Array, b: Array) -> Array:
@@ -440,8 +406,3 @@ def _lengths(vectors: Array) -> Array:
     x, y, z = vectors
     lengths: Array = np.sqrt(x * x + y * y + z * z)
     return lengths
-
-
-def _vec3(values: Array) -> Vec3:
-    x, y, z = values.tolist()
-    return x, y, z
