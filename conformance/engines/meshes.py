@@ -3,7 +3,7 @@
 No format is read by the same library as in the converter. OBJ, glTF and text STL are read by
 trimesh, COLLADA by pycollada. Binary STL is a list of fixed records, read here, and PLY has a
 reader of ours: trimesh rejects binary files with polygons of several sizes, and reorders those
-of text files. docs/dev/independence.md lists what these libraries misread.
+of text files. docs/dev/decisions.md lists what these libraries misread.
 """
 
 from __future__ import annotations
