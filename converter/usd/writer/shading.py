@@ -40,6 +40,16 @@ _INPUTS = {
     Slot.NORMAL: ("Normal", "normal", "Normal", "geometry_normal", KINDS.Normal3f),
     Slot.OCCLUSION: ("Occlusion", "occlusion", "", "", KINDS.Float),
 }
+_TOKENS = frozenset({"sourceColorSpace", "wrapS", "wrapT"})
+_KIND_OF = {
+    str: KINDS.String,
+    float: KINDS.Float,
+    int: KINDS.Int,
+    Sdf.AssetPath: KINDS.Asset,
+    Gf.Vec2f: KINDS.Float2,
+    Gf.Vec3f: KINDS.Float3,
+    Gf.Vec4f: KINDS.Float4,
+}
 _MODES = {Wrap.MIRROR: "mirror", Wrap.CLAMP: "clamp", Wrap.BLACK: "constant"}
 
 
@@ -125,14 +135,9 @@ def _write_preview_surface(material: Sdf.PrimSpec, look: MeshMaterial) -> None:
     shader = _node(material, "PreviewSurface", "UsdPreviewSurface")
     values = _values(look)
     if look.shows_corners:
-        reader = _node(
-            material,
-            "CornerColors",
-            "UsdPrimvarReader_float3",
-            varname=(KINDS.String, "displayColor"),
-        )
+        reader = _node(material, "CornerColors", "UsdPrimvarReader_float3", varname="displayColor")
         if look.color is not None:
-            _set_input(reader, "fallback", KINDS.Float3, values[Slot.COLOR])
+            _set_input(reader, "fallback", values[Slot.COLOR])
         values[Slot.COLOR] = _output(reader, "result", KINDS.Float3)
     for slot, _ in look.textures:
         values.pop(slot, None)
@@ -144,11 +149,11 @@ def _write_preview_surface(material: Sdf.PrimSpec, look: MeshMaterial) -> None:
             values[slot] = _output(image, components, kind)
     for slot, value in values.items():
         _, name, *_, kind = _INPUTS[slot]
-        _set_input(shader, name, kind, value)
+        _set_input(shader, name, value, kind)
     if look.ior is not None:
-        _set_input(shader, "ior", KINDS.Float, look.ior)
+        _set_input(shader, "ior", look.ior)
     if look.cutoff is not None:
-        _set_input(shader, "opacityThreshold", KINDS.Float, look.cutoff)
+        _set_input(shader, "opacityThreshold", look.cutoff)
     _connect(material, "outputs:surface", _output(shader, "surface", KINDS.Token))
 
 
@@ -165,38 +170,36 @@ def _preview_texture(
         material,
         name,
         "UsdUVTexture",
-        file=(KINDS.Asset, Sdf.AssetPath(texture.reference)),
-        sourceColorSpace=(KINDS.Token, "sRGB" if is_color else "raw"),
-        wrapS=(KINDS.Token, sampling.wrap_s.value),
-        wrapT=(KINDS.Token, sampling.wrap_t.value),
-        fallback=(KINDS.Float4, Gf.Vec4f(*_fallback(look, slots))),
+        file=Sdf.AssetPath(texture.reference),
+        sourceColorSpace="sRGB" if is_color else "raw",
+        wrapS=sampling.wrap_s.value,
+        wrapT=sampling.wrap_t.value,
+        fallback=Gf.Vec4f(*_fallback(look, slots)),
     )
     if Slot.NORMAL in slots:
         # From [0, 1] to [-1, 1].
-        _set_input(image, "scale", KINDS.Float4, Gf.Vec4f(2.0, 2.0, 2.0, 1.0))
-        _set_input(image, "bias", KINDS.Float4, Gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
+        _set_input(image, "scale", Gf.Vec4f(2.0, 2.0, 2.0, 1.0))
+        _set_input(image, "bias", Gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
     elif sampling.gain != _FULL_GAIN:
-        _set_input(image, "scale", KINDS.Float4, Gf.Vec4f(*sampling.gain))
-    kind = KINDS.Float2
+        _set_input(image, "scale", Gf.Vec4f(*sampling.gain))
+    primvar = coordinates_name(sampling.coordinates)
+    suffix = sampling.coordinates or ""
     reader = _node(
-        material,
-        f"TextureCoordinates{sampling.coordinates or ''}",
-        "UsdPrimvarReader_float2",
-        varname=(KINDS.String, coordinates_name(sampling.coordinates)),
+        material, f"TextureCoordinates{suffix}", "UsdPrimvarReader_float2", varname=primvar
     )
-    coordinates = _output(reader, "result", kind)
+    coordinates = _output(reader, "result", KINDS.Float2)
     if sampling.moves:
         placement = _node(
             material,
             f"{name}Placement",
             "UsdTransform2d",
-            **{"in": (kind, coordinates)},
-            rotation=(KINDS.Float, math.degrees(sampling.rotation)),
-            scale=(kind, Gf.Vec2f(*sampling.scale)),
-            translation=(kind, Gf.Vec2f(*sampling.translation)),
+            **{"in": coordinates},
+            rotation=math.degrees(sampling.rotation),
+            scale=Gf.Vec2f(*sampling.scale),
+            translation=Gf.Vec2f(*sampling.translation),
         )
-        coordinates = _output(placement, "result", kind)
-    _set_input(image, "st", kind, coordinates)
+        coordinates = _output(placement, "result", KINDS.Float2)
+    _set_input(image, "st", coordinates)
     return image
 
 
@@ -204,36 +207,25 @@ def _write_openpbr(material: Sdf.PrimSpec, look: MeshMaterial) -> None:
     shader = _node(material, "OpenPbrSurface", "ND_open_pbr_surface_surfaceshader")
     values = {Slot.OPACITY: look.opacity, **_values(look)}
     if look.shows_corners:
-        reader = _node(
-            material,
-            "CornerColorsProperty",
-            "ND_geompropvalue_color3",
-            geomprop=(KINDS.String, "displayColor"),
-        )
+        node = "ND_geompropvalue_color3"
+        reader = _node(material, "CornerColorsProperty", node, geomprop="displayColor")
         values[Slot.COLOR] = _output(reader, "out", KINDS.Color3f)
     for slot, texture in look.textures:
         if slot is not Slot.OCCLUSION:
             values[slot] = _openpbr_image(material, look, slot, texture)
     if look.cutoff is not None and Slot.OPACITY in dict(look.textures):
         # One if the opacity reaches the threshold, otherwise zero.
-        cut = _node(
-            material,
-            "OpacityCutoff",
-            "ND_ifgreatereq_float",
-            value1=(KINDS.Float, values[Slot.OPACITY]),
-            value2=(KINDS.Float, look.cutoff),
-            in1=(KINDS.Float, 1.0),
-            in2=(KINDS.Float, 0.0),
-        )
+        compared = {"value1": values[Slot.OPACITY], "value2": look.cutoff, "in1": 1.0, "in2": 0.0}
+        cut = _node(material, "OpacityCutoff", "ND_ifgreatereq_float", **compared)
         values[Slot.OPACITY] = _output(cut, "out", KINDS.Float)
     for slot, value in values.items():
         *_, name, kind = _INPUTS[slot]
-        _set_input(shader, name, KINDS.Float3 if slot is Slot.NORMAL else kind, value)
+        _set_input(shader, name, value, KINDS.Float3 if slot is Slot.NORMAL else kind)
     if Slot.EMISSION in values:
         # The default is zero.
-        _set_input(shader, "emission_luminance", KINDS.Float, 1.0)
+        _set_input(shader, "emission_luminance", 1.0)
     if look.ior is not None:
-        _set_input(shader, "specular_ior", KINDS.Float, look.ior)
+        _set_input(shader, "specular_ior", look.ior)
     _connect(material, "outputs:mtlx:surface", _output(shader, "out", KINDS.Token))
 
 
@@ -246,43 +238,30 @@ def _openpbr_image(
         type_name, kind = "color3", KINDS.Color3f
     elif sampling.components == "a":
         type_name, kind = "color4", KINDS.Color4f
-    image = _node(
-        material,
-        f"{name}Image",
-        f"ND_image_{type_name}",
-        file=(KINDS.Asset, Sdf.AssetPath(texture.reference)),
-    )
+    file = Sdf.AssetPath(texture.reference)
+    image = _node(material, f"{name}Image", f"ND_image_{type_name}", file=file)
     if slot.is_color:
         image.attributes["inputs:file"].colorSpace = "srgb_texture"
     default = _fallback(look, [slot])
     exact = Gf.Vec4f(*default) if type_name == "color4" else Gf.Vec3f(*default[:3])
-    _set_input(image, "default", kind, exact)
+    _set_input(image, "default", exact, kind)
     for axis, wrap in (("u", sampling.wrap_s), ("v", sampling.wrap_t)):
         if wrap in _MODES:
-            _set_input(image, f"{axis}addressmode", KINDS.String, _MODES[wrap])
-    coordinates = _openpbr_coordinates(material, sampling, f"{name}Image")
-    _set_input(image, "texcoord", KINDS.Float2, coordinates)
+            _set_input(image, f"{axis}addressmode", _MODES[wrap])
+    _set_input(image, "texcoord", _openpbr_coordinates(material, sampling, f"{name}Image"))
     pixels = _output(image, "out", kind)
     if slot is Slot.NORMAL:
-        bumps = _node(material, "NormalMap", "ND_normalmap_float", **{"in": (kind, pixels)})
+        bumps = _node(material, "NormalMap", "ND_normalmap_float", **{"in": pixels})
         return _output(bumps, "out", kind)
     factor: object = Gf.Vec3f(*sampling.gain[:3])
     is_full = sampling.gain[:3] == _FULL_GAIN[:3]
     if not slot.is_color:
         index = "rgba".index(sampling.components)
-        component = _node(
-            material,
-            f"{name}Component",
-            f"ND_extract_{type_name}",
-            **{"in": (kind, pixels)},
-            index=(KINDS.Int, index),
-        )
-        type_name, kind = "float", KINDS.Float
-        pixels = _output(component, "out", kind)
+        node = f"ND_extract_{type_name}"
+        component = _node(material, f"{name}Component", node, **{"in": pixels}, index=index)
+        type_name, pixels = "float", _output(component, "out", KINDS.Float)
         factor, is_full = sampling.gain[index], sampling.gain[index] == 1.0
-    if is_full:
-        return pixels
-    return _product(material, name, type_name, kind, pixels, factor)
+    return pixels if is_full else _product(material, name, type_name, pixels, factor)
 
 
 def _openpbr_coordinates(
@@ -292,69 +271,52 @@ def _openpbr_coordinates(
 
     ``place2d`` is not used because it divides by the scale, which may be zero.
     """
-    kind = KINDS.Float2
-    reader = _node(
-        material,
-        f"GeometryProperty{sampling.coordinates or ''}",
-        "ND_geompropvalue_vector2",
-        geomprop=(KINDS.String, coordinates_name(sampling.coordinates)),
-    )
-    read = _output(reader, "out", kind)
+    primvar, suffix = coordinates_name(sampling.coordinates), sampling.coordinates or ""
+    node = "ND_geompropvalue_vector2"
+    reader = _node(material, f"GeometryProperty{suffix}", node, geomprop=primvar)
+    read = _output(reader, "out", KINDS.Float2)
     if not sampling.moves:
         return read
-    scaled = _product(material, f"{name}Scale", "vector2", kind, read, Gf.Vec2f(*sampling.scale))
-    turn = _node(
-        material,
-        f"{name}Rotation",
-        "ND_rotate2d_vector2",
-        **{"in": (kind, scaled)},
-        # rotate2d rotates clockwise.
-        amount=(KINDS.Float, -math.degrees(sampling.rotation)),
-    )
-    moved = _node(
-        material,
-        f"{name}Translation",
-        "ND_add_vector2",
-        in1=(kind, _output(turn, "out", kind)),
-        in2=(kind, Gf.Vec2f(*sampling.translation)),
-    )
-    return _output(moved, "out", kind)
+    scaled = _product(material, f"{name}Scale", "vector2", read, Gf.Vec2f(*sampling.scale))
+    # rotate2d rotates clockwise.
+    turning = {"in": scaled, "amount": -math.degrees(sampling.rotation)}
+    turn = _node(material, f"{name}Rotation", "ND_rotate2d_vector2", **turning)
+    addends = _output(turn, "out", KINDS.Float2), Gf.Vec2f(*sampling.translation)
+    node = "ND_add_vector2"
+    moved = _node(material, f"{name}Translation", node, in1=addends[0], in2=addends[1])
+    return _output(moved, "out", KINDS.Float2)
 
 
 def _product(
-    material: Sdf.PrimSpec,
-    name: str,
-    type_name: str,
-    kind: Sdf.ValueTypeName,
-    value: Sdf.AttributeSpec,
-    factor: object,
+    material: Sdf.PrimSpec, name: str, type_name: str, value: Sdf.AttributeSpec, factor: object
 ) -> Sdf.AttributeSpec:
-    node = f"ND_multiply_{type_name}"
-    product = _node(material, f"{name}Product", node, in1=(kind, value), in2=(kind, factor))
-    return _output(product, "out", kind)
+    product = _node(material, f"{name}Product", f"ND_multiply_{type_name}", in1=value)
+    _set_input(product, "in2", factor, value.typeName)
+    return _output(product, "out", value.typeName)
 
 
-def _node(
-    material: Sdf.PrimSpec,
-    name: str,
-    identifier: str,
-    **inputs: tuple[Sdf.ValueTypeName, object],
-) -> Sdf.PrimSpec:
+def _node(material: Sdf.PrimSpec, name: str, identifier: str, **inputs: object) -> Sdf.PrimSpec:
     """Define a shader below a material; several textures may share one that is there."""
     shader = define(material.layer, material.path.AppendChild(name), "Shader")
     _attribute(shader, "info:id", KINDS.Token, UNIFORM).default = identifier
-    for key, (kind, value) in inputs.items():
-        _set_input(shader, key, kind, value)
+    for key, value in inputs.items():
+        _set_input(shader, key, value)
     return shader
 
 
-def _set_input(shader: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName, value: object) -> None:
-    """Give an input of a shader a value, or connect it if the value is an output."""
-    attribute = _attribute(shader, f"inputs:{name}", kind)
+def _set_input(
+    shader: Sdf.PrimSpec, name: str, value: object, kind: Sdf.ValueTypeName | None = None
+) -> None:
+    """Give an input of a shader a value, or connect it if the value is an output.
+
+    Its type is that of the value, unless another one is given.
+    """
     if isinstance(value, Sdf.AttributeSpec):
+        attribute = _attribute(shader, f"inputs:{name}", kind or value.typeName)
         attribute.connectionPathList.explicitItems = [value.path]
     else:
-        attribute.default = value
+        kind = kind or (KINDS.Token if name in _TOKENS else _KIND_OF[type(value)])
+        _attribute(shader, f"inputs:{name}", kind).default = value
 
 
 def _output(shader: Sdf.PrimSpec, name: str, kind: Sdf.ValueTypeName) -> Sdf.AttributeSpec:

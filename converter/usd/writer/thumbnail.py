@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from pxr import Gf, Usd, UsdGeom, UsdShade
 
+from urdf_usd.converter.robot.solids import fan_triangles
+
 Array: TypeAlias = NDArray[np.float64]
 
 SIZE = 256
@@ -85,13 +87,7 @@ def _triangles(prim: Usd.Prim) -> Array:
             points = np.array(prim.GetAttribute("points").Get() or (), np.float64)
             counts = np.array(prim.GetAttribute("faceVertexCounts").Get() or (), np.int64)
             indices = np.array(prim.GetAttribute("faceVertexIndices").Get() or (), np.int64)
-            # Faces are fans around their first corners.
-            corners = np.arange(len(indices))
-            starts = np.repeat(np.cumsum(counts) - counts, counts)
-            ends = starts + np.repeat(counts, counts)
-            second = corners[(corners > starts) & (corners + 1 < ends)]
-            fans = np.stack([starts[second], second, second + 1], axis=1)
-            return np.asarray(points.reshape(-1, 3)[indices[fans]], np.float64)
+            return np.asarray(points.reshape(-1, 3)[fan_triangles(counts, indices)], np.float64)
         case "Cube":
             half = number("size") / 2
             # A prism with four sides.
