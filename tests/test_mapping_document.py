@@ -87,6 +87,14 @@ def known_to_the_grammar(element: ElementType, parent: str) -> Iterator[tuple[st
         yield from known_to_the_grammar(child.type, tag)
 
 
+def test_functions_on_the_way_of_a_number_exist() -> None:
+    _, _, section = PAGE.read_text(encoding="utf-8").partition("## The way of one number")
+    functions = [name for name in _CODE.findall(section) if "/" in name and "<" not in name]
+
+    assert len(functions) > 20
+    assert list(missing(ROOT, "".join(f"`{name}`" for name in functions))) == []
+
+
 def test_missing_names_are_detected() -> None:
     cell = "`usd/writer/physics.author_joints`, `usd/writer/physics.dreams`, `no/where.at_all`"
 
