@@ -60,7 +60,6 @@ def read_joint_custom(link_prim: Usd.Prim) -> Custom:
 
 
 def read_robot_custom(default: Usd.Prim) -> Custom:
-    """Read the custom data of the robot."""
     scope = default.GetChild(EXTENSIONS)
     elements = read_custom(scope).elements if scope else ()
     attributes = []

@@ -34,8 +34,6 @@ _Shape = TypeVar("_Shape", Visual, Collision)
 
 
 class Export(Struct, frozen=True):
-    """A written URDF."""
-
     urdf: Path  # the file
     robot: Robot  # as written
     diagnostics: tuple[Diagnostic, ...]  # content of the USD that is not representable

@@ -76,7 +76,6 @@ class Motion(Struct, frozen=True):
 def read_motion(
     joint: Connection, physics: Physics, notes: list[Diagnostic], *, lockable: bool
 ) -> Motion:
-    """Read the type and limits of a joint."""
     descriptor, mobility = physics.joints[joint.path], joint.mobility
     prim = physics.stage.GetPrimAtPath(joint.path)
     generic = descriptor.type == _TYPES.D6Joint

@@ -47,8 +47,6 @@ _STANDING = np.array(
 
 
 class StageLink(Struct, frozen=True):
-    """A prim that is a link."""
-
     path: str
     name: str  # URDF name
     body: str  # Body that carries it: its own path for a body, WORLD for none
@@ -56,13 +54,10 @@ class StageLink(Struct, frozen=True):
 
     @property
     def is_body(self) -> bool:
-        """Whether it is a rigid body rather than a frame."""
         return self.path == self.body
 
 
 class Mechanism(Struct, frozen=True, eq=False):
-    """The links of one robot and its joints."""
-
     links: tuple[StageLink, ...]  # links that are prims, in stage order
     world: str | None  # name of an added link that represents the world, if any
     joints: tuple[Joint, ...]  # joints in stage order, then those of frames
@@ -324,7 +319,6 @@ def read_mechanism(
     reversed_limits: Container[str],
     notes: list[Diagnostic],
 ) -> Mechanism:
-    """Read the links and joints of one robot."""
     prim_at = physics.stage.GetPrimAtPath
     tree = _tree([link.path for link in links if link.is_body], joints, physics.stage)
     for loop in tree.loops:

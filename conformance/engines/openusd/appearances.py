@@ -123,16 +123,12 @@ class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
 
 
 class MeshFaces(Struct, frozen=True, eq=False):
-    """A mesh in the frame of a link."""
-
     mesh: Mesh
     areas: Array  # (M) areas of the triangles [m^2]
     to_link: Array  # (4, 4) from the mesh's frame to the link's [m]
 
 
 class CornerValues(Struct, frozen=True, eq=False):
-    """Values at the corners of faces."""
-
     values: NDArray[np.floating]  # (K, D) values
     indices: NDArray[np.integer]  # value of each corner of :attr:`Mesh.corners`
 
@@ -601,8 +597,6 @@ def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
 
 
 class _Texture(Struct, frozen=True):
-    """A texture that an input is connected to."""
-
     name: str  # of its file
     # By :func:`image_digest`; of the bytes of what is no image, of no bytes if it is not found or
     # too large

@@ -80,12 +80,10 @@ class OpenusdEngine:
 
     @property
     def name(self) -> str:
-        """Stable lower-case name."""
         return "openusd"
 
     @property
     def side(self) -> Side:
-        """It reads USD."""
         return Side.USD
 
     def availability(self) -> Availability:
@@ -234,7 +232,6 @@ def _frames(
     configurations: Configurations,
     root: str,
 ) -> Frames:
-    """Compute the frames of all links relative to the root."""
     bodies = place_bodies(tree, world, configurations)
     poses: dict[str, Array] = {}
     for link in links.by_name.values():

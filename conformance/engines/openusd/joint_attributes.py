@@ -109,8 +109,6 @@ def freedom_of(prim: Usd.Prim, kind: JointType, axis: int | None) -> Freedom | N
 
 
 class _Number(NamedTuple):
-    """One number of a joint."""
-
     custom: str  # attribute in SI units
     unit: str  # key of _unit
     # Attributes of each source, with braces for the instance of the freedom. The first whose schema
@@ -344,7 +342,6 @@ class Couplings(Struct, frozen=True, eq=False):
         return 1.0 if prim.IsA(UsdPhysics.RevoluteJoint) else self.units.length
 
     def target(self, prim: Usd.Prim, name: str) -> Usd.Prim | None:
-        """Return the first target of a relationship."""
         targets = prim.GetRelationship(name).GetTargets()
         return self.stage.GetPrimAtPath(targets[0]) if targets else None
 
@@ -359,15 +356,12 @@ class Couplings(Struct, frozen=True, eq=False):
 
 
 def couplings_of(physics: Physics) -> Couplings:
-    """Prepare to read couplings."""
     prims = [physics.stage.GetPrimAtPath(path) for path in physics.joints]
     named = {urdf_name(prim): prim for prim in prims}
     return Couplings(physics.stage, physics.units, named, used_families(physics))
 
 
 class _MimicSchema(NamedTuple):
-    """A simulator's schema for couplings."""
-
     family: SchemaFamily | None  # None if no simulator needs it
     name: str
     read: Callable[[Usd.Prim, Couplings], Linear | None]
@@ -375,7 +369,6 @@ class _MimicSchema(NamedTuple):
     could: Callable[[Usd.Prim, Usd.Prim], bool]
 
     def stated(self, name: str, couplings: Couplings) -> MimicObservation | None:
-        """Return the coupling of the joint of a name."""
         prim = couplings.named.get(name)
         read = self.read(prim, couplings) if prim else None
         if read is None:
@@ -416,7 +409,6 @@ def coupling(name: str, couplings: Couplings, remarks: list[str]) -> MimicObserv
 
 
 def schema_couplings(prim: Usd.Prim, couplings: Couplings) -> Iterator[tuple[str, Linear]]:
-    """Yield the schemas that couple a joint, and how."""
     for schema in _SCHEMAS:
         if (read := schema.read(prim, couplings)) is not None:
             yield schema.name, read

@@ -77,12 +77,10 @@ class Connection(Struct, frozen=True, eq=False):
 
     @property
     def parent(self) -> int:
-        """Side of the parent."""
         return 1 if self.reversed else 0
 
     @property
     def child(self) -> int:
-        """Side of the child."""
         return 1 - self.parent
 
     @property
@@ -180,7 +178,6 @@ def connections(
 
 
 def _are_connected(body: str, other: str, joints: Sequence[Connection]) -> bool:
-    """Whether a chain of joints connects two bodies."""
     reached = {body}
     added = True
     while added:
@@ -343,8 +340,6 @@ def _listed(tokens: Sequence[str]) -> str:
 
 
 class BodyTree(Struct, frozen=True):
-    """Bodies ordered by joints."""
-
     # Joints of the tree, parent before child, reversed where needed so that their parent side is
     # nearer to the root
     joints: tuple[Connection, ...]

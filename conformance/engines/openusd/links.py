@@ -34,8 +34,6 @@ class Weld(Struct, frozen=True):
 
 
 class LinkPrim(Struct, frozen=True):
-    """A prim that is a candidate for a link."""
-
     path: str  # path of the prim
     name: str  # URDF name
     body: str  # path of the body that carries it: its own for a body, WORLD if none
@@ -44,7 +42,6 @@ class LinkPrim(Struct, frozen=True):
 
     @property
     def is_body(self) -> bool:
-        """Whether the prim is a separate rigid body."""
         return self.path == self.body
 
 
@@ -57,7 +54,6 @@ class LinkPrims(Struct, frozen=True):
 
 
 def find_links(physics: Physics) -> LinkPrims:
-    """Return the candidates for links."""
     found = candidates(physics)
     by_name: dict[str, LinkPrim] = {}
     for link in sorted(found, key=_rank):

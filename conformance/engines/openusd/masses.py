@@ -63,7 +63,6 @@ class BodyMass(Struct, frozen=True):
 
 
 def body_mass(physics: Physics, world: WorldTransforms, path: str) -> BodyMass:
-    """Return the mass properties of the body at a prim path."""
     prim, units = physics.stage.GetPrimAtPath(path), physics.units
     name, api = urdf_name(prim), UsdPhysics.MassAPI(prim)
     hollow: list[str] = []

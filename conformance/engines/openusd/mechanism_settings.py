@@ -52,7 +52,6 @@ _NAMES = {
 def unexpected_settings(
     physics: Physics, links: LinkPrims, joints: Sequence[Connection], tree: BodyTree
 ) -> tuple[UnexpectedSetting, ...]:
-    """Return the settings of a stage that no URDF implies."""
     parts = Parts(physics, links)
     found = (
         *schema_settings(parts),

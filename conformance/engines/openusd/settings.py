@@ -189,7 +189,6 @@ class Parts(Struct, frozen=True, eq=False):
 
     @property
     def prims(self) -> list[Usd.Prim]:
-        """All prims of the stage."""
         return [prim for prim, _ in self.physics.authored]
 
     def subject(self, prim: Usd.Prim) -> str:

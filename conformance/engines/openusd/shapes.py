@@ -224,8 +224,6 @@ class _Measured(Struct, frozen=True):
 
 
 class Geometry(Mesh, frozen=True, eq=False, kw_only=True):
-    """Geometry of a Gprim, in units of the stage and in its own frame."""
-
     kind: ShapeKind = ShapeKind.MESH
     size: tuple[float, ...] = ()  # as in ShapeObservation; empty for meshes
     turn: Array = np.eye(4)  # (4, 4) from the frame of the shape, whose axis is Z, to the prim's
@@ -233,7 +231,6 @@ class Geometry(Mesh, frozen=True, eq=False, kw_only=True):
 
 
 def gprim_geometry(prim: Usd.Prim) -> Geometry:
-    """Read the geometry of a Gprim."""
     if prim.IsA(UsdGeom.Mesh):
         return _mesh(UsdGeom.Mesh(prim))
     kind, sizes = _PRIMITIVES.get(prim.GetTypeName(), (ShapeKind.OTHER, ()))

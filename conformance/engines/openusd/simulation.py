@@ -31,7 +31,6 @@ from urdf_usd.conformance.observation.simulation import (
 def observe_simulation(
     physics: Physics, links: LinkPrims, joints: Sequence[Connection]
 ) -> SimulationObservation:
-    """Return the settings of a stage that no URDF states."""
     families = used_families(physics)
     newton = SchemaFamily.NEWTON in families
     drives, armatures, positions = [], [], []

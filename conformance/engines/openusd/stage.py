@@ -64,8 +64,6 @@ _MOST = 1e38
 
 
 class Authored(NamedTuple):
-    """An authored property of a prim."""
-
     name: str
     property: Usd.Property
     value: object  # of an attribute at the default time; None of a relationship
@@ -194,7 +192,6 @@ def _family(kind: Sdf.ValueTypeName) -> tuple[bool, str]:
 
 
 def _is_placed(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
-    """Whether the transform of a prim is finite."""
     if not prim.IsA(UsdGeom.Xformable):
         return True
     try:
@@ -507,7 +504,6 @@ class WorldTransforms:
 
 
 def collides(prim: Usd.Prim) -> bool:
-    """Whether a prim is an enabled collider."""
     return (
         prim.HasAPI(UsdPhysics.CollisionAPI)
         and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get() is not False
@@ -515,7 +511,6 @@ def collides(prim: Usd.Prim) -> bool:
 
 
 def is_shown(prim: Usd.Prim) -> bool:
-    """Whether renderers show a prim."""
     image = UsdGeom.Imageable(prim)
     return image.ComputePurpose() in SHOWN and image.ComputeVisibility() != UsdGeom.Tokens.invisible
 
