@@ -8,7 +8,7 @@ no place for them, and numbers only where no schema does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import structs
@@ -40,7 +40,6 @@ from urdf_usd.conformance.engines.openusd.names import state_words
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
 from urdf_usd.conformance.engines.openusd.stage import (
-    Diagnostics,
     Physics,
     WorldTransforms,
     captured_diagnostics,
@@ -104,12 +103,12 @@ class OpenusdEngine:
                 neither a body nor a frame.
             InvalidFileError: A unit, transform, type or number is unusable.
         """
-        with captured_diagnostics() as diagnostics:
-            reading = _observe(self.name, request, diagnostics)
+        with captured_diagnostics() as warnings:
+            reading = _observe(self.name, request, warnings)
         return with_motion(reading, request.configurations, perturbed=False)
 
 
-def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observation:
+def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ...]]) -> Observation:
     physics = read_physics(request.path, partial=True)
     links = find_links(physics)
     if not links.by_name:
@@ -181,7 +180,7 @@ def _observe(engine: str, request: Request, diagnostics: Diagnostics) -> Observa
         frames=_frames(links, tree, world, request.configurations, root),
         base=base,
         articulation_roots=sum(len(found.rootPrims) for found in physics.articulations.values()),
-        notes=(*dict.fromkeys(notes), *diagnostics.warnings()),
+        notes=(*dict.fromkeys(notes), *warnings()),
         departures=tuple(d for mass in masses.values() for d in mass.departures),
         assembly=gaps,
         invented=named(path for path, mass in masses.items() if mass.invented),

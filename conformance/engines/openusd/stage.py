@@ -301,27 +301,16 @@ class Physics(Struct, frozen=True, eq=False):
     notes: tuple[str, ...] = ()  # on colliders that are no Gprims
 
 
-class Diagnostics:
-    """The warnings that OpenUSD posted so far."""
-
-    def __init__(self, trap: Tf.DiagnosticTrap) -> None:
-        self._trap = trap
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return them once each, in order."""
-        return tuple(dict.fromkeys(map(_commentary, self._trap.GetWarnings())))
-
-
 @contextmanager
-def captured_diagnostics() -> Iterator[Diagnostics]:
-    """Trap diagnostics of OpenUSD, which would be printed.
+def captured_diagnostics() -> Iterator[Callable[[], tuple[str, ...]]]:
+    """Trap diagnostics of OpenUSD, which would be printed; return the warnings so far, once each.
 
     Raises:
         AbstentionError: OpenUSD posted an error.
     """
     with Tf.DiagnosticTrap() as trap:
         try:
-            yield Diagnostics(trap)
+            yield lambda: tuple(dict.fromkeys(map(_commentary, trap.GetWarnings())))
         except Tf.ErrorException as error:
             reasons = "; ".join(map(_commentary, error.args))
             raise AbstentionError(f"OpenUSD: {reasons}") from error
