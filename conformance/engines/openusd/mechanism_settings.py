@@ -9,11 +9,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.contacts import (
-    contact_settings,
-    material_settings,
-    shape_settings,
-)
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     SAME,
     SchemaFamily,
@@ -23,6 +18,11 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
 from urdf_usd.conformance.engines.openusd.settings import Parts, authored_settings, schema_settings
+from urdf_usd.conformance.engines.openusd.simulation import (
+    contact_settings,
+    material_settings,
+    shape_settings,
+)
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     collides,
