@@ -34,6 +34,12 @@ from urdf_usd.conformance.observation.robot import (
 
 SAME = 1e-6
 """float32 keeps 6e-8; a custom attribute in double and a schema's float agree this far."""
+_SAME_OFFSET = 1e-12
+MUJOCO = "MjcEqualityJointAPI"
+# PhysX uses these for prismatic joints as well.
+_PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
+# PhysX treats a limit of a revolute joint from here on as none [degrees].
+_PHYSX_UNLIMITED = 0.5e38
 # The smallest normal number of float32.
 _SMALLEST = 2.0**-126
 _RANGE = "mjc:actuatorfrcrange"
@@ -307,14 +313,6 @@ def _effective(
     if custom is not None and not math.isclose(value, custom, rel_tol=SAME):
         remarks.append(f"{first} is {value:g}, {number.custom} is {custom:g}")
     return value
-
-
-_SAME_OFFSET = 1e-12
-MUJOCO = "MjcEqualityJointAPI"
-# PhysX uses these for prismatic joints as well.
-_PHYSX_INSTANCES = ("rotX", "rotY", "rotZ")
-# PhysX treats a limit of a revolute joint from here on as none [degrees].
-_PHYSX_UNLIMITED = 0.5e38
 
 
 class Linear(Struct, frozen=True, eq=False):

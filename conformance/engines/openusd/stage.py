@@ -37,6 +37,14 @@ from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.engines.protocol import AbstentionError, InvalidFileError
 
+# Of a scale of one.
+_ROUNDING = 1e-9
+# Unusable values that are listed.
+_MOST_NAMED = 3
+SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
+"""Purposes that renderers show."""
+_JOINTS = ("Fixed", "Revolute", "Prismatic", "Spherical", "D6", "Distance")
+_SHAPES = ("Cube", "Sphere", "Cylinder", "Capsule", "Cone", "Mesh")
 # Composition errors that mean that parts of the robot are missing.
 _INCOMPLETE = {
     Pcp.ErrorType_ArcCapacityExceeded,
@@ -251,16 +259,6 @@ def _numbers(value: object) -> list[float]:
         return [value]
     found = np.array(value)
     return found.ravel().tolist() if found.dtype.kind in "fiu" else []
-
-
-# Of a scale of one.
-_ROUNDING = 1e-9
-# Unusable values that are listed.
-_MOST_NAMED = 3
-SHOWN = frozenset({UsdGeom.Tokens.default_, UsdGeom.Tokens.render})
-"""Purposes that renderers show."""
-_JOINTS = ("Fixed", "Revolute", "Prismatic", "Spherical", "D6", "Distance")
-_SHAPES = ("Cube", "Sphere", "Cylinder", "Capsule", "Cone", "Mesh")
 
 
 class Units(Struct, frozen=True):
