@@ -386,7 +386,7 @@ def _mass_difference(
         traces=traces,
     )
     if expected == 0 and amount <= tolerance:
-        text = f"is regularised: {value_text(stated(actual), 'kg')}, massless {kind} in the URDF"
+        text = f"is defaulted: {value_text(stated(actual), 'kg')}, massless {kind} in the URDF"
         made = structs.replace(made, message=f"{subject}: mass {text}")
     return made
 
@@ -456,7 +456,7 @@ def _inertia_difference(
     if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
         text = f"has the right principal moments, {texts[0]}, but wrong axes"
     elif scale == 0 and amount <= tolerance:
-        text = f"is regularised: {texts[1]}, point mass in the URDF"
+        text = f"is defaulted: {texts[1]}, point mass in the URDF"
     else:
         return made
     return structs.replace(made, message=f"{subject}: inertia {text}")

@@ -191,7 +191,7 @@ def test_mass_of_a_massless_moving_link_is_close_if_harmless(part: float, verdic
     assert judgement.verdict is verdict
     assert ("mass.link.mass" in _failed(judgement)) is not verdict.conforms
     if verdict.conforms:
-        assert "wheel: mass is regularised" in judgement.reason
+        assert "wheel: mass is defaulted" in judgement.reason
 
 
 @pytest.mark.parametrize("rounding", [0.0, 1e-20, -1e-20])
