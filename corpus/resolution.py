@@ -149,11 +149,6 @@ def resolve_robot(
     Whether the file at a path exists is not checked: reading it reports that with a
     location.
 
-    Args:
-        text: The reference.
-        announce: Called before a download.
-        mirror: As in :func:`resolve_corpora`.
-
     Raises:
         ReferenceSyntaxError: The text is no reference, or names many robots.
         UnavailableError: The robot is not available.

@@ -61,7 +61,7 @@ def lint(
         findings += error.diagnostics
     document = document_of(markup, file)
     if document:
-        findings += _diagnostics(_document_issues(document))
+        findings += _document_issues(document)
     return LintReport(_in_order(findings), document is not None)
 
 
@@ -73,18 +73,14 @@ def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Diagnosti
         path: The file, named in findings as given.
     """
     document = document_of(parsed.markup, os.fspath(path))
-    of_document = _diagnostics(_document_issues(document)) if document else ()
+    of_document = _document_issues(document) if document else ()
     return _in_order([*_robot_findings(parsed), *of_document])
 
 
 def _robot_findings(parsed: Parsed) -> tuple[Diagnostic, ...]:
     measured = measure_robot(parsed.robot)
-    found = _diagnostics(robot_issues(measured))
+    found = robot_issues(measured)
     return (*parsed.diagnostics, *measured.meshes.diagnostics, *found)
-
-
-def _diagnostics(issues: Issues) -> tuple[Diagnostic, ...]:
-    return tuple(Diagnostic(rule, message, location) for rule, message, location in issues)
 
 
 def _in_order(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -138,12 +134,14 @@ def _document_issues(document: UrdfDocument) -> Issues:
     yield from _path_issues(document)
     for material in unused_materials(document):
         message = f"material {material[g.OPTIONAL_NAME]!r} is used by no visual"
-        yield "material-unused", message, material.location
+        yield Diagnostic("material-unused", message, material.location)
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         if rgba and rgba[3] == 0.0:
             numbers = " ".join(f"{component:g}" for component in rgba)
-            yield "color-invisible", f"rgba {numbers} is fully transparent", color.location
+            yield Diagnostic(
+                "color-invisible", f"rgba {numbers} is fully transparent", color.location
+            )
     yield from _name_issues(document)
     yield from _reference_issues(document)
 
@@ -159,7 +157,7 @@ def _link_issues(link: Node) -> Issues:
         and not any(inertia[moment] for moment in g.INERTIA.attributes)
     ):
         message = f"link {link[g.NAME]!r} has {mass[g.MASS_VALUE]:g} kg and zero inertia"
-        yield "inertia-zero", message, inertia.location
+        yield Diagnostic("inertia-zero", message, inertia.location)
 
 
 # ---- Joints
@@ -189,22 +187,22 @@ def _joint_issues(joint: Node) -> Issues:
     axis, limit = joint.first(g.AXIS), joint.first(g.LIMIT)
     if kind in _DIRECTED and axis is None:
         message = f"{subject} is {kind} and has no <axis>"
-        yield "joint-axis-implicit", message, joint.location
+        yield Diagnostic("joint-axis-implicit", message, joint.location)
     if axis and has_unnormalised_axis(joint):
         length = math.hypot(*axis[g.AXIS_XYZ])
         message = f"the axis of {subject} has length {length:.4g}"
-        yield "joint-axis-unnormalised", message, axis.location
+        yield Diagnostic("joint-axis-unnormalised", message, axis.location)
     if limit:
         yield from _limit_issues(joint, limit)
     safety = joint.first(g.SAFETY_CONTROLLER)
     if safety and g.K_VELOCITY.name not in safety.written:
         # Required by urdfdom.
         message = f"the safety controller of {subject} has no k_velocity"
-        yield "safety-incomplete", message, safety.location
+        yield Diagnostic("safety-incomplete", message, safety.location)
     mimic = joint.first(g.MIMIC)
     if mimic and mimic[g.MULTIPLIER] == 0.0:
         message = f"{subject} follows {mimic[g.LEADER]!r} times zero"
-        yield "mimic-multiplier-zero", message, mimic.location
+        yield Diagnostic("mimic-multiplier-zero", message, mimic.location)
 
 
 def has_unnormalised_axis(joint: Node) -> bool:
@@ -223,28 +221,30 @@ def _limit_issues(joint: Node, limit: Node) -> Issues:
     if absent:
         # Required by urdfdom up to URDF 1.1.
         message = f"the limit of {subject} has no {' and no '.join(absent)}"
-        yield "joint-limit-unrated", message, place
+        yield Diagnostic("joint-limit-unrated", message, place)
     for attribute, types in ((g.EFFORT, _RANGED), (g.VELOCITY, _DRIVEN)):
         if kind in types and limit[attribute] == 0.0 and not joint.first(g.MIMIC):
-            yield f"joint-{attribute.name}-zero", f"{subject} has {attribute.name} 0", place
+            yield Diagnostic(
+                f"joint-{attribute.name}-zero", f"{subject} has {attribute.name} 0", place
+            )
     if kind not in _RANGED or not {g.LOWER.name, g.UPPER.name} <= limit.written:
         return
     lower, upper = limit[g.LOWER], limit[g.UPPER]
     if lower == upper:
-        yield "joint-range-empty", f"{subject} has lower and upper {lower:g}", place
+        yield Diagnostic("joint-range-empty", f"{subject} has lower and upper {lower:g}", place)
     if 0.0 < lower < upper or lower < upper < 0.0:
         message = f"{subject} has a range from {lower:g} to {upper:g}"
-        yield "joint-zero-outside", message, place
+        yield Diagnostic("joint-zero-outside", message, place)
     if kind == "revolute":
         bounds = [abs(bound) for bound in (lower, upper) if bound]
         largest = max(filter(math.isfinite, bounds), default=0.0)
         # Such as 90 or -170.
         if bounds and all(bound in _DEGREES and bound % _ROUND for bound in bounds):
             message = f"{subject} may turn from {lower:g} to {upper:g} rad"
-            yield "joint-limit-degrees", message, place
+            yield Diagnostic("joint-limit-degrees", message, place)
         elif largest > _FULL_TURN + _TURN_SLACK:
             message = f"{subject} may turn {largest / _FULL_TURN:.3g} times around"
-            yield "joint-limit-turns", message, place
+            yield Diagnostic("joint-limit-turns", message, place)
     safety = joint.first(g.SAFETY_CONTROLLER)
     if safety and lower < upper:
         for attribute in (g.SOFT_LOWER_LIMIT, g.SOFT_UPPER_LIMIT):
@@ -254,7 +254,7 @@ def _limit_issues(joint: Node, limit: Node) -> Issues:
                     f"{subject} has {attribute.name} {soft:g} "
                     f"and a range from {lower:g} to {upper:g}"
                 )
-                yield "safety-outside", message, safety.location
+                yield Diagnostic("safety-outside", message, safety.location)
 
 
 # ---- Origins
@@ -274,15 +274,17 @@ def _origin_issues(document: UrdfDocument) -> Issues:
         distance = math.hypot(*xyz)
         if distance > _FAR:
             # Probably in millimetres.
-            yield "origin-far", f"the origin of {owner} is {distance:.4g} m away", place
+            yield Diagnostic("origin-far", f"the origin of {owner} is {distance:.4g} m away", place)
         largest = max(rpy, key=abs)
         if abs(largest) > _FULL_TURN + _TURN_SLACK:
             # Probably in degrees.
-            yield "rotation-turns", f"the origin of {owner} is turned by {largest:g} rad", place
+            yield Diagnostic(
+                "rotation-turns", f"the origin of {owner} is turned by {largest:g} rad", place
+            )
         if has_unnormalised_quaternion(origin):
             length = math.hypot(*(origin[g.QUAT_XYZW] or ()))
             message = f"the quaternion of {owner} has length {length:.4g}"
-            yield "quaternion-unnormalised", message, place
+            yield Diagnostic("quaternion-unnormalised", message, place)
         for angle in rpy:
             if round(angle / _RIGHT_ANGLE) and _RIGHT < _off_right_angle(angle) < _ROUNDED:
                 rounded.setdefault(abs(angle), []).append(place)
@@ -291,7 +293,7 @@ def _origin_issues(document: UrdfDocument) -> Issues:
             f"rpy has {angle:g}, which is {math.degrees(_off_right_angle(angle)):.2g} deg off "
             f"a right angle ({times(len(places))})"
         )
-        yield "rotation-rounded", message, places[0]
+        yield Diagnostic("rotation-rounded", message, places[0])
 
 
 def _off_right_angle(angle: float) -> float:
@@ -347,9 +349,9 @@ def _path_issues(document: UrdfDocument) -> Issues:
         # In xacro, $(find NAME) expands to an absolute path; existing files are ignored.
         exists = document.expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
         if _ABSOLUTE.fullmatch(path) and not exists:
-            yield "path-absolute", f"{subject} is absolute{often}", places[0]
+            yield Diagnostic("path-absolute", f"{subject} is absolute{often}", places[0])
         if "\\" in uri:
-            yield "path-backslash", f"{subject} has backslashes{often}", places[0]
+            yield Diagnostic("path-backslash", f"{subject} has backslashes{often}", places[0])
 
 
 def unused_materials(document: UrdfDocument) -> Iterator[Node]:
@@ -370,10 +372,10 @@ def _name_issues(document: UrdfDocument) -> Issues:
         name = node[g.NAME]
         if name and not _IDENTIFIER.fullmatch(name):
             message = f"the name of {node.type.tag} {name!r} is not an identifier"
-            yield "name-not-portable", message, node.location
+            yield Diagnostic("name-not-portable", message, node.location)
         if name in links and name and node.type is g.JOINT:
             message = f"a link and a joint are called {name!r}"
-            yield "name-of-link-and-joint", message, node.location
+            yield Diagnostic("name-of-link-and-joint", message, node.location)
     first: dict[str, Node] = {}
     children = {child[g.LINK_NAME] for joint in document.joints if (child := joint.first(g.CHILD))}
     for link in document.links:
@@ -382,10 +384,10 @@ def _name_issues(document: UrdfDocument) -> Issues:
             if label and first.setdefault(label, shape) is not shape:
                 line = first[label].location.line
                 message = f"collision shape {label!r} is also at line {line}"
-                yield "name-repeated-shape", message, shape.location
+                yield Diagnostic("name-repeated-shape", message, shape.location)
         if link[g.NAME] == WORLD_LINK and (link.children or WORLD_LINK in children):
             what = "is behind a joint" if WORLD_LINK in children else "has mass or shape"
-            yield "name-world", f"link {WORLD_LINK!r} {what}", link.location
+            yield Diagnostic("name-world", f"link {WORLD_LINK!r} {what}", link.location)
 
 
 def _reference_issues(document: UrdfDocument) -> Issues:
@@ -397,10 +399,10 @@ def _reference_issues(document: UrdfDocument) -> Issues:
             name = element.get("reference")
             if name and name not in names:
                 message = f"<gazebo> refers to {name!r}, which does not exist"
-                yield "reference-undefined", message, element.location
+                yield Diagnostic("reference-undefined", message, element.location)
         elif element.tag in _DRIVES:
             for joint in element.children:
                 name = joint.get("name")
                 if joint.tag == "joint" and name and name not in joints:
                     message = f"<{element.tag}> drives joint {name!r}, which does not exist"
-                    yield "reference-undefined", message, joint.location
+                    yield Diagnostic("reference-undefined", message, joint.location)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from urdf_usd.converter.diagnostics import Location
+from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.inspection import (
     Bounds,
@@ -41,9 +41,7 @@ from urdf_usd.converter.robot.model import (
 from urdf_usd.converter.robot.spatial import rest_poses
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 
-# Rule, message and location.
-Issue: TypeAlias = tuple[str, str, Location | None]
-Issues: TypeAlias = Iterator[Issue]
+Issues: TypeAlias = Iterator[Diagnostic]
 
 # SDFormat ignores links with less [kg].
 NEGLIGIBLE = 1e-6
@@ -185,17 +183,17 @@ def _massless_issues(measured: MeasuredRobot) -> Issues:
             reported.update(group)
             others = f" and links fixed to it ({len(group)} links)" if group[1:] else ""
             message = f"link {group[0]!r}{others} moves and has no mass"
-            yield "mass-none-moving", message, links[group[0]].location
+            yield Diagnostic("mass-none-moving", message, links[group[0]].location)
     for link in measured.robot.links:
         if link.collisions and link.inertial is None and link.name not in reported:
             message = f"link {link.name!r} has a collision shape and no <inertial>"
-            yield "mass-none-collider", message, link.location
+            yield Diagnostic("mass-none-collider", message, link.location)
 
 
 def _inertial_issues(link: Link, inertial: Inertial, measured: MeasuredRobot) -> Issues:
     subject, place, mass = f"link {link.name!r}", inertial.location, inertial.mass
     if mass < NEGLIGIBLE:
-        yield "mass-negligible", f"{subject} has a mass of {mass:g} kg", place
+        yield Diagnostic("mass-negligible", f"{subject} has a mass of {mass:g} kg", place)
     a, b, c = moments = _principal_moments(inertial)
     listed = ", ".join(f"{moment:.4g}" for moment in moments)
     radius = _gyration(inertial)
@@ -204,12 +202,12 @@ def _inertial_issues(link: Link, inertial: Inertial, measured: MeasuredRobot) ->
     if is_rounding:
         if any(inertial.inertia):
             message = f"{subject} has {mass:g} kg and principal moments {listed}"
-            yield "inertia-zero", f"{message}, which are rounded zeros", place
+            yield Diagnostic("inertia-zero", f"{message}, which are rounded zeros", place)
     elif radius is None:
-        yield "inertia-not-positive", f"{subject} has principal moments {listed}", place
+        yield Diagnostic("inertia-not-positive", f"{subject} has principal moments {listed}", place)
     elif a + b < c * (1.0 - _TRIANGLE_SLACK):
         message = f"{subject} has principal moments {listed}: {a:.4g} + {b:.4g} < {c:.4g}"
-        yield "inertia-triangle", message, place
+        yield Diagnostic("inertia-triangle", message, place)
     extent = measured.extents.get(link.name)
     if extent is None or mass < NEGLIGIBLE:
         return
@@ -224,7 +222,7 @@ def _inertial_issues(link: Link, inertial: Inertial, measured: MeasuredRobot) ->
             f"{_metres(radius)}, geometry extends {_metres(extent.reach)}"
         )
         if size:
-            yield f"inertia-too-{size}", message, place
+            yield Diagnostic(f"inertia-too-{size}", message, place)
     volume = extent.hull_volume
     density = ""
     if _is_too_dense(mass, volume):
@@ -233,14 +231,14 @@ def _inertial_issues(link: Link, inertial: Inertial, measured: MeasuredRobot) ->
         density = "low"
     if density:
         message = f"{subject} has {mass:g} kg in {volume:.3g} m^3: {mass / volume:.3g} kg/m^3"
-        yield f"density-{density}", message, place
+        yield Diagnostic(f"density-{density}", message, place)
     center = inertial.origin.position
     if _is_far_outside(center, extent.bounds):
         message = (
             f"the centre of mass of {subject} lies {_metres(extent.bounds.distance(center))} "
             f"outside its shapes, which are {_metres(extent.bounds.diagonal)} large"
         )
-        yield "com-outside", message, place
+        yield Diagnostic("com-outside", message, place)
 
 
 def _joint_issues(joint: Joint, measured: MeasuredRobot) -> Issues:
@@ -254,7 +252,7 @@ def _joint_issues(joint: Joint, measured: MeasuredRobot) -> Issues:
                 f"joint {joint.name!r} travels up to {largest:g} m; "
                 f"the robot's joints span {measured.span:.3g} m"
             )
-            yield "joint-travel-long", message, joint.location
+            yield Diagnostic("joint-travel-long", message, joint.location)
     own = _range(kind)
     if mimic is None or own is None or own.lower >= own.upper or not mimic.multiplier:
         return
@@ -269,7 +267,7 @@ def _joint_issues(joint: Joint, measured: MeasuredRobot) -> Issues:
             f"{own.upper:.4g}, and follows {mimic.joint!r} from {min(ends):.4g} "
             f"to {max(ends):.4g}"
         )
-        yield "mimic-range", message, joint.location
+        yield Diagnostic("mimic-range", message, joint.location)
 
 
 def _range(kind: JointKind) -> Range | None:
@@ -311,9 +309,10 @@ class _Use(Struct, frozen=True):
         edges = (max(column) - min(column) for column in columns)
         return math.hypot(*(e * f for e, f in zip(edges, scale, strict=True)))
 
-    def issue(self, rule: str, what: str) -> Issue:
+    def issue(self, rule: str, what: str) -> Diagnostic:
         often = f" (used {times(self.count)})" if self.count > 1 else ""
-        return rule, f"mesh {Path(self.mesh.uri).name!r} {what}{often}", self.shape.location
+        message = f"mesh {Path(self.mesh.uri).name!r} {what}{often}"
+        return Diagnostic(rule, message, self.shape.location)
 
 
 def _uses(measured: MeasuredRobot, *, colliding: bool) -> tuple[_Use, ...]:

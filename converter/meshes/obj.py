@@ -485,10 +485,6 @@ def obj_text(mesh: PolygonMesh, comment: str) -> bytes:
     Positions are written in the shortest form that reproduces the float32 of USD.
     Groups of faces become objects. Texture coordinates are written if there are any.
     (The writers of the available libraries do not keep polygons and points.)
-
-    Args:
-        mesh: The surface.
-        comment: First line of the file.
     """
     numbers = mesh.points.astype(np.float32).astype(str)
     lines = [f"# {comment}", *(f"v {x} {y} {z}" for x, y, z in numbers)]

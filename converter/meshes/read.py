@@ -172,13 +172,7 @@ def _reader(data: bytes, path: Path, siblings: dict[str, None]) -> Callable[[], 
 
 
 def mesh_notes(name: str, mesh: PolygonMesh, location: Location | None) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics of a mesh that was read.
-
-    Args:
-        name: Name of the file.
-        mesh: The mesh.
-        location: Location of its first use.
-    """
+    """Return the diagnostics of a mesh that was read."""
     notes = [
         Diagnostic("mesh-partial", f"mesh {name!r}: {sentence}", location)
         for sentence in mesh.skipped

@@ -131,9 +131,6 @@ def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
     nearest to ``axis`` keeps the rotation small, and a coordinate axis itself, of
     either sign, gets an identity or a half turn, which float32 stores exactly.
 
-    Args:
-        axis: Unit vector.
-
     Returns:
         ``"X"``, ``"Y"`` or ``"Z"``, and the quaternion wxyz of a rotation that turns
         that unit vector into ``axis``.

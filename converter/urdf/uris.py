@@ -18,8 +18,8 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
-from xml.parsers import expat
 
+from lxml import etree
 from msgspec import Struct
 
 from urdf_usd.converter.file_content import MIB, read_file
@@ -280,8 +280,7 @@ def is_repository(folder: Path) -> bool:
 def declared_name(folder: Path) -> str | None:
     """Return the name in a folder's ``package.xml``.
 
-    None if there is no such file, or it is not well-formed, declares entities, or has
-    no name.
+    None if there is no such file, or it is not well-formed, or has no name.
     """
     return _declared(folder, "name")
 
@@ -303,31 +302,13 @@ def declared_version(urdf: Path) -> str | None:
 
 def _declared(folder: Path, tag: str) -> str | None:
     """Return the first text of an element of a folder's ``package.xml``, if any."""
-    texts: list[str] = []
-    parents: list[str] = []
-
-    def start(name: str, _: dict[str, str]) -> None:
-        parents.append(name)
-        if parents[1:] == [tag]:
-            texts.append("")
-
-    def add(text: str) -> None:
-        if parents[1:] == [tag]:
-            texts[-1] += text
-
-    def refuse_entity(name: str, *_: object) -> None:
-        raise ValueError(f"entity {name!r} is declared")
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _: parents.pop()
-    parser.CharacterDataHandler = add
-    parser.EntityDeclHandler = refuse_entity
     try:
-        parser.Parse(read_file(folder / _MANIFEST, MIB), True)
-    except (OSError, LookupError, ValueError, expat.ExpatError):
+        data = read_file(folder / _MANIFEST, MIB)
+        root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
+    except (OSError, ValueError, etree.XMLSyntaxError):
         return None
-    return next(filter(None, map(str.strip, texts)), None)
+    texts = ((element.text or "").strip() for element in root.iterfind(tag))
+    return next(filter(None, texts), None)
 
 
 def packages_below(workspace: Path) -> dict[str, Path]:

@@ -144,11 +144,6 @@ _CONFLICT = re.compile(r"^<{7} ", re.MULTILINE)
 def parse_markup(data: bytes, file: str, notes: list[Diagnostic]) -> Element:
     """Read the root element.
 
-    Args:
-        data: Content of the file.
-        file: Its path, for locations.
-        notes: Receives diagnostics of repairs.
-
     Raises:
         SourceError: There is no well-formed XML, or it declares entities.
     """
