@@ -64,6 +64,11 @@ def Xform "World"
     def Cube "box" (apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {}
 }
 """
+_DRIVES = """base = "fixed"
+[[joints]]
+match = "*"
+natural_frequency = 5
+"""
 PREPARED: dict[str, Callable[[Path], object]] = {
     "urdf-usd export scene.usd arm.urdf --root /World/arm": lambda folder: (
         folder / "scene.usd"
@@ -73,6 +78,14 @@ PREPARED: dict[str, Callable[[Path], object]] = {
     ).write_text(""),
     "urdf-usd reduce broken.urdf minimal": lambda folder: (folder / "broken.urdf").write_text(
         '<robot name="two_roots"><link name="a"/><link name="b"/></robot>'
+    ),
+    "urdf-usd check --certificate robot.urdf out/robot.usda": lambda folder: [
+        _run_line(f"urdf-usd {line}", folder, {})
+        for line in ("convert robot.urdf out", "certify robot.urdf out/robot.usda")
+    ],
+    "urdf-usd behave arm.urdf --with arm.toml": lambda folder: (
+        shutil.copy(ROOT / "examples" / "arm.urdf", folder),
+        (folder / "arm.toml").write_text(_DRIVES),
     ),
     "urdf-usd diff report.before report": lambda folder: shutil.copytree(
         folder / "report", folder / "report.before"
