@@ -94,7 +94,9 @@ def _computed(path: Path, case: dict[str, Any]) -> list[str]:
         lines = [f"{type(error).__name__}: {error}"]
     except StageError as error:
         lines = [f"StageError: {note.rule}: {note.message}" for note in error.diagnostics]
-    return [line.replace(f"{path.parent}{os.sep}", "") for line in lines]
+    # OpenUSD's warning of blocked moments depends on memory that it does not initialise.
+    kept = (line for line in lines if "possibly invalid inertia tensor" not in line)
+    return [line.replace(f"{path.parent}{os.sep}", "") for line in kept]
 
 
 @pytest.mark.parametrize(
