@@ -109,7 +109,6 @@ def _refusals(text: str, folder: Path) -> tuple[str, str]:
 
 
 def test_stage_without_faults_is_read(tmp_path: Path) -> None:
-    """The other tests change one thing of it."""
     file = tmp_path / "robot.usda"
     file.write_text(_ROBOT)
 
@@ -119,14 +118,12 @@ def test_stage_without_faults_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", _NUMBERS)
 def test_nan_is_refused_and_names_prim_and_layer(tmp_path: Path, place: str) -> None:
-    """In units, masses, joint frames, limits, transforms and sizes."""
     for message in _refusals(_with_number(place, "nan"), tmp_path):
         assert _NUMBERS[place] in message
         assert str(tmp_path / "doubtful.usda") in message
 
 
 def test_transform_that_is_nan_is_named_once(tmp_path: Path) -> None:
-    """Not for prims below."""
     file = tmp_path / "r.usda"
     file.write_text(
         _with_number("translate = (0, 0, 1", "nan").replace(
@@ -143,7 +140,6 @@ def test_transform_that_is_nan_is_named_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", ["nan", "inf"])
 def test_mesh_point_that_is_not_finite_names_the_attribute(tmp_path: Path, number: str) -> None:
-    """The mesh would be left out otherwise."""
     mesh = (
         f'def Mesh "part" {{\npoint3f[] points = [(0,0,0), (1,0,0), (0,1,{number})]\n'
         "int[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 2]\n}\n"
@@ -158,7 +154,6 @@ def test_mesh_point_that_is_not_finite_names_the_attribute(tmp_path: Path, numbe
 
 
 def test_unit_beyond_float32_is_refused(tmp_path: Path) -> None:
-    """Products of units and values would overflow."""
     file = tmp_path / "r.usda"
     file.write_text(_edited("metersPerUnit = 1", "metersPerUnit = 1e39"))
 
@@ -169,7 +164,6 @@ def test_unit_beyond_float32_is_refused(tmp_path: Path) -> None:
 def test_value_that_becomes_nan_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No URDF has one, even if the computation of a mass is at fault."""
     file = tmp_path / "r.usda"
     file.write_text(_ROBOT)
     inertial = Inertial(float("nan"), Pose(), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
@@ -184,10 +178,8 @@ def test_value_that_becomes_nan_is_an_error(
 
 
 def test_infinite_limits_of_another_schema_are_ignored(tmp_path: Path) -> None:
-    """A spherical joint has none; an author wrote vectors."""
     text = _edited("PhysicsRevoluteJoint", "PhysicsSphericalJoint").replace(
-        "float physics:lowerLimit = -90",
-        "float3 physics:lowerLimit = (-inf, -inf, -inf)",
+        "float physics:lowerLimit = -90", "float3 physics:lowerLimit = (-inf, -inf, -inf)"
     )
     file = tmp_path / "r.usda"
     file.write_text(text)
@@ -200,7 +192,6 @@ def test_infinite_limits_of_another_schema_are_ignored(tmp_path: Path) -> None:
 def test_infinity_is_refused_where_it_has_no_meaning(
     tmp_path: Path, place: str, number: str
 ) -> None:
-    """Limits are the exception."""
     for message in _refusals(_with_number(place, number), tmp_path):
         assert _NUMBERS[place] in message
 
@@ -208,7 +199,6 @@ def test_infinity_is_refused_where_it_has_no_meaning(
 @pytest.mark.parametrize("unit", ["metersPerUnit = 1", "kilogramsPerUnit = 1"])
 @pytest.mark.parametrize("number", ["0", "-1"])
 def test_unit_that_is_not_positive_is_refused(tmp_path: Path, unit: str, number: str) -> None:
-    """Lengths and masses would vanish or change sign."""
     for message in _refusals(_with_number(unit, number), tmp_path):
         assert _NUMBERS[unit] in message
 
@@ -262,7 +252,6 @@ def test_time_samples_without_default_are_refused(tmp_path: Path, old: str, new:
 
 
 def test_transform_beyond_float32_is_refused(tmp_path: Path) -> None:
-    """Its products overflow, and a rotation cannot be factored from it."""
     text = _edited(
         'xformOpOrder = ["xformOp:translate"]',
         'xformOpOrder = ["xformOp:translate", "xformOp:scale"]\n'
@@ -290,7 +279,6 @@ _MISSING = {
 def test_missing_part_is_an_error_of_export_and_named_by_the_engine(
     tmp_path: Path, what: str
 ) -> None:
-    """Messages name the layer that refers to it."""
     file = tmp_path / "partial.usda"
     file.write_text(_MISSING[what].replace(" prepend", "\n prepend"))
     (tmp_path / "corrupt.usda").write_text("#usda 1.0\ndef {{{")
@@ -321,7 +309,6 @@ def test_missing_part_is_an_error_of_export_and_named_by_the_engine(
 def test_error_of_openusd_is_one_line_without_its_source_files(
     tmp_path: Path, old: str, new: str, expected: str
 ) -> None:
-    """Composition accepts both stages."""
     file = tmp_path / "odd.usda"
     file.write_text(_edited(old, new))
 
@@ -342,14 +329,10 @@ def test_error_of_openusd_is_one_line_without_its_source_files(
     ],
 )
 def test_mimic_of_no_other_joint_is_reported(tmp_path: Path, target: str, rule: str) -> None:
-    """The coupling is dropped."""
     text = _edited('"PhysicsDriveAPI:angular"', '"NewtonMimicAPI"')
     file = tmp_path / "mimic.usda"
     file.write_text(
-        text.replace(
-            "rel physics:body0",
-            f"rel newton:mimicJoint = <{target}>\nrel physics:body0",
-        )
+        text.replace("rel physics:body0", f"rel newton:mimicJoint = <{target}>\nrel physics:body0")
     )
 
     reading = read_usd(file)
