@@ -13,11 +13,10 @@ from distributed import Client, Future, Worker, get_worker
 from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.examine import Examined, examine_in_workers
+from urdf_usd.conformance.execution.folder import present_versions
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.resume import present_versions
-from urdf_usd.conformance.execution.worker import Limits, Workers
+from urdf_usd.conformance.execution.worker import ClusterError, Limits, Workers
 from urdf_usd.converter.diagnostics import ConversionError
 
 _PLUGIN = "urdf-usd"

@@ -10,6 +10,11 @@ A run keeps a folder there, ``.urdf-usd-run``:
   empty until the robot is finished, and then has the SHA-256 of each of its files, and
   the paths of its input files.
 
+A resumed run keeps a result if a hash of everything that determines it is that of the
+record. It covers the contents of the files that the robot was read from, the options, the
+engines, the converter, the versions of all libraries, the code of this project and of
+plugins, and the environment variables that matter. It covers no path, time or machine.
+
 A place is the path of a robot within each folder of the run, without a suffix:
 ``<id>``, or with several converters ``<converter>/<id>``.
 """
@@ -18,22 +23,39 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import os
+import re
 import shutil
 import socket
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import metadata
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from urdf_usd.conformance.execution.errors import RunFolderError
-from urdf_usd.reports.records.results import record_path, timing_path, write_atomically
+from urdf_usd import conformance, converter, corpus
+from urdf_usd.conformance.converters.candidates import (
+    Candidate,
+    CommandConverter,
+    ReadyUsds,
+    RegisteredConverter,
+)
+from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.converter.options import ConvertOptions
+from urdf_usd.converter.urdf.uris import FileResolver
+from urdf_usd.converter.urdf.xacro import allowed_environment, is_xacro
+from urdf_usd.reports.records.environment import DISTRIBUTION, environment
+from urdf_usd.reports.records.record import RobotRecord
+from urdf_usd.reports.records.results import read_record, record_path, timing_path, write_atomically
 from urdf_usd.reports.records.scene import scene_path
 
 STATE = ".urdf-usd-run"
@@ -54,6 +76,14 @@ _SHOWN = 3
 # Errors of a lock that is taken, and of file systems without locks.
 _TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+# Diagnostics of robots with files that were not found, and may be there now.
+MISSING = frozenset({"file-missing", "texture-missing", "xacro-file-missing"})
+# Where files are looked for.
+_SEARCHED = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
+
+
+class RunFolderError(Exception):
+    """A folder cannot be used for a run; the message says why."""
 
 
 class _Owner(Struct):
@@ -346,3 +376,140 @@ def _remove_scratch(out: Path) -> None:
         for path in out.glob(pattern):
             with contextlib.suppress(OSError):
                 path.rmdir()
+
+
+def kept_record(
+    folder: RunFolder, job: Job, engines: Iterable[str], *, retry: bool
+) -> RobotRecord | None:
+    """Return the record of a former run, if it is still valid.
+
+    Args:
+        folder: Folder of the run.
+        job: The robot, without engines.
+        engines: Names of the engines that were requested; all if there are none.
+        retry: Whether robots are examined again of which something crashed.
+    """
+    former = folder.finished(job.place)
+    # Ready USDs may have changed since.
+    if former is None or (former.crashed and retry) or isinstance(job.candidate, ReadyUsds):
+        return None
+    try:
+        hashes = [hash_file(Path(path)) for path in former.inputs]
+        record = read_record(record_path(folder.path, job.place))
+    except (OSError, msgspec.DecodeError):
+        return None
+    # Without input files it is not known what the robot was read from.
+    if not hashes or any(one.rule in MISSING for one in record.diagnostics):
+        return None
+    resolver = FileResolver(job.source.path, job.packages, os.environ)
+    for uri, path in former.references:
+        found = resolver.find(uri)
+        if path != (found and str(found.path)):
+            return None
+    same = record.fingerprint == fingerprint(job, engines, hashes, crashed=former.crashed)
+    return record if same else None
+
+
+def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, crashed: bool) -> str:
+    """Return the hash of everything that determines a result.
+
+    Args:
+        job: The robot.
+        engines: As for :func:`kept_record`.
+        hashes: SHA-256 of each file that it was read from.
+        crashed: Whether something crashed: only then do limits matter.
+    """
+    source = job.source
+    # Names decide which layer of another converter is the root layer.
+    names = () if job.own else (*job.names, *map(str, job.reading.variants))
+    variables = allowed_environment(job.options.environment) if is_xacro(str(source.path)) else {}
+    chosen = tuple(engines) or registry.names()
+    parts = (
+        structs.replace(source, path=Path(source.path.name), packages=()),
+        names,
+        tuple(hashes),
+        _without_paths(job.conversion),
+        tuple(job.packages),
+        job.arguments,
+        variables | {name: os.environ.get(name) for name in _SEARCHED},
+        chosen,
+        job.limits if crashed else None,
+        _converter_code(job.candidate),
+        [_plugin_code(registry.target(name)) for name in chosen],
+        registry.present(),
+        present_versions(),
+    )
+    content = msgspec.json.encode(parts, order="sorted", enc_hook=str)
+    return hashlib.sha256(content).hexdigest()
+
+
+def _without_paths(options: ConvertOptions) -> ConvertOptions:
+    simulation = options.simulation
+    if simulation is not None:
+        # Its text and the files that it names decide.
+        simulation = structs.replace(simulation, file="")
+    return structs.replace(options, packages=(), simulation=simulation)
+
+
+def _converter_code(candidate: Candidate) -> tuple[str, ...]:
+    """Return name, version and command of a converter, and hashes of its code.
+
+    These are the files that a command names, such as the program or a script, or the
+    modules of a plugin.
+    """
+    named = (candidate.name, candidate.title, candidate.recipe)
+    match candidate:
+        case CommandConverter(words=words):
+            files = (Path(word) for word in words if _is_file(word))
+            return (*named, *(f"{file.name} {hash_file(file)}" for file in files))
+        case RegisteredConverter():
+            return (*named, _plugin_code(candidate.recipe))
+        case _:
+            return named
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        # A word that is too long for a path, or has a null character.
+        return False
+
+
+@functools.cache
+def _plugin_code(target: str) -> str:
+    """Return the hash of the package of an entry point; of ours nothing.
+
+    Args:
+        target: Module and attribute, as ``package.module:attribute``.
+    """
+    package = target.partition(":")[0].partition(".")[0]
+    # Only finds it: nothing of it is imported.
+    spec = PathFinder.find_spec(package)
+    if package == "urdf_usd" or spec is None:
+        return ""
+    folders = [*map(Path, spec.submodule_search_locations or ())]
+    alone = [Path(spec.origin)] if spec.origin and _is_file(spec.origin) else []
+    return _code_of(folders, alone)
+
+
+def _code_of(folders: Iterable[Path], files: Iterable[Path] = ()) -> str:
+    """Return the hash of the modules in folders, and of further files."""
+    total = hashlib.sha256()
+    modules = {(file, file.relative_to(one)) for one in folders for file in one.rglob("*.py")}
+    for file, name in sorted({*modules, *((file, Path(file.name)) for file in files)}):
+        total.update(f"{name.as_posix()} {hash_file(file)}\n".encode())
+    return total.hexdigest()
+
+
+@functools.cache
+def present_versions() -> dict[str, str]:
+    """Return the version of each library, and the hash of our own code."""
+    packages = (path for one in (converter, conformance, corpus) for path in one.__path__)
+    versions = {**environment(), "code": _code_of(map(Path, packages))}
+    for requirement in metadata.requires(DISTRIBUTION) or ():
+        name = re.match(r"[\w.-]+", requirement)
+        if name and name[0] not in versions:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                versions[name[0]] = metadata.version(name[0])
+    return versions

@@ -110,6 +110,10 @@ def _get_data_without_main_module(name: str) -> dict[str, Any]:
 spawn.get_preparation_data = _get_data_without_main_module
 
 
+class ClusterError(Exception):
+    """A cluster cannot be used; the message says why."""
+
+
 class Limits(Struct, frozen=True):
     """Limits of the processes that work on one robot."""
 

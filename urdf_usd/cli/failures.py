@@ -24,7 +24,7 @@ import click
 
 from urdf_usd.cli.terminal import say, say_error, show_diagnostics
 from urdf_usd.conformance.engines.registry import MissingEngineError, UnknownEngineError
-from urdf_usd.conformance.execution.errors import ClusterError
+from urdf_usd.conformance.execution.worker import ClusterError
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.diagnostics.messages import truncate, write_failure
 from urdf_usd.corpus import CorpusError

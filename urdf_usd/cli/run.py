@@ -19,10 +19,14 @@ from urdf_usd.conformance.converters.candidates import (
     CandidateError,
     parse_candidates,
 )
-from urdf_usd.conformance.execution.changed import RevisionError, changed_robots
-from urdf_usd.conformance.execution.errors import RunFolderError
-from urdf_usd.conformance.execution.folder import claim_run_folder
-from urdf_usd.conformance.execution.run import RunOptions, places, require_scheduler
+from urdf_usd.conformance.execution.folder import RunFolderError, claim_run_folder
+from urdf_usd.conformance.execution.run import (
+    RevisionError,
+    RunOptions,
+    changed_robots,
+    places,
+    require_scheduler,
+)
 from urdf_usd.conformance.execution.worker import processors
 from urdf_usd.corpus import parse_reference, resolve_corpora
 from urdf_usd.reports.records.history import HistoryError, HistoryOptions, read_history

@@ -13,9 +13,9 @@ from urdf_usd.cli.commands import Gate as GateOptions
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import write_output
 from urdf_usd.cli.terminal import print_lines, say, say_error, shown_progress, stdout
-from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.folder import RunFolder
 from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
+from urdf_usd.conformance.execution.worker import ClusterError
 from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
 from urdf_usd.conformance.gate.decision import (
     FailOn,

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.runs import tree, wait_until
-from urdf_usd.conformance.execution.errors import RunFolderError
-from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
+from urdf_usd.conformance.execution.folder import RunFolder, RunFolderError, claim_run_folder
 
 _PLACES = ("arm", "leg")
 

@@ -13,8 +13,8 @@ import pytest
 
 from urdf_usd.cli.failures import explained_failures
 from urdf_usd.cli.main import main
-from urdf_usd.conformance.execution.errors import ClusterError
 from urdf_usd.conformance.execution.usd_reading import compose
+from urdf_usd.conformance.execution.worker import ClusterError
 
 _NOT_UTF8 = os.fsdecode(b"\xff.urdf")
 _PROGRAM = "from urdf_usd.cli.program import start; start()"
