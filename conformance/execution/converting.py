@@ -118,15 +118,13 @@ def convert_robot(
         except ConversionError as error:
             return error
 
-    ending = steps.call("convert", converted)
-    if isinstance(ending, Crashed):
-        raise _crashed(ending.reason)
-    if isinstance(ending.value, ConversionError):
-        found = ending.value.diagnostics
-        raise _unwritten(first_error(found), found=found)
-    layer = ending.value.root_layer
-    asset = _asset(layer, directory, _files_below(directory))
-    return Written(layer, asset, ending.seconds, ending.value.diagnostics)
+    made = steps.call("convert", converted)
+    if isinstance(made, Crashed):
+        raise _crashed(made.reason)
+    if isinstance(made, ConversionError):
+        raise _unwritten(first_error(made.diagnostics), found=made.diagnostics)
+    asset = _asset(made.root_layer, directory, _files_below(directory))
+    return Written(made.root_layer, asset, steps.seconds, made.diagnostics)
 
 
 _Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
@@ -151,20 +149,18 @@ def convert_by_other(steps: Steps, candidate: Candidate, order: Order, limits: L
     """
     if isinstance(candidate, OwnConverter):
         raise TypeError("our converter is no other one")
-    step = steps.call("convert", _isolated, candidate, order, limits, more_time=_MORE_TIME)
-    if isinstance(step, Crashed):
-        raise _crashed(step.reason, step.output)
-    match step.value:
+    made = steps.call("convert", _isolated, candidate, order, limits, more_time=_MORE_TIME)
+    match made:
         case Crashed(reason, output):
             raise _crashed(reason, output)
-        case UncomparedError() as error:
-            raise error
+        case UncomparedError():
+            raise made
         case layer, _ if isinstance(candidate, ReadyUsds):
             files = files_of(layer, candidate.folder)
             return Written(layer, _asset(layer, candidate.folder, files), None)
         case layer, output:
             asset = _asset(layer, order.directory, _files_below(order.directory))
-            return Written(layer, asset, step.seconds, output=output)
+            return Written(layer, asset, steps.seconds, output=output)
 
 
 def _isolated(

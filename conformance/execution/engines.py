@@ -29,7 +29,6 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.execution.worker import (
     OUT_OF_MEMORY,
-    Completed,
     Limits,
     Steps,
     Workers,
@@ -94,7 +93,7 @@ def _installed_engines(names: Sequence[str]) -> tuple[InstalledEngine, ...]:
     """Load engines; one that raises is listed as crashed."""
     endings = {name: attempt(installed_engine, name) for name in names}
     return tuple(
-        ending.value if isinstance(ending, Completed) else _unloadable(name, ending)
+        _unloadable(name, ending) if isinstance(ending, Crashed) else ending
         for name, ending in endings.items()
     )
 
@@ -141,12 +140,12 @@ def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[Ins
         if engine.name in _NEEDED:
             _require_available(engine, workers.limits)
     # An optional engine that is not installed is only reported if it was requested.
-    chosen = (
-        {*requested, *_NEEDED}
-        if requested
-        else {one.name for one in engines if not isinstance(one.availability, Unavailable)}
+    return tuple(
+        engine
+        for engine in engines
+        if engine.name in {*requested, *_NEEDED}
+        or not (requested or isinstance(engine.availability, Unavailable))
     )
-    return tuple(engine for engine in engines if engine.name in chosen)
 
 
 def _require_available(engine: InstalledEngine, limits: Limits) -> None:
@@ -158,11 +157,10 @@ def _require_available(engine: InstalledEngine, limits: Limits) -> None:
                 f"engines and libraries alone take more than {limits.memory} MiB "
                 "of memory: allow more, see --memory"
             )
-        case Crashed(reason) if limits.memory and "the process" in reason:
-            # Libraries of which a part was mapped end the process in several ways.
-            why = f"{reason}; if {limits.memory} MiB of memory are not enough, see --memory"
-        case Crashed(reason):
-            why = reason
+        case Crashed(why):
+            if limits.memory and "the process" in why:
+                # Libraries of which a part was mapped end the process in several ways.
+                why += f"; if {limits.memory} MiB of memory are not enough, see --memory"
         case _:
             return
     raise registry.MissingEngineError(f"engine {engine.name} is not usable: {why}")
@@ -242,14 +240,7 @@ def observe_side(
 ) -> dict[str, Outcome]:
     """Have every available engine of a side read a file.
 
-    Args:
-        steps: Run the engines.
-        engines: All engines of the run.
-        side: Kind of the file.
-        file: The file.
-        packages: Folder of each ROS package, by name.
-        configurations: Where link frames are compared.
-        purpose: Distinguishes further readings by the same engines.
+    ``purpose`` distinguishes further readings by the same engines.
     """
     # A simulator's rollout is compared in the limit of small time steps.
     simulates = any(
@@ -266,11 +257,7 @@ def observe_side(
 def _observed(
     steps: Steps, engines: Sequence[str], request: Request, purpose: str
 ) -> dict[str, Outcome]:
-    found: dict[str, Outcome] = {}
-    for name in engines:
-        ending = steps.call(f"{purpose} {name}", observe, name, request)
-        found[name] = ending if isinstance(ending, Crashed) else ending.value
-    return found
+    return {name: steps.call(f"{purpose} {name}", observe, name, request) for name in engines}
 
 
 def observe_files(
@@ -333,8 +320,8 @@ def _labels(steps: Steps, usd: Path, expected: Observation, actual: Observation)
         one.name in joints for one in expected.joints
     ):
         return None
-    ending = steps.call("names", label_robot, str(usd.absolute()), expected)
-    return None if isinstance(ending, Crashed) else ending.value
+    labels = steps.call("names", label_robot, str(usd.absolute()), expected)
+    return None if isinstance(labels, Crashed) else labels
 
 
 def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
@@ -355,12 +342,12 @@ def _touching(steps: Steps, expected: Observation, usd: Path) -> tuple[OverlapRe
     solids = steps.call("colliders at rest", rest_solids, str(usd))
     if isinstance(solids, Crashed):
         return None
-    if not solids.value:
+    if not solids:
         return ()
-    near = steps.call("distances at rest", touching_links, expected, solids.value)
+    near = steps.call("distances at rest", touching_links, expected, solids)
     if isinstance(near, Crashed):
         return None
-    return tuple(OverlapRecord(links=links, distance=one) for links, one in near.value.items())
+    return tuple(OverlapRecord(links=links, distance=one) for links, one in near.items())
 
 
 def _round_trip(
@@ -385,13 +372,11 @@ def _round_trip(
         if joint.lower is not None and joint.upper is not None and joint.lower > joint.upper
     )
     usd = str(results.files[Side.USD])
-    ending = steps.call("write back", write_back, usd, links, reversed_limits)
-    if isinstance(ending, Crashed):
-        return RoundTripOutcomes(failure=ending.reason)
-    if isinstance(ending.value, str):
-        return RoundTripOutcomes(failure=ending.value)
+    text = steps.call("write back", write_back, usd, links, reversed_limits)
+    if not isinstance(text, bytes):
+        return RoundTripOutcomes(failure=text.reason if isinstance(text, Crashed) else text)
     urdf = folder / "back.urdf"
-    urdf.write_bytes(ending.value)
+    urdf.write_bytes(text)
     request = Request(str(urdf), configurations)
     return RoundTripOutcomes(_observed(steps, engines, request, "back"))
 

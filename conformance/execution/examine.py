@@ -11,9 +11,10 @@ import hashlib
 import tempfile
 import time
 import traceback
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct, structs
 
@@ -61,7 +62,7 @@ from urdf_usd.conformance.execution.usd_reading import (
     is_limit,
     over_limits,
 )
-from urdf_usd.conformance.execution.worker import Completed, Steps, Workers, own_folder
+from urdf_usd.conformance.execution.worker import Steps, Workers, own_folder
 from urdf_usd.conformance.expectations import compare_readings, configurations_of, judge_case
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -100,6 +101,8 @@ from urdf_usd.reports.records.record import (
 from urdf_usd.reports.records.results import write_seconds
 from urdf_usd.reports.records.scene import scene_path, write_scene
 from urdf_usd.reports.records.suite_case import read_case
+
+_Result = TypeVar("_Result")
 
 
 class Examined(Struct, frozen=True, eq=False):
@@ -204,14 +207,22 @@ class _Robot(Struct, frozen=True, eq=False):
     folder: Path  # for temporary files
     names: FolderNames  # of folders in its record
 
+    def need(
+        self, step: str, what: str, function: Callable[..., _Result], *arguments: object
+    ) -> _Result:
+        """Call a function as a step, without which the robot cannot be compared."""
+        result = self.steps.call(step, function, *arguments)
+        if isinstance(result, Crashed):
+            raise UncomparedError(Verdict.CRASHED, f"{what}: {result.reason}", ())
+        return result
+
 
 def _examined(robot: _Robot) -> Examined | SourceError:
     job, steps, names = robot.job, robot.steps, robot.names
     file = str(job.source.path)
-    ending = steps.call(
+    reading = steps.call(
         "read", read_robot, file, job.packages, job.arguments, job.options.environment
     )
-    reading = None if isinstance(ending, Crashed) else ending.value
     if isinstance(reading, Reading):
         inputs = reading.inputs
         begun = begun_record(job, names, inputs)
@@ -219,14 +230,14 @@ def _examined(robot: _Robot) -> Examined | SourceError:
             begun = structs.replace(begun, ledger=coverage(reading.parsed.robot))
     else:
         hashed = steps.call("hash", _unread_files, job)
-        inputs = () if isinstance(hashed, Crashed) else hashed.value
+        inputs = () if isinstance(hashed, Crashed) else hashed
         begun = begun_record(job, names, digest=inputs[0].sha256 if inputs else None)
     refusal: str | None = None
     results: EngineResults | None = None
     try:
-        if isinstance(ending, Crashed):
-            raise _crash("the URDF reader crashed", ending)
-        reading = ending.value
+        if isinstance(reading, Crashed):
+            reason = f"the URDF reader crashed: {reading.reason}"
+            raise UncomparedError(Verdict.CRASHED, reason, ())
         if isinstance(reading, Reading):
             record, results = _compared(robot, begun, reading)
         elif job.usd:
@@ -249,10 +260,6 @@ def _examined(robot: _Robot) -> Examined | SourceError:
     found = tuple(references(reading.parsed.robot)) if isinstance(reading, Reading) else ()
     crashed = steps.crashed or record.verdict is Verdict.CRASHED
     return Examined(record, inputs, found, crashed)
-
-
-def _crash(what: str, crash: Crashed) -> UncomparedError:
-    return UncomparedError(Verdict.CRASHED, f"{what}: {crash.reason}", ())
 
 
 def _portable(output: str | None, names: FolderNames) -> str | None:
@@ -316,10 +323,8 @@ def _compared(
         found = lint_parsed(reading.parsed, str(job.source.path))
         return tuple(each for each in found if each.rule in LINT_RULES)
 
-    found = steps.call("lint", lint)
-    if isinstance(found, Crashed):
-        raise _crash("lint crashed", found)
-    begun = structs.replace(begun, lint=diagnostic_records(found.value, names))
+    found = robot.need("lint", "lint crashed", lint)
+    begun = structs.replace(begun, lint=diagnostic_records(found, names))
     made: Written | None = None
     if job.usd is None:
         packages = reading.packages | planned.packages
@@ -375,10 +380,9 @@ def _planned(robot: _Robot, reading: Reading, plain: Path) -> _Planned:
     job, required = robot.job, robot.job.requirements
     density = required.density
     if density is None:
-        planned = robot.steps.call("plan", questions, reading.parsed.robot)
-        if isinstance(planned, Crashed):
-            raise _crash("the URDF reader crashed", planned)
-        return _Planned(plain, job.packages, planned.value)
+        parsed = reading.parsed.robot
+        chosen = robot.need("plan", "the URDF reader crashed", questions, parsed)
+        return _Planned(plain, job.packages, chosen)
     packages = reading.packages | job.packages
     copy = robot.folder / f"{job.source.id}-estimated.urdf"
 
@@ -393,13 +397,11 @@ def _planned(robot: _Robot, reading: Reading, plain: Path) -> _Planned:
             return error.diagnostics[0].message
         return _Planned(copy, packages, chosen, estimated.links)
 
-    ending = robot.steps.call("estimate", estimate)
-    if isinstance(ending, Crashed):
-        raise _crash("the estimation of mass from shapes crashed", ending)
-    if isinstance(ending.value, str):
-        reason = f"mass cannot be computed from shapes: {ending.value}"
+    planned = robot.need("estimate", "the estimation of mass from shapes crashed", estimate)
+    if isinstance(planned, str):
+        reason = f"mass cannot be computed from shapes: {planned}"
         raise UncomparedError(Verdict.NOT_COMPARABLE, reason)
-    return ending.value
+    return planned
 
 
 def questions(robot: Robot) -> Configurations:
@@ -439,16 +441,16 @@ def _composed(robot: _Robot, usd: Path, made: Written | None) -> ComposedUsd:
     """
     job, output = robot.job, made.output if made else None
     layer = str(robot.folder / "selection.usda")
-    ending = robot.steps.call("compose", compose, str(usd), job.reading, layer)
-    if isinstance(ending, Crashed):
-        if not is_limit(ending):
-            reason = f"the USD cannot be composed: {ending.reason}"
+    composed = robot.steps.call("compose", compose, str(usd), job.reading, layer)
+    if isinstance(composed, Crashed):
+        if not is_limit(composed):
+            reason = f"the USD cannot be composed: {composed.reason}"
             raise UncomparedError(Verdict.CRASHED, reason, (), output)
-        refused: tuple[Diagnostic, ...] = (over_limits(usd, ending),)
-    elif not ending.value.refused:
-        return ending.value
+        refused: tuple[Diagnostic, ...] = (over_limits(usd, composed),)
+    elif not composed.refused:
+        return composed
     else:
-        refused = ending.value.refused
+        refused = composed.refused
     if not job.reading.optional and any(each.rule in MISTAKES for each in refused):
         raise StageError(refused)
     raise UncomparedError(Verdict.NOT_COMPARABLE, refused[0].advice, refused, output)
@@ -465,17 +467,15 @@ def _judged(
     job = robot.job
     expected = results.observation(REFERENCE)
     description, rules = job.requirements.description, job.requirements.colliders
-    settings: SimulationObservation | None = None
-    ending: Completed[Judgement] | Crashed | None = None
+    settings: SimulationObservation | Crashed | None = None
     if description and expected and results.observation(USD_ENGINE):
-        stated = _requested_settings(robot, description, results, expected)
-        if isinstance(stated, Crashed):
-            ending = stated
-        else:
-            settings = stated.value
-    if ending is None:
+        settings = _requested_settings(robot, description, results, expected)
+    judgement: Judgement | Crashed
+    if isinstance(settings, Crashed):
+        judgement, settings = settings, None
+    else:
         usd = results.of_side(Side.USD)
-        ending = robot.steps.call(
+        judgement = robot.steps.call(
             "compare",
             partial(
                 judge,
@@ -489,11 +489,9 @@ def _judged(
                 colliders=_collider_choices(expected, rules),
             ),
         )
-    if isinstance(ending, Crashed):
-        reason = f"the comparison crashed: {ending.reason}"
+    if isinstance(judgement, Crashed):
+        reason = f"the comparison crashed: {judgement.reason}"
         judgement = Judgement((), (), Verdict.CRASHED, reason)
-    else:
-        judgement = ending.value
     record = judged(begun, robot.names, judgement, results, diagnostics)
     if description is None:
         return record
@@ -512,14 +510,13 @@ def _judged(
 
 def _requested_settings(
     robot: _Robot, description: Description, results: EngineResults, expected: Observation
-) -> Completed[SimulationObservation] | Crashed:
+) -> SimulationObservation | Crashed:
     """Resolve what a simulation settings file requests of a robot."""
-    solids: tuple[Solid, ...] = ()
+    solids: tuple[Solid, ...] | Crashed = ()
     if description.tables.filters.overlap:
-        found = robot.steps.call("colliders of filters", rest_solids, str(results.files[Side.USD]))
-        if isinstance(found, Crashed):
-            return found
-        solids = found.value
+        solids = robot.steps.call("colliders of filters", rest_solids, str(results.files[Side.USD]))
+        if isinstance(solids, Crashed):
+            return solids
     urdf = str(results.files[Side.URDF])
     return robot.steps.call("description", requested_settings, description, urdf, expected, solids)
 
@@ -691,7 +688,7 @@ def _compared_with_case(
         if isinstance(compared, Crashed):
             readings = (CaseReadingRecord(engine=USD_ENGINE, reason=compared.reason),)
         else:
-            readings = compared.value
+            readings = compared
     ending = judge_case(
         expected,
         readings,

@@ -136,16 +136,13 @@ class Completed(Struct, Generic[_Result], frozen=True, eq=False):
     """A function returned a value."""
 
     value: _Result
-    seconds: float = 0.0  # that it took [s]
     memory: int = 0  # peak of the memory of its process [MiB]
 
 
-def attempt(function: Callable[..., _Result], *arguments: object) -> Completed[_Result] | Crashed:
+def attempt(function: Callable[..., _Result], *arguments: object) -> _Result | Crashed:
     """Call a function; whatever it raises is a crash."""
-    begin = time.perf_counter()
     try:
-        value = function(*arguments)
-        return Completed(value, time.perf_counter() - begin)
+        return function(*arguments)
     # Also SystemExit, KeyboardInterrupt and the panics of Rust, which are no Exception.
     except BaseException as error:  # noqa: BLE001
         reason = "".join(traceback.format_exception_only(error)).strip()
@@ -171,13 +168,11 @@ class Steps:
     Args:
         crashes: How steps ended that have ended the process of a worker before; they
             are not run again.
-
-    Attributes:
-        crashed: Whether a step has crashed.
     """
 
     def __init__(self, crashes: Mapping[str, Crashed]) -> None:
-        self.crashed = bool(crashes)
+        self.crashed = bool(crashes)  # whether a step has crashed
+        self.seconds = 0.0  # that the last step took [s]
         self._crashes = crashes
 
     def call(
@@ -186,14 +181,10 @@ class Steps:
         function: Callable[..., _Result],
         *arguments: object,
         more_time: float = 0.0,
-    ) -> Completed[_Result] | Crashed:
-        """Call a function as a step; whatever it raises is a crash.
+    ) -> _Result | Crashed:
+        """Call a function as a step, of a unique name; whatever it raises is a crash.
 
-        Args:
-            step: Its name, which is unique for a robot.
-            function: The function.
-            arguments: Its arguments.
-            more_time: How much more time it has than others [s].
+        ``more_time`` is how much more time it has than others [s].
 
         Raises:
             MemoryError: The limit was reached. What fills the memory may still be
@@ -204,7 +195,9 @@ class Steps:
         process = os.getpid()
         if _child:
             _child.begin(step, more_time)
+        begin = time.perf_counter()
         ending = attempt(function, *arguments)
+        self.seconds = time.perf_counter() - begin
         if os.getpid() != process:
             # The function forked and came back twice; this is the copy.
             signal.raise_signal(signal.SIGKILL)
@@ -224,13 +217,6 @@ class _Call(Struct, frozen=True):
     function: bytes  # function and arguments, pickled
 
 
-class _Begun(Struct, frozen=True):
-    """A step has begun, which has some time [s]."""
-
-    step: str
-    seconds: float
-
-
 # The child's side.
 
 
@@ -245,10 +231,10 @@ class _Child:
 
     def serve(self) -> None:
         """Serve calls until the parent closes the connection."""
-        # The time limit of the first call begins here.
-        self._connection.send(_Begun("", 0.0))
+        # The time limit of the first call begins when it is received.
         while True:
             self._call = self._connection.recv()
+            self._connection.send(("", self._call.timeout))
             try:
                 answer = self._answer()
             except MemoryError:
@@ -256,30 +242,22 @@ class _Child:
             self._connection.send_bytes(answer)
 
     def begin(self, step: str, more_time: float) -> None:
-        """Send which step begins, in the process as the last one found it."""
+        """Send which step begins, and its time; it finds the process as the last one did."""
         seconds = self._call.timeout + more_time
         self._restore(seconds)
-        self._connection.send(_Begun(step, seconds))
+        self._connection.send((step, seconds))
 
     def _answer(self) -> bytes:
         """Return the pickled end of a call."""
         self._restore(self._call.timeout)
 
-        def called() -> object:
+        def called() -> bytes:
             function, arguments = pickle.loads(self._call.function)  # noqa: S301  own parent
-            return function(*arguments)
+            value = function(*arguments)
+            return pickle.dumps(Completed(value, _peak_memory()), pickle.HIGHEST_PROTOCOL)
 
         ending = attempt(called)
-        if isinstance(ending, Completed):
-            pickled = attempt(
-                pickle.dumps,
-                Completed(ending.value, ending.seconds, _peak_memory()),
-                pickle.HIGHEST_PROTOCOL,
-            )
-            if isinstance(pickled, Completed):
-                return pickled.value
-            ending = pickled
-        return pickle.dumps(ending)
+        return pickle.dumps(ending) if isinstance(ending, Crashed) else ending
 
     def _restore(self, seconds: float) -> None:
         """Restore what a step may have changed, and start the time limit of the next one.
@@ -395,21 +373,14 @@ class _Worker:
         folder: Will be made; for output and temporary files of the process.
         memory: Memory limit of the process, in MiB; None for none.
         forked: Whether it is forked from the fork server.
-
-    Attributes:
-        running: Whether the process waits for a further call.
-        calls: Number of calls that it has served.
-        memory: Peak of its memory at its last answer [MiB].
-        step: The step of the last call that began last; empty before the first.
-        deadline: When it is killed, by the monotonic clock [s].
     """
 
     def __init__(self, folder: Path, memory: int | None, *, forked: bool) -> None:
-        self.running = True
-        self.calls = 0
-        self.memory = 0
-        self.step = ""
-        self.deadline = 0.0
+        self.running = True  # whether the process waits for a further call
+        self.calls = 0  # number of calls that it has served
+        self.memory = 0  # peak of its memory at its last answer [MiB]
+        self.step = ""  # of the last call, that began last; empty before the first
+        self.deadline = 0.0  # when it is killed, by the monotonic clock [s]
         self._folder = folder
         self._timeout = 0.0
         # The fork server has loaded the libraries of others with these settings, which
@@ -418,11 +389,10 @@ class _Worker:
         self._connection, theirs = Pipe()
         if forked:
             forkserver.set_forkserver_preload([_PRELOAD])
+        start = get_context("forkserver").Process if forked else get_context("spawn").Process
         with _PROCESSES, _starting_python():
-            start = get_context("forkserver").Process if forked else get_context("spawn").Process
-            self._process = start(
-                target=serve, args=(theirs, str(folder), memory), name=_NAME, daemon=True
-            )
+            arguments = theirs, str(folder), memory
+            self._process = start(target=serve, args=arguments, name=_NAME, daemon=True)
             self._process.start()
         theirs.close()
 
@@ -444,11 +414,7 @@ class _Worker:
             self._connection.send(_Call(timeout, environment, str(Path.cwd()), pickled))
 
     def receive(self, ready: Iterable[object]) -> Completed[Any] | Crashed | None:
-        """Return the end of the call, if it has come.
-
-        Args:
-            ready: What :func:`wait` returned.
-        """
+        """Return the end of the call, if it has come; ``ready`` is from :func:`wait`."""
         try:
             # What the process started may keep the connection when it has ended.
             if self._connection in ready:
@@ -466,9 +432,9 @@ class _Worker:
         except (Exception, SystemExit) as error:  # noqa: BLE001
             reason = "".join(traceback.format_exception_only(error)).strip()
             return Crashed(f"the answer cannot be read: {reason}")
-        if isinstance(message, _Begun):
-            self.step = message.step
-            self.deadline = time.monotonic() + (message.seconds or self._timeout) + _GRACE
+        if isinstance(message, tuple):
+            self.step, seconds = message
+            self.deadline = time.monotonic() + seconds + _GRACE
             return None
         ending: Completed[Any] | Crashed = message
         if isinstance(ending, Completed):
@@ -532,11 +498,7 @@ def _starting_python() -> Iterator[None]:
 def _crash_of(folder: Path, exitcode: int | None, timeout: float, *, expired: bool) -> Crashed:
     """Return why a process gives no answer, and the end of its output.
 
-    Args:
-        folder: The process's folder.
-        exitcode: Negative for a signal; None if the process goes on.
-        timeout: Its time limit [s].
-        expired: Whether it had to be killed at the time limit.
+    The exit code is negative for a signal, and None if the process goes on.
     """
     output = ""
     # What the process started may remove files meanwhile.
@@ -549,12 +511,12 @@ def _crash_of(folder: Path, exitcode: int | None, timeout: float, *, expired: bo
         return Crashed(f"no answer after {timeout:g} s", output)
     if exitcode is None:
         return Crashed("the process closed its connection", output)
+    how = f"ended with exit code {exitcode}"
+    with contextlib.suppress(ValueError):
+        if exitcode < 0:
+            how = f"died: {signal.Signals(-exitcode).name}"
     why = f"; {OUT_OF_MEMORY}" if _ALLOCATION_FAILED in output else ""
-    if exitcode < 0:
-        with contextlib.suppress(ValueError):
-            name = signal.Signals(-exitcode).name
-            return Crashed(f"the process died: {name}{why}", output)
-    return Crashed(f"the process ended with exit code {exitcode}{why}", output)
+    return Crashed(f"the process {how}{why}", output)
 
 
 def _end_of(file: Path) -> str:
@@ -598,9 +560,6 @@ class Workers:
         limits: Of each process.
         forked: Whether processes are forked on Linux. Otherwise they are spawned and
             import what a function needs, which is less than what the fork server imports.
-
-    Attributes:
-        limits: As given.
     """
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, forked: bool = True) -> None:
