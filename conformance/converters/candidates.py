@@ -11,19 +11,15 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.conformance.converters.program_versions import version_of_program
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
-
-# Slow to import; `run` imports this module to validate its options.
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 GROUP = "urdf_usd.converters"
 OURS = "urdf-usd"
@@ -34,6 +30,11 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _QUOTED = re.compile(r"[\s'\"\\]")
 _PLACEHOLDERS = frozenset({"urdf", "out", "packages"})
 _OF_A_PACKAGE = frozenset({"name", "path"})
+# A program without the option --version may run for long [s].
+_PATIENCE = 30.0
+_LONGEST = 80
+# Programs whose argument is the converter.
+_INTERPRETER = re.compile(r"(python|node|uv|env|sh|bash|dash|zsh)[0-9.]*(\.exe)?")
 
 
 class CandidateError(ValueError):
@@ -57,19 +58,12 @@ class OwnConverter(Struct, frozen=True):
 
 
 class CommandConverter(Struct, frozen=True):
-    """A program that writes a USD into a folder.
+    """A program that writes a USD into a folder."""
 
-    Attributes:
-        name: Its name in the run.
-        words: Its command line, with placeholders; see :func:`command_line`.
-        version: Name and version of the program, if known.
-        program: The program as the user named it, if not by its path.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    version: str | None = None
-    program: str | None = None
+    name: str  # in the run
+    words: tuple[str, ...]  # its command line, with placeholders; see :func:`command_line`
+    version: str | None = None  # name and version of the program, if known
+    program: str | None = None  # as the user named it, if not by its path
 
     @property
     def title(self) -> str:
@@ -103,14 +97,9 @@ class RegisteredConverter(Struct, frozen=True):
 
 
 class ReadyUsds(Struct, frozen=True):
-    """A folder of existing USDs.
+    """A folder of existing USDs."""
 
-    Attributes:
-        name: Its name in the run.
-        folder: The folder.
-    """
-
-    name: str
+    name: str  # in the run
     folder: Path
 
     @property
@@ -236,8 +225,6 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
         raise CandidateError(f"{name}: there is no program {words[0]!r}")
     absolute = str(Path(program).absolute())
     if version is None:
-        # Slow to import, and few runs have other converters.
-
         version = version_of_program(Path(absolute))
     return CommandConverter(name, (absolute, *words[1:]), version, words[0])
 
@@ -304,7 +291,44 @@ def _require_registered(name: str) -> None:
         )
 
 
-def _entries() -> dict[str, EntryPoint]:
-
+def _entries() -> dict[str, metadata.EntryPoint]:
     # A distribution that is installed twice is listed twice; names are unique here.
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+    return {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+
+
+def version_of_program(program: Path) -> str | None:
+    """Return name and version of a program; None if unknown.
+
+    It is taken from the Python distribution that installed the program, else from its
+    output for ``--version``.
+    """
+    return _installed_by(program) or _installed_by(program.resolve()) or _printed_version(program)
+
+
+def _installed_by(program: Path) -> str | None:
+    """Find the distribution with this script in the program's environment."""
+    prefix = program.parent.parent
+    sites = (*prefix.glob("lib/python*/site-packages"), prefix / "Lib/site-packages")
+    for distribution in metadata.distributions(path=[str(site) for site in sites]):
+        for entry in distribution.entry_points:
+            if (entry.group, entry.name) == ("console_scripts", program.stem):
+                return f"{distribution.name} {distribution.version}"
+    return None
+
+
+def _printed_version(program: Path) -> str | None:
+    # The version of the interpreter is not that of the converter it runs.
+    if _INTERPRETER.fullmatch(program.name):
+        return None
+    try:
+        ending = subprocess.run(  # the user's own command
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    lines = ending.stdout.decode(errors="replace").split("\n")
+    return next((line.strip()[:_LONGEST] for line in lines if line.strip()), None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from urdf_usd.conformance.reduction.failures import FailureKind
-from urdf_usd.conformance.reduction.reduce import Reduction
+from urdf_usd.conformance.reduction.reduce import FailureKind, Reduction
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Grade
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from lxml import etree
 
 from urdf_usd.conformance.reduction.edits import document_text, read_document
-from urdf_usd.conformance.reduction.trials import TrialOptions
+from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.urdf.parse import standalone_urdf
 from urdf_usd.converter.urdf.uris import FileResolver
@@ -26,7 +26,7 @@ class ReductionError(Exception):
     """A robot cannot be reduced; the message states the cause."""
 
 
-def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
+def standalone_document(source: RobotSource, options: ConvertOptions) -> bytes:
     """Read a robot as a URDF document that names files by absolute paths.
 
     Raises:
@@ -34,10 +34,10 @@ def standalone_document(source: RobotSource, options: TrialOptions) -> bytes:
         ReductionError: Repaired text has characters that XML does not.
     """
     packages = {name: str(folder) for name, folder in source.packages}
-    packages |= dict(options.convert.packages)
+    packages |= dict(options.packages)
     if is_xacro(str(source.path)):
-        arguments = dict(source.arguments) | dict(options.convert.arguments)
-        text = standalone_urdf(str(source.path), packages, arguments, options.convert.environment)
+        arguments = dict(source.arguments) | dict(options.arguments)
+        text = standalone_urdf(str(source.path), packages, arguments, options.environment)
     else:
         text = source.path.read_bytes()
     try:

@@ -28,16 +28,8 @@ _NUMERIC = frozenset(
     {
         *("acceleration", "damping", "deceleration", "effort", "friction", "jerk", "ixx"),
         *("ixy", "ixz", "iyy", "iyz", "izz", "value", "k_position"),
-        *(
-            "k_velocity",
-            "soft_lower_limit",
-            "soft_upper_limit",
-            "lower",
-            "upper",
-            "velocity",
-            "multiplier",
-        ),
-        *("offset", "xyz", "rpy", "quat_xyzw", "rgba", "scale", "size"),
+        *("k_velocity", "soft_lower_limit", "soft_upper_limit", "lower", "upper", "velocity"),
+        *("multiplier", "offset", "xyz", "rpy", "quat_xyzw", "rgba", "scale", "size"),
         *("radius", "length"),
     }
 )

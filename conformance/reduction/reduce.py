@@ -1,32 +1,164 @@
-"""Reduction of one robot to a folder that can be attached to a bug report."""
+"""Reduction of one robot to a folder that can be attached to a bug report.
+
+The search is greedy. Each pass tries to apply all of its edits, then halves of them, and so on
+to single edits, as delta debugging does (Zeller and Hildebrandt, 2002, *Simplifying and
+isolating failure-inducing input*), without its tests of complements. Passes are repeated until
+none of their edits can be applied.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct, structs
 
+from urdf_usd.conformance.converters.candidates import OWN, Candidate
+from urdf_usd.conformance.execution.engines import USD_ENGINE, InstalledEngine, select_engines
+from urdf_usd.conformance.execution.examine import Examined, examine_in_workers
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Workers
 from urdf_usd.conformance.reduction.documents import (
     ReductionError,
     standalone_document,
     write_with_files,
 )
-from urdf_usd.conformance.reduction.edits import read_document
-from urdf_usd.conformance.reduction.failures import (
-    Failure,
-    FailureKind,
-    find_failure,
-    has_failure,
-)
-from urdf_usd.conformance.reduction.search import reduce_document
-from urdf_usd.conformance.reduction.trials import (
-    TrialOptions,
-    TrialRunner,
-    start_trials,
-)
+from urdf_usd.conformance.reduction.edits import PASSES, Pass, edit, list_edits, read_document
+from urdf_usd.conformance.verdict.judged import REFERENCE
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource
-from urdf_usd.reports.records.record import RobotRecord
+from urdf_usd.reports.records.record import EngineStatus, Grade, RobotRecord, Verdict
+
+# Paths, quoted names and numbers, which differ between a robot and its reduction.
+_SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\w.+-]*")
+_REFUSED = frozenset({Verdict.CRASHED, Verdict.NOT_COMPARABLE, Verdict.UNREADABLE})
+_Engines: TypeAlias = tuple[InstalledEngine, ...]
+
+
+class FailureKind(StrEnum):
+    """What fails: a check, the conversion, or an engine that crashes."""
+
+    CHECK = "check"
+    CONVERSION = "conversion"
+    ENGINE = "engine"
+
+
+class Failure(Struct, frozen=True):
+    """What a robot and its reduction have in common."""
+
+    kind: FailureKind
+    name: str  # of the check or the engine, or the verdict without a comparison
+    message: str  # without what is specific to a robot; of checks, whether a number differs
+    example: str  # message of the robot as it was given
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: {self.example}"
+
+
+def _failures(record: RobotRecord) -> Iterator[Failure]:
+    """Yield a conversion that fails, failing checks, and crashed engines."""
+    if record.verdict in _REFUSED and not record.checks:
+        message = record.reason
+        if record.verdict is Verdict.UNREADABLE:
+            errors = (one.rule for one in record.diagnostics if one.severity == "error")
+            message = next(errors, message)
+        name = record.verdict.value
+        yield Failure(FailureKind.CONVERSION, name, without_specifics(message), record.reason)
+    for check in record.checks:
+        if check.grade is not Grade.FAILS:
+            continue
+        failing = [one for one in check.findings if one.grade is Grade.FAILS]
+        if not failing:
+            yield Failure(FailureKind.CHECK, check.id, "", check.reason or check.title)
+        for finding in failing:
+            is_number = check.unit and finding.measured is not None
+            message = "number" if is_number else "other"
+            yield Failure(FailureKind.CHECK, check.id, message, finding.message)
+    for engine in record.engines:
+        if engine.status is EngineStatus.CRASHED:
+            reason = engine.reason or ""
+            yield Failure(FailureKind.ENGINE, engine.name, without_specifics(reason), reason)
+
+
+def _find_failure(record: RobotRecord, check: str | None) -> Failure | None:
+    """Return the first failure of a robot, or of a check, if there is one."""
+    failures = _failures(record)
+    return next(
+        (f for f in failures if check is None or (f.kind, f.name) == (FailureKind.CHECK, check)),
+        None,
+    )
+
+
+def _has_failure(record: RobotRecord, failure: Failure) -> bool:
+    """Whether a robot has a certain failure, possibly among others."""
+    expected = failure.kind, failure.name, failure.message
+    return any((one.kind, one.name, one.message) == expected for one in _failures(record))
+
+
+def without_specifics(message: str) -> str:
+    """Replace paths, quoted names and numbers of a message by a placeholder.
+
+    Example:
+        >>> without_specifics("link 'tip': mass 2.5 kg instead of 4e-3 kg")
+        'link *: mass * kg instead of * kg'
+    """
+    return _SPECIFIC.sub("*", message)
+
+
+class TrialOptions(Struct, frozen=True):
+    """How robots are examined."""
+
+    convert: ConvertOptions  # of our converter
+    candidate: Candidate = OWN  # the converter
+    engines: tuple[str, ...] = ()  # besides the reference and OpenUSD; all if empty
+    limits: Limits = DEFAULT_LIMITS
+    jobs: int = 1  # robots that are examined at the same time
+
+
+class _Trials(Struct, frozen=True, eq=False):
+    """Examines variations of one robot."""
+
+    source: RobotSource
+    options: TrialOptions
+    workers: Workers
+    folder: Path  # for temporary files
+    numbers: Iterator[int]
+
+    def examine(self, sources: Sequence[RobotSource], engines: _Engines) -> list[RobotRecord]:
+        """Examine robots at the same time."""
+        with temporary_folder() as out:
+            jobs = [
+                Job(
+                    source=source,
+                    folder=out / str(number),
+                    options=structs.replace(self.options.convert, keep_chains=True),
+                    engines=engines,
+                    limits=self.options.limits,
+                    candidate=self.options.candidate,
+                    names=(source.id, source.path.stem),
+                )
+                for number, source in enumerate(sources)
+            ]
+            records = {}
+            for job, result in examine_in_workers(self.workers, jobs, self.options.jobs):
+                assert isinstance(result, Examined)  # noqa: S101  # it is no check
+                records[job.folder] = result.record
+        return [records[job.folder] for job in jobs]
+
+    def examine_texts(self, texts: Sequence[bytes], engines: _Engines) -> list[RobotRecord]:
+        """Examine URDF documents, which name files by absolute paths."""
+        sources = []
+        for text in texts:
+            file = self.folder / str(next(self.numbers)) / "robot.urdf"
+            file.parent.mkdir()
+            file.write_bytes(text)
+            sources.append(structs.replace(self.source, path=file, arguments=()))
+        return self.examine(sources, engines)
 
 
 class Size(Struct, frozen=True):
@@ -81,45 +213,53 @@ def reduce_robot(
         folder: Existing folder; it receives the URDF and ``files/`` with the meshes and
             textures that are left.
         options: How robots are examined.
-        check: Id of the check that has to fail; by default the first that fails.
+        check: Id of the check that has to fail. Otherwise the first of these counts: a
+            conversion that fails, the first failing check, a crashed engine.
         progress: Called when the robot got smaller.
 
     Raises:
         ReductionError: The robot does not fail, or the failure depends on something
             else than its URDF document.
         SourceError: A xacro file cannot be expanded.
+        UnknownEngineError: An engine is named that is not installed.
     """
-    document = standalone_document(source, options)
-    with start_trials(source, options) as trials:
-        (record,) = trials.examine([source])
-        failure = find_failure(record, check)
+    document = standalone_document(source, options.convert)
+    with temporary_folder() as temporary, Workers(options.limits) as workers:
+        every = select_engines(workers, options.engines)
+        trials = _Trials(source, options, workers, temporary, itertools.count())
+        (record,) = trials.examine([source], every)
+        failure = _find_failure(record, check)
         if failure is None:
             raise ReductionError(_nothing_fails(record, check))
-        (alone,) = trials.examine_texts([document])
-        if not has_failure(alone, failure):
+        (alone,) = trials.examine_texts([document], every)
+        if not _has_failure(alone, failure):
             raise ReductionError(
                 f"{failure} does not occur once comments are removed, malformed XML is "
                 "repaired, and files have absolute paths"
             )
         rules = _rules(alone)
-        every = trials.engines
-        _use_fewer_engines(trials, document, failure)
+        # The reference and OpenUSD alone, if the failure occurs with these.
+        needed = {REFERENCE, USD_ENGINE}
+        needed |= {failure.name} if failure.kind is FailureKind.ENGINE else set()
+        engines = tuple(engine for engine in every if engine.name in needed)
+        (record,) = trials.examine_texts([document], engines)
+        if not _has_failure(record, failure):
+            engines = every
 
         def test(texts: Sequence[bytes]) -> list[bool]:
-            records = trials.examine_texts(texts)
-            return [has_failure(record, failure) and _rules(record) <= rules for record in records]
+            records = trials.examine_texts(texts, engines)
+            return [_has_failure(one, failure) and _rules(one) <= rules for one in records]
 
         smallest, tests = document, 0
         for step in reduce_document(document, test, options.jobs):
             smallest, tests = step.text, step.tests
             progress(Progress(_size(smallest), tests))
-        trials.use_engines(every)
         urdf = folder / f"{source.path.name.partition('.')[0]}.urdf"
         write_with_files(smallest, urdf)
         written = structs.replace(source, path=urdf, packages=(), arguments=())
-        (record,) = trials.examine([written])
-    found = find_failure(record, check)
-    if not has_failure(record, failure) or found is None:
+        (record,) = trials.examine([written], every)
+    found = _find_failure(record, check)
+    if not _has_failure(record, failure) or found is None:
         raise ReductionError(f"{failure} does not occur again: it is not deterministic")
     return Reduction(
         failure=failure,
@@ -138,16 +278,6 @@ def _rules(record: RobotRecord) -> frozenset[str]:
     )
 
 
-def _use_fewer_engines(trials: TrialRunner, document: bytes, failure: Failure) -> None:
-    """Use the reference and OpenUSD alone if the failure occurs with these."""
-    needed = {failure.name} if failure.kind is FailureKind.ENGINE else set()
-    every = trials.engines
-    trials.use_engines(frozenset(needed))
-    (record,) = trials.examine_texts([document])
-    if not has_failure(record, failure):
-        trials.use_engines(every)
-
-
 def _nothing_fails(record: RobotRecord, check: str | None) -> str:
     verdict = f"the robot is {record.verdict.value} ({record.reason})"
     if check is None:
@@ -155,3 +285,70 @@ def _nothing_fails(record: RobotRecord, check: str | None) -> str:
     others = [each.id for each in record.checks if each.grade.value == "fails"]
     failing = f"these checks fail: {', '.join(others)}" if others else "no check fails"
     return f"{check} does not fail: {verdict}; {failing}"
+
+
+class Step(Struct, frozen=True):
+    """A smaller document that fails in the same way, and the tests so far."""
+
+    text: bytes
+    tests: int
+
+
+class _Search(Struct):
+    text: bytes
+    test: Callable[[Sequence[bytes]], Sequence[bool]]
+    parallel: int
+    known: dict[bytes, bool]
+
+    def apply_pass(self, edits_of: Pass) -> Iterator[Step]:
+        """Apply as many edits of a pass as possible."""
+        size = len(list_edits(self.text, edits_of))
+        while size:
+            # Edits before `begin` were tried; the document has changed since.
+            begin = self._apply_chunk(edits_of, 0, size)
+            while begin is not None:
+                yield Step(self.text, len(self.known))
+                begin = self._apply_chunk(edits_of, begin, size)
+            size //= 2
+
+    def _apply_chunk(self, edits_of: Pass, begin: int, size: int) -> int | None:
+        """Apply the first chunk of edits that keeps the failure, and return where it begins."""
+        edits = list_edits(self.text, edits_of)
+        begins = range(begin, len(edits), size)
+        for first in range(0, len(begins), self.parallel):
+            tried = begins[first : first + self.parallel]
+            texts = [edit(self.text, edits[at : at + size]) for at in tried]
+            unknown = [
+                text
+                for text in dict.fromkeys(texts)
+                if text not in self.known and len(text) <= len(self.text)
+            ]
+            if unknown:
+                self.known.update(zip(unknown, self.test(unknown), strict=True))
+            for at, text in zip(tried, texts, strict=True):
+                if text != self.text and self.known.get(text, False):
+                    self.text = text
+                    return at
+        return None
+
+
+def reduce_document(
+    text: bytes, test: Callable[[Sequence[bytes]], Sequence[bool]], parallel: int = 1
+) -> Iterator[Step]:
+    """Yield ever smaller documents.
+
+    The result does not depend on ``parallel`` if the test depends on nothing else than the
+    document: of documents that are tested together, the first that fails counts.
+
+    Args:
+        text: A document that fails, as :func:`edits.document_text` writes it.
+        test: Returns for each document whether it fails in the same way.
+        parallel: Number of documents that are tested together.
+    """
+    search = _Search(text, test, parallel, {text: True})
+    while True:
+        before = search.text
+        for edits_of in PASSES:
+            yield from search.apply_pass(edits_of)
+        if search.text == before:
+            return

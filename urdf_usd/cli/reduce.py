@@ -15,8 +15,7 @@ from urdf_usd.conformance.converters.candidates import portable_text
 from urdf_usd.conformance.execution.worker import processors
 from urdf_usd.conformance.reduction.bug_report import bug_report
 from urdf_usd.conformance.reduction.documents import ReductionError
-from urdf_usd.conformance.reduction.reduce import Progress, reduce_robot
-from urdf_usd.conformance.reduction.trials import TrialOptions
+from urdf_usd.conformance.reduction.reduce import Progress, TrialOptions, reduce_robot
 from urdf_usd.converter.scratch import scratch_folder
 
 _REPORT = "report.md"

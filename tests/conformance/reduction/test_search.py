@@ -17,7 +17,7 @@ from urdf_usd.conformance.reduction.edits import (
     list_edits,
     read_document,
 )
-from urdf_usd.conformance.reduction.search import reduce_document
+from urdf_usd.conformance.reduction.reduce import reduce_document
 
 _ARM = b"""<?xml version="1.0"?>
 <robot name="arm">
