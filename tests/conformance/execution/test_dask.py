@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.runs import Run, tree, wait_until, write_robot
+from tests.conformance.runs import Run, tree, wait_until, write_mesh, write_robot
 
 pytest.importorskip("distributed")
+_ROBOTS = ("first", "second", "third", "fourth")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
 
 
@@ -91,12 +92,12 @@ def robots(tmp_path: Path) -> Path:
     """A folder with four robots."""
     folder = tmp_path / "robots"
     folder.mkdir()
-    for name in ("first", "second", "third", "fourth"):
+    for name in _ROBOTS:
         write_robot(folder, name)
     return folder
 
 
-def test_robots_of_a_killed_worker_are_rerun(
+def test_robots_of_a_killed_worker_are_rerun_and_the_run_is_resumed(
     run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
 ) -> None:
     """Another worker examines them; the results are those of a local run."""
@@ -127,26 +128,12 @@ def test_robots_of_a_killed_worker_are_rerun(
     there = tree(run.out)
     assert len([name for name in there if name.startswith("results/")]) == 4
     assert json.loads(there["summary.json"])["complete"] is True
-    run.out.rename(tmp_path / "there")
-    run(f"dir:{robots}")
-    assert tree(run.out) == there
-
-
-def test_run_on_a_cluster_is_resumed(
-    run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
-) -> None:
-    """Results are those of a local run."""
-    cluster.add_worker("only")
-    options = ("--scheduler", cluster.address)
-    done = run(f"dir:{robots}", *options)
+    run.mark(*_ROBOTS)
+    write_mesh(robots / "first.stl", 2.0)
+    again = run(f"dir:{robots}", "--scheduler", cluster.address, "--resume")
+    assert again.returncode == 0, again.stderr
+    assert run.kept(*_ROBOTS) == list(_ROBOTS[1:])
     there = tree(run.out)
-    run.mark("first", "second", "third", "fourth")
-
-    again = run(f"dir:{robots}", *options, "--resume")
-
-    assert done.returncode == again.returncode == 0, done.stderr
-    everything = ["first", "second", "third", "fourth"]
-    assert run.kept(*everything) == everything
     run.out.rename(tmp_path / "there")
     run(f"dir:{robots}")
     assert tree(run.out) == there

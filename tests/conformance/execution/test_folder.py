@@ -160,21 +160,22 @@ def test_asset_with_a_link_is_never_kept(out: Path, tmp_path: Path) -> None:
         assert not folder.finished("arm")
 
 
-@pytest.mark.parametrize("name", sorted(["results/arm.json", "scenes/arm.gz"]))
 @pytest.mark.parametrize(
-    ("damage", "change"),
+    ("name", "content", "change"),
     [
-        (lambda file: file.unlink(), "is missing"),
-        (lambda file: file.write_text("another"), "was changed"),
-        (lambda file: file.write_text(""), "was changed"),
+        ("results/arm.json", None, "is missing"),
+        ("scenes/arm.gz", "another", "was changed"),
+        ("assets/arm/robot.usda", "", "was changed"),
     ],
 )
 def test_robot_with_a_changed_file_is_removed_on_resuming(
-    out: Path, name: str, damage: object, change: str
+    out: Path, name: str, content: str | None, change: str
 ) -> None:
     """Other robots are kept."""
-    assert callable(damage)
-    damage(out / name)
+    if content is None:
+        (out / name).unlink()
+    else:
+        (out / name).write_text(content)
     announced: list[str] = []
 
     with claim_run_folder(out, _PLACES, resume=True, announce=announced.append) as folder:
