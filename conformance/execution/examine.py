@@ -239,7 +239,13 @@ def _examined(robot: _Robot) -> Examined | SourceError:
             reason = f"the URDF reader crashed: {reading.reason}"
             raise UncomparedError(Verdict.CRASHED, reason, ())
         if isinstance(reading, Reading):
-            record, results = _compared(robot, begun, reading)
+            plain = _plain_urdf(robot, reading)
+            planned = _planned(robot, reading, plain)
+            parsed = reading.parsed
+            found = robot.need("lint", "lint crashed", lint_parsed, parsed, file)
+            issues = [issue for issue in found if issue.rule in LINT_RULES]
+            begun = structs.replace(begun, lint=diagnostic_records(issues, names))
+            record, results = _compared(robot, begun, reading, plain, planned)
         elif job.usd:
             return reading
         else:
@@ -257,9 +263,9 @@ def _examined(robot: _Robot) -> Examined | SourceError:
         refusal = error.reason if error.refused else None
     if job.source.case is not None:
         record = structs.replace(record, case=_compared_with_case(robot, record, results, refusal))
-    found = tuple(references(reading.parsed.robot)) if isinstance(reading, Reading) else ()
+    files = tuple(references(reading.parsed.robot)) if isinstance(reading, Reading) else ()
     crashed = steps.crashed or record.verdict is Verdict.CRASHED
-    return Examined(record, inputs, found, crashed)
+    return Examined(record, inputs, files, crashed)
 
 
 def _portable(output: str | None, names: FolderNames) -> str | None:
@@ -312,19 +318,10 @@ def _unread_files(job: Job) -> tuple[InputFile, ...]:
 
 
 def _compared(
-    robot: _Robot, begun: RobotRecord, reading: Reading
+    robot: _Robot, begun: RobotRecord, reading: Reading, plain: Path, planned: _Planned
 ) -> tuple[RobotRecord, EngineResults]:
     """Convert a robot, and compare the USD with it."""
     job, steps, names = robot.job, robot.steps, robot.names
-    plain = _plain_urdf(robot, reading)
-    planned = _planned(robot, reading, plain)
-
-    def lint() -> tuple[Diagnostic, ...]:
-        found = lint_parsed(reading.parsed, str(job.source.path))
-        return tuple(each for each in found if each.rule in LINT_RULES)
-
-    found = robot.need("lint", "lint crashed", lint)
-    begun = structs.replace(begun, lint=diagnostic_records(found, names))
     made: Written | None = None
     if job.usd is None:
         packages = reading.packages | planned.packages
