@@ -25,6 +25,13 @@ _FARTHEST = 3.4028234663852886e38
 _SMALLEST = 2.0**-126 + 2.0**-150
 # Engines that read USD treat a limit beyond this, in degrees or metres, as none.
 _STORABLE = math.radians(1e30)
+# Of other joints, and of prismatic ones.
+_UNITS = {
+    "effort": ("N m", "N"),
+    "velocity": ("rad/s", "m/s"),
+    "damping": ("N m s/rad", "N s/m"),
+    "friction": ("N m", "N"),
+}
 # Relative tolerance of a ratio to 180/pi for a message to suggest wrong units.
 _UNIT_FIT = 1e-3
 
@@ -121,7 +128,8 @@ def _number_check(
                 f"joint {joint.name}",
                 field,
                 [stated(one, "another for each simulator") for one in (value, found)],
-                hint=hint,
+                _UNITS[field][joint.type is JointType.PRISMATIC],
+                hint,
                 amount=0.0 if same else _ratio(value, found),
                 bound=scalar_bound(1.0),
                 tolerance=model.tolerance.force,

@@ -38,8 +38,6 @@ def environment() -> dict[str, str]:
 
 @functools.cache
 def _versions() -> dict[str, str]:
-    # Slow to import; some commands need only the name above.
-
     versions = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
         if name == "pybullet" and (found := distribution_of(name)):

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.reports.quantities import exact, quantity, unit_symbol
+from urdf_usd.reports.quantities import exact, quantity, unit_symbol, value_text
+from urdf_usd.reports.records.record import Range, Value
 
 
 def _typed(text: str) -> str:
@@ -67,6 +68,23 @@ def test_number_of_digits_can_be_chosen() -> None:
 def test_exact_value_keeps_every_digit() -> None:
     assert exact(3.0994415283203125e-06, "m").split() == ["3.0994415283203125e-06", "m"]
     assert exact(0.5, "1") == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, "m", "nothing"),
+        ("unlimited", "rad", "unlimited"),
+        (2, "", "2"),
+        (12_345_678, "", "12345678"),
+        (0.1 + 0.2, "kg", "0.3 kg"),
+        ((0.0, -0.5, 1 / 3), "m", "(0, -0.5, 0.333333) m"),
+        (Range(low=1, high=2), "", "1 to 2"),
+        (Range(low=(0.0, 1.0), high=(2.0, 3.0)), "m", "(0, 1) to (2, 3) m"),
+    ],
+)
+def test_values_of_differences_have_their_unit(value: Value | None, unit: str, text: str) -> None:
+    assert value_text(value, unit) == text
 
 
 def test_units_are_typeset() -> None:

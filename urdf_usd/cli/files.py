@@ -8,6 +8,8 @@ from itertools import combinations
 from pathlib import Path
 
 from urdf_usd.cli.failures import CommandError
+from urdf_usd.converter.file_content import has_mark, is_same_file
+from urdf_usd.reports.records.results import write_atomically
 
 # What files of a kind have in their first 4 KiB, in lower case.
 PAGE = b"<!doctype html"
@@ -32,8 +34,6 @@ def require_outputs(
     Raises:
         CommandError: Nothing has to be written.
     """
-    from urdf_usd.converter.file_content import has_mark, is_same_file
-
     named = [(path, kind) for path, kind in outputs if path is not None]
     read = [path for path in inputs if path is not None]
     for path, kind in named:
@@ -53,8 +53,6 @@ def write_output(path: Path, content: bytes) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    from urdf_usd.reports.records.results import write_atomically
-
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return

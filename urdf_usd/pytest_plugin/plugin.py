@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from urdf_usd.pytest_plugin.examiner import Examiner
-    from urdf_usd.pytest_plugin.fixture import Conformance
+    from urdf_usd.pytest_plugin.fixture import Conformance, Examiner
 
 
 SUITE = "urdf_usd.suite"
@@ -81,12 +80,14 @@ def conformance_examiner(
 ) -> Iterator[Examiner]:
     """Convert and check robots, each once in a session."""
     # Imports engines, so only in sessions that use the fixture.
-    from urdf_usd.pytest_plugin.examiner import Examiner
+    from urdf_usd.conformance.execution.worker import Workers
+    from urdf_usd.pytest_plugin.fixture import Examiner
 
     engines = request.config.getoption("--conformance-engine") or ()
     folder = tmp_path_factory.mktemp("conformance")
-    with Examiner(folder, tuple(engines)) as examiner:
-        yield examiner
+    # Processes start at the first robot.
+    with Workers() as workers:
+        yield Examiner(workers, folder, engines)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from urdf_usd.conformance.gate.baseline import (
 )
 from urdf_usd.conformance.gate.decision import FailOn, failures
 from urdf_usd.corpus import Resolved, resolve_corpora
-from urdf_usd.pytest_plugin.examined import failure_message
+from urdf_usd.pytest_plugin.fixture import failure_message
 from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
 if TYPE_CHECKING:

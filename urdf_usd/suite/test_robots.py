@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from urdf_usd.pytest_plugin.examiner import Examiner
+from urdf_usd.pytest_plugin.fixture import Examiner
 from urdf_usd.suite.cases import Case, parameters
 
 

@@ -213,7 +213,7 @@ def test_wrong_usd_fails_with_its_worst_findings(project: pytest.Pytester) -> No
             "*If the expected values are those of the URDF file*",
         ]
     )
-    result.stdout.no_fnmatch_line("*urdf_usd/pytest_plugin/examined.py*")
+    result.stdout.no_fnmatch_line("*urdf_usd/pytest_plugin/fixture.py*")
 
 
 def test_options_are_keywords(project: pytest.Pytester) -> None:
