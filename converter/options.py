@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 MeshProgress: TypeAlias = Callable[[str, int, int], None]
 """Is called with the name of a mesh, its number from one on, and the number of all."""
 
+METADATA = (
+    *("author", "asset_license", "asset_name", "asset_type", "category", "qcode"),
+    *("source_file", "usd_date_generated"),
+)
+"""Metadata that requirement SR.004 of SimReady has as text."""
+ISAAC_METADATA = ("robot_type", "asset_license")
+"""Metadata of the robot schema of Isaac Sim."""
+ROBOT_TYPES = (
+    *("End Effector", "Manipulator", "Humanoid", "Wheeled", "Holonomic", "Quadruped"),
+    *("Mobile Manipulators", "Aerial"),
+)
+"""Values of isaac:robotType besides the fallback, which is no type."""
+
 
 class Layout(StrEnum):
     """Files of an asset: a folder of layers, one layer, or one package."""

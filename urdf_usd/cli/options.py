@@ -17,6 +17,9 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
     DEFAULT_TOLERANCE,
+    ISAAC_METADATA,
+    METADATA,
+    ROBOT_TYPES,
     BodyNesting,
     ColliderRule,
     ColliderTolerance,
@@ -37,16 +40,6 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING = click.Path(path_type=Path, exists=True)
 EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
-# Of modules that import OpenUSD, too slow for a help text. A test compares them.
-METADATA = (
-    *("author", "asset_license", "asset_name", "asset_type", "category", "qcode"),
-    *("source_file", "usd_date_generated"),
-)
-ISAAC_METADATA = ("robot_type", "asset_license")
-ROBOT_TYPES = (
-    *("End Effector", "Manipulator", "Humanoid", "Wheeled", "Holonomic", "Quadruped"),
-    *("Mobile Manipulators", "Aerial"),
-)
 
 
 def _read_package(text: str) -> tuple[str, Path]:

@@ -21,17 +21,6 @@ from urdf_usd.converter.usd.writer.specs import KINDS, apply, over, write
 ROBOT_TYPE, LICENSE = "robot_type", "asset_license"
 # Version of an asset whose URDF is in no versioned package.
 UNVERSIONED = "0.0.0"
-# Values of isaac:robotType besides the fallback, which is no type.
-ROBOT_TYPES = (
-    "End Effector",
-    "Manipulator",
-    "Humanoid",
-    "Wheeled",
-    "Holonomic",
-    "Quadruped",
-    "Mobile Manipulators",
-    "Aerial",
-)
 # Values of isaac:license besides the fallback, which stands for all others.
 _LICENSES = frozenset(
     {

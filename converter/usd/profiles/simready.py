@@ -16,21 +16,11 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.options import METADATA
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import KINDS, applied, apply, over, prim_specs, write
 
-METADATA = (
-    "author",
-    "asset_license",
-    "asset_name",
-    "asset_type",
-    "category",
-    "qcode",
-    "source_file",
-    "usd_date_generated",
-)
-"""Metadata that requirement SR.004 has as text."""
 _NESTED = "SimReady_Metadata"
 _NORMALS = "primvars:normals"
 # Also required outside of the nested dictionary, by SR.001.

@@ -10,7 +10,6 @@ import jsonschema
 import pytest
 
 from tests.urdf_usd.cli.command import urdf_usd
-from urdf_usd.cli import options
 from urdf_usd.cli.convert import convert_options
 from urdf_usd.cli.main import main
 from urdf_usd.cli.options import Conversion, RobotOptions, Sources
@@ -29,8 +28,6 @@ from urdf_usd.converter.options import (
     Profile,
 )
 from urdf_usd.converter.robot.model import BaseOption, MasslessOption
-from urdf_usd.converter.usd.profiles import isaac
-from urdf_usd.converter.usd.profiles.simready import METADATA
 from urdf_usd.reports.records.schema import RECORDS
 
 _RULE = ColliderRule(ColliderKind.HULL, "left_*")
@@ -84,15 +81,12 @@ def test_every_choice_is_passed_to_the_converter() -> None:
     )
 
 
-def test_metadata_is_that_of_the_profiles() -> None:
+def test_metadata_is_passed_to_the_converter() -> None:
     given = (("author", "me"),)
 
     chosen = Conversion(profile=Profile.SIMREADY, metadata=given)
 
     assert convert_options(chosen).metadata == given
-    assert options.METADATA == METADATA
-    assert options.ISAAC_METADATA == (isaac.ROBOT_TYPE, isaac.LICENSE)
-    assert options.ROBOT_TYPES == isaac.ROBOT_TYPES
 
 
 def test_tables_cover_their_enumerations() -> None:

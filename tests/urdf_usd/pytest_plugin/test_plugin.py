@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -51,11 +50,6 @@ def _suite(project: pytest.Pytester, *words: str) -> pytest.RunResult:
     )
 
 
-def _wrong_usd(folder: Path) -> Path:
-    source = folder / "robots" / "other.urdf"
-    return convert(source, folder / "usd").root_layer
-
-
 def test_corpus_becomes_a_test_per_robot_and_group(project: pytest.Pytester) -> None:
     """All pass or have nothing to compare; ids have robot and group."""
     result = _suite(project, "-v")
@@ -75,9 +69,7 @@ def test_tests_are_selected_by_name_and_mark(project: pytest.Pytester) -> None:
     by_mark.stdout.fnmatch_lines(["*?dir--arm-limits?", "*?dir--other-limits?", "*2/*"])
 
 
-def test_unavailable_and_unreadable_robots_are_skipped(
-    project: pytest.Pytester,
-) -> None:
+def test_unavailable_and_unreadable_robots_are_skipped(project: pytest.Pytester) -> None:
     (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
     result = _suite(project, "-rs", "-k", "other")
 
@@ -112,45 +104,21 @@ owner = "ann"
 """
 
 
-def _refused(project: pytest.Pytester) -> None:
-    (project.path / "robots" / "other.urdf").write_text("<robot name='none'/>")
-
-
-def test_known_failures_are_expected_to_fail(project: pytest.Pytester) -> None:
-    _refused(project)
+def test_baseline_decides_which_failures_are_expected(project: pytest.Pytester) -> None:
+    """A known failure is expected, an unknown one fails, and so does an entry that passes."""
+    for name in ("other", "third"):
+        (project.path / "robots" / f"{name}.urdf").write_text("<robot name='none'/>")
+    entries = ("dir--other", "verdict", "unreadable"), ("dir--arm", "mass.total", "fails")
     (project.path / "known.toml").write_text(
-        BASELINE.format(robot="dir--other", check="verdict", grade="unreadable")
+        "".join(BASELINE.format(robot=r, check=c, grade=g) for r, c, g in entries)
     )
-    words = ("--conformance-baseline", "known.toml", "-k", "conversion", "-rx")
+    words = ("--conformance-baseline", "known.toml", "-k", "conversion or (arm and mass)", "-rx")
     result = _suite(project, *words)
 
-    result.assert_outcomes(passed=1, xfailed=1)
-    result.stdout.fnmatch_lines(["*known since May (ann)*"])
-
-
-def test_failure_that_is_not_in_the_baseline_fails(project: pytest.Pytester) -> None:
-    _refused(project)
-    (project.path / "known.toml").write_text(
-        BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
-    )
-    words = ("--conformance-baseline", "known.toml", "-k", "conversion")
-    result = _suite(project, *words)
-
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(passed=1, xfailed=1, failed=2)
     result.stdout.fnmatch_lines(["*unreadable*has no links*"])
-
-
-def test_passing_baseline_entry_fails(
-    project: pytest.Pytester,
-) -> None:
-    (project.path / "known.toml").write_text(
-        BASELINE.format(robot="dir--arm", check="mass.total", grade="fails")
-    )
-    words = ("--conformance-baseline", "known.toml", "-k", "arm and mass")
-    result = _suite(project, *words)
-
-    result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*XPASS(strict)*known since May*"])
+    result.stdout.fnmatch_lines(["XFAIL*dir--other-conversion*known since May (ann)*"])
 
 
 def test_invalid_baseline_is_a_usage_error(project: pytest.Pytester) -> None:
@@ -160,52 +128,44 @@ def test_invalid_baseline_is_a_usage_error(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*known.toml:1*"])
 
 
-def test_fixture_checks_a_robot(project: pytest.Pytester) -> None:
-    project.makepyfile(
-        """
-        def test_my_robot(conformance):
-            conformance("robots/arm.urdf").assert_conforms()
-        """
-    )
-    result = project.runpytest_subprocess(*FLAGS)
-
-    result.assert_outcomes(passed=1)
-
-
-@pytest.mark.parametrize(("fail_on", "failed"), [("fails", 0), ("incomplete", 1)])
-def test_incomplete_robot_warns_or_fails(
-    fail_on: str, failed: int, project: pytest.Pytester
-) -> None:
+def test_fixture_checks_robots(project: pytest.Pytester) -> None:
+    """Options are keywords; an incomplete robot warns, a wrong USD fails with its findings."""
+    usd = convert(project.path / "robots" / "other.urdf", project.path / "usd").root_layer
     (project.path / "part.urdf").write_text(
         """<robot name="part"><link name="a"><visual><geometry>
         <mesh filename="gone.stl"/></geometry></visual></link></robot>"""
     )
     project.makepyfile(
         f"""
-        def test_my_robot(conformance):
-            conformance("part.urdf").assert_conforms({fail_on!r})
-        """
-    )
-    result = project.runpytest_subprocess(*FLAGS)
+        import pytest
 
-    result.assert_outcomes(passed=1 - failed, failed=failed, warnings=1 - failed)
-    result.stdout.fnmatch_lines(["*gone.stl*"])
-
-
-def test_wrong_usd_fails_with_its_worst_findings(project: pytest.Pytester) -> None:
-    usd = _wrong_usd(project.path)
-    project.makepyfile(
-        f"""
-        def test_my_robot(conformance):
-            examined = conformance("robots/arm.urdf", usd={str(usd)!r})
+        def test_options(conformance):
+            examined = conformance(
+                "robots/arm.urdf", base="fixed", bodies="flat", layout="single"
+            )
             examined.assert_conforms()
+            assert examined.record.base == "fixed"
+            assert examined.record.asset.root_layer == "arm.usdc"
+
+        def test_slip(conformance):
+            with pytest.raises(TypeError, match="unknown choice 'layuot'"):
+                conformance("robots/arm.urdf", layuot="single")
+
+        @pytest.mark.parametrize("fail_on", ["fails", "incomplete"])
+        def test_part(conformance, fail_on):
+            conformance("part.urdf").assert_conforms(fail_on)
+
+        def test_wrong(conformance):
+            conformance("robots/arm.urdf", usd={str(usd)!r}).assert_conforms()
         """
     )
     result = project.runpytest_subprocess(*FLAGS)
 
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(passed=3, failed=2, warnings=1)
     result.stdout.fnmatch_lines(
         [
+            "*test_part?incomplete?*",
+            "*gone.stl*",
             "*AssertionError: * fails: *",
             "*[[]mass.link.mass]*",
             "*expected (URDF): 2.5 kg*",
@@ -214,29 +174,6 @@ def test_wrong_usd_fails_with_its_worst_findings(project: pytest.Pytester) -> No
         ]
     )
     result.stdout.no_fnmatch_line("*urdf_usd/pytest_plugin/fixture.py*")
-
-
-def test_options_are_keywords(project: pytest.Pytester) -> None:
-    """Of the conversion, as members or values; an unknown one is an error."""
-    project.makepyfile(
-        """
-        import pytest
-
-        def test_options(conformance):
-            examined = conformance(
-                "robots/arm.urdf", base="fixed", bodies="flat", layout="single"
-            )
-            assert examined.record.base == "fixed"
-            assert examined.record.asset.root_layer == "arm.usdc"
-
-        def test_slip(conformance):
-            with pytest.raises(TypeError, match="unknown choice 'layuot'"):
-                conformance("robots/arm.urdf", layuot="single")
-        """
-    )
-    result = project.runpytest_subprocess(*FLAGS)
-
-    result.assert_outcomes(passed=2)
 
 
 def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
@@ -251,14 +188,7 @@ def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
     # Other plugins of this environment may import anything.
     code = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
     result = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            code,
-            "-p",
-            "urdf_usd.pytest_plugin.plugin",
-            *FLAGS,
-        ],
+        [sys.executable, "-c", code, "-p", "urdf_usd.pytest_plugin.plugin", *FLAGS],
         cwd=project.path,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
@@ -284,12 +214,7 @@ def test_short_option_of_another_plugin_is_kept(project: pytest.Pytester) -> Non
     )
     result = project.runpytest_subprocess("--robots", "three", *FLAGS)
     ours = project.runpytest_subprocess(
-        *(
-            "--pyargs",
-            "urdf_usd.suite",
-            "--conformance-robots",
-            "dir:robots",
-        ),
+        *("--pyargs", "urdf_usd.suite", "--conformance-robots", "dir:robots"),
         *("--collect-only", "-q", "-k", "arm-mass", *FLAGS),
     )
 
