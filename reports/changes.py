@@ -49,11 +49,6 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
     return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
 
 
-def former_record(name: str, first: StoredRun, second: StoredRun) -> FormerRunRecord:
-    """Make the record of the changes since an earlier run."""
-    return FormerRunRecord(name=name, changes=compare_runs(first, second))
-
-
 def value_changes(
     robot: str, before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[ChangeRecord, ...]:

@@ -20,10 +20,8 @@ from urdf_usd.reports.html.rendering import (
     page_environment,
     page_name,
     run_command,
-    script_digest,
     script_policy,
     static_file,
-    trusted_markup,
     write_page,
 )
 from urdf_usd.reports.html.robot_page import PageScripts, View, page_content
@@ -31,7 +29,6 @@ from urdf_usd.reports.records.history import HistoryEntry
 from urdf_usd.reports.records.record import (
     CheckRecord,
     EngineStatus,
-    Grade,
     RobotRecord,
     Verdict,
 )
@@ -192,8 +189,12 @@ def write_comparison(
     Raises:
         OSError: The file cannot be written.
     """
-    script = static_file("filter.js")
-    page_environment().filters.update(site=_site, sheet=page_address)
+    scripts = (Script(text=static_file("filter.js")),)
+    page_environment().filters.update(
+        # Address of the index page of a converter.
+        site=lambda converter: f"{CONVERTERS}/{quote(converter)}/index.html",
+        sheet=page_address,
+    )
     robots = [entry.robot for entry in compared.entries]
     return write_page(
         directory / "index.html",
@@ -212,14 +213,9 @@ def write_comparison(
         changes=compared.changes,
         changed={f"{one.candidate}/{one.id}": page_address(one) for one in robots},
         history=PAGE if has_history else "",
-        script=trusted_markup(script),
-        script_digest=script_digest(script),
+        scripts=scripts,
+        policy=script_policy(scripts),
     )
-
-
-def _site(converter: str) -> str:
-    """Return the address of the index page of a converter."""
-    return f"{CONVERTERS}/{quote(converter)}/index.html"
 
 
 def matrix(robots: Sequence[RobotRecord]) -> Json:
@@ -316,13 +312,9 @@ def _measured(robot: RobotRecord, checks: Sequence[str]) -> Json:
     known = {check.id: check for check in robot.checks}
     row = [known.get(check) for check in checks]
     return {
-        "grades": "".join(_letter(check.grade if check else None) for check in row),
+        "grades": "".join(_GRADE_LETTERS[check.grade] if check else _ABSENT for check in row),
         "worst": [_number(check.worst) if check and check.unit else None for check in row],
     }
-
-
-def _letter(grade: Grade | None) -> str:
-    return _GRADE_LETTERS[grade] if grade else _ABSENT
 
 
 def _statuses(robot: RobotRecord, engines: Sequence[str]) -> str:

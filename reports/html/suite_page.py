@@ -22,7 +22,7 @@ from urdf_usd.reports.records.record import (
     RunSummary,
     Score,
 )
-from urdf_usd.reports.records.suite_case import Case, Requirement
+from urdf_usd.reports.records.suite_case import Requirement
 from urdf_usd.reports.summary import suite_scores
 
 PAGE = "suite.html"
@@ -118,12 +118,9 @@ def _rows(robots: Iterable[RobotRecord]) -> tuple[Row, ...]:
     rows = []
     for name, results in by_id.items():
         _, case = next(iter(results.values()))
-        rows.append(Row(name, results, case.urdf, _as_json(case.case)))
+        values = msgspec.json.format(msgspec.json.encode(case.case), indent=2).decode()
+        rows.append(Row(name, results, case.urdf, f"{values}\n"))
     return tuple(sorted(rows, key=lambda row: (row.case.version, row.case.number)))
-
-
-def _as_json(case: Case) -> str:
-    return msgspec.json.format(msgspec.json.encode(case), indent=2).decode() + "\n"
 
 
 def _chapters(rows: Sequence[Row]) -> tuple[Chapter, ...]:

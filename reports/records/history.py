@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from urdf_usd.reports.records.record import (
     SCHEMA_VERSION,
@@ -83,13 +82,6 @@ class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
     candidate: str = ""  # name of the converter, of a robot
     # checks of a robot with another grade, each with both grades; likewise the outcome of a case
     checks: tuple[str, ...] = ()
-
-
-class HistoryOptions(Struct, frozen=True):
-    """The history of a run."""
-
-    folder: Path  # its folder, with one file for each run
-    label: str  # what the user calls this run
 
 
 def append_entry(

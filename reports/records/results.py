@@ -43,17 +43,8 @@ def read_record(path: Path) -> RobotRecord:
         OSError: There is none.
         msgspec.DecodeError: It is none of this version.
     """
-    return decode_record(path.read_bytes())
-
-
-def decode_record(content: bytes) -> RobotRecord:
-    """Decode the record of a robot.
-
-    Raises:
-        msgspec.DecodeError: It is none of this version.
-    """
     # Not strict, so that text becomes the number that JSON could not express.
-    return msgspec.json.decode(content, type=RobotRecord, strict=False)
+    return msgspec.json.decode(path.read_bytes(), type=RobotRecord, strict=False)
 
 
 def write_seconds(

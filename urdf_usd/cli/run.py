@@ -29,7 +29,7 @@ from urdf_usd.conformance.execution.run import (
 )
 from urdf_usd.conformance.execution.worker import processors
 from urdf_usd.corpus import parse_reference, resolve_corpora
-from urdf_usd.reports.records.history import HistoryError, HistoryOptions, read_history
+from urdf_usd.reports.records.history import HistoryError, read_history
 from urdf_usd.reports.records.results import StoredRunError, read_run
 
 DEFAULT_CORPUS = "pybullet"
@@ -43,7 +43,7 @@ def run(options: Run) -> ExitCode:
     baseline = load_baseline(options.gate)
     # Read before its folder may be emptied for this run.
     previous = _previous_run(options.compare) if options.compare else None
-    history = _history(options)
+    _require_history(options)
     texts = options.corpus or (DEFAULT_CORPUS,)
     selected = options.selected
     settings = RunOptions(
@@ -90,7 +90,8 @@ def run(options: Run) -> ExitCode:
                 gate=options.gate,
                 baseline=baseline,
                 previous=previous,
-                history=history,
+                history=options.history,
+                label=options.label or "",
             )
             records = run_and_report(sources, settings, report)
             return report.decide(records, settings)
@@ -134,14 +135,11 @@ def _previous_run(folder: Path) -> PreviousRun:
         raise CommandError(str(error)) from error
 
 
-def _history(options: Run) -> HistoryOptions | None:
-    """Return where the run is added, if anywhere; a damaged history is reported before it."""
+def _require_history(options: Run) -> None:
+    """Refuse a damaged history before the run."""
     require_outputs([(options.out, None), (options.history, None)])
-    if options.history is None:
-        return None
     try:
-        if options.history.exists():
+        if options.history and options.history.exists():
             read_history(options.history)
     except HistoryError as error:
         raise CommandError(str(error)) from error
-    return HistoryOptions(options.history, options.label or "")

@@ -27,7 +27,7 @@ from urdf_usd.conformance.gate.decision import (
 )
 from urdf_usd.corpus import Resolved
 from urdf_usd.reports.badge import write_badges
-from urdf_usd.reports.changes import former_record
+from urdf_usd.reports.changes import compare_runs
 from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.rendering import CONVERTERS
 from urdf_usd.reports.html.site import write_comparison, write_site
@@ -36,7 +36,6 @@ from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.markdown import write_comparison_markdown, write_markdown
 from urdf_usd.reports.records.history import (
     HistoryEntry,
-    HistoryOptions,
     append_entry,
     read_history,
 )
@@ -76,7 +75,8 @@ class Report(Struct, frozen=True):
     gate: GateOptions
     baseline: Baseline | None  # known failures
     previous: PreviousRun | None
-    history: HistoryOptions | None = None
+    history: Path | None = None  # folder of the history to which the run is added
+    label: str = ""  # name of the run in it
 
     def write(
         self, summary: RunSummary, records: list[RobotRecord], options: RunOptions
@@ -98,8 +98,8 @@ class Report(Struct, frozen=True):
         )
         if previous := self.previous:
             run = StoredRun.of(summary, records)
-            changes = former_record(previous.name, previous.run, run)
-            summary = structs.replace(summary, former=changes)
+            former = FormerRunRecord(name=previous.name, changes=compare_runs(previous.run, run))
+            summary = structs.replace(summary, former=former)
         try:
             history = self._extended_history(summary, records)
             return write_reports(summary, records, self.folder.path, history)
@@ -115,11 +115,10 @@ class Report(Struct, frozen=True):
         """Add a run to the history, unless it is incomplete, and return all runs."""
         if self.history is None:
             return ()
-        folder = self.history.folder
         if summary.complete:
             seconds = _conversion_times(records, self.folder.path)
-            append_entry(folder, summary, self.history.label, seconds)
-        return read_history(folder)
+            append_entry(self.history, summary, self.label, seconds)
+        return read_history(self.history)
 
     def _compared(self, records: Sequence[RobotRecord]) -> BaselineRecord | None:
         """Return what is new, worse or fixed, if there is a baseline."""
