@@ -35,7 +35,6 @@ NIGHTLY = (
 )
 
 ABOUT_ENGINES = (
-    "tests/conformance/verdict/test_corpus_deviations.py",
     "tests/conformance/verdict/test_deviations.py",
     "tests/conformance/engines",
     "tests/conformance/robots/test_conforming_robots.py",

@@ -17,8 +17,14 @@ from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.engines.openusd.names import labelled, named_prims
 from urdf_usd.conformance.engines.protocol import AbstentionError
-from urdf_usd.conformance.observation.named_prims import NamedJoint, NamedPrim, NamedPrims
-from urdf_usd.conformance.observation.robot import JointObservation, JointType, Observation
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    NamedJoint,
+    NamedPrim,
+    NamedPrims,
+    Observation,
+)
 
 # Types that may match each other: a converter may write a continuous joint with limits.
 _TURNING = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from urdf_usd.conformance.engines.mujoco_models import link_distances
 from urdf_usd.conformance.observation.robot import JointType, Observation
+from urdf_usd.conformance.observation.shapes import Solid
 from urdf_usd.conformance.observation.simulation import (
     ContactMaterialObservation,
     DriveObservation,
     SimulationObservation,
 )
-from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.simulation.resolution import resolve
 from urdf_usd.converter.simulation.sources import Simulation

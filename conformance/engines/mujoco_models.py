@@ -37,8 +37,7 @@ from urdf_usd.conformance.observation.robot import (
     RolloutState,
     Vec3,
 )
-from urdf_usd.conformance.observation.shapes import ShapeKind
-from urdf_usd.conformance.observation.solids import Solid
+from urdf_usd.conformance.observation.shapes import ShapeKind, Solid
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -71,8 +71,8 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
+from urdf_usd.conformance.observation.shapes import Solid
 from urdf_usd.conformance.observation.simulation import SimulationObservation
-from urdf_usd.conformance.observation.solids import Solid
 from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.model import derive_tolerance_model

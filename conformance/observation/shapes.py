@@ -238,3 +238,17 @@ class Drawing(Struct, frozen=True, eq=False):
     matrix: NDArray[np.float64]  # (4, 4) from the shape's own frame to the link's [m]; it may scale
     points: NDArray[np.float64]  # (N, 3) of a mesh in its own frame
     triangles: NDArray[np.integer]  # (M, 3) indices of points
+
+
+class Solid(Struct, frozen=True):
+    """A collider in the world; a mesh counts as its convex hull."""
+
+    link: str  # URDF name of the link whose body has it
+    kind: ShapeKind  # kind of shape, along Z for a cylinder and a capsule
+    # half edges of a box; radius of a sphere; radius and half length of a cylinder or the straight
+    # part of a capsule; empty for a mesh [m]
+    size: tuple[float, ...]
+    position: tuple[float, float, float]  # origin in the world [m]
+    rotation: tuple[float, ...]  # rows of the matrix from the shape's frame to the world
+    # Coordinates of the points of a mesh, in the world, one after the other [m]
+    points: tuple[float, ...] = ()

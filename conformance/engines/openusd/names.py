@@ -19,8 +19,13 @@ from urdf_usd.conformance.engines.openusd.stage import (
     read_physics,
     urdf_name,
 )
-from urdf_usd.conformance.observation.named_prims import NamedJoint, NamedPrim, NamedPrims
-from urdf_usd.conformance.observation.robot import Word, XmlContent
+from urdf_usd.conformance.observation.robot import (
+    NamedJoint,
+    NamedPrim,
+    NamedPrims,
+    Word,
+    XmlContent,
+)
 
 _PREFIX = "urdf:"
 _WITHIN = "urdf:within"

@@ -47,9 +47,9 @@ from urdf_usd.conformance.observation.shapes import (
     Role,
     ShapeKind,
     ShapeObservation,
+    Solid,
     Surface,
 )
-from urdf_usd.conformance.observation.solids import Solid
 
 # Rotations from the Z axis of a shape's own frame to the axis of its prim.
 _UPRIGHT = {

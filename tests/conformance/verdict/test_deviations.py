@@ -1,4 +1,4 @@
-"""Each known deviation shows in the engine, on its minimal file.
+"""Each known deviation shows in the engine on its minimal file; those on real robots are known.
 
 Optional engines that are not installed are skipped.
 """
@@ -8,26 +8,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pybullet_data
 import pytest
 
 from tests.conformance.engines.optional_engines import ENGINES, installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.protocol import Engine, Observed, Request, Side
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Engine,
+    Observed,
+    Request,
+    Side,
+)
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
-from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
-from urdf_usd.conformance.observation.sampling import configurations
+from urdf_usd.conformance.engines.reference import ReferenceEngine
+from urdf_usd.conformance.execution.examine import questions, read_robot
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.reports.records.record import Verdict
+from urdf_usd.converter import convert
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.reports.records.record import Grade, Verdict
 
-# With the schemas of a simulator, so that it reports limits.
-_OPTIONS = ConvertOptions(profile=Profile.GENERIC)
 FOLDER = Path(__file__).parents[2] / "data/deviations"
+_ROOT = Path(pybullet_data.getDataPath())
+_FILES = sorted(
+    file.relative_to(_ROOT).as_posix()
+    for file in _ROOT.rglob("*.urdf")
+    if "random_urdfs" not in file.parts
+)
 _MAKERS: dict[str, Callable[[], Engine]] = {
     "mujoco": MujocoEngine,
     "pybullet": PybulletEngine,
@@ -35,28 +46,34 @@ _MAKERS: dict[str, Callable[[], Engine]] = {
 }
 
 
-def _judge(deviation: Deviation, folder: Path) -> Judgement:
+def _judge(name: str, path: str, folder: Path) -> Judgement:
     """Judge a correct USD with one engine.
 
     A URDF engine is compared with the reference; a USD engine with OpenUSD's
     observation of the converted file.
     """
-    engine = installed(_MAKERS[deviation.engine]())
-    path = FOLDER / f"{deviation.file}.urdf"
-    request = Request(str(path), configurations(structure(parse(path).robot)))
-    spec = Observed(ReferenceEngine().observe(request))
-    if engine.side is Side.URDF:
-        stated = Observed(engine.observe(request))
-        return judge({"reference": spec, deviation.engine: stated}, spec)
-    root_layer = convert(path, folder / "usd", _OPTIONS).root_layer
-    usd_request = Request(str(root_layer), request.configurations)
-    usd = Observed(OpenusdEngine().observe(usd_request))
-    return judge({"reference": spec}, usd, simulators=[Observed(engine.observe(usd_request))])
+    engine = installed(_MAKERS[name]())
+    reading = read_robot(path, {}, {})
+    if isinstance(reading, SourceError):
+        raise AbstentionError("no robot")
+    if reading.expanded is not None:
+        path = str(folder / "expanded.urdf")
+        Path(path).write_bytes(reading.expanded)
+    request = Request(path, questions(reading.parsed.robot))
+    reference = Observed(ReferenceEngine().observe(request))
+    usd = reference
+    if engine.side is Side.USD:
+        request = Request(str(convert(path, folder / "usd").root_layer), request.configurations)
+        usd = Observed(OpenusdEngine().observe(request))
+    observed = Observed(engine.observe(request))
+    if engine.side is Side.USD:
+        return judge({"reference": reference}, usd, simulators=[observed])
+    return judge({"reference": reference, name: observed}, usd)
 
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)
 def test_deviation_is_detected_on_its_file(deviation: Deviation, tmp_path: Path) -> None:
-    judgement = _judge(deviation, tmp_path)
+    judgement = _judge(deviation.engine, str(FOLDER / f"{deviation.file}.urdf"), tmp_path)
     shown = {d.check for d in judgement.deviations if d.id == deviation.id}
 
     assert shown
@@ -65,7 +82,7 @@ def test_deviation_is_detected_on_its_file(deviation: Deviation, tmp_path: Path)
     assert judgement.verdict is not Verdict.DISPUTED
 
 
-def test_identifiers_are_unique_and_name_their_reader() -> None:
+def test_identifiers_are_unique_and_name_their_engine() -> None:
     identifiers = [deviation.id for deviation in DEVIATIONS]
 
     assert len(set(identifiers)) == len(identifiers)
@@ -76,3 +93,21 @@ def test_table_cites_checks_that_exist() -> None:
     for deviation in DEVIATIONS:
         for beginning in deviation.checks:
             assert any(check.id.startswith(beginning) for check in CHECKS)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("file", _FILES)
+@pytest.mark.parametrize("name", sorted(_MAKERS))
+def test_every_deviation_on_a_real_robot_is_known(name: str, file: str, tmp_path: Path) -> None:
+    try:
+        judgement = _judge(name, str(_ROOT / file), tmp_path)
+    except AbstentionError as abstention:
+        pytest.skip(str(abstention))
+
+    assert [(d.check, d.subjects) for d in judgement.deviations if d.id == UNEXPLAINED] == []
+    assert [
+        finding.message
+        for check in judgement.checks
+        for finding in check.findings
+        if finding.grade is Grade.FAILS and finding.message.startswith(f"{name}: ")
+    ] == []
