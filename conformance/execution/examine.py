@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.drawing.scenery import draw_scene
+from urdf_usd.conformance.drawing.scene import draw_scene
 from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.protocol import AbstentionError, Crashed, Side

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.drawing.scene_errors import agreements, angles, link_errors
+from urdf_usd.conformance.drawing.scene import agreements, angles, link_errors
 from urdf_usd.conformance.observation.robot import Frames
 
 _TURN = Rotation.from_euler("xyz", [0.4, -1.1, 2.3])

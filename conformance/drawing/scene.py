@@ -1,0 +1,479 @@
+"""The 3D scene of a robot: URDF and USD, drawn from their files, and how far links are apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from urdf_usd.conformance.drawing.coarsening import (
+    MergedMesh,
+    coarsen,
+    merge_points,
+    shares,
+    surface_digest,
+)
+from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
+from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.reference_shapes import draw_shapes as draw_urdf
+from urdf_usd.conformance.observation.robot import (
+    Configurations,
+    Frames,
+    JointObservation,
+    JointType,
+    MassProperties,
+    Observation,
+)
+from urdf_usd.conformance.observation.shapes import Drawing, Role, ShapeKind, ShapeObservation
+from urdf_usd.converter.robot.model import Robot
+from urdf_usd.reports.records.scene import (
+    Affine,
+    Agreement,
+    Coupling,
+    LinkErrors,
+    Motion,
+    MotionKind,
+    Scene,
+    SceneConfiguration,
+    SceneJoint,
+    SceneLink,
+    SceneMesh,
+    SceneModel,
+    SceneShape,
+    Vec3,
+)
+
+Array: TypeAlias = NDArray[np.float64]
+
+# Half the range of the slider of an unlimited joint [rad, m].
+_HALF_TURN, _OPEN_SLIDE = math.pi, 0.5
+# Limits beyond this are ignored for a slider [rad or m].
+_FAR = 100.0
+_AXES: dict[str, Vec3] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+# Triangles per side: a page stays below 5 MB even if no mesh is shared.
+TRIANGLES = 40_000
+# Length of the axes of a frame, relative to the robot's size.
+_MARK = 0.05
+_HARDLY = 0.98
+# Significant digits in the page; numbers that are displayed alike have at least this ratio.
+_DIGITS, _SHOWN_ALIKE = 3, 0.98
+
+
+def draw_scene(
+    robot: Robot,
+    usd: str,
+    readings: Mapping[str, Observation],
+    frames: Mapping[str, Frames],
+    configurations: Configurations,
+) -> Scene:
+    """Draw both models of a robot.
+
+    Args:
+        robot: The URDF.
+        usd: Root layer of the USD.
+        readings: Observation of each side that was read, ``urdf`` and ``usd``.
+        frames: Link frames by engine, of all that state them.
+        configurations: The compared configurations.
+    """
+    drawings: dict[str, tuple[Drawing, ...]] = {}
+    for side, reading in readings.items():
+        try:
+            links = frozenset(link.name for link in reading.links)
+            drawings[side] = draw_urdf(robot) if side == "urdf" else draw_shapes(usd, links)
+        except AbstentionError:
+            drawings[side] = ()
+    meshes, indices = _meshes(drawings)
+    normals = {
+        joint.name: joint.axis
+        for reading in readings.values()
+        for joint in reading.joints
+        if joint.type is JointType.PLANAR and joint.axis
+    }
+    missing = sorted({"urdf", "usd"} - readings.keys())
+    stated = [readings[side].frames for side in ("urdf", "usd") if side in readings]
+    match stated:
+        case [Frames() as urdf, Frames() as other]:
+            errors = link_errors(urdf, other, configurations.labels)
+        case _:
+            errors = None
+    return Scene(
+        mark=_MARK * _size(readings.values()),
+        models=tuple(
+            build_model(side, reading, _by_link(drawings[side], reading.shapes, indices), normals)
+            for side, reading in readings.items()
+        ),
+        meshes=meshes,
+        configurations=_configurations(configurations),
+        notes=(
+            *_notes(meshes),
+            *(f"The {side.upper()} could not be read." for side in missing),
+        ),
+        errors=errors,
+        agreements=agreements(frames),
+    )
+
+
+def _meshes(
+    drawings: Mapping[str, Sequence[Drawing]],
+) -> tuple[tuple[SceneMesh, ...], dict[tuple[int, int], int]]:
+    """Decimate each distinct mesh of both sides once.
+
+    Returns:
+        The meshes, and the index of the mesh by the identities of its arrays.
+    """
+    digests: dict[tuple[int, int], bytes] = {}
+    surfaces: dict[bytes, MergedMesh | None] = {}
+    merged_meshes: dict[bytes, MergedMesh] = {}
+    targets: dict[bytes, int] = {}
+    for drawn in drawings.values():
+        shown: dict[bytes, int] = {}
+        for drawing in drawn:
+            if drawing.kind is not ShapeKind.MESH:
+                continue
+            arrays = _arrays(drawing)
+            if arrays not in digests:
+                surface = surface_digest(drawing.points, drawing.triangles)
+                if surface not in surfaces:
+                    surfaces[surface] = merge_points(drawing.points, drawing.triangles)
+                mesh = surfaces[surface]
+                if mesh is None:
+                    continue
+                digests[arrays] = mesh.digest
+                merged_meshes.setdefault(mesh.digest, mesh)
+            shown[digests[arrays]] = len(drawing.triangles)
+        # A mesh of both sides gets the larger of the two shares.
+        allowed = shares(tuple(shown.values()), TRIANGLES)
+        for digest, target in zip(shown, allowed, strict=True):
+            targets[digest] = max(target, targets.get(digest, 0))
+    places: dict[bytes, int] = {}
+    known: dict[SceneMesh, int] = {}
+    for digest, target in targets.items():
+        drawn_mesh = coarsen(merged_meshes[digest], target)
+        if drawn_mesh is not None:
+            places[digest] = known.setdefault(drawn_mesh, len(known))
+    return tuple(known), {
+        arrays: places[digest] for arrays, digest in digests.items() if digest in places
+    }
+
+
+def _arrays(drawing: Drawing) -> tuple[int, int]:
+    """Return the identities of the arrays of a drawing, which many share."""
+    return id(drawing.points), id(drawing.triangles)
+
+
+def _by_link(
+    drawings: Iterable[Drawing],
+    observed: Iterable[ShapeObservation],
+    places: Mapping[tuple[int, int], int],
+) -> dict[str, list[SceneShape]]:
+    colors = {}
+    for shape in observed:
+        if shape.appearances:
+            # Of the largest part of equal appearance.
+            look = max(shape.appearances, key=lambda part: part.area)
+            if look.color is not None and not look.texture:
+                opacity = 1.0 if look.opacity is None else look.opacity
+                colors[shape.source] = (*look.color, opacity)
+    shapes: dict[str, list[SceneShape]] = {}
+    for drawing in drawings:
+        mesh = places.get(_arrays(drawing)) if drawing.kind is ShapeKind.MESH else None
+        hidden = drawing.kind is ShapeKind.OTHER or not np.isfinite(drawing.matrix).all()
+        if hidden or (drawing.kind is ShapeKind.MESH and mesh is None):
+            continue
+        shapes.setdefault(drawing.link, []).append(
+            SceneShape(
+                role=drawing.role.value,
+                kind=drawing.kind.value,
+                size=tuple(abs(value) for value in drawing.size),
+                mesh=mesh,
+                matrix=_affine(drawing.matrix),
+                color=colors.get(drawing.source) if drawing.role is Role.VISUAL else None,
+            )
+        )
+    return shapes
+
+
+def _size(readings: Iterable[Observation]) -> float:
+    """Return the extent of a robot at zero from the root, by frames and shapes."""
+    reaches = [0.0]
+    for reading in readings:
+        if reading.frames is None:
+            continue
+        places = dict(zip(reading.frames.links, reading.frames.positions[0], strict=True))
+        reaches += [float(np.linalg.norm(place)) for place in places.values()]
+        reaches += [
+            float(np.linalg.norm(places[shape.link])) + max(shape.surface.support)
+            for shape in reading.shapes
+            if shape.surface and shape.link in places
+        ]
+    return max(reach for reach in reaches if math.isfinite(reach)) or 1.0
+
+
+def _notes(meshes: Iterable[SceneMesh]) -> list[str]:
+    coarse = [mesh for mesh in meshes if mesh.drawn < mesh.triangles]
+    drawn = sum(mesh.drawn for mesh in coarse)
+    given = sum(mesh.triangles for mesh in coarse)
+    # Degenerate triangles are left out everywhere, without a note.
+    if drawn >= _HARDLY * given:
+        return []
+    note = f"{len(coarse)} meshes are drawn with {drawn} of their {given} triangles."
+    return [f"{note} The comparison uses the whole mesh."]
+
+
+def _configurations(configurations: Configurations) -> tuple[SceneConfiguration, ...]:
+    """Return positions by joint, of joints with one coordinate."""
+    columns = dict(zip(configurations.joints, configurations.positions, strict=True))
+    return tuple(
+        SceneConfiguration(
+            label=label,
+            positions={
+                joint: tuple(positions[row].tolist())
+                for joint, positions in columns.items()
+                if positions.shape[1] == 1
+            },
+        )
+        for row, label in enumerate(configurations.labels)
+    )
+
+
+def build_model(
+    side: str,
+    observation: Observation,
+    shapes: Mapping[str, Sequence[SceneShape]],
+    normals: Mapping[str, Vec3],
+) -> SceneModel:
+    """Build the model of a side, ``urdf`` or ``usd``.
+
+    Args:
+        side: The side.
+        observation: Has frames at the zero configuration.
+        shapes: By link.
+        normals: Axes of planar joints in the child's frame, by joint: they define the
+            two directions in the plane, equal in both models.
+    """
+    poses: dict[str, Array] = {}
+    if observation.frames is not None:
+        frames = observation.frames
+        for name, turn, origin in zip(
+            frames.links, frames.rotations[0], frames.positions[0], strict=True
+        ):
+            poses[name] = np.eye(4)
+            poses[name][:3, :3], poses[name][:3, 3] = turn, origin
+    joints = _parents_first(observation, poses)
+    reached = {observation.root, *(joint.child for joint in joints)}
+    return SceneModel(
+        side=side,
+        reader=observation.engine,
+        root=observation.root,
+        links=tuple(
+            SceneLink(
+                name=link.name,
+                center=link.mass.center if link.mass and link.mass.mass > 0 else None,
+                ellipsoid=inertia_ellipsoid(link.mass) if link.mass else None,
+                shapes=tuple(shapes.get(link.name, ())),
+            )
+            for link in observation.links
+            if link.name in reached
+        ),
+        joints=tuple(
+            SceneJoint(
+                name=joint.name,
+                parent=joint.parent,
+                child=joint.child,
+                rest=_affine(np.linalg.inv(poses[joint.parent]) @ poses[joint.child]),
+                anchor=joint.anchor,
+                motions=tuple(_motions(joint, normals.get(joint.name))),
+                mimic=Coupling(
+                    leader=joint.mimic.leader,
+                    multiplier=joint.mimic.multiplier,
+                    offset=joint.mimic.offset,
+                )
+                if joint.mimic
+                else None,
+            )
+            for joint in joints
+        ),
+    )
+
+
+def inertia_ellipsoid(mass: MassProperties) -> Affine | None:
+    """Return the transform of the unit sphere to the ellipsoid of a link's inertia.
+
+    A solid ellipsoid of mass m and semi-axes a, b, c has the moments m (b^2 + c^2) / 5
+    and so on, so a^2 = 5 (B + C - A) / (2 m).
+    """
+    if mass.inertia is None or not mass.mass > 0:
+        return None
+    ixx, ixy, ixz, iyy, iyz, izz = mass.inertia
+    tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    if not np.isfinite(tensor).all():
+        return None
+    moments, axes = np.linalg.eigh(tensor)
+    squares = 2.5 * (moments.sum() - 2.0 * moments) / mass.mass
+    largest = float(squares.max())
+    if not (largest > 0 and math.isfinite(largest)):
+        return None
+    # Rods and plates are drawn as thin solids; impossible inertia is not drawn.
+    if float(squares.min()) < -1e-6 * largest:
+        return None
+    matrix = np.eye(4)
+    matrix[:3, :3] = axes * np.sqrt(np.maximum(squares, 1e-4 * largest))
+    matrix[:3, 3] = mass.center
+    return _affine(matrix)
+
+
+def _affine(matrix: Array) -> Affine:
+    """Return the first three rows of a (4, 4) matrix."""
+    a, b, c, d, e, f, g, h, i, j, k, m = matrix[:3].ravel().tolist()
+    return a, b, c, d, e, f, g, h, i, j, k, m
+
+
+def _parents_first(observation: Observation, poses: Mapping[str, Array]) -> list[JointObservation]:
+    below: dict[str, list[JointObservation]] = {}
+    for joint in observation.joints:
+        if joint.parent in poses and joint.child in poses:
+            below.setdefault(joint.parent, []).append(joint)
+    ordered: list[JointObservation] = []
+    seen = {observation.root}
+    waiting = [observation.root]
+    while waiting:
+        for joint in below.get(waiting.pop(), ()):
+            if joint.child not in seen:
+                seen.add(joint.child)
+                ordered.append(joint)
+                waiting.append(joint.child)
+    return ordered
+
+
+def _motions(joint: JointObservation, normal: Vec3 | None) -> list[Motion]:
+    """Return the sliders of a joint."""
+    turn, slide = MotionKind.TURN, MotionKind.SLIDE
+
+    def motion(
+        kind: MotionKind, label: str, axis: Vec3, limits: tuple[float, float] | None = None
+    ) -> Motion:
+        most = _HALF_TURN if kind is turn else _OPEN_SLIDE
+        lower, upper = limits or (-most, most)
+        return Motion(kind=kind, label=label, axis=axis, lower=lower, upper=upper)
+
+    match joint.type:
+        case JointType.REVOLUTE | JointType.CONTINUOUS if joint.axis:
+            return [motion(turn, "turn", joint.axis, _span(joint, _HALF_TURN))]
+        case JointType.PRISMATIC if joint.axis:
+            return [motion(slide, "slide", joint.axis, _span(joint, _OPEN_SLIDE))]
+        case JointType.PLANAR if joint.axis:
+            first, second = _plane(normal or joint.axis)
+            return [
+                motion(slide, "first direction", first),
+                motion(slide, "second direction", second),
+                motion(turn, "turn", joint.axis),
+            ]
+        case JointType.SPHERICAL:
+            return [motion(turn, f"about {name}", axis) for name, axis in _AXES.items()]
+        case _:
+            return []
+
+
+def _span(joint: JointObservation, most: float) -> tuple[float, float]:
+    """Return the range of a slider: the limits, if there are any."""
+    lower, upper = joint.lower, joint.upper
+    if lower is None or upper is None or lower > upper:
+        return -most, most
+    if abs(lower) > _FAR:
+        lower = min(-most, upper - most) if abs(upper) <= _FAR else -most
+    if abs(upper) > _FAR:
+        upper = max(most, lower + most)
+    return lower, upper
+
+
+def _plane(normal: Vec3) -> tuple[Vec3, Vec3]:
+    across = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    first = np.cross(normal, across)
+    first /= np.linalg.norm(first)
+    x, y, z = first.tolist()
+    u, v, w = np.cross(normal, first).tolist()
+    return (x, y, z), (u, v, w)
+
+
+def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErrors | None:
+    """Compute the pose differences of shared links in every configuration, by label.
+
+    Returns:
+        The differences; None without a shared link or configuration.
+    """
+    links, ours, theirs = _common(first, second)
+    if not links:
+        return None
+    positions = _distances(first, ours, second, theirs)
+    rotations = angles(first.rotations[:, ours], second.rotations[:, theirs])
+    return LinkErrors(
+        links=links,
+        configurations=tuple(labels[: len(positions)]),
+        positions=_rounded(positions),
+        rotations=_rounded(rotations),
+    )
+
+
+def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
+    """Compute the largest distance of link frames for each pair of engines."""
+    pairs = []
+    for (name, first), (other, second) in combinations(frames.items(), 2):
+        links, ours, theirs = _common(first, second)
+        if links:
+            worst, index = _worst(_distances(first, ours, second, theirs).reshape(-1))
+            link = None if index is None else links[index % len(links)]
+            pairs.append(Agreement(engines=(name, other), position=worst, link=link))
+    return tuple(pairs)
+
+
+def _distances(first: Frames, ours: list[int], second: Frames, theirs: list[int]) -> Array:
+    """Return (K, L) distances between links [m]."""
+    apart = first.positions[:, ours] - second.positions[:, theirs]
+    distances: Array = np.linalg.norm(apart, axis=2)
+    return distances
+
+
+def _worst(values: Array) -> tuple[float, int | None]:
+    """Return the largest number as displayed, and the first index displayed alike."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    largest = finite.max(initial=0.0)
+    if not largest:
+        return 0.0, None
+    shown = _shown(largest)
+    close = np.flatnonzero(finite >= _SHOWN_ALIKE * largest).tolist()
+    return shown, next(index for index in close if _shown(values[index]) == shown)
+
+
+def angles(first: Array, second: Array) -> Array:
+    """Return the angles [rad] of the turns between (..., 3, 3) rotation matrices.
+
+    From the distance of the matrices, 2 sqrt(2) sin(angle / 2), which unlike the trace
+    keeps the digits of small angles.
+    """
+    distance = np.linalg.norm(first - second, axis=(-2, -1))
+    turns: Array = 2.0 * np.arcsin(np.minimum(distance / math.sqrt(8.0), 1.0))
+    return turns
+
+
+def _common(first: Frames, second: Frames) -> tuple[tuple[str, ...], list[int], list[int]]:
+    """Return the shared links and their indices; none if the configurations differ."""
+    names = [name for name in first.links if name in set(second.links)]
+    if len(first.positions) != len(second.positions):
+        names = []
+    mine, other = ([frames.links.index(name) for name in names] for frames in (first, second))
+    return tuple(names), mine, other
+
+
+def _rounded(values: Array) -> tuple[tuple[float | None, ...], ...]:
+    return tuple(
+        tuple(_shown(value) if math.isfinite(value) else None for value in row)
+        for row in values.tolist()
+    )
+
+
+def _shown(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
