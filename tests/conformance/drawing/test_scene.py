@@ -124,7 +124,6 @@ def _coarse(
 
 
 def test_mesh_within_its_budget_is_not_simplified() -> None:
-    """Only equal points are merged."""
     corners, faces = _sphere(8)
     mesh = _coarse(corners, faces, 10_000)
     assert mesh is not None

@@ -109,7 +109,6 @@ def test_missing_meshes_are_not_reported(tmp_path: Path) -> None:
 
 
 def test_mujoco_reports_primitives_if_it_refuses_a_mesh(tmp_path: Path) -> None:
-    """A note has the reason."""
     (tmp_path / "bad.stl").write_bytes(b"\0" * 84)
     bad, good = '<mesh filename="bad.stl"/>', PRIMITIVES[ShapeKind.BOX][0]
     reading = _observe(MujocoEngine(), tmp_path, *_both(bad), *_both(good))

@@ -540,8 +540,6 @@ def test_file_that_is_not_read_has_its_reason(
 def test_error_of_a_library_is_the_reason(
     form: str, owner: object, function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one line."""
-
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("out of\nluck")
 

@@ -9,7 +9,6 @@ from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
 
 
 def test_every_engine_of_the_project_is_registered() -> None:
-    """Each under its own ``name``."""
     found = registry.engines()
 
     assert [engine.name for engine in found] == list(registry.names())
@@ -20,7 +19,6 @@ def test_every_engine_of_the_project_is_registered() -> None:
 
 
 def test_engine_is_created_by_name() -> None:
-    """With the side that it reads."""
     assert registry.engine("mujoco").side is Side.URDF
     assert registry.engine("openusd").side is Side.USD
 

@@ -152,13 +152,11 @@ def _failing(engine: str, fault: Callable[[Usd.Stage], None] | None, folder: Pat
 
 @pytest.mark.parametrize("engine", ["physx", "newton-usd"])
 def test_asset_without_fault_is_right(engine: str, tmp_path: Path) -> None:
-    """Whatever a simulator reports of it."""
     assert not _failing(engine, None, tmp_path)
 
 
 @pytest.mark.parametrize("name", _FAULTS)
 def test_fault_is_detected_by_physx(name: str, tmp_path: Path) -> None:
-    """In the checks that it concerns, and in no other."""
     fault = _FAULTS[name]
 
     assert _failing("physx", fault.seed, tmp_path) == fault.physx
@@ -166,7 +164,6 @@ def test_fault_is_detected_by_physx(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [name for name, one in _FAULTS.items() if one.newton])
 def test_fault_is_detected_by_newton(name: str, tmp_path: Path) -> None:
-    """Likewise."""
     fault = _FAULTS[name]
 
     assert _failing("newton-usd", fault.seed, tmp_path) == fault.newton

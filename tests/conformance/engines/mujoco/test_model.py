@@ -268,7 +268,6 @@ def test_solver_tolerance_does_not_change_states(
 
 
 def test_perturbed_rollouts_are_close_and_deterministic() -> None:
-    """Perturbations are random with a fixed seed."""
     reading = observe_robot(ROBOT, CONFIGURATIONS)
     mechanism = build(reading, CONFIGURATIONS)
     first, second = (roll_out(mechanism, CONFIGURATIONS, perturbed=True) for _ in range(2))
@@ -352,7 +351,6 @@ def test_robot_with_an_unknown_frame_is_not_simulated() -> None:
 
 
 def test_robot_that_is_not_one_tree_with_masses_is_not_simulated() -> None:
-    """The reason is reported."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)
     frames = whole.frames
     assert frames is not None
@@ -379,7 +377,6 @@ def test_robot_that_is_not_one_tree_with_masses_is_not_simulated() -> None:
 
 
 def test_observation_that_cannot_be_simulated_is_kept() -> None:
-    """A note is added."""
     whole = observe_robot(ROBOT, CONFIGURATIONS)
     frameless = structs.replace(whole, frames=None)
     moving = with_motion(frameless, CONFIGURATIONS, perturbed=False)
@@ -390,7 +387,6 @@ def test_observation_that_cannot_be_simulated_is_kept() -> None:
 
 
 def test_zero_axis_is_refused_by_mujoco() -> None:
-    """The reason is that of the compiler."""
     flat = with_joint(ROBOT, "wheel", kind=Continuous((0.0, 0.0, 0.0)))
 
     assert "axis" in _unbuildable(observe_robot(flat, CONFIGURATIONS))

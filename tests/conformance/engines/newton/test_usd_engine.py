@@ -243,7 +243,6 @@ def test_stage_in_other_units_is_a_reason_to_abstain(
 def test_stage_without_links_is_a_reason_to_abstain(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
-    """There is no body."""
     scenery = '<robot name="r"><link name="a"/></robot>'
 
     with pytest.raises(AbstentionError, match="no body"):

@@ -154,7 +154,6 @@ def test_shared_memory_does_not_remain(engine: PhysxEngine, tmp_path: Path) -> N
 
 
 def test_floating_base(engine: PhysxEngine, tmp_path: Path) -> None:
-    """The root is a body that falls."""
     seen = _observe(engine, _convert(tmp_path, base=BaseOption.FLOATING))
 
     assert seen.base is Base.FLOATING
@@ -221,7 +220,6 @@ def test_equations_of_motion_above_the_velocity_limits(engine: PhysxEngine, tmp_
 
 
 def test_limits_in_si_units(engine: PhysxEngine, tmp_path: Path) -> None:
-    """Metres and radians."""
     joints = {j.name: j for j in _observe(engine, _convert(tmp_path)).joints}
 
     assert (joints["slide"].lower, joints["slide"].upper) == pytest.approx((-0.5, 0.25))
@@ -257,7 +255,6 @@ def test_moving_joint_to_the_world_is_lost(engine: PhysxEngine, tmp_path: Path) 
 
 
 def test_several_articulations_are_refused(engine: PhysxEngine, tmp_path: Path) -> None:
-    """An observation is about one robot."""
     usd = _convert(tmp_path)
     stage = Usd.Stage.CreateNew(str(tmp_path / "two.usda"))
     for name in ("first", "second"):

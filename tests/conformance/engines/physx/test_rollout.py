@@ -213,7 +213,6 @@ def test_floating_root_is_fixed(engine: PhysxEngine, tmp_path: Path) -> None:
 
 
 def test_held_joint_stays(engine: PhysxEngine, tmp_path: Path) -> None:
-    """By a large inertia."""
     plan = RolloutPlan(0, held=("swing",))
     seen = _observe(engine, tmp_path, _pendulum(), plan, start={"swing": _START})
     last = _limit(seen).states[-1]

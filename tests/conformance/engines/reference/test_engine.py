@@ -68,7 +68,6 @@ def _framed(kind: str, inertial: str = "") -> str:
 
 
 def test_all_quantities_are_reported(observation: Observation) -> None:
-    """The reference engine leaves no quantity out."""
     assert observation.states == frozenset(Quantity)
     assert ReferenceEngine().side is Side.URDF
     assert isinstance(ReferenceEngine().availability(), Available)
@@ -88,7 +87,6 @@ def test_link_frames_follow_the_formulas(observation: Observation) -> None:
 
 
 def test_inertia_is_in_the_link_frame(observation: Observation) -> None:
-    """R I R^T, with products of inertia."""
     arm = next(link for link in observation.links if link.name == "arm").mass
     assert arm is not None
 
@@ -213,6 +211,5 @@ def test_quaternions_are_noted(tmp_path: Path) -> None:
 
 
 def test_invalid_urdf_is_refused(tmp_path: Path) -> None:
-    """With the first diagnostic."""
     with pytest.raises(AbstentionError, match="no links"):
         ReferenceEngine().observe(oblique_arm.request(tmp_path, '<robot name="r"/>'))
