@@ -57,20 +57,61 @@ def _bodies(robot: Robot, base: BaseOption = BaseOption.AUTO) -> BodyAssignment:
     return assign_bodies(build_tree(robot), base)
 
 
-def test_massless_link_on_a_fixed_joint_is_a_frame_of_the_parent_body() -> None:
-    robot = _robot({"a": _HEAVY, "b": None, "c": None}, ("a", "b", Fixed()), ("b", "c", Fixed()))
-
-    body_assignment = _bodies(robot)
-
-    assert body_assignment.body_of == {"a": "a", "b": "a", "c": "a"}
-    assert body_assignment.bodies[0].mass == 2.0
-    assert {d.rule for d in body_assignment.diagnostics} == {"link-massless"}
+_JOINTS = {"-": Fixed(), "~": _MOVES, "|": Floating()}
 
 
-def test_link_with_mass_on_a_fixed_joint_is_a_separate_body() -> None:
-    robot = _robot({"a": _HEAVY, "b": _HEAVY}, ("a", "b", Fixed()))
+@pytest.mark.parametrize(
+    ("heavy", "joints", "option", "base", "bodies", "rules"),
+    [
+        # Massless links are frames of the body that they are fixed to.
+        ("a", "a-b b-c", "auto", Base.FLOATING, "a:abc", {"link-massless"}),
+        ("ab", "a-b", "auto", Base.FLOATING, "a:a b:b", set()),
+        # A root called world without mass is the world: W.
+        ("a", "W-a", "auto", Base.FIXED, ":W a:a", set()),
+        ("a", "W-a", "floating", Base.FLOATING, "W:Wa", {"link-lumped"}),
+        ("a", "W|a", "auto", Base.FLOATING, ":W a:a", set()),
+        ("a", "W|a", "fixed", Base.FLOATING, ":W a:a", {"base-floats"}),
+        ("a", "W~a", "auto", Base.FIXED, "W:W a:a", {"base-regularised"}),
+        ("Wa", "W-a", "auto", Base.FLOATING, "W:W a:a", set()),
+        ("ra", "r~a", "auto", Base.FLOATING, "r:r a:a", set()),
+        ("ra", "r~a", "fixed", Base.FIXED, "r:r a:a", set()),
+        ("a", "r~a", "fixed", Base.FIXED, "r:r a:a", {"base-regularised"}),
+        ("a", "r-a", "fixed", Base.FIXED, ":r a:a", set()),
+        ("a", "r~a", "auto", Base.FLOATING, "r:r a:a", {"link-regularised"}),
+        ("", "r-a", "auto", Base.STATIC, ":ra", {"robot-static"}),
+        ("", "r-a", "fixed", Base.STATIC, ":ra", {"link-massless"}),
+        ("", "r-a", "floating", Base.FLOATING, "r:ra", {"link-massless", "link-regularised"}),
+        # Several links on the base: it is one body with all that is fixed to it.
+        (
+            *("bc", "r-m r~b m~c", "fixed", Base.FIXED, "r:rm b:b c:c"),
+            {"link-massless", "base-regularised"},
+        ),
+        ("mbc", "r-m r~b m~c", "fixed", Base.FIXED, "r:rm b:b c:c", {"link-lumped"}),
+        (
+            *("b", "W-r r-m m~b", "fixed", Base.FIXED, ":W r:rm b:b"),
+            {"link-massless", "base-regularised"},
+        ),
+        # A massless root link, as KDL requires it.
+        ("ib", "W-r r-i r~b", "fixed", Base.FIXED, ":W r:ri b:b", {"link-lumped"}),
+        ("bc", "W-r r~b W|c", "fixed", Base.FIXED, ":W r:r b:b c:c", {"base-regularised"}),
+    ],
+)
+def test_links_are_assigned_to_bodies(
+    heavy: str, joints: str, option: str, base: Base, bodies: str, rules: set[str]
+) -> None:
+    names = dict.fromkeys(joints.translate(str.maketrans("", "", "-~| ")))
+    full = {name: "world" if name == "W" else name for name in names}
+    masses = {full[name]: _HEAVY if name in heavy else None for name in names}
+    robot = _robot(masses, *((full[p], full[c], _JOINTS[kind]) for p, kind, c in joints.split()))
 
-    assert _bodies(robot).body_of == {"a": "a", "b": "b"}
+    assigned = _bodies(robot, BaseOption(option))
+
+    parted = [text.partition(":") for text in bodies.split()]
+    expected = {full[name]: full.get(body) for body, _, members in parted for name in members}
+    assert assigned.base is base
+    assert assigned.body_of == expected
+    assert {d.rule for d in assigned.diagnostics} == rules
+    assert {body.link for body in assigned.bodies} == {*expected.values()} - {None}
 
 
 @pytest.mark.parametrize("head_moves", [False, True])
@@ -268,130 +309,6 @@ def test_physically_impossible_inertia_is_kept_and_reported(
 
     assert body_assignment.bodies[0].inertia == inertia
     assert [d.rule for d in body_assignment.diagnostics] == ["inertia-implausible"]
-
-
-@pytest.mark.parametrize(
-    ("masses", "kind", "option", "base", "owner"),
-    [
-        ({"world": None, "a": _HEAVY}, Fixed(), "auto", Base.FIXED, None),
-        ({"world": None, "a": _HEAVY}, Fixed(), "floating", Base.FLOATING, "world"),
-        ({"world": None, "a": _HEAVY}, Floating(), "auto", Base.FLOATING, None),
-        ({"world": None, "a": _HEAVY}, _MOVES, "auto", Base.FIXED, "world"),
-        ({"world": _HEAVY, "a": _HEAVY}, Fixed(), "auto", Base.FLOATING, "world"),
-        ({"base": _HEAVY, "a": _HEAVY}, _MOVES, "auto", Base.FLOATING, "base"),
-        ({"base": _HEAVY, "a": _HEAVY}, _MOVES, "fixed", Base.FIXED, "base"),
-        ({"base": None, "a": _HEAVY}, _MOVES, "fixed", Base.FIXED, "base"),
-        ({"base": None, "a": _HEAVY}, Fixed(), "fixed", Base.FIXED, None),
-        ({"base": None, "a": _HEAVY}, _MOVES, "auto", Base.FLOATING, "base"),
-        ({"base": None, "a": None}, Fixed(), "auto", Base.STATIC, None),
-        ({"base": None, "a": None}, Fixed(), "fixed", Base.STATIC, None),
-        ({"base": None, "a": None}, Fixed(), "floating", Base.FLOATING, "base"),
-    ],
-)
-def test_base_depends_on_the_option_and_the_world_link(
-    masses: dict[str, Inertial | None],
-    kind: JointKind,
-    option: str,
-    base: Base,
-    owner: str | None,
-) -> None:
-    root, child = masses
-
-    body_assignment = _bodies(_robot(masses, (root, child, kind)), BaseOption(option))
-
-    assert body_assignment.base is base
-    assert body_assignment.body_of[root] == owner
-
-
-def test_fixed_base_of_a_robot_floating_in_the_world_is_reported() -> None:
-    robot = _robot({"world": None, "drone": _HEAVY}, ("world", "drone", Floating()))
-
-    fixed, left_open = (
-        {d.rule for d in _bodies(robot, option).diagnostics}
-        for option in (BaseOption.FIXED, BaseOption.AUTO)
-    )
-
-    assert "base-floats" in fixed
-    assert "base-floats" not in left_open
-
-
-@pytest.mark.parametrize(
-    ("massive", "joints", "body_of", "regularised"),
-    [
-        pytest.param(
-            ("left", "right"),
-            (
-                ("base", "mount", Fixed()),
-                ("base", "left", _MOVES),
-                ("mount", "right", _MOVES),
-            ),
-            {"base": "base", "mount": "base", "left": "left", "right": "right"},
-            True,
-            id="two arms on a massless base",
-        ),
-        pytest.param(
-            ("mount", "left", "right"),
-            (
-                ("base", "mount", Fixed()),
-                ("base", "left", _MOVES),
-                ("mount", "right", _MOVES),
-            ),
-            {"base": "base", "mount": "base", "left": "left", "right": "right"},
-            False,
-            id="two arms on a base with mass",
-        ),
-        pytest.param(
-            ("arm",),
-            (
-                ("world", "base", Fixed()),
-                ("base", "mount", Fixed()),
-                ("mount", "arm", _MOVES),
-            ),
-            {"world": None, "base": "base", "mount": "base", "arm": "arm"},
-            True,
-            id="world link is no body",
-        ),
-        pytest.param(
-            ("inertia", "arm"),
-            (
-                ("world", "base", Fixed()),
-                ("base", "inertia", Fixed()),
-                ("base", "arm", _MOVES),
-            ),
-            {"world": None, "base": "base", "inertia": "base", "arm": "arm"},
-            False,
-            id="massless root link as KDL requires it",
-        ),
-        pytest.param(
-            ("arm", "ball"),
-            (
-                ("world", "base", Fixed()),
-                ("base", "arm", _MOVES),
-                ("world", "ball", Floating()),
-            ),
-            {"world": None, "base": "base", "arm": "arm", "ball": "ball"},
-            True,
-            id="free ball next to an arm",
-        ),
-    ],
-)
-def test_base_is_one_body_with_all_links_fixed_to_it(
-    massive: tuple[str, ...],
-    joints: tuple[tuple[str, str, JointKind], ...],
-    body_of: dict[str, str | None],
-    regularised: bool,
-) -> None:
-    masses = {name: _HEAVY if name in massive else None for name in body_of}
-
-    body_assignment = _bodies(_robot(masses, *joints), BaseOption.FIXED)
-
-    assert body_assignment.base is Base.FIXED
-    assert body_assignment.body_of == body_of
-    rules = [diagnostic.rule for diagnostic in body_assignment.diagnostics]
-    assert rules.count("base-regularised") == regularised
-    base, *others = body_assignment.bodies
-    assert base.mass == pytest.approx(0.0 if regularised else 2.0, abs=1e-5)
-    assert all(body.mass == 2.0 for body in others)
 
 
 def test_fixed_base_without_mass_gets_a_small_mass() -> None:
