@@ -15,7 +15,14 @@ from urdf_usd.conformance.engines.protocol import InvalidFileError, Request
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.robot.model import Continuous, Inertial, Pose
+from urdf_usd.converter.robot.model import (
+    Continuous,
+    Inertial,
+    JointKind,
+    Pose,
+    Revolute,
+    Spherical,
+)
 
 _AT_REST = Configurations((), (), ("zero",))
 _ROBOT = """#usda 1.0
@@ -84,88 +91,118 @@ _NUMBERS = {
 _LIMITS = ("lowerLimit = -90", "upperLimit = 90", "maxForce = 5", "velocity = 1")
 
 
-def _with_number(place: str, number: str) -> str:
-    """Replace the last number of a text of the stage."""
-    head, separator = place.rpartition(" ")[:2]
-    return _edited(place, f"{head}{separator}{number}")
-
-
 def _edited(old: str, new: str) -> str:
     assert old in _ROBOT
 
     return _ROBOT.replace(old, new, 1)
 
 
-def _refusals(text: str, folder: Path) -> tuple[str, str]:
-    """Return why both readers refuse a stage."""
+def _with_number(place: str, number: str) -> str:
+    """Replace the last number of a text of the stage."""
+    return _edited(place, f"{place.rpartition(' ')[0]} {number}")
+
+
+def _file(folder: Path, text: str) -> Path:
     file = folder / "doubtful.usda"
     file.write_text(text)
+    return file
+
+
+_NOT_NUMBERS = [(_with_number(place, "nan"), _NUMBERS[place]) for place in _NUMBERS]
+_INFINITE = [
+    (_with_number(place, number), _NUMBERS[place])
+    for place in _NUMBERS
+    for number in ("inf", "-inf")
+    if place not in _LIMITS
+]
+_UNITS = [
+    (_with_number(f"{unit} = 1", number), unit)
+    for unit in ("metersPerUnit", "kilogramsPerUnit")
+    for number in ("0", "-1")
+]
+# OpenUSD composes any token.
+_AXES = [
+    (_edited('axis = "Z"', f'axis = "{axis}"'), "/robot/joint.physics:axis")
+    for axis in ("Q", "z", "", "-Z")
+]
+# Without a default, the fallback of the schema would be read.
+_SAMPLED = [
+    (_edited(f"{name} = {value}", f"{name}.timeSamples = {{1: {value}}}"), "no default value")
+    for name, value in (
+        ("mass", "2"),
+        ("translate", "(0, 0, 1)"),
+        ("lowerLimit", "-90"),
+        ("size", "0.2"),
+    )
+]
+# Products overflow, and a rotation cannot be factored from it.
+_HUGE = _edited(
+    'xformOpOrder = ["xformOp:translate"]',
+    'xformOpOrder = ["xformOp:translate", "xformOp:scale"]\n'
+    "        double3 xformOp:scale = (1e200, 1e200, 1e200)",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [*_NOT_NUMBERS, *_INFINITE, *_UNITS, *_AXES, *_SAMPLED, (_HUGE, "/robot/arm")],
+)
+def test_value_without_meaning_is_refused_by_both(tmp_path: Path, text: str, expected: str) -> None:
+    """Messages name prim and layer."""
+    file = _file(tmp_path, text)
     with pytest.raises(StageError) as refused:
         read_usd(file)
     with pytest.raises(InvalidFileError) as invalid:
         OpenusdEngine().observe(Request(str(file), _AT_REST))
+
     assert {found.rule for found in refused.value.diagnostics} == {"stage-value"}
-    return str(refused.value), str(invalid.value)
+    for message in (str(refused.value), str(invalid.value)):
+        assert expected in message
+        assert str(file) in message
 
 
-def test_stage_without_faults_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "robot.usda"
-    file.write_text(_ROBOT)
-
-    assert len(read_usd(file).robot.links) == 2
-    assert not OpenusdEngine().observe(Request(str(file), _AT_REST)).missing
-
-
-@pytest.mark.parametrize("place", _NUMBERS)
-def test_nan_is_refused_and_names_prim_and_layer(tmp_path: Path, place: str) -> None:
-    for message in _refusals(_with_number(place, "nan"), tmp_path):
-        assert _NUMBERS[place] in message
-        assert str(tmp_path / "doubtful.usda") in message
+_MESH = (
+    'def Mesh "part" {{\npoint3f[] points = [(0,0,0), (1,0,0), (0,1,{})]\n'
+    'int[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 2]\n}}\ndef Cube "box"'
+)
+_ONCE = _with_number("translate = (0, 0, 1", "nan").replace(
+    "(0, 0, nan)", '(0, 0, nan)\ndef Xform "below" {}'
+)
 
 
-def test_transform_that_is_nan_is_named_once(tmp_path: Path) -> None:
-    file = tmp_path / "r.usda"
-    file.write_text(
-        _with_number("translate = (0, 0, 1", "nan").replace(
-            "translate = (0, 0, nan)", 'translate = (0, 0, nan)\ndef Xform "below" {}'
-        )
-    )
-
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Not for prims below.
+        (_ONCE, "/robot/arm has no finite transform in "),
+        # The mesh would be left out otherwise.
+        (_edited('def Cube "box"', _MESH.format("nan")), "/robot/base/part.points"),
+        (_edited('def Cube "box"', _MESH.format("inf")), "/robot/base/part.points"),
+        # Products of units and values would overflow.
+        (_edited("metersPerUnit = 1", "metersPerUnit = 1e39"), "metersPerUnit is 1e+39"),
+        # Composition accepts both stages.
+        (_edited('["xformOp:translate"]', '["xformOp:none"]'), "/robot/arm"),
+        (
+            _edited("rel physics:body1 = </robot/arm>", 'string physics:body1 = "x"'),
+            "/robot/joint.physics:body1> is not a relationship",
+        ),
+    ],
+)
+def test_export_refuses_with_one_line(tmp_path: Path, text: str, expected: str) -> None:
+    """Without source files of OpenUSD."""
     with pytest.raises(StageError) as refused:
-        read_usd(file)
+        read_usd(_file(tmp_path, text))
 
     (found,) = refused.value.diagnostics
-    assert found.message.startswith("/robot/arm has no finite transform in ")
-
-
-@pytest.mark.parametrize("number", ["nan", "inf"])
-def test_mesh_point_that_is_not_finite_names_the_attribute(tmp_path: Path, number: str) -> None:
-    mesh = (
-        f'def Mesh "part" {{\npoint3f[] points = [(0,0,0), (1,0,0), (0,1,{number})]\n'
-        "int[] faceVertexCounts = [3]\nint[] faceVertexIndices = [0, 1, 2]\n}\n"
-    )
-    file = tmp_path / "r.usda"
-    file.write_text(_edited('def Cube "box"', f'{mesh}def Cube "box"'))
-
-    with pytest.raises(StageError, match=r"/robot/base/part\.points") as refused:
-        read_usd(file)
-
-    assert [one.rule for one in refused.value.diagnostics] == ["stage-value"]
-
-
-def test_unit_beyond_float32_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "r.usda"
-    file.write_text(_edited("metersPerUnit = 1", "metersPerUnit = 1e39"))
-
-    with pytest.raises(StageError, match="metersPerUnit is 1e\\+39"):
-        read_usd(file)
+    assert expected in found.message
+    assert "\n" not in str(refused.value)
+    assert ".cpp" not in str(refused.value)
 
 
 def test_value_that_becomes_nan_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "r.usda"
-    file.write_text(_ROBOT)
+    """No URDF has one, even if the computation of a mass is at fault."""
     inertial = Inertial(float("nan"), Pose(), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 
     def computed(*_: object) -> dict[str, Inertial]:
@@ -174,92 +211,44 @@ def test_value_that_becomes_nan_is_an_error(
     monkeypatch.setattr("urdf_usd.conformance.export.reading.read_inertials", computed)
 
     with pytest.raises(StageError, match="values of link 'base' are not a number"):
-        read_usd(file)
+        read_usd(_file(tmp_path, _ROBOT))
 
 
-def test_infinite_limits_of_another_schema_are_ignored(tmp_path: Path) -> None:
-    text = _edited("PhysicsRevoluteJoint", "PhysicsSphericalJoint").replace(
-        "float physics:lowerLimit = -90", "float3 physics:lowerLimit = (-inf, -inf, -inf)"
-    )
-    file = tmp_path / "r.usda"
-    file.write_text(text)
-
-    assert len(read_usd(file).robot.joints) == 1
-
-
-@pytest.mark.parametrize("place", [p for p in _NUMBERS if p not in _LIMITS])
-@pytest.mark.parametrize("number", ["inf", "-inf"])
-def test_infinity_is_refused_where_it_has_no_meaning(
-    tmp_path: Path, place: str, number: str
-) -> None:
-    for message in _refusals(_with_number(place, number), tmp_path):
-        assert _NUMBERS[place] in message
-
-
-@pytest.mark.parametrize("unit", ["metersPerUnit = 1", "kilogramsPerUnit = 1"])
-@pytest.mark.parametrize("number", ["0", "-1"])
-def test_unit_that_is_not_positive_is_refused(tmp_path: Path, unit: str, number: str) -> None:
-    for message in _refusals(_with_number(unit, number), tmp_path):
-        assert _NUMBERS[unit] in message
-
-
-def test_infinite_limits_mean_no_limit(tmp_path: Path) -> None:
-    """As the schemas document."""
-    text = _edited("lowerLimit = -90", "lowerLimit = -inf")
-    text = text.replace("upperLimit = 90", "upperLimit = inf")
-    text = text.replace("maxForce = 5", "maxForce = inf")
-    file = tmp_path / "free.usda"
-    file.write_text(text)
-
-    joint = read_usd(file).robot.joints[0]
-
-    assert isinstance(joint.kind, Continuous)
-    assert joint.effort is None
-    assert OpenusdEngine().observe(Request(str(file), _AT_REST)).joints
-
-
-def test_fallback_of_centre_of_mass_means_unauthored(tmp_path: Path) -> None:
-    """The schema documents this infinite value."""
-    file = tmp_path / "fallback.usda"
-    file.write_text(_edited("(0.1, 0.2, 0.3)", "(-inf, -inf, -inf)"))
-
-    reading = read_usd(file)
-
-    assert [found.rule for found in reading.diagnostics] == ["mass-computed"]
-
-
-@pytest.mark.parametrize("axis", ["Q", "z", "", "-Z"])
-def test_axis_other_than_xyz_is_refused(tmp_path: Path, axis: str) -> None:
-    """OpenUSD composes any token."""
-    for message in _refusals(_edited('axis = "Z"', f'axis = "{axis}"'), tmp_path):
-        assert "/robot/joint.physics:axis" in message
-        assert axis in message if axis else "''" in message
+_NO_LIMITS = (
+    _edited("lowerLimit = -90", "lowerLimit = -inf")
+    .replace("upperLimit = 90", "upperLimit = inf")
+    .replace("maxForce = 5", "maxForce = inf")
+)
+# A spherical joint has none; an author wrote vectors.
+_OTHER_SCHEMA = _edited("PhysicsRevoluteJoint", "PhysicsSphericalJoint").replace(
+    "float physics:lowerLimit = -90",
+    "float3 physics:lowerLimit = (-inf, -inf, -inf)",
+)
+# The schema documents this infinite value as unauthored.
+_NO_CENTER = _edited("(0.1, 0.2, 0.3)", "(-inf, -inf, -inf)")
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("text", "kind", "rules"),
     [
-        ("mass = 2", "mass.timeSamples = {1: 2}"),
-        ("translate = (0, 0, 1)", "translate.timeSamples = {1: (0, 0, 1)}"),
-        ("lowerLimit = -90", "lowerLimit.timeSamples = {1: -90}"),
-        ("size = 0.2", "size.timeSamples = {1: 0.2}"),
+        (_ROBOT, Revolute, []),
+        (_NO_LIMITS, Continuous, []),
+        (_OTHER_SCHEMA, Spherical, None),
+        (_NO_CENTER, Revolute, ["mass-computed"]),
     ],
 )
-def test_time_samples_without_default_are_refused(tmp_path: Path, old: str, new: str) -> None:
-    """Without them, the fallback of the schema would be read."""
-    for message in _refusals(_edited(old, new), tmp_path):
-        assert "time samples and no default value" in message
+def test_infinity_is_read_where_schemas_give_it_a_meaning(
+    tmp_path: Path, text: str, kind: type[JointKind], rules: list[str] | None
+) -> None:
+    file = _file(tmp_path, text)
 
+    reading = read_usd(file)
 
-def test_transform_beyond_float32_is_refused(tmp_path: Path) -> None:
-    text = _edited(
-        'xformOpOrder = ["xformOp:translate"]',
-        'xformOpOrder = ["xformOp:translate", "xformOp:scale"]\n'
-        "        double3 xformOp:scale = (1e200, 1e200, 1e200)",
-    )
-
-    for message in _refusals(text, tmp_path):
-        assert "/robot/arm" in message
+    (joint,) = reading.robot.joints
+    assert isinstance(joint.kind, kind)
+    assert (joint.effort is None) == (kind is not Revolute)
+    assert rules is None or [found.rule for found in reading.diagnostics] == rules
+    assert OpenusdEngine().observe(Request(str(file), _AT_REST)).joints
 
 
 _MISSING = {
@@ -279,6 +268,7 @@ _MISSING = {
 def test_missing_part_is_an_error_of_export_and_named_by_the_engine(
     tmp_path: Path, what: str
 ) -> None:
+    """Messages name the layer that refers to it."""
     file = tmp_path / "partial.usda"
     file.write_text(_MISSING[what].replace(" prepend", "\n prepend"))
     (tmp_path / "corrupt.usda").write_text("#usda 1.0\ndef {{{")
@@ -296,31 +286,6 @@ def test_missing_part_is_an_error_of_export_and_named_by_the_engine(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ('["xformOp:translate"]', '["xformOp:none"]', "/robot/arm"),
-        (
-            "rel physics:body1 = </robot/arm>",
-            'string physics:body1 = "x"',
-            "/robot/joint.physics:body1> is not a relationship",
-        ),
-    ],
-)
-def test_error_of_openusd_is_one_line_without_its_source_files(
-    tmp_path: Path, old: str, new: str, expected: str
-) -> None:
-    file = tmp_path / "odd.usda"
-    file.write_text(_edited(old, new))
-
-    with pytest.raises(StageError) as refused:
-        read_usd(file)
-
-    assert expected in str(refused.value)
-    assert "\n" not in str(refused.value)
-    assert ".cpp" not in str(refused.value)
-
-
-@pytest.mark.parametrize(
     ("target", "rule"),
     [
         ("/robot/none", "mimic-target-missing"),
@@ -329,13 +294,11 @@ def test_error_of_openusd_is_one_line_without_its_source_files(
     ],
 )
 def test_mimic_of_no_other_joint_is_reported(tmp_path: Path, target: str, rule: str) -> None:
+    """The coupling is dropped."""
     text = _edited('"PhysicsDriveAPI:angular"', '"NewtonMimicAPI"')
-    file = tmp_path / "mimic.usda"
-    file.write_text(
-        text.replace("rel physics:body0", f"rel newton:mimicJoint = <{target}>\nrel physics:body0")
-    )
+    mimic = f"rel newton:mimicJoint = <{target}>\nrel physics:body0"
 
-    reading = read_usd(file)
+    reading = read_usd(_file(tmp_path, text.replace("rel physics:body0", mimic)))
 
     assert [found.rule for found in reading.diagnostics] == [rule]
     assert reading.robot.joints[0].mimic is None
