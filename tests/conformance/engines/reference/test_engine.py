@@ -213,12 +213,3 @@ def test_quaternions_are_noted(tmp_path: Path) -> None:
 def test_invalid_urdf_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AbstentionError, match="no links"):
         ReferenceEngine().observe(oblique_arm.request(tmp_path, '<robot name="r"/>'))
-
-
-def test_encoding_that_lxml_does_not_read_is_read(tmp_path: Path) -> None:
-    request = oblique_arm.request(tmp_path, '<robot name="r"><link name="a"/></robot>')
-    text = Path(request.path).read_text(encoding="utf-8")
-    declaration = '<?xml version="1.0" encoding="UTF-32"?>'
-    Path(request.path).write_bytes((declaration + text).encode("utf-32"))
-
-    assert [link.name for link in ReferenceEngine().observe(request).links] == ["a"]
