@@ -17,11 +17,15 @@ from msgspec import Struct
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, by_location
 from urdf_usd.converter.diagnostics.messages import times, truncate
 from urdf_usd.converter.lint.robot_rules import NEGLIGIBLE, Issues, measure_robot, robot_issues
+from urdf_usd.converter.lint.ros import RosReading, read_in_ros
 from urdf_usd.converter.robot.model import WORLD_LINK
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import Node, read
 from urdf_usd.converter.urdf.parse import Markup, Parsed, read_markup, robot_of
 from urdf_usd.converter.urdf.xml import Element
+
+# Characters of the messages of urdfdom.
+_LONGEST_ERRORS = 400
 
 
 class LintReport(Struct, frozen=True):
@@ -29,6 +33,7 @@ class LintReport(Struct, frozen=True):
 
     findings: tuple[Diagnostic, ...]  # of the parser and of the rules
     is_urdf: bool  # whether the root element is a robot, possibly an invalid one
+    ros: RosReading | None = None  # what urdfdom says, if it is installed
 
 
 def lint(
@@ -62,7 +67,8 @@ def lint(
     document = document_of(markup, file)
     if document:
         findings += _document_issues(document)
-    return LintReport(_in_order(findings), document is not None)
+    ros = _reading_in_ros(markup, file)
+    return LintReport(_in_order([*findings, *_ros_findings(ros, file)]), document is not None, ros)
 
 
 def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
@@ -74,7 +80,20 @@ def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Diagnosti
     """
     document = document_of(parsed.markup, os.fspath(path))
     of_document = _document_issues(document) if document else ()
-    return _in_order([*_robot_findings(parsed), *of_document])
+    of_ros = _ros_findings(_reading_in_ros(parsed.markup, os.fspath(path)), os.fspath(path))
+    return _in_order([*_robot_findings(parsed), *of_document, *of_ros])
+
+
+def _reading_in_ros(markup: Markup, file: str) -> RosReading | None:
+    return read_in_ros(file, markup.expansion.text if markup.expansion else None)
+
+
+def _ros_findings(ros: RosReading | None, file: str) -> Iterator[Diagnostic]:
+    if ros is None or (ros.loads and not ros.errors):
+        return
+    message = truncate("; ".join(ros.errors), _LONGEST_ERRORS) or "without a message"
+    rule = "ros-incomplete" if ros.loads else "ros-refused"
+    yield Diagnostic(rule, f"urdfdom {ros.version}: {message}", Location(file, 1, 1))
 
 
 def _robot_findings(parsed: Parsed) -> tuple[Diagnostic, ...]:

@@ -21,6 +21,7 @@ _DISTRIBUTIONS = (
     "trimesh",
     "pycollada",
     "xacro",
+    "cmeel-urdfdom",
     "newton-usd-schemas",
     "pin",
     "drake",

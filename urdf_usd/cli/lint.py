@@ -25,6 +25,7 @@ from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
+from urdf_usd.converter.lint.ros import RosReading
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.environment import DISTRIBUTION
@@ -43,6 +44,7 @@ class LintedFile(Struct, frozen=True):
     path: Path
     is_urdf: bool  # whether it could be read as a robot at all
     findings: tuple[Diagnostic, ...]
+    ros: RosReading | None = None  # what the parser of ROS says
 
 
 def lint(options: Lint) -> ExitCode:
@@ -108,7 +110,7 @@ def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) ->
         say(f"{robot.reference}: skipped, only part of a robot")
         return None
     kept = tuple(one for one in report.findings if one.rule in rules)
-    return LintedFile(robot.reference, robot.path, report.is_urdf, kept)
+    return LintedFile(robot.reference, robot.path, report.is_urdf, kept, report.ros)
 
 
 def _write_repaired(
@@ -158,6 +160,12 @@ def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
         if finding.rule not in explained:
             yield Text(f"    {finding.remedy}", style="dim")
         explained.add(finding.rule)
+    if readings := [file.ros for file in files if file.ros]:
+        loaded = sum(reading.loads for reading in readings)
+        answer = f"loads {loaded} of {len(readings)} files"
+        if len(readings) == 1:
+            answer = "loads the file" if loaded else "refuses the file"
+        yield Text(f"urdfdom {readings[0].version}, the parser of ROS, {answer}")
     counts = [
         f"{count} {severity}{'' if count == 1 else 's'}"
         for severity, count in _counts(files).items()

@@ -266,4 +266,12 @@ CASES = {
         robot('<link name="a"/><gazebo reference="b"/>'),
         robot('<link name="a"/><gazebo reference="a"/><gazebo/>'),
     ),
+    "ros-refused": Case(
+        '<robot><link name="a"/></robot>',
+        robot('<link name="a"/>'),
+    ),
+    "ros-incomplete": Case(
+        robot('<link name="a"/><material name="spare"><color/></material>'),
+        robot('<link name="a"/><material name="spare"><color rgba="1 0 0 1"/></material>'),
+    ),
 }
