@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,30 @@ def _shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedP
 def _action_step(name: str) -> dict[str, Any]:
     steps: list[dict[str, Any]] = _yaml(ROOT / "action.yml")["runs"]["steps"]
     return next(step for step in steps if step["name"] == name)
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("examples/Containerfile", r"FROM python:([\d.]+)-slim"),
+        ("examples/gitlab-ci.yml", r"image: python:([\d.]+)"),
+        ("action.yml", r'description: Version of Python\.\s+default: "([\d.]+)"'),
+    ],
+)
+def test_examples_install_wheels_for_a_python_that_the_session_resolve_resolves(
+    file: str, pattern: str
+) -> None:
+    text = (ROOT / file).read_text("utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert (
+        f"Programming Language :: Python :: {re.findall(pattern, text)[0]}"
+        in project["classifiers"]
+    )
+    assert "-m pip install" in text
+    assert all(
+        "--only-binary :all:" in line for line in text.splitlines() if "-m pip install" in line
+    )
 
 
 @pytest.mark.parametrize("file", ["action.yml", "examples/github-workflow.yml"])
