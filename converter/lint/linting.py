@@ -93,7 +93,7 @@ def _ros_findings(ros: RosReading | None, file: str) -> Iterator[Diagnostic]:
         return
     message = truncate("; ".join(ros.errors), _LONGEST_ERRORS) or "without a message"
     rule = "ros-incomplete" if ros.loads else "ros-refused"
-    yield Diagnostic(rule, f"urdfdom {ros.version}: {message}", Location(file, 1, 1))
+    yield Diagnostic(rule, f"urdfdom: {message}", Location(file, 1, 1))
 
 
 def _robot_findings(parsed: Parsed) -> tuple[Diagnostic, ...]:
