@@ -143,9 +143,16 @@ def measure(robots: Sequence[str] = ROBOTS, *, jobs: int = 2, full: bool = False
             ]
             made = [trial for future in futures for trial in future.result()]
             trials += made
-            # Where a fault of the table makes no difference, the next robot is tried.
+            # Where a fault of the table makes no difference, the next robot is tried; where a
+            # generated change makes none, as long as nothing has read its properties.
             done = {trial.fault for trial in made if trial.outcome != EQUIVALENT}
+            read = {name for trial in trials if trial.failed for name in trial.properties}
             faults = {fault.id for fault in FAULTS} - done
+            faults |= {
+                f"{trial.fault}: {trial.title}"
+                for trial in made
+                if trial.title and trial.outcome == EQUIVALENT and {*trial.properties} - read
+            }
             choices = {
                 (profile, name): able[1:]
                 for (profile, name), able in choices.items()

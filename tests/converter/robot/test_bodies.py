@@ -57,7 +57,7 @@ def _bodies(robot: Robot, base: BaseOption = BaseOption.AUTO) -> BodyAssignment:
     return assign_bodies(build_tree(robot), base)
 
 
-_JOINTS = {"-": Fixed(), "~": _MOVES, "|": Floating()}
+_JOINTS: dict[str, JointKind] = {"-": Fixed(), "~": _MOVES, "|": Floating()}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_links_are_assigned_to_bodies(
     names = dict.fromkeys(joints.translate(str.maketrans("", "", "-~| ")))
     full = {name: "world" if name == "W" else name for name in names}
     masses = {full[name]: _HEAVY if name in heavy else None for name in names}
-    robot = _robot(masses, *((full[p], full[c], _JOINTS[kind]) for p, kind, c in joints.split()))
+    robot = _robot(masses, *((full[j[0]], full[j[2]], _JOINTS[j[1]]) for j in joints.split()))
 
     assigned = _bodies(robot, BaseOption(option))
 
