@@ -40,6 +40,12 @@ def test_effort_above_the_stand_in_is_not_zero() -> None:
     assert _grade("effort", 0.0, 4 * STAND_IN) is Grade.FAILS
 
 
+@pytest.mark.parametrize("actual", [3.4028234663852886e38, math.inf])
+def test_effort_beyond_float32_is_stored_as_unlimited(actual: float) -> None:
+    assert _grade("effort", 1e300, actual) is Grade.EXACT
+    assert _grade("effort", 1e30, actual) is Grade.FAILS
+
+
 def test_absent_number_is_explained_by_its_note() -> None:
     note = "it closes a loop; urdf:limit:effort is 9, but mjc:range is absent"
     reading = restating_joint(usd_reading(), "shoulder", effort=None, note=note)
