@@ -59,12 +59,15 @@ ANSWERS: dict[str, tuple[Callable[[Request], object], str]] = {
     "none": (lambda _: None, "TypeError: the engine returned NoneType instead of an"),
     "wrong-content": (
         lambda _: structs.replace(_ROBOT, links=cast("tuple[LinkObservation, ...]", (7,))),
-        "TypeError: observation.links[0] is int instead of LinkObservation",
+        "TypeError: Expected `object`, got `int` - at `observation.links[0]`",
     ),
-    "unpicklable": (lambda _: _with_notes(_Local("")), "_pickle.PicklingError: Can't"),
+    "unpicklable": (
+        lambda _: _with_notes(_Local("")),
+        "TypeError: observation has a value of type _Local",
+    ),
     "unreadable": (
         lambda _: _with_notes(misbehaviour.UnreadableText("")),
-        "ValueError: invalid literal",
+        "TypeError: observation has a value of type UnreadableText",
     ),
     "huge": (
         lambda _: _with_notes("x" * 140 * 2**20),

@@ -111,7 +111,7 @@ def test_commands_allow_variables_by_option(
         converted,
         _urdf_usd("inspect", file, *options),
         _urdf_usd("lint", file, *options),
-        _urdf_usd("inspect", "--expand", file, *options),
+        _urdf_usd("expand", file, *options),
         _urdf_usd("run", file, "--out", "report", "--jobs", "1", *options),
     ]
     if allowed:
@@ -166,7 +166,7 @@ def test_diagnostics_are_located_in_the_xacro_file(robot: Path) -> None:
 
 
 def test_expand_command_prints_urdf_and_warnings(robot: Path) -> None:
-    result = _urdf_usd("inspect", "--expand", str(robot), "--arg", "reach:=0.7", "--arg", "x:=1")
+    result = _urdf_usd("expand", str(robot), "--arg", "reach:=0.7", "--arg", "x:=1")
 
     assert result.exit_code == 0
     assert '<origin rpy="0.1 0.2 0.3" xyz="0.7 -0.2 0.3"/>' in result.stdout

@@ -33,7 +33,7 @@ setattr(holder, name, hang)
 from urdf_usd.cli.main import main
 main(sys.argv[3:])
 """
-_WAITING = "urdf_usd.conformance.execution.worker:Worker.call"
+_WAITING = "urdf_usd.conformance.execution.worker:_Worker.begin"
 _EXPANDING = "xacro:process_doc"
 _WRITING = "urdf_usd.converter.conversion:_move_into_place"
 

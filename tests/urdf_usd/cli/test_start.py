@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 # Each takes a noticeable part of a second to import.
-_HEAVY = {"jinja2", "mujoco", "numpy", "pxr", "pybullet", "scipy", "trimesh"}
+_HEAVY = {"jinja2", "mujoco", "pxr", "pybullet", "scipy", "trimesh"}
 
 
 def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

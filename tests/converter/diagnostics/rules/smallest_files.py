@@ -317,7 +317,7 @@ _TRIANGLE = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 _PLACES = {
     "file-not-regular": SmallestFile(None, {"robot.urdf/x": b""}),
     "file-unreadable": SmallestFile(None, name="loop"),
-    "file-size": SmallestFile(f'<robot name="{"r" * (2**20 + 1)}"/>'),
+    "file-size": SmallestFile(bytes(64 * 2**20 + 1)),
     "xacro-error": SmallestFile(robot("${", _XACRO), name="r.xacro"),
     "xacro-file-missing": SmallestFile(
         robot('<xacro:include filename="gone.xacro"/>', _XACRO), name="r.xacro"
