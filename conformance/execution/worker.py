@@ -50,6 +50,8 @@ DEFAULT_MEMORY = 6144
 OUT_OF_MEMORY = "the memory limit was reached"
 # Whether workers are forked from a server.
 FORKS = sys.platform == "linux"
+# A path of a socket has at most 107 bytes, of which multiprocessing appends 33.
+_LONGEST_FOLDER = 70
 
 # The work is parallel over robots, and a fork copies no threads.
 _SETTINGS = {
@@ -564,7 +566,8 @@ class Workers:
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS, *, forked: bool = True) -> None:
         self.limits = limits
-        self._forked = forked and FORKS
+        # The fork server listens on a socket in the folder for temporary files.
+        self._forked = forked and FORKS and len(tempfile.gettempdir()) <= _LONGEST_FOLDER
         self._opened = contextlib.ExitStack()
         self._folder = self._opened.enter_context(temporary_folder())
         self._numbers = itertools.count()

@@ -364,3 +364,22 @@ def test_interruption_while_libraries_load_prints_nothing(tmp_path: Path) -> Non
 
     assert (output, errors) == (b"interrupted\n", b"")
     assert started.returncode == 0
+
+
+def test_folder_for_temporary_files_may_have_a_long_path(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 90)
+    folder.mkdir()
+    program = (
+        "from urdf_usd.conformance.execution.worker import Workers\n"
+        "with Workers() as workers: print(workers.call(len, 'abc'))"
+    )
+
+    done = subprocess.run(
+        (sys.executable, "-c", program),
+        env=os.environ | {"TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout == "3\n", done.stderr
