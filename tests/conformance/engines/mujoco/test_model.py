@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import mujoco
@@ -40,6 +41,7 @@ from urdf_usd.converter.robot.model import (
     Fixed,
     Joint,
     Mimic,
+    Planar,
     Prismatic,
     Range,
     Robot,
@@ -338,6 +340,24 @@ def _unbuildable(reading: Observation) -> str:
     with pytest.raises(UnbuildableError) as raised:
         build(reading, CONFIGURATIONS)
     return str(raised.value)
+
+
+@pytest.mark.parametrize("normal", [(1.0, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, 1.0, 1.0)])
+def test_axes_of_a_planar_joint_change_little_with_its_normal(
+    normal: tuple[float, float, float],
+) -> None:
+    """Friction acts along each, and a USD rounds the normal."""
+
+    def axes(change: tuple[float, ...]) -> NDArray[np.float64]:
+        given = np.array(normal) + 1e-7 * np.array(change)
+        x, y, z = (given / np.linalg.norm(given)).tolist()
+        robot = with_joint(ROBOT, "elbow", kind=Planar((x, y, z)))
+        sampled = configurations(structure(robot), 1)
+        model = build(observe_robot(robot, sampled), sampled).model
+        return np.array(model.jnt_axis)
+
+    for change in itertools.permutations((1.0, 0.0, -1.0)):
+        assert axes(change) == pytest.approx(axes((0.0, 0.0, 0.0)), abs=1e-6)
 
 
 def test_robot_with_an_unknown_frame_is_not_simulated() -> None:
