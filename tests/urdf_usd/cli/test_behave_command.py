@@ -43,6 +43,15 @@ def test_arm_with_strong_drives_holds_its_pose_and_reaches_its_limits(urdf: Path
     assert "fixed base" in result.stderr
 
 
+def test_urdf_on_standard_input_is_simulated(urdf: Path) -> None:
+    text = urdf.read_text(encoding="utf-8")
+
+    result = CliRunner().invoke(main, ["behave", "-", "--simulator", "mujoco"], input=text)
+
+    assert result.exit_code == 0, result.output
+    assert "holds its pose" in result.stdout
+
+
 def test_drive_weaker_than_gravity_does_not_hold(urdf: Path) -> None:
     urdf.write_text(ARM.replace("EFFORT", "9.7"), encoding="utf-8")
 
