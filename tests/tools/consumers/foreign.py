@@ -23,7 +23,7 @@ from xml.etree import ElementTree as ET
 
 import mujoco
 
-from tests.tools.consumers.simulators import Simulator
+from urdf_usd.conformance.behaviour.process import Simulator
 from urdf_usd.conformance.export.files import export
 from urdf_usd.converter import ConversionError
 
@@ -228,7 +228,7 @@ def main() -> None:
     arguments = parser.parse_args()
     folders = {one.name: one for one in arguments.folders} or package_folders()
     outcomes = []
-    with Simulator("PhysX") as simulator:
+    with Simulator("PhysX", "tests.tools.consumers.physx_program") as simulator:
         physx = simulator if find_spec("ovphysx") else None
         for name, usd in files(folders):
             with tempfile.TemporaryDirectory() as folder:

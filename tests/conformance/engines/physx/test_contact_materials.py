@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from tests.tools.consumers.simulators import Simulator
 from urdf_usd import ConvertOptions, convert, load_description, with_description
+from urdf_usd.conformance.behaviour.process import Simulator
 from urdf_usd.conformance.engines.physx import PhysxEngine
 
 _ROBOT = """\
