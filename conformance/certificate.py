@@ -19,6 +19,7 @@ from pxr import Sdf, UsdUtils
 from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.inputs import input_files
+from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.record import EngineStatus, RobotRecord
@@ -89,6 +90,7 @@ def robot_hashes(
     packages: Mapping[str, str],
     arguments: Mapping[str, str],
     environment: Collection[str],
+    settings: Description | None = None,
 ) -> dict[str, str]:
     """Return the names of a robot's files by their SHA-256: wherever a robot is, it is the same.
 
@@ -97,6 +99,7 @@ def robot_hashes(
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro arguments, by name.
         environment: Environment variables that xacro may read.
+        settings: Simulation settings of the robot, if a file has them.
 
     Raises:
         SourceError: The URDF cannot be read.
@@ -104,7 +107,12 @@ def robot_hashes(
     parsed = parse(urdf, packages=packages, arguments=arguments, environment=environment)
     expansion = parsed.markup.expansion
     files = input_files((str(urdf), *(expansion.files if expansion else ())), parsed.robot)
-    return {file.sha256: Path(file.path).name for file in files}
+    hashes = {file.sha256: Path(file.path).name for file in files}
+    if settings:
+        hashes[settings.sha256] = Path(settings.file).name
+        for name, content in settings.attached:
+            hashes[hashlib.sha256(content).hexdigest()] = Path(name).name
+    return hashes
 
 
 def asset_hashes(usd: Path) -> dict[str, str]:

@@ -169,7 +169,8 @@ def certify(options: Certify) -> ExitCode:
 def _robot_hashes(source: RobotSource, robot: RobotOptions) -> dict[str, str]:
     sources = robot.sources
     packages, arguments = sources.packages_of(source), sources.arguments_of(source)
-    return robot_hashes(source.path, dict(packages), dict(arguments), sources.environment)
+    settings = load_description(robot.description) if robot.description else None
+    return robot_hashes(source.path, dict(packages), dict(arguments), sources.environment, settings)
 
 
 def verify(source: RobotSource, options: Check) -> ExitCode:

@@ -87,7 +87,7 @@ class Certify:
     """Check a USD, and store the verdict in it if it conforms.
 
     The root layer receives a certificate as custom data: verdict, versions of this program, its
-    tolerance and the engines, and hashes of the files of URDF and USD. A badge is written
+    tolerance and the engines, and hashes of the files of URDF, --with and USD. A badge is written
     next to it, conformance.svg. `urdf-usd check --certificate` verifies that nothing changed
     since, without engines. It is not signed. Options are those of `urdf-usd check`.
 

@@ -109,3 +109,22 @@ def test_binary_layer_keeps_its_format_and_packages_are_refused(
         assert result.exit_code == 0, result.output
         assert usd.read_bytes().startswith(b"PXR-USDC")
         assert _call("check", "--certificate", urdf, usd).exit_code == 0
+
+
+def test_certificate_holds_for_the_settings_it_was_made_with(tmp_path: Path) -> None:
+    urdf, settings, usd = (
+        tmp_path / "arm.urdf",
+        tmp_path / "arm.toml",
+        tmp_path / "out" / "arm.usda",
+    )
+    urdf.write_text(ROBOT, encoding="utf-8")
+    settings.write_text("self_collision = false\n", encoding="utf-8")
+    assert _call("convert", urdf, usd.parent, "--with", settings).exit_code == 0
+    assert _call("certify", urdf, usd, "--with", settings).exit_code == 0
+    verify = ("check", "--certificate", urdf, usd)
+
+    assert _call(*verify, "--with", settings).exit_code == 0
+    assert "arm.toml of the robot was changed or removed" in _call(*verify).stdout
+    settings.write_text("self_collision = true\n", encoding="utf-8")
+    changed = _call(*verify, "--with", settings)
+    assert (changed.exit_code, "arm.toml of the robot is new" in changed.stdout) == (1, True)
