@@ -8,18 +8,13 @@ from urdf_usd.corpus.resolution import (
     robot_names,
 )
 from urdf_usd.corpus.robots import (
-    GRAMMAR,
     WHOLE_CORPORA,
-    Announce,
     Candidate,
     CorpusError,
     Download,
-    Origin,
-    Reference,
     ReferenceSyntaxError,
     Resolved,
     RobotSource,
-    Scheme,
     UnavailableError,
     UnavailableSource,
     UnknownRobotError,
@@ -28,18 +23,13 @@ from urdf_usd.corpus.robots import (
 from urdf_usd.corpus.selection import Selection
 
 __all__ = [
-    "GRAMMAR",
     "WHOLE_CORPORA",
-    "Announce",
     "Candidate",
     "CorpusError",
     "Download",
-    "Origin",
-    "Reference",
     "ReferenceSyntaxError",
     "Resolved",
     "RobotSource",
-    "Scheme",
     "Selection",
     "UnavailableError",
     "UnavailableSource",

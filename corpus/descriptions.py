@@ -41,7 +41,6 @@ from urdf_usd.corpus.robots import (
 from urdf_usd.installation import install_command
 
 _PACKAGE = "robot_descriptions"
-_EXTRA = "robot-descriptions"
 # No password prompts, no connections that stall, and GitPython also without git.
 _GIT = {
     "GIT_TERMINAL_PROMPT": "0",
@@ -49,19 +48,17 @@ _GIT = {
     "GIT_HTTP_LOW_SPEED_TIME": "60",
     "GIT_PYTHON_REFRESH": "quiet",
 }
-# A few modules also edit the file that they downloaded, hence the last two.
-_FAILURES = (ImportError, OSError, ValueError, SyntaxError)
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # Lists the commits of the repositories of a mirror that are no checkouts.
 MANIFEST = "MANIFEST.json"
 
 
-def _descriptions() -> Mapping[str, Any]:
-    """Return the catalogue: what is known of each module, by its name."""
+def _catalogue() -> Mapping[str, Any]:
+    """Return what is known of each module, by its name."""
     try:
         known: Mapping[str, Any] = importlib.import_module(_PACKAGE).DESCRIPTIONS
     except ModuleNotFoundError:
-        hint = install_command(_EXTRA)
+        hint = install_command("robot-descriptions")
         raise UnavailableError(f"robot_descriptions is not installed; {hint}") from None
     return known
 
@@ -73,22 +70,14 @@ def _repositories() -> Mapping[str | None, Any]:
     return table
 
 
-def description_names() -> tuple[str, ...]:
-    """List the modules that have a URDF or xacro file according to the catalogue.
+def description_names(*, urdf: bool = True) -> tuple[str, ...]:
+    """List the modules that have a URDF or xacro file according to the catalogue, or the others.
 
     Raises:
         UnavailableError: The package is not installed.
     """
-    known = _descriptions()
-    return tuple(sorted(name for name in known if known[name].has_urdf))
-
-
-def without_urdf(mirror: Path | None = None) -> Iterator[Candidate]:
-    """Yield the modules of other formats alone, with those of their robots in URDF."""
-    known = _descriptions()
-    for name in sorted(known):
-        if not known[name].has_urdf:
-            yield offer(name, mirror)
+    known = _catalogue()
+    return tuple(sorted(name for name in known if known[name].has_urdf is urdf))
 
 
 def offer(target: str, mirror: Path | None = None) -> Candidate:
@@ -103,20 +92,21 @@ def offer(target: str, mirror: Path | None = None) -> Candidate:
         UnknownRobotError: There is no such module.
         UnavailableError: The package is not installed.
     """
-    known = _descriptions()
+    known = _catalogue()
     if target not in known:
         hint = close_names(f"{target}_description", known)
         raise UnknownRobotError(f"robot_descriptions has no module {target!r}{hint}")
     name, reference = identifier(Scheme.DESCRIPTIONS, target), f"{Scheme.DESCRIPTIONS}:{target}"
     described = known[target]
     repository = _repositories().get(described.repository)
+    commit, cached = _checkout(repository, mirror) if repository else (None, False)
     origin = Origin(
         license=described.license_spdx,
         maker=described.maker,
         robot=described.robot,
         tags=tuple(sorted(described.tags)),
         repository=repository and repository.url,
-        commit=repository and _commit(repository, mirror),
+        commit=commit,
         distribution=f"{_PACKAGE} {metadata.version(_PACKAGE)}",
     )
     if not described.has_urdf:
@@ -129,37 +119,32 @@ def offer(target: str, mirror: Path | None = None) -> Candidate:
         reason = f"{target} has no URDF, only {formats}"
         reason += f"; {' and '.join(alike)} has one" if alike else ""
         return UnavailableSource(name, reference, reason, origin)
-    cached = repository is not None and _is_here(repository, mirror)
-    if mirror and repository is not None and not cached:
+    if mirror and repository and not cached:
         reason = f"{repository.cache_path} is not in the mirror"
         return UnavailableSource(name, reference, reason, origin)
     return Download(name, reference, target, described.repository, cached, origin)
 
 
-def _cache() -> Path:
-    """Return the folder with the clones."""
-    default = "~/.cache/robot_descriptions"
-    return Path(os.environ.get("ROBOT_DESCRIPTIONS_CACHE", default)).expanduser()
-
-
-def _commit(repository: Any, mirror: Path | None) -> str | None:  # noqa: ANN401  without types
+def _checkout(repository: Any, mirror: Path | None) -> tuple[str | None, bool]:  # noqa: ANN401  without types
+    """Return the commit of a repository's files, and whether they are on this machine."""
     if mirror:
-        return mirrored_commit(mirror, repository.cache_path)
-    pinned: str = repository.commit
-    return head_commit(_cache() / repository.cache_path) or pinned
-
-
-def _is_here(repository: Any, mirror: Path | None) -> bool:  # noqa: ANN401  without types
-    """Return whether importing a module finds its files without the network."""
-    folder: Path = (mirror or _cache()) / repository.cache_path
-    if mirror:
-        return folder.is_dir()
+        name = repository.cache_path
+        return mirrored_commit(mirror, name), (mirror / name).is_dir()
+    cache = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
+    folder = Path(cache).expanduser() / repository.cache_path
+    pinned, head = repository.commit, head_commit(folder)
     # A failed download leaves a repository without files.
-    if not (folder / ".git" / "HEAD").is_file() or len(list(folder.iterdir())) == 1:
-        return False
-    pinned: str = repository.commit
+    is_there = (folder / ".git" / "HEAD").is_file() and len(list(folder.iterdir())) > 1
     # A tag cannot be compared with a commit.
-    return not _COMMIT.fullmatch(pinned) or head_commit(folder) == pinned
+    return head or pinned, is_there and (not _COMMIT.fullmatch(pinned) or head == pinned)
+
+
+class _CloneError(UnavailableError):
+    """A repository cannot be cloned; this affects all modules that use it."""
+
+    def __init__(self, module: str, reason: str) -> None:
+        super().__init__(f"{module} cannot be downloaded: {reason}")
+        self.reason = reason
 
 
 def fetch_all(
@@ -182,14 +167,6 @@ def fetch_all(
             if isinstance(error, _CloneError):
                 failed[download.source] = error.reason
             yield UnavailableSource(download.id, download.reference, str(error), download.origin)
-
-
-class _CloneError(UnavailableError):
-    """A repository cannot be cloned; this affects all modules that use it."""
-
-    def __init__(self, module: str, reason: str) -> None:
-        super().__init__(f"{module} cannot be downloaded: {reason}")
-        self.reason = reason
 
 
 def fetch(download: Download, announce: Announce, mirror: Path | None = None) -> RobotSource:
@@ -229,75 +206,56 @@ def fetch(download: Download, announce: Announce, mirror: Path | None = None) ->
 
 
 def _import_description(download: Download, announce: Announce, mirror: Path | None) -> ModuleType:
-    name = download.module
+    name, table = download.module, _repositories()
     for variable, value in _GIT.items():
         os.environ.setdefault(variable, value)
-    if mirror:
+    git: Any = importlib.import_module("git")
+    if mirror is None:
         try:
-            with _mirrored(mirror):
-                return _execute(name)
-        except _FAILURES as error:
-            reason = f"cannot be taken from the mirror: {_reason(error)}"
-            raise UnavailableError(f"{name} {reason}") from error
-    try:
-        git = importlib.import_module("git")
-        git.refresh()
-    except ImportError:
-        raise UnavailableError(f"{name} cannot be downloaded without git; install git") from None
-    found = _repositories().get(download.source)
-    if found is not None and not download.cached:
-        announce(f"downloading {name} from {found.url}")
+            git.refresh()
+        except ImportError:
+            reason = "cannot be downloaded without git; install git"
+            raise UnavailableError(f"{name} {reason}") from None
+        found = table.get(download.source)
+        if found is not None and not download.cached:
+            announce(f"downloading {name} from {found.url}")
+
+    def find_in_mirror(repository: str, commit: str | None = None) -> str:
+        del commit  # a mirror has one commit
+        folder = (mirror or Path()) / table[repository].cache_path
+        if not folder.is_dir():
+            raise FileNotFoundError(f"{folder.name} is not in the mirror")
+        return str(folder)
+
+    cache: Any = importlib.import_module(f"{_PACKAGE}._cache")
+    original = cache.clone_to_cache
+    cache.clone_to_cache = find_in_mirror if mirror else original
     try:
         with (
             contextlib.redirect_stdout(sys.stderr),
             warnings.catch_warnings(record=True, action="always") as caught,
         ):
-            imported = _execute(name)
-    except git.GitError as error:
-        raise _CloneError(name, _reason(error)) from error
-    except _FAILURES as error:
-        raise UnavailableError(f"{name} cannot be downloaded: {_reason(error)}") from error
-    for warning in caught:
-        announce(f"{name}: {warning.message}")
-    return imported
-
-
-def _execute(name: str) -> ModuleType:
-    """Run the module of a description; not cached, its paths depend on the mirror."""
-    spec = util.find_spec(f"{_PACKAGE}.{name}")
-    if spec is None or spec.loader is None:
-        raise ImportError(f"there is no module {name}")
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@contextlib.contextmanager
-def _mirrored(mirror: Path) -> Iterator[None]:
-    """Replace the function that clones repositories while the block runs."""
-    table = _repositories()
-    cache: Any = importlib.import_module(f"{_PACKAGE}._cache")
-    original = cache.clone_to_cache
-
-    def clone_to_cache(name: str, commit: str | None = None) -> str:
-        del commit  # a mirror has one commit
-        folder = mirror / table[name].cache_path
-        if not folder.is_dir():
-            raise FileNotFoundError(f"{folder.name} is not in the mirror")
-        return str(folder)
-
-    cache.clone_to_cache = clone_to_cache
-    try:
-        yield
+            # Not cached by Python: the paths of the module depend on the mirror.
+            spec = util.find_spec(f"{_PACKAGE}.{name}")
+            if spec is None or spec.loader is None:
+                raise ImportError(f"there is no module {name}")
+            module = util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+    # A few modules also edit the file that they downloaded, hence the last two.
+    except (git.GitError, ImportError, OSError, ValueError, SyntaxError) as error:
+        text = " ".join(str(getattr(error, "stderr", None) or error).split())
+        reason = text.removeprefix("stderr:").strip(" '") or type(error).__name__
+        if mirror:
+            reason = f"{name} cannot be taken from the mirror: {reason}"
+            raise UnavailableError(reason) from error
+        if isinstance(error, git.GitError):
+            raise _CloneError(name, reason) from error
+        raise UnavailableError(f"{name} cannot be downloaded: {reason}") from error
     finally:
         cache.clone_to_cache = original
-
-
-def _reason(error: BaseException) -> str:
-    """Return the reason of a failed download in one line, from git's stderr if any."""
-    text = str(getattr(error, "stderr", None) or error)
-    line = " ".join(text.split()).removeprefix("stderr:").strip(" '")
-    return line or type(error).__name__
+    for warning in () if mirror else caught:
+        announce(f"{name}: {warning.message}")
+    return module
 
 
 def head_commit(folder: Path) -> str | None:

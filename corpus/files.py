@@ -25,22 +25,14 @@ from urdf_usd.corpus.robots import (
     portable_path,
 )
 
-STDIN = ("-", "/dev/stdin")
 # Of `ros2 param get` without --hide-type.
 _PARAMETER = b"String value is: "
 _MANIFEST = "package.xml"
-_SUFFIXES = (".urdf", ".xacro")
 # Folders that programs write, by their names in lower case.
 _GENERATED = frozenset({"__pycache__", "build", "node_modules"})
 # What folders to be skipped contain: virtual environments, what ROS does not build, and
 # reports of ``urdf-usd run``, which have expanded xacro files.
-_MARKS = (
-    *("pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", "AMENT_IGNORE"),
-    ".urdf-usd-run",
-)
-# Python decodes other bytes of file names as lone surrogates. OpenUSD, XML libraries
-# and JSON accept UTF-8 alone.
-_NOT_UTF8 = "the name of the file or folder is not UTF-8; rename it"
+_MARKS = ("pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", "AMENT_IGNORE", ".urdf-usd-run")
 _INCLUDED = re.compile(r"<(?:\w+:)?include\s[^>]*\bfilename\s*=\s*[\"'](?:[^\"']*/)?([^\"'/]*)")
 
 
@@ -72,8 +64,9 @@ def describe_file(target: str, start: Path | None = None) -> RobotSource:
     Raises:
         UnknownRobotError: The path is not UTF-8.
     """
-    path = _stored_stdin() if target in STDIN else _path(target, start)
-    shown = portable_path(path.name if target in STDIN else target)
+    is_stdin = target in {"-", "/dev/stdin"}
+    path = _stored_stdin() if is_stdin else _path(target, start)
+    shown = portable_path(path.name if is_stdin else target)
     return RobotSource(
         id=identifier(Scheme.FILE, shown),
         reference=f"{Scheme.FILE}:{shown}",
@@ -115,7 +108,9 @@ def locate_below(
         raise UnknownRobotError(f"{target} is a file, not a folder; write file:{target}")
     if not folder.is_dir():
         raise UnknownRobotError(f"{target}: there is no such folder")
-    paths: list[Path] = []
+    paths: dict[str, Path] = {}
+    # Folders of included files are usually substitutions: $(find arm)/urdf/arm.xacro.
+    included: set[str] = set()
     for root, subfolders, files in os.walk(folder):
         subfolders[:] = [
             name
@@ -124,44 +119,52 @@ def locate_below(
             and name.lower() not in _GENERATED
             and not any(Path(root, name, mark).exists() for mark in _MARKS)
         ]
-        paths += [Path(root, name) for name in files if name.lower().endswith(_SUFFIXES)]
+        for path in (Path(root, name) for name in files):
+            if path.name.lower().endswith((".urdf", ".xacro")):
+                paths[path.relative_to(folder).as_posix()] = path
+                # A file that cannot be read is reported when it is read.
+                with suppress(OSError):
+                    included |= set(_INCLUDED.findall(path.read_text("utf-8", errors="replace")))
     if not paths:
         raise UnknownRobotError(f"{target}: no .urdf or .xacro file lies in or below it")
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
-    # Folders of included files are usually substitutions: $(find arm)/urdf/arm.xacro.
-    included: set[str] = set()
-    for path in paths:
-        # A file that cannot be read is reported when it is read.
-        with suppress(OSError):
-            included |= set(_INCLUDED.findall(path.read_text("utf-8", errors="replace")))
     robots: list[RobotSource | UnavailableSource] = []
-    for name, path in sorted((path.relative_to(folder).as_posix(), path) for path in paths):
+    for name, path in sorted(paths.items()):
         escaped = _escaped(name)
         robot_id = identifier(Scheme.FOLDER, escaped)
         reference = f"{Scheme.FILE}:{(shown / escaped).as_posix()}"
         if escaped != name:
-            robots.append(UnavailableSource(robot_id, reference, f"{escaped}: {_NOT_UTF8}"))
+            robots.append(UnavailableSource(robot_id, reference, _not_utf8(escaped)))
             continue
-        origin = Origin(license=declared_license(path))
-        is_included = path.name in included
-        robots.append(
-            RobotSource(
-                robot_id, reference, path, origin=origin, searched=True, included=is_included
-            )
+        robot = RobotSource(
+            robot_id,
+            reference,
+            path,
+            origin=Origin(license=declared_license(path)),
+            searched=True,
+            included=path.name in included,
         )
+        robots.append(robot)
     return tuple(robots)
 
 
 def _path(target: str, start: Path | None) -> Path:
     if _escaped(target) != target:
-        raise UnknownRobotError(f"{_escaped(target)}: {_NOT_UTF8}")
+        raise UnknownRobotError(_not_utf8(_escaped(target)))
     return start / target if start else Path(target)
 
 
 def _escaped(path: str) -> str:
-    """Return a path with its bytes that are not UTF-8 escaped."""
+    """Return a path with its bytes that are not UTF-8 escaped.
+
+    Python decodes them as lone surrogates, which OpenUSD, XML libraries and JSON refuse.
+    """
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _not_utf8(escaped: str) -> str:
+    return f"{escaped}: the name of the file or folder is not UTF-8; rename it"
 
 
 def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:

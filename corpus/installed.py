@@ -29,16 +29,17 @@ from urdf_usd.corpus.robots import (
 )
 from urdf_usd.installation import distribution_of, install_command
 
-# A thousand generated objects; each can be named, or all as a dir: corpus.
-_GENERATED = "random_urdfs"
 _URDF = ".urdf"
+DISTRIBUTION = "example-robot-data"
+SUITE = Path(__file__).parent / "suite"
+SUITE_MANIFEST = "manifest.json"
 
 
 def pybullet_names() -> tuple[str, ...]:
-    """List all URDFs of the wheel except the generated ones, in path order."""
+    """List all URDFs of the wheel except a thousand generated objects, in path order."""
     root = _pybullet_root()
     paths = (path.relative_to(root) for path in root.rglob(f"*{_URDF}"))
-    return tuple(sorted(path.as_posix() for path in paths if _GENERATED not in path.parts))
+    return tuple(sorted(path.as_posix() for path in paths if "random_urdfs" not in path.parts))
 
 
 def locate_pybullet(target: str) -> RobotSource:
@@ -72,9 +73,6 @@ def _pybullet_root() -> Path:
     return Path(pybullet_data.getDataPath())
 
 
-DISTRIBUTION = "example-robot-data"
-
-
 def example_names() -> tuple[str, ...]:
     """List all robots: the stem of each file, with the package if stems are equal.
 
@@ -99,35 +97,23 @@ def locate_example(target: str) -> RobotSource:
             raise UnknownRobotError(f"{target!r} names several robots; write {names}")
         hint = close_names(target, sorted(known))
         raise UnknownRobotError(f"{DISTRIBUTION} has no robot {target!r}{hint}")
-    file = known[target]
     folders = sorted(path for path in robots.iterdir() if path.is_dir())
+    described = metadata.metadata(DISTRIBUTION)
+    folder = next(folder for folder in folders if folder in known[target].parents)
+    # A folder with its own licence file has another licence than the wheel, not known here.
+    own = any(path.name.upper().startswith(("LICENSE", "COPYING")) for path in folder.iterdir())
+    urls = dict(url.split(", ", 1) for url in described.get_all("Project-URL") or () if ", " in url)
     return RobotSource(
         id=identifier(Scheme.EXAMPLES, target),
         reference=f"{Scheme.EXAMPLES}:{target}",
-        path=file,
+        path=known[target],
         # URIs start with package://example-robot-data/robots/, or with a folder there.
-        packages=(
-            (DISTRIBUTION, robots.parent),
-            *((folder.name, folder) for folder in folders),
+        packages=((DISTRIBUTION, robots.parent), *((path.name, path) for path in folders)),
+        origin=Origin(
+            license=None if own else (described.get_all("License-Expression") or [None])[0],
+            repository=urls.get("Upstream"),
+            distribution=f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}",
         ),
-        origin=_example_origin(next(folder for folder in folders if folder in file.parents)),
-    )
-
-
-def _example_origin(folder: Path) -> Origin:
-    """Return the origin of the robot in a folder.
-
-    The wheel declares one licence. A folder with its own licence file has another,
-    whose identifier is not known.
-    """
-    described = metadata.metadata(DISTRIBUTION)
-    own = any(path.name.upper().startswith(("LICENSE", "COPYING")) for path in folder.iterdir())
-    declared = described.get_all("License-Expression") or [None]
-    urls = dict(url.split(", ", 1) for url in described.get_all("Project-URL") or () if ", " in url)
-    return Origin(
-        license=None if own else declared[0],
-        repository=urls.get("Upstream"),
-        distribution=f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}",
     )
 
 
@@ -158,13 +144,6 @@ def _examples(_: tuple[str, ...]) -> tuple[Path, Mapping[str, Path]]:
     }
 
 
-SUITE = Path(__file__).parent / "suite"
-SUITE_MANIFEST = "manifest.json"
-# Name in package:// URIs of the folder of a version.
-SUITE_PACKAGE = "suite"
-_LICENSE = "Apache-2.0"
-
-
 def suite_versions() -> tuple[str, ...]:
     """List the versions of the suite, oldest first."""
     return tuple(sorted(file.parent.name for file in SUITE.glob(f"*/{SUITE_MANIFEST}")))
@@ -177,9 +156,14 @@ def suite_manifest(version: str) -> dict[str, Any]:
     return content
 
 
-def case_names() -> tuple[str, ...]:
-    """List the cases of the latest version as ``<chapter>/<case>``, by chapter."""
-    return _names(suite_versions()[-1])
+def case_names(version: str = "") -> tuple[str, ...]:
+    """List the cases of a version, the latest by default, as ``<chapter>/<case>``, by chapter."""
+    version = version or suite_versions()[-1]
+    return tuple(
+        f"{chapter['name']}/{file.stem}"
+        for chapter in suite_manifest(version)["chapters"]
+        for file in sorted((SUITE / version / chapter["name"]).glob("*.json"))
+    )
 
 
 def locate_cases(target: str) -> tuple[RobotSource, ...]:
@@ -199,44 +183,33 @@ def locate_cases(target: str) -> tuple[RobotSource, ...]:
         raise UnknownRobotError(
             f"the feature suite has no version {version!r}; there are {', '.join(known)}"
         )
-    cases = _names(version)
+    titles = {one["name"]: one["title"] for one in suite_manifest(version)["chapters"]}
+    cases = case_names(version)
     wanted = f"{chapter}/{case}" if case else chapter
-    found = [
-        name for name in cases if not wanted or name == wanted or name.startswith(f"{wanted}/")
-    ]
+    found = []
+    for number, name in enumerate(cases, 1):
+        if not wanted or name == wanted or name.startswith(f"{wanted}/"):
+            chapter, _, own = name.partition("/")
+            file = SUITE / version / name
+            robot = RobotSource(
+                id=identifier(Scheme.SUITE, f"{version}/{name}"),
+                reference=f"{Scheme.SUITE}:{version}/{name}",
+                path=file.with_name(f"{own}.urdf"),
+                # Name in package:// URIs of the folder of a version.
+                packages=(("suite", SUITE / version),),
+                origin=Origin(license="Apache-2.0"),
+                case=SuiteCase(
+                    version=version,
+                    chapter=chapter,
+                    title=titles[chapter],
+                    name=own,
+                    number=number,
+                    text=file.with_name(f"{own}.json").read_text(encoding="utf-8"),
+                ),
+            )
+            found.append(robot)
     if not found:
         chapters = {name.partition("/")[0] for name in cases}
         hint = close_names(wanted, sorted({*cases, *chapters}))
         raise UnknownRobotError(f"the feature suite has no case {wanted!r}{hint}")
-    titles = {one["name"]: one["title"] for one in suite_manifest(version)["chapters"]}
-    return tuple(_case(version, titles, cases.index(name) + 1, name) for name in found)
-
-
-def _names(version: str) -> tuple[str, ...]:
-    folder = SUITE / version
-    return tuple(
-        f"{chapter['name']}/{file.stem}"
-        for chapter in suite_manifest(version)["chapters"]
-        for file in sorted((folder / chapter["name"]).glob("*.json"))
-    )
-
-
-def _case(version: str, titles: Mapping[str, str], number: int, name: str) -> RobotSource:
-    folder = SUITE / version
-    full = f"{version}/{name}"
-    chapter, _, own = name.partition("/")
-    return RobotSource(
-        id=identifier(Scheme.SUITE, full),
-        reference=f"{Scheme.SUITE}:{full}",
-        path=folder / f"{name}.urdf",
-        packages=((SUITE_PACKAGE, folder),),
-        origin=Origin(license=_LICENSE),
-        case=SuiteCase(
-            version=version,
-            chapter=chapter,
-            title=titles[chapter],
-            name=own,
-            number=number,
-            text=(folder / f"{name}.json").read_text(encoding="utf-8"),
-        ),
-    )
+    return tuple(found)

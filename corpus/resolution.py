@@ -41,7 +41,6 @@ from urdf_usd.corpus.toml_tables import Table, TableError, Text, read_tables
 _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
 
 MIRROR_VARIABLE = "URDF_USD_MIRROR"
-_TABLE = "robots"
 
 
 def announce_on_stderr(line: str) -> None:
@@ -64,43 +63,36 @@ class _Row(Struct, frozen=True):
     notes: Text | None = None
 
 
-class _Entry(Struct, frozen=True):
-    """A robot, and the table that names it."""
-
-    robot: Candidate
-    row: _Row | None = None
-    start: Path = Path()  # folder that the paths of the table start from
-
-    def completed(self, robot: Candidate) -> Candidate:
-        """Return a robot with the properties that the table states."""
-        row = self.row
-        if row is None:
-            return robot
-        origin = structs.replace(robot.origin, license=row.license or robot.origin.license)
-        if not isinstance(robot, RobotSource):
-            return structs.replace(robot, origin=origin)
-        stated = {
-            name: str(value).lower() if isinstance(value, bool) else str(value)
-            for name, value in row.arguments.items()
-        }
-        packages = ((name, self.start / path) for name, path in row.packages.items())
-        return structs.replace(
-            robot,
-            packages=files.first_of_each(*packages, *robot.packages),
-            arguments=tuple({**dict(robot.arguments), **stated}.items()),
-            origin=origin,
-            base=row.base or robot.base,
-            notes=row.notes or robot.notes,
-        )
+def _completed(robot: Candidate, row: _Row | None, start: Path) -> Candidate:
+    """Return a robot with the properties that its table states; paths start from a folder."""
+    if row is None:
+        return robot
+    origin = structs.replace(robot.origin, license=row.license or robot.origin.license)
+    if not isinstance(robot, RobotSource):
+        return structs.replace(robot, origin=origin)
+    stated = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in row.arguments.items()
+    }
+    packages = ((name, start / path) for name, path in row.packages.items())
+    return structs.replace(
+        robot,
+        packages=files.first_of_each(*packages, *robot.packages),
+        arguments=tuple({**dict(robot.arguments), **stated}.items()),
+        origin=origin,
+        base=row.base or robot.base,
+        notes=row.notes or robot.notes,
+    )
 
 
-def _listed(target: str, mirror: Path | None) -> Iterator[_Entry]:
+def _listed(target: str, mirror: Path | None) -> Iterator[tuple[Candidate, _Row, Path]]:
+    """Yield the robots of a list, with their tables and the folder that paths start from."""
     path = Path(target)
     if not path.is_file():
         raise UnknownRobotError(f"{target}: there is no such file")
-    tables = read_tables(path, _TABLE, _Row)
+    tables = read_tables(path, "robots", _Row)
     if not tables:
-        raise UnknownRobotError(f"{target}: it has no [[{_TABLE}]]")
+        raise UnknownRobotError(f"{target}: it has no [[robots]]")
     problems: list[str] = []
     references: list[Reference] = []
     for table in tables:
@@ -112,11 +104,10 @@ def _listed(target: str, mirror: Path | None) -> Iterator[_Entry]:
         raise TableError("\n".join(problems))
     for table, reference in zip(tables, references, strict=True):
         try:
-            robots = tuple(_robots(reference, mirror, path.parent))
+            for robot in _robots(reference, mirror, path.parent):
+                yield robot, table.values, path.parent
         except UnknownRobotError as error:
             raise UnknownRobotError(f"{table.location('reference')}: {error}") from None
-        for robot in robots:
-            yield _Entry(robot, table.values, path.parent)
 
 
 def _reference(table: Table[_Row], start: Path) -> Reference:
@@ -131,8 +122,8 @@ def _reference(table: Table[_Row], start: Path) -> Reference:
         raise TableError(f"{table.location('arguments')}: {reference} is no single xacro file")
     for name, folder in row.packages.items():
         if not (start / folder).is_dir():
-            place = table.location("packages")
-            raise TableError(f"{place}: the folder of {name!r} does not exist")
+            location = table.location("packages")
+            raise TableError(f"{location}: the folder of {name!r} does not exist")
     return reference
 
 
@@ -173,7 +164,7 @@ def candidate(text: str, *, mirror: Path | None = None) -> Candidate:
     if reference.scheme is Scheme.FILE:
         return files.describe_file(reference.target)
     mirror = _mirror(mirror)
-    robot = _candidate(reference.scheme, reference.target, mirror, None)
+    (robot,) = _robots(reference, mirror, None)
     if isinstance(robot, Download) and robot.cached:
         return descriptions.fetch(robot, announce_on_stderr, mirror)
     return robot
@@ -245,24 +236,6 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
             assert_never(scheme)
 
 
-def _candidate(scheme: Scheme, target: str, mirror: Path | None, start: Path | None) -> Candidate:
-    match scheme:
-        case Scheme.FILE:
-            return files.locate_file(target, start)
-        case Scheme.PYBULLET:
-            return installed.locate_pybullet(target)
-        case Scheme.DESCRIPTIONS:
-            return descriptions.offer(target, mirror)
-        case Scheme.EXAMPLES:
-            return installed.locate_example(target)
-        case Scheme.SUITE:
-            return installed.locate_cases(target)[0]
-        case Scheme.FOLDER | Scheme.LIST:
-            raise ReferenceSyntaxError(f"{scheme}:{target} names many robots")
-        case _:
-            assert_never(scheme)
-
-
 def _mirror(named: Path | None) -> Path | None:
     """Return the given mirror, or that of the environment."""
     stated = os.environ.get(MIRROR_VARIABLE)
@@ -273,28 +246,39 @@ def _mirror(named: Path | None) -> Path | None:
 
 
 def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> Iterator[Candidate]:
+    """Yield the robots of a reference; relative paths start from a folder."""
     scheme, target = reference.scheme, reference.target
-    if target is not None and scheme is Scheme.FOLDER:
-        yield from files.locate_below(target, start)
-        return
-    if scheme is Scheme.SUITE:
-        yield from installed.locate_cases(target or "")
-        return
     try:
-        targets = robot_names(scheme) if target is None else (target,)
+        names = robot_names(scheme) if target is None else (target,)
     except UnavailableError as error:
         yield UnavailableSource(str(scheme), str(scheme), str(error))
         return
-    for name in targets:
+    if scheme is Scheme.DESCRIPTIONS and target is None:
+        # Robots of other formats alone are counted in the report, and not converted.
+        names += descriptions.description_names(urdf=False)
+    for name in names:
         try:
-            yield _candidate(scheme, name, mirror, start)
+            match scheme:
+                case Scheme.FILE:
+                    yield files.locate_file(name, start)
+                case Scheme.FOLDER:
+                    yield from files.locate_below(name, start)
+                case Scheme.PYBULLET:
+                    yield installed.locate_pybullet(name)
+                case Scheme.DESCRIPTIONS:
+                    yield descriptions.offer(name, mirror)
+                case Scheme.EXAMPLES:
+                    yield installed.locate_example(name)
+                case Scheme.SUITE:
+                    yield from installed.locate_cases(name)
+                case Scheme.LIST:
+                    raise ReferenceSyntaxError(f"{reference} names many robots")
+                case _:
+                    assert_never(scheme)
         except UnknownRobotError:
             raise
         except UnavailableError as error:
             yield UnavailableSource(identifier(scheme, name), f"{scheme}:{name}", str(error))
-    if scheme is Scheme.DESCRIPTIONS and target is None:
-        # Counted in the report, and not converted.
-        yield from descriptions.without_urdf(mirror)
 
 
 def _fetched(
@@ -306,23 +290,26 @@ def _fetched(
     only_cached: bool = False,
 ) -> list[Candidate]:
     """Find the robots of references, select from them, and fetch what is to be downloaded."""
-    entries: list[_Entry] = []
+    entries: list[tuple[Candidate, _Row | None, Path]] = []
     for reference in [parse_reference(text) for text in texts]:
         if reference.scheme is Scheme.LIST and reference.target is not None:
             entries += _listed(reference.target, mirror)
         else:
-            entries += map(_Entry, _robots(reference, mirror, None))
-    robots = [entry.completed(entry.robot) for entry in entries]
+            entries += [(robot, None, Path()) for robot in _robots(reference, mirror, None)]
+    robots = [_completed(*entry) for entry in entries]
     chosen = {id(robot) for robot in selection.apply(robots, announce)}
     entries = [entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen]
     downloads = {
-        index: entry.robot
-        for index, entry in enumerate(entries)
-        if isinstance(entry.robot, Download) and (entry.robot.cached or not only_cached)
+        index: robot
+        for index, (robot, _, _) in enumerate(entries)
+        if isinstance(robot, Download) and (robot.cached or not only_cached)
     }
     fetched = descriptions.fetch_all(downloads.values(), announce, mirror)
     arrived = dict(zip(downloads, fetched, strict=True))
-    return [entry.completed(arrived.get(n, entry.robot)) for n, entry in enumerate(entries)]
+    return [
+        _completed(arrived.get(index, robot), row, start)
+        for index, (robot, row, start) in enumerate(entries)
+    ]
 
 
 def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:

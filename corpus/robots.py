@@ -23,7 +23,6 @@ Announce: TypeAlias = Callable[[str], None]
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 # Room for a suffix such as ".json.part" within the 255 bytes of common file systems.
 _LONGEST = 160
-_DIGITS = 8
 
 
 class CorpusError(Exception):
@@ -133,14 +132,9 @@ def identifier(scheme: str, target: str) -> str:
 
 
 def distinct(ids: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
-    """Append a hash to identifiers that are equal.
+    """Append a hash of a robot's key to its identifier where identifiers are equal.
 
-    Identifiers that differ only in case count as equal, because some file systems
-    ignore case.
-
-    Args:
-        ids: Identifiers.
-        keys: A unique text for each of them, which is hashed.
+    Identifiers that differ only in case count as equal, because some file systems ignore case.
     """
     counts = Counter(name.casefold() for name in ids)
     return tuple(
@@ -150,7 +144,7 @@ def distinct(ids: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def close_names(text: str, known: Iterable[str], cutoff: float = 0.6) -> str:
@@ -227,16 +221,12 @@ class Reference(Struct, frozen=True):
 
 
 def suite_parts(target: str) -> tuple[str | None, str, str]:
-    """Split a target of the feature suite into version, chapter and case.
-
-    Parts that it does not state are None, or empty.
-    """
-    version: str | None = None
+    """Split a target of the feature suite into version (or None), chapter and case (or empty)."""
     first, _, rest = target.strip().strip("/").partition("/")
-    if _VERSION.fullmatch(first):
-        version = first
-        first, _, rest = rest.partition("/")
-    return version, first, rest
+    if not _VERSION.fullmatch(first):
+        return None, first, rest
+    chapter, _, case = rest.partition("/")
+    return first, chapter, case
 
 
 def portable_path(target: str) -> str:
@@ -251,39 +241,33 @@ def parse_reference(text: str) -> Reference:
     Raises:
         ReferenceSyntaxError: It has none of the known forms; the message lists them.
     """
+
+    def refusal(problem: str, hint: str | None = None) -> ReferenceSyntaxError:
+        reason = f"{problem}; {hint}" if hint else f"{problem}."
+        return ReferenceSyntaxError(f"cannot resolve {text!r}: {reason}\n{GRAMMAR}")
+
+    def guess(word: str) -> str | None:
+        close = difflib.get_close_matches(word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5)
+        return f"did you mean {close[0]!r}?" if close else None
+
     if text in WHOLE_CORPORA:
         return Reference(Scheme(text), None)
-    match = _PREFIX.fullmatch(text)
-    if match is None:
-        return _parse_path(text)
-    scheme, target = match["scheme"], match["target"]
-    if scheme not in tuple(Scheme):
-        raise _syntax_error(text, f"{scheme!r} is not a source", _guess(scheme))
-    if target.strip():
-        return Reference(Scheme(scheme), target)
-    if scheme == Scheme.SUITE:
-        return Reference(Scheme.SUITE, None)
-    hint = f"write {scheme!r} for all of it" if scheme in WHOLE_CORPORA else None
-    raise _syntax_error(text, "nothing follows the colon", hint)
-
-
-def _parse_path(text: str) -> Reference:
-    """Parse a path, which must have a suffix or a separator."""
-    if not text.strip():
-        raise _syntax_error(text, "it is empty", None)
+    if match := _PREFIX.fullmatch(text):
+        scheme, target = match["scheme"], match["target"]
+        if scheme not in tuple(Scheme):
+            raise refusal(f"{scheme!r} is not a source", guess(scheme))
+        if target.strip():
+            return Reference(Scheme(scheme), target)
+        if scheme == Scheme.SUITE:
+            return Reference(Scheme.SUITE, None)
+        hint = f"write {scheme!r} for all of it" if scheme in WHOLE_CORPORA else None
+        raise refusal("nothing follows the colon", hint)
+    # A path has a suffix or a separator.
     name = re.split(r"[/\\]", text)[-1]
+    if not text.strip():
+        raise refusal("it is empty")
     if text != "-" and name == text and "." not in name.strip("."):
-        raise _syntax_error(text, "it is neither a file nor a corpus", _guess(text))
+        raise refusal("it is neither a file nor a corpus", guess(text))
     if name.lower().endswith(".toml"):
-        raise _syntax_error(text, "a TOML file is no robot", f"write 'list:{text}'")
+        raise refusal("a TOML file is no robot", f"write 'list:{text}'")
     return Reference(Scheme.FILE, text)
-
-
-def _guess(word: str) -> str | None:
-    close = difflib.get_close_matches(word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else None
-
-
-def _syntax_error(text: str, problem: str, hint: str | None) -> ReferenceSyntaxError:
-    reason = f"{problem}; {hint}" if hint else f"{problem}."
-    return ReferenceSyntaxError(f"cannot resolve {text!r}: {reason}\n{GRAMMAR}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from urdf_usd.corpus.robots import Announce, Candidate, CorpusError, Origin
+from urdf_usd.corpus.robots import Announce, Candidate, CorpusError
 
 
 class NothingSelectedError(CorpusError):
@@ -26,6 +26,7 @@ _COPYLEFT = re.compile(
     r"(?i)\b(?:[AL]?GPL|MPL|EUPL|EPL|CDDL|OSL|ODbL|CC-BY-(?:NC-)?SA|CERN-OHL-[SW])"
     r"|GNU (?:Affero |Lesser |Library )?General Public"
 )
+_SHOWN = 5
 
 
 class Selection(Struct, frozen=True):
@@ -40,18 +41,14 @@ class Selection(Struct, frozen=True):
     forbidden: tuple[str, ...] = ()  # SPDX identifiers that no robot may have, or COPYLEFT
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """One line for each attribute that is not empty."""
-        return tuple(f"{noun} {' or '.join(texts)}" for noun, texts, _ in self._criteria)
+    def _criteria(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        every = (("tag", self.tags), ("maker", self.makers), ("license", self.licenses))
+        return tuple((noun, texts) for noun, texts in every if texts)
 
     @property
-    def _criteria(self) -> tuple[_Criterion, ...]:
-        criteria: tuple[_Criterion, ...] = (
-            ("tag", self.tags, lambda origin: origin.tags),
-            ("maker", self.makers, lambda origin: (origin.maker,)),
-            ("license", self.licenses, lambda origin: (origin.license,)),
-        )
-        return tuple(criterion for criterion in criteria if criterion[1])
+    def words(self) -> tuple[str, ...]:
+        """One line for each attribute that is not empty."""
+        return tuple(f"{noun} {' or '.join(texts)}" for noun, texts in self._criteria)
 
     def apply(self, robots: Sequence[Candidate], announce: Announce) -> tuple[Candidate, ...]:
         """Return the robots that match.
@@ -65,8 +62,26 @@ class Selection(Struct, frozen=True):
             ForbiddenLicenseError: A robot that matches has a forbidden licence.
         """
         chosen = tuple(robots)
-        for criterion in self._criteria if robots else ():
-            chosen = _chosen(criterion, chosen, robots, announce)
+        for noun, texts in self._criteria if robots else ():
+            known = sorted({value for robot in robots for value in _stated(robot, noun)})
+            for text in texts:
+                if not any(_matches(noun, text, value) for value in known):
+                    close = difflib.get_close_matches(text, known, n=1)
+                    hint = (
+                        f"there are {', '.join(known)}" if known else f"no robot states its {noun}"
+                    )
+                    hint = f"did you mean {close[0]!r}?" if close else hint
+                    raise NothingSelectedError(f"no robot has the {noun} {text!r}; {hint}")
+            unknown = [robot for robot in chosen if not _stated(robot, noun)]
+            schemes = Counter(robot.reference.partition(":")[0] for robot in unknown)
+            for scheme, count in sorted(schemes.items()):
+                verb = "robot is" if count == 1 else "robots are"
+                announce(f"{scheme}: {count} {verb} left out, whose {noun} is unknown")
+            chosen = tuple(
+                robot
+                for robot in chosen
+                if any(_matches(noun, text, own) for text in texts for own in _stated(robot, noun))
+            )
             if not chosen:
                 raise NothingSelectedError("no robot matches all criteria")
         if self.forbidden:
@@ -80,17 +95,26 @@ class Selection(Struct, frozen=True):
             if robot.origin.license and is_forbidden(robot.origin.license, self.forbidden)
         ]
         if forbidden:
-            shown = ", ".join(forbidden[:_SHOWN])
             more = len(forbidden) - _SHOWN
             raise ForbiddenLicenseError(
-                f"forbidden licence: {shown}{f' and {more} more' if more > 0 else ''}; "
+                f"forbidden licence: {', '.join(forbidden[:_SHOWN])}"
+                f"{f' and {more} more' if more > 0 else ''}; "
                 "remove these robots, or select others with --license"
             )
         if unknown := sum(not robot.origin.license for robot in robots):
             announce(f"--forbid-license: the licence of {unknown} of {len(robots)} is unknown")
 
 
-_SHOWN = 5
+def _stated(robot: Candidate, noun: str) -> tuple[str, ...]:
+    if noun == "tag":
+        return robot.origin.tags
+    value = robot.origin.maker if noun == "maker" else robot.origin.license
+    return (value,) if value else ()
+
+
+def _matches(noun: str, text: str, value: str) -> bool:
+    wanted, own = text.casefold(), value.casefold()
+    return wanted in own if noun == "maker" else wanted == own
 
 
 def is_forbidden(license_text: str, forbidden: Sequence[str]) -> bool:
@@ -117,40 +141,3 @@ def is_forbidden(license_text: str, forbidden: Sequence[str]) -> bool:
 
     alternatives = re.split(r"(?i)\s+OR\s+", license_text)
     return all(any(map(matches, re.split(r"(?i)\s+(?:AND|WITH)\s+", one))) for one in alternatives)
-
-
-# Noun, texts of the user, and what an origin states.
-_Criterion = tuple[str, tuple[str, ...], Callable[[Origin], tuple[str | None, ...]]]
-
-
-def _chosen(
-    criterion: _Criterion,
-    chosen: Sequence[Candidate],
-    robots: Sequence[Candidate],
-    announce: Announce,
-) -> tuple[Candidate, ...]:
-    noun, texts, stated = criterion
-
-    def matches(text: str, value: str) -> bool:
-        wanted, own = text.casefold(), value.casefold()
-        return wanted in own if noun == "maker" else wanted == own
-
-    def values(robot: Candidate) -> list[str]:
-        return [value for value in stated(robot.origin) if value]
-
-    known = sorted({value for robot in robots for value in values(robot)})
-    for text in texts:
-        if not any(matches(text, value) for value in known):
-            close = difflib.get_close_matches(text, known, n=1)
-            hint = f"there are {', '.join(known)}" if known else f"no robot states its {noun}"
-            hint = f"did you mean {close[0]!r}?" if close else hint
-            raise NothingSelectedError(f"no robot has the {noun} {text!r}; {hint}")
-    unknown = Counter(robot.reference.partition(":")[0] for robot in chosen if not values(robot))
-    for scheme, count in sorted(unknown.items()):
-        verb = "robot is" if count == 1 else "robots are"
-        announce(f"{scheme}: {count} {verb} left out, whose {noun} is unknown")
-    return tuple(
-        robot
-        for robot in chosen
-        if any(matches(text, value) for text in texts for value in values(robot))
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Generic, TypeVar
 
@@ -28,13 +28,13 @@ class Table(Struct, Generic[Row], frozen=True):
     """One table of a file, with the lines of its text; ``tomllib`` reports no positions."""
 
     file: str  # as given
-    line: int  # of the header, from 1
+    start: int  # index of the line of the header
     values: Row
     lines: tuple[str, ...]
 
     def location(self, key: str = "") -> str:
         """Return ``file:line`` of a key, or of the table."""
-        return f"{self.file}:{self.line + _line_of(self.lines, key)}"
+        return f"{self.file}:{self.start + _line_of(self.lines, key)}"
 
 
 def read_tables(path: Path, name: str, row: type[Row]) -> tuple[Table[Row], ...]:
@@ -59,15 +59,12 @@ def read_tables(path: Path, name: str, row: type[Row]) -> tuple[Table[Row], ...]
     except tomllib.TOMLDecodeError as error:
         raise TableError(f"{path}: {error}") from None
     lines = text.split("\n")
-    problems = [
-        f"{path}:{_line_of(lines, key) + 1}: {_unknown(key, [name])}"
-        for key in document
-        if key != name
-    ]
-    stated = document.get(name, [])
+    stated = document.pop(name, [])
     if not isinstance(stated, list) or not all(isinstance(values, dict) for values in stated):
-        line = _line_of(lines, name) + 1
-        raise TableError(f"{path}:{line}: {name!r} is not a list of [[{name}]] tables")
+        raise TableError(
+            f"{path}:{_line_of(lines, name)}: {name!r} is not a list of [[{name}]] tables"
+        )
+    problems = [f"{path}:{_line_of(lines, key)}: {_unknown(key, [name])}" for key in document]
     header = re.compile(rf"\s*\[\[\s*{re.escape(name)}\s*\]\]")
     starts = [number for number, line in enumerate(lines) if header.match(line)]
     # An inline list has no headers.
@@ -75,29 +72,29 @@ def read_tables(path: Path, name: str, row: type[Row]) -> tuple[Table[Row], ...]
     tables = []
     for values, start, end in zip(stated, starts, [*starts[1:], None], strict=False):
         own = tuple(lines[start:end])
-        wrong = [*_problems(values, row)]
-        problems += [f"{path}:{start + 1 + _line_of(own, key)}: {text}" for key, text in wrong]
+        wrong = _problems(values, row)
+        problems += [f"{path}:{start + _line_of(own, key)}: {text}" for key, text in wrong]
         if not wrong:
-            tables.append(Table(str(path), start + 1, msgspec.convert(values, row), own))
+            tables.append(Table(str(path), start, msgspec.convert(values, row), own))
     if problems:
         raise TableError("\n".join(problems))
     return tuple(tables)
 
 
-def _problems(values: Mapping[str, object], row: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
-    """Yield the key and the description of each problem; msgspec stops at the first."""
+def _problems(values: Mapping[str, object], row: type[msgspec.Struct]) -> list[tuple[str, str]]:
+    """Return the key and the description of each problem; msgspec stops at the first."""
+    problems = []
     fields = {field.name: field for field in msgspec.structs.fields(row)}
     for key, value in values.items():
         if key not in fields:
-            yield key, _unknown(key, fields)
+            problems.append((key, _unknown(key, fields)))
             continue
         try:
             msgspec.convert(value, fields[key].type)
         except msgspec.ValidationError as error:
-            yield key, f"{key!r} is invalid: {error}"
-    for key, field in fields.items():
-        if field.required and key not in values:
-            yield "", f"{key!r} is missing"
+            problems.append((key, f"{key!r} is invalid: {error}"))
+    missing = [key for key, field in fields.items() if field.required and key not in values]
+    return problems + [("", f"{key!r} is missing") for key in missing]
 
 
 def _unknown(key: str, known: Iterable[str]) -> str:
@@ -107,6 +104,6 @@ def _unknown(key: str, known: Iterable[str]) -> str:
 
 
 def _line_of(lines: Iterable[str], key: str) -> int:
-    """Return the index of the line of a key or table; 0 without one."""
+    """Return the number of the line of a key or table; 1 without one."""
     pattern = re.compile(rf"\s*\[*\s*(?:\w+\s*\.\s*)?{re.escape(key)}\s*[\]=.]")
-    return next((n for n, line in enumerate(lines) if key and pattern.match(line)), 0)
+    return next((n for n, line in enumerate(lines, 1) if key and pattern.match(line)), 1)
