@@ -28,14 +28,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return with_site_links(markdown, f"{DOCS}/{page.file.src_uri}")
 
 
-def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Leave the URDF and USD of cases out of the search."""
-    del config, files
-    if not page.file.src_uri.startswith("suite/"):
-        return html
-    return html.replace("<details ", "<details data-search-exclude ")
-
-
 def on_post_build(config: MkDocsConfig) -> None:
     """Refuse a site that needs the network.
 

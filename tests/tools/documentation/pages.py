@@ -6,10 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from tests.tools.documentation.commands import COMMANDS, command_page, commands_page
-from tests.tools.documentation.profiles import profiles_page
-from tests.tools.documentation.reference import checks_page, python_page, records_page
+from tests.tools.documentation.reference import checks_page, python_page
 from tests.tools.documentation.repository import DOCUMENTS, document_page
-from tests.tools.documentation.suite import CHAPTERS, chapter_page
 
 # Functions that return the Markdown of each page, by path on the site.
 PAGES: dict[str, Callable[[], str]] = {
@@ -18,7 +16,4 @@ PAGES: dict[str, Callable[[], str]] = {
     **{f"reference/commands/{name}.md": partial(command_page, name) for name in COMMANDS},
     "reference/python.md": python_page,
     "reference/checks.md": checks_page,
-    "reference/profiles.md": profiles_page,
-    "reference/records.md": records_page,
-    **{f"suite/{name}.md": partial(chapter_page, name) for name in CHAPTERS},
 }

@@ -26,7 +26,6 @@ DOCUMENTS = {
 _TARGETS = {
     **DOCUMENTS,
     "urdf_usd/__init__.py": "reference/python.md",
-    "docs/schema": "reference/records.md",
 }
 _LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?(\))")
 _CODE = re.compile(r"(^ *```.*?^ *```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
