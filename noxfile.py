@@ -439,16 +439,11 @@ def mujoco(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure speed, each as a ratio to a reference measured in the same run.
 
-    Saves the results under the version of the package, or that of an argument, and
-    writes docs/dev/benchmarks.md. The machine should have nothing else to do.
+    Arguments go to pytest, `--benchmark-save=NAME` for example. The machine should have nothing
+    else to do.
     """
     install(session, "bench")
-    version = "".join(session.posargs) or GROUPS["project"]["version"]
-    storage = f"--benchmark-storage=file://{Path('docs/dev/benchmarks').resolve()}"
-    save = f"--benchmark-save={version}"
-    session.run("pytest", "-m", "benchmark_run", storage, save, "tests/tools/benchmarks")
-    table = session.run("python", "-m", "tests.tools.benchmarks.history", silent=True)
-    Path("docs/dev/benchmarks.md").write_text(str(table), encoding="utf-8")
+    session.run("pytest", "-m", "benchmark_run", *session.posargs, "tests/tools/benchmarks")
 
 
 @nox.session
