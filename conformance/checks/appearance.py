@@ -7,23 +7,20 @@ a surface is cut.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial, wraps
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from urdf_usd.conformance.checks.check import CheckGroup, Compared, Comparer, Comparison, equality
-from urdf_usd.conformance.checks.shape_pairs import (
+from urdf_usd.conformance.checks.check import Differences, Sides, check, difference, unexpected
+from urdf_usd.conformance.checks.shapes import (
     LinkShapes,
     matched_shapes,
     named,
     shapes_by_link,
     worst_of,
 )
-from urdf_usd.conformance.checks.shapes import shape_checks
-from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
-from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
+from urdf_usd.conformance.observation.robot import Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import (
     DOUBLE_SIDED,
     Appearance,
@@ -31,10 +28,8 @@ from urdf_usd.conformance.observation.shapes import (
     Role,
     Shading,
     ShapeObservation,
-    Vec3,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE, largest
-from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Value
 
@@ -74,48 +69,49 @@ class _Pair(Struct, frozen=True):
     share: float  # part of the compared surface, in [0, 1]
 
 
-_Measure: TypeAlias = Callable[[LinkShapes, _Pair, ToleranceModel], Difference | None]
+_Measure: TypeAlias = Callable[[LinkShapes, _Pair, Sides], Difference | None]
 
 
-def _per_pair(
-    measure: _Measure, note: str = "no appearance of a visual is stated on both sides"
-) -> Comparer:
-    """Compare the appearances of visuals by one measure."""
+def _of_pairs(
+    id: str,
+    title: str,
+    unit: str = "",
+    note: str = "no appearance of a visual is stated on both sides",
+    *,
+    usd_alone: bool = False,
+) -> Callable[[_Measure], _Measure]:
+    """Define a check that compares the appearances of visuals by one measure."""
 
-    @wraps(measure)
-    def compare(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-        return _worst_by_link(
-            lambda part: [measure(part, pair, model) for pair in _pairs(part)],
-            (expected, actual, model),
-            note,
-        )
+    def define(measure: _Measure) -> _Measure:
+        clause = " ".join((measure.__doc__ or "").split())
 
-    return compare
+        @check(id, title, Quantity.VISUAL, unit, note, clause=clause, usd_alone=usd_alone)
+        def compare(sides: Sides) -> Differences:
+            return _worst_by_link(
+                lambda part: (measure(part, pair, sides) for pair in _pairs(part)), sides
+            )
+
+        return measure
+
+    return define
 
 
 def _worst_by_link(
-    compare: Callable[[LinkShapes], Sequence[Difference | None]],
-    sides: tuple[Observation, Observation, ToleranceModel],
-    note: str,
-) -> Comparison:
+    compare: Callable[[LinkShapes], Iterable[Difference | None]], sides: Sides
+) -> Differences:
     """Compare the visuals of each link; one difference per link, its worst one."""
-    differences = []
-    for shapes in shapes_by_link(sides[0], sides[1], Role.VISUAL, sides[2]):
-        found = [one for part in matched_shapes(shapes) for one in compare(part)]
-        of_link = [difference for difference in found if difference is not None]
-        if of_link:
-            differences.append(worst_of(of_link))
-    return Compared(tuple(differences), note=None if differences else note)
+    for shapes in shapes_by_link(sides, Role.VISUAL):
+        found = (one for part in matched_shapes(shapes) for one in compare(part))
+        if of_link := [one for one in found if one is not None]:
+            yield worst_of(of_link)
 
 
 def _pairs(part: LinkShapes) -> Iterator[_Pair]:
     """Pair the appearances of both sides by area, the most similar first."""
-    if not all(shape.appearances for shape in (*part.expected, *part.actual)):
+    both = part.expected, part.actual
+    if not all(shape.appearances for side in both for shape in side):
         return
-    sides = [
-        [one for shape in side for one in shape.appearances]
-        for side in (part.expected, part.actual)
-    ]
+    sides = [[one for shape in side for one in shape.appearances] for side in both]
     total = math.fsum(one.area for one in sides[0]) or 1.0
     free = [[one.area for one in side] for side in sides]
     order = sorted(
@@ -132,34 +128,50 @@ def _pairs(part: LinkShapes) -> Iterator[_Pair]:
 
 
 def _unlike(expected: Appearance, actual: Appearance) -> float:
-    return (
-        2.0 * (expected.texture != actual.texture)
-        + (expected.mask != actual.mask)
-        + min(_color_difference(expected.color, actual.color), 1.0)
-        # Absent colours are paired with each other first.
-        + 0.5 * (expected.color is None and actual.color is not None)
-        + abs((expected.opacity or 1.0) - (actual.opacity or 1.0))
-    )
+    # Absent colours are paired with each other first.
+    color = 0.5 if expected.color is None and actual.color is not None else 0.0
+    if expected.color is not None:
+        color = min(_color_difference(expected, actual), 1.0)
+    opacity = abs((expected.opacity or 1.0) - (actual.opacity or 1.0))
+    files = 2.0 * (expected.texture != actual.texture) + (expected.mask != actual.mask)
+    return files + color + opacity
 
 
-def _color_difference(expected: Vec3 | None, actual: Vec3 | None) -> float:
-    """Return the largest difference of a component; zero if no colour is expected."""
-    if expected is None or actual is None:
-        return 0.0 if expected is None else math.inf
-    return largest(abs(a - b) for a, b in zip(expected, actual, strict=True))
+def _color_difference(expected: Appearance, actual: Appearance) -> float:
+    """Return the largest difference of a component; inf if a colour is absent."""
+    if expected.color is None or actual.color is None:
+        return math.inf
+    return largest(abs(a - b) for a, b in zip(expected.color, actual.color, strict=True))
 
 
-VISUAL = CheckGroup()
-VISUAL.checks += shape_checks(Role.VISUAL)
+def _difference(
+    part: LinkShapes,
+    text: str,
+    amount: float,
+    values: Sequence[Value],
+    bound: float = _COORDINATE,
+    tolerance: float = 0.0,
+    **fields: Any,  # noqa: ANN401  of a difference
+) -> Difference:
+    subject = f"link {part.link}"
+    fields |= {"message": f"{subject}: {text}", "amount": amount}
+    return difference(subject, "", values, bound=bound, tolerance=tolerance, **fields)
 
 
-@VISUAL.check("visual.colour", "colour of visuals", Quantity.VISUAL, "1")
-@_per_pair
-def _color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
+def _of_part(part: LinkShapes, pair: _Pair, what: str, values: Sequence[Value], unit: str) -> str:
+    """Describe a difference of a part of the surface."""
+    where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
+    texts = [value_text(one, unit) for one in values]
+    return f"{what} of {named(part.expected)} is {texts[1]}, not {texts[0]}{where}"
+
+
+@_of_pairs("visual.colour", "colour of visuals", "1")
+def _color(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
     """Largest difference of a component of linear colours, or of the factor of a texture. Materials
     of mesh files override the URDF's; parts of a surface are paired by area.
     """
     expected, actual = pair.expected, pair.actual
+    tolerance = sides.tolerance.color
     if (expected.texture is None) != (actual.texture is None):
         return None
     if expected.color is None and (
@@ -167,20 +179,18 @@ def _color(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference |
         or expected.problem
         or expected.unread
         # Viewers show a surface without material in grey.
-        or max(actual.color) - min(actual.color) <= model.tolerance.color
+        or max(actual.color) - min(actual.color) <= tolerance
     ):
         return None
-    known = expected.color is not None
-    amount = _color_difference(expected.color, actual.color) if known else math.inf
+    amount = _color_difference(expected, actual)
     values = [color or "not stated" for color in (expected.color, actual.color)]
     what = "factor of the texture" if expected.texture else "colour"
-    tolerance = model.tolerance.color
-    return _difference(part, pair, what, amount, _BOUND, tolerance, values, "linear")
+    text = _of_part(part, pair, what, values, "linear")
+    return _difference(part, text, amount, values, _BOUND, tolerance, unit="linear")
 
 
-@VISUAL.check("visual.opacity", "opacity of visuals", Quantity.VISUAL, "1")
-@_per_pair
-def _opacity(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference | None:
+@_of_pairs("visual.opacity", "opacity of visuals", "1")
+def _opacity(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
     """Opacity of every part of a surface, or its opacity texture."""
     expected, actual = pair.expected, pair.actual
     if expected.opacity is None or actual.opacity is None:
@@ -192,70 +202,43 @@ def _opacity(part: LinkShapes, pair: _Pair, model: ToleranceModel) -> Difference
         opacity if mask is None else f"{opacity:.4g} times that of an image ({mask[:8]})"
         for opacity, mask in ((expected.opacity, expected.mask), (actual.opacity, actual.mask))
     ]
-    return _difference(part, pair, "opacity", amount, _BOUND, model.tolerance.color, values)
+    text = _of_part(part, pair, "opacity", values, "")
+    return _difference(part, text, amount, values, _BOUND, sides.tolerance.color)
 
 
-@VISUAL.check("visual.texture", "textures of visuals", Quantity.VISUAL)
-@_per_pair
-def _texture(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
+@_of_pairs("visual.texture", "textures of visuals")
+def _texture(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     """The colour texture has the same pixels; a JPEG the same bytes. One that is missing or damaged
     is reported, but does not fail the USD.
     """
     expected, actual = pair.expected, pair.actual
-    texts = [
+    values = [
         "none" if side.texture is None else f"{side.image} ({side.texture[:8]})"
         for side in (expected, actual)
     ]
     if expected.problem:
         # The USD cannot have this texture, so it does not fail.
-        return Difference(
-            item=part.link,
-            subject=f"link {part.link}",
-            amount=math.nan,
-            message=f"link {part.link}: {expected.problem}; not compared",
-            expected=expected.problem,
-            actual=texts[1],
-            unknown=True,
-        )
+        values, text = [expected.problem, values[1]], f"{expected.problem}; not compared"
+        return _difference(part, text, math.nan, values, 0.0, unknown=True)
     amount = 0.0 if expected.texture == actual.texture else math.inf
-    return _difference(part, pair, "texture", amount, 0.0, 0.0, texts)
+    return _difference(part, _of_part(part, pair, "texture", values, ""), amount, values, 0.0)
 
 
-def _difference(
-    part: LinkShapes,
-    pair: _Pair,
-    what: str,
-    amount: float,
-    bound: float,
-    tolerance: float,
-    values: Sequence[Value],
-    unit: str = "",
-) -> Difference:
-    where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
-    whose = f"link {part.link}: {what} of {named(part.expected)}"
-    texts = [value_text(one, unit) for one in values]
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
-        amount=amount,
-        bound=bound,
-        tolerance=tolerance,
-        message=f"{whose} is {texts[1]}, not {texts[0]}{where}",
-        expected=values[0],
-        actual=values[1],
-        unit=unit,
-    )
-
-
-@VISUAL.check("visual.normals", "normals of visuals", Quantity.VISUAL, "1", usd_alone=True)
-def _normals(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@check(
+    "visual.normals",
+    "normals of visuals",
+    Quantity.VISUAL,
+    "1",
+    "no link has a visual mesh whose normals both sides state",
+    usd_alone=True,
+)
+def _normals(sides: Sides) -> Differences:
     """Normals of meshes are those of the mesh file, by their mean and their mean cosine to the
     faces over the surface. If the file has none, faces are flat, or smooth with normals that point
     outwards. If those of the file point against its faces, flat faces are close.
     """
     # SimReady (VG.029) and the validator of OpenUSD refuse normals against the faces.
-    note = "no link has a visual mesh whose normals both sides state"
-    return _worst_by_link(lambda part: [_shading(part)], (expected, actual, model), note)
+    return _worst_by_link(lambda part: [_shading(part)], sides)
 
 
 def _shading(part: LinkShapes) -> Difference | None:
@@ -263,41 +246,32 @@ def _shading(part: LinkShapes) -> Difference | None:
     if actual is None:
         return None
 
-    def difference(amount: float, text: str, other: str, stated: Value, found: Value) -> Difference:
-        subject = f"link {part.link}"
-        return Difference(
-            item=part.link,
-            subject=subject,
-            amount=amount,
-            bound=_COORDINATE,
-            tolerance=_NORMALS,
-            message=f"{subject}: normals of {named(part.expected)}: {text}, not {other}",
-            expected=stated,
-            actual=found,
-        )
+    def made(amount: float, text: str, other: str, *values: Value, **fields: Any) -> Difference:  # noqa: ANN401
+        text = f"normals of {named(part.expected)}: {text}, not {other}"
+        return _difference(part, text, amount, values, tolerance=_NORMALS, **fields)
 
     if actual.problem:
-        return difference(math.inf, actual.problem, "usable normals", "usable", actual.problem)
+        return made(math.inf, actual.problem, "usable normals", "usable", actual.problem)
     text = f"mean cosine {actual.facing:.7g} to the faces"
     if expected is None or not expected.stated:
         inwards = not actual.facing >= _SMOOTHED or not actual.against <= _INWARDS
         amount = math.inf if actual.stated and inwards else 0.0
         either = "flat, or smooth and outwards"
-        return difference(amount, text, either, either, actual.facing)
+        return made(amount, text, either, either, actual.facing)
     facing = expected.facing, actual.facing
     if expected.facing < 0 and actual.stated and actual.facing > 1 - _NORMALS:
-        flat = difference(0.0, f"{text}, flat", f"{expected.facing:.4g}, inwards", *facing)
-        return structs.replace(flat, estimated=True)
+        inwards_text = f"{expected.facing:.4g}, inwards"
+        return made(0.0, f"{text}, flat", inwards_text, *facing, estimated=True)
     apart = abs(expected.facing - actual.facing)
     turned = largest(abs(a - b) for a, b in zip(expected.mean, actual.mean, strict=True))
     amount = largest((apart, turned))
     if actual.stated and turned > apart:
         means = [f"mean {value_text(side.mean)}" for side in (expected, actual)]
-        return difference(amount, means[1], means[0], expected.mean, actual.mean)
+        return made(amount, means[1], means[0], expected.mean, actual.mean)
     other = f"mean cosine {expected.facing:.7g}"
     if actual.stated:
-        return difference(amount, text, other, *facing)
-    return difference(amount, "missing, so that faces are flat", other, expected.facing, "missing")
+        return made(amount, text, other, *facing)
+    return made(amount, "missing, so that faces are flat", other, expected.facing, "missing")
 
 
 def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
@@ -323,11 +297,14 @@ def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
     )
 
 
-@VISUAL.check(
-    "visual.mapping", "texture coordinates of visuals", Quantity.VISUAL, "1", usd_alone=True
+@_of_pairs(
+    "visual.mapping",
+    "texture coordinates of visuals",
+    "1",
+    "no texture coordinates are stated on both sides",
+    usd_alone=True,
 )
-@partial(_per_pair, note="no texture coordinates are stated on both sides")
-def _mapping(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
+def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     """Texture coordinates, as the image receives them, are those of the mesh file: means, second
     moments, products with positions, and orientation, by area.
     """
@@ -341,20 +318,12 @@ def _mapping(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | N
     ):
         return None
     amount, how = math.inf, "are missing"
+    values = _mapping_value(expected), _mapping_value(actual)
     if actual.mapping is not None:
         amount = _mapping_difference(expected.area, expected.mapping, actual.mapping)
-        found = _mapping_value(actual)
-        how = f"differ: mean and size {value_text(found)}"
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
-        amount=amount,
-        bound=_COORDINATE,
-        tolerance=_MOVED,
-        message=f"link {part.link}: texture coordinates of {named(part.expected)} {how}",
-        expected=_mapping_value(expected),
-        actual=_mapping_value(actual),
-    )
+        how = f"differ: mean and size {value_text(values[1])}"
+    text = f"texture coordinates of {named(part.expected)} {how}"
+    return _difference(part, text, amount, values, tolerance=_MOVED)
 
 
 def _mapping_difference(area: float, expected: Mapping, actual: Mapping) -> float:
@@ -391,9 +360,8 @@ def _mapping_value(part: Appearance) -> Value:
     return u, v, way * math.sqrt(max(uu, 0.0)), math.sqrt(max(vv, 0.0))
 
 
-@VISUAL.check("visual.material", "other properties of materials", Quantity.VISUAL, usd_alone=True)
-@_per_pair
-def _properties(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference | None:
+@_of_pairs("visual.material", "other properties of materials", usd_alone=True)
+def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     """Emission, metalness, roughness and every other input of a surface are those of the mesh file,
     or the fallback for a material of the URDF, which defines colour and texture alone. Images are
     read in their colour space, without bias, and repeat. Bindings for other purposes, displayed
@@ -402,16 +370,18 @@ def _properties(part: LinkShapes, pair: _Pair, _: ToleranceModel) -> Difference 
     if "*" in pair.expected.unread:
         return None
     wrong = _differing_property(pair) or _misplaced(part, pair)
-    subject = f"link {part.link}"
     if not wrong:
-        return equality(subject, True, f"{subject}: no other input differs")
-    name, value, found, unit = wrong
-    texts = value_text(value, unit), value_text(found, unit)
-    message = f"{subject}: {name} of {named(part.expected)} is {texts[1]}, not {texts[0]}"
-    return equality(subject, False, message, value, found, unit=unit)
+        subject = f"link {part.link}"
+        return difference(
+            subject, "", (None, None), message=f"{subject}: no other input differs", amount=0.0
+        )
+    name, unit, *values = wrong
+    texts = [value_text(one, unit) for one in values]
+    text = f"{name} of {named(part.expected)} is {texts[1]}, not {texts[0]}"
+    return _difference(part, text, math.inf, values, 0.0, unit=unit)
 
 
-def _differing_property(pair: _Pair) -> tuple[str, Value, Value, str] | None:
+def _differing_property(pair: _Pair) -> tuple[str, str, Value, Value] | None:
     """Return the name of the first input whose values differ, and both values."""
     expected, actual = (dict(side.properties) for side in (pair.expected, pair.actual))
     unread = pair.expected.unread
@@ -427,7 +397,7 @@ def _differing_property(pair: _Pair) -> tuple[str, Value, Value, str] | None:
             near = (abs(a - b) <= _INPUT for a, b in zip(value, found, strict=False))
             same = len(value) == len(found) and all(near)
         if not same:
-            return name, _property_value(value), _property_value(found), ""
+            return name, "", _property_value(value), _property_value(found)
     return None
 
 
@@ -437,7 +407,7 @@ def _property_value(value: tuple[float, ...] | str | None) -> Value:
     return value[0] if len(value) == 1 and isinstance(value, tuple) else value
 
 
-def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, Value, Value, str] | None:
+def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, Value, Value] | None:
     """Compare the places of parts of one area on two surfaces."""
     expected, actual = pair.expected, pair.actual
     whole = math.fsum(one.area for shape in part.expected for one in shape.appearances)
@@ -451,24 +421,22 @@ def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, Value, Value, str] |
         or math.dist(expected.center, actual.center) <= _SHIFTED * math.sqrt(whole)
     ):
         return None
-    return "the centre of a part with its material", expected.center, actual.center, "m"
+    return "the centre of a part with its material", "m", expected.center, actual.center
 
 
-VISUAL.checks += [
-    unexpected_check(
-        "visual.geometry",
-        "other properties of visuals",
-        SettingKind.GEOMETRY,
-        "The extent of every shape is that of its points or size; a hint of extents covers the "
-        "shapes that are shown, and is not more than a diagonal larger; primitives are "
-        "right-handed; a mesh has no holes, and no face in two material subsets; and no other "
-        "property of UsdGeom has an effect.",
-    ),
-    unexpected_check(
-        "visual.subdivision",
-        "subdivision of visuals",
-        SettingKind.SUBDIVISION,
-        "No mesh is subdivided, which would round off its edges; without an authored scheme, USD "
-        "assumes Catmull-Clark.",
-    ),
-]
+unexpected(
+    SettingKind.GEOMETRY,
+    "visual.geometry",
+    "other properties of visuals",
+    "The extent of every shape is that of its points or size; a hint of extents covers the "
+    "shapes that are shown, and is not more than a diagonal larger; primitives are "
+    "right-handed; a mesh has no holes, and no face in two material subsets; and no other "
+    "property of UsdGeom has an effect.",
+)
+unexpected(
+    SettingKind.SUBDIVISION,
+    "visual.subdivision",
+    "subdivision of visuals",
+    "No mesh is subdivided, which would round off its edges; without an authored scheme, USD "
+    "assumes Catmull-Clark.",
+)

@@ -1,32 +1,27 @@
-"""All checks, in the order of reports. Each is a row of the table of its group."""
+"""All checks, in the order of reports: by group, then in the order of their definitions."""
 
 from __future__ import annotations
 
 from msgspec import structs
 
-from urdf_usd.conformance.checks.appearance import VISUAL
-from urdf_usd.conformance.checks.check import Check
-from urdf_usd.conformance.checks.dynamics import DYNAMICS
-from urdf_usd.conformance.checks.kinematics import KINEMATICS
-from urdf_usd.conformance.checks.limits import LIMITS_CHECKS
-from urdf_usd.conformance.checks.mass import MASS
-from urdf_usd.conformance.checks.shapes import COLLISION_CHECKS
-from urdf_usd.conformance.checks.simulation import SIMULATION
-from urdf_usd.conformance.checks.structure import STRUCTURE
+from urdf_usd.conformance.checks import (  # noqa: F401  they define the checks
+    appearance,
+    dynamics,
+    kinematics,
+    limits,
+    mass,
+    shapes,
+    simulation,
+    structure,
+)
+from urdf_usd.conformance.checks.check import DEFINED, Check
 from urdf_usd.conformance.observation.robot import Quantity
 
-CHECKS = (
-    *STRUCTURE.checks,
-    *KINEMATICS.checks,
-    *MASS.checks,
-    *LIMITS_CHECKS,
-    *DYNAMICS.checks,
-    *COLLISION_CHECKS,
-    *VISUAL.checks,
-)
+_GROUPS = ("structure", "kinematics", "mass", "limits", "dynamics", "collision", "visual")
+CHECKS = tuple(check for group in _GROUPS for check in DEFINED if check.group == group)
 
 # Made only if there is a simulation settings file.
-SIMULATION_CHECKS = tuple(SIMULATION.checks)
+SIMULATION_CHECKS = tuple(check for check in DEFINED if check.group == "simulation")
 
 
 def _after_round_trip(check: Check) -> Check:

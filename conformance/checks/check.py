@@ -1,23 +1,56 @@
-"""What a check is, and how differences of values are made."""
+"""What a check is, and how differences of values are made.
+
+A check is a function of two observations under the decorator :func:`check`; its docstring is the
+clause that reports show.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.observation.robot import Observation, Quantity
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    Observation,
+    Quantity,
+    SettingKind,
+    UnexpectedSetting,
+)
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind
+from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Value
 
 
+class Sides(Struct, frozen=True, eq=False, dict=True):
+    """Two observations of a robot, with the bounds and tolerances of their comparison."""
+
+    expected: Observation
+    actual: Observation
+    model: ToleranceModel
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """Engineering tolerance."""
+        return self.model.tolerance
+
+    @cached_property
+    def joints(self) -> tuple[tuple[JointObservation, JointObservation], ...]:
+        """Joints of both sides, paired by name; the check of joints reports the others."""
+        named = {joint.name: joint for joint in self.actual.joints}
+        expected = self.expected.joints
+        return tuple((joint, named[joint.name]) for joint in expected if joint.name in named)
+
+
 class Compared(Struct, frozen=True):
     """Differences of a quantity that both sides state."""
 
-    differences: tuple[Difference, ...]  # one per value, equal ones included
+    differences: tuple[Difference, ...] = ()  # one per value, equal ones included
     # the differences to report, if several values have one cause; None for all of them
     reported: tuple[Difference, ...] | None = None
     note: str | None = None  # why nothing, or not everything, was compared
@@ -43,22 +76,8 @@ class Incomparable(Struct, frozen=True):
 
 
 Comparison: TypeAlias = Compared | Incomparable
-
-
-def with_losses(comparison: Comparison) -> Comparison:
-    """Let values fail that only the first side states."""
-
-    def lost(one: Difference) -> Difference:
-        is_lost = math.isnan(one.amount) and not one.unknown
-        return structs.replace(one, amount=math.inf) if is_lost else one
-
-    return comparison if isinstance(comparison, Incomparable) else comparison.each(lost)
-
-
-# Compares the expected with the actual observation.
-Comparer: TypeAlias = Callable[
-    [Observation, Observation, ToleranceModel], Comparison | Iterable[Difference]
-]
+Differences: TypeAlias = Iterable[Difference]
+Comparer: TypeAlias = Callable[[Sides], Comparison | Differences]
 
 
 class Check(Struct, frozen=True):
@@ -71,7 +90,7 @@ class Check(Struct, frozen=True):
     function: Comparer
     clause: str  # what is compared, and why it matters
     usd_alone: bool = False  # concerns the USD alone: URDF engines take no part
-    note: str | None = None  # why nothing was compared, if the function yields nothing
+    note: str | None = None  # why nothing was compared, if there are no differences
     direct: str | None = None  # of a check of the round trip: the check that it repeats
 
     @property
@@ -80,30 +99,31 @@ class Check(Struct, frozen=True):
         return self.id.partition(".")[0]
 
 
-class CheckGroup:
-    """The checks of one group, in the order of reports, which is that of their definitions."""
+DEFINED: list[Check] = []
 
-    def __init__(self) -> None:
-        self.checks: list[Check] = []
 
-    def check(
-        self,
-        id: str,
-        title: str,
-        quantity: Quantity,
-        unit: str = "",
-        note: str | None = None,
-        *,
-        usd_alone: bool = False,
-    ) -> Callable[[Comparer], Comparer]:
-        """Add a function as a check; its docstring is the clause."""
+def check(
+    id: str,
+    title: str,
+    quantity: Quantity,
+    unit: str = "",
+    note: str | None = None,
+    *,
+    clause: str = "",
+    usd_alone: bool = False,
+) -> Callable[[Comparer], Comparer]:
+    """Define a check by the decorated function; its docstring is the clause, if there is none."""
 
-        def add(function: Comparer) -> Comparer:
-            clause = " ".join((function.__doc__ or "").split())
-            self.checks.append(Check(id, title, unit, quantity, function, clause, usd_alone, note))
-            return function
+    def define(function: Comparer) -> Comparer:
+        text = clause or " ".join((function.__doc__ or "").split())
+        DEFINED.append(Check(id, title, unit, quantity, function, text, usd_alone, note))
+        return function
 
-        return add
+    return define
+
+
+# Several checks of two observations share what they compute; a robot has fewer pairs of them.
+_sides = lru_cache(maxsize=64)(Sides)
 
 
 def compare(
@@ -113,11 +133,18 @@ def compare(
     for side in (expected, actual):
         if check.quantity not in side.states:
             return Incomparable(f"{side.engine} does not state {check.quantity}")
-    found = check.function(expected, actual, model)
-    if isinstance(found, Compared | Incomparable):
+    found = check.function(_sides(expected, actual, model))
+    if isinstance(found, Incomparable):
         return found
-    differences = tuple(found)
-    return Compared(differences, note=None if differences else check.note)
+    compared = found if isinstance(found, Compared) else Compared(tuple(found))
+    if compared.differences or compared.note or not check.note:
+        return compared
+    return structs.replace(compared, note=check.note)
+
+
+def not_stated(side: Observation, what: str) -> Incomparable:
+    """Return that the engine of a side does not state what is compared."""
+    return Incomparable(f"{side.engine} states no {what}")
 
 
 def stated(number: float | None, undefined: str = "nan") -> Value:
@@ -129,42 +156,10 @@ def stated(number: float | None, undefined: str = "nan") -> Value:
     return undefined if math.isnan(number) else number
 
 
-def equality(
-    subject: str,
-    same: bool,
-    message: str,
-    expected: Value | None = None,
-    actual: Value | None = None,
-    *,
-    item: str | None = None,
-    unit: str = "",
-) -> Difference:
-    """Return the difference of a value that is as expected or fails.
-
-    Args:
-        subject: Kind and name: ``link forearm``.
-        same: Whether both sides have the same value.
-        message: Describes the difference.
-        expected: Value on the URDF side.
-        actual: Value on the USD side.
-        item: The name alone; that of the subject, if it is None.
-        unit: Of both values, if they are numbers.
-    """
-    return Difference(
-        item=subject.partition(" ")[2] if item is None else item,
-        subject=subject,
-        amount=0.0 if same else math.inf,
-        message=message,
-        expected=expected,
-        actual=actual,
-        unit=unit,
-    )
-
-
 def difference(
     subject: str,
     what: str,
-    values: Sequence[Value],
+    values: Sequence[Value | None],
     unit: str = "",
     hint: str = "",
     **fields: Any,  # noqa: ANN401  of a difference
@@ -180,13 +175,24 @@ def difference(
         fields: Others of the difference; a message replaces the usual one.
     """
     expected, actual = values
-    texts = value_text(expected, unit), value_text(actual, unit)
-    made = {
-        "item": subject.partition(" ")[2],
-        "message": f"{subject}: {what} is {texts[1]}, not {texts[0]}{hint}",
-        **fields,
-    }
-    return Difference(subject=subject, expected=expected, actual=actual, unit=unit, **made)
+    if "message" not in fields:
+        texts = [value_text(value, unit) for value in values if value is not None]
+        fields["message"] = f"{subject}: {what} is {texts[1]}, not {texts[0]}{hint}"
+    fields.setdefault("item", subject.partition(" ")[2])
+    return Difference(subject=subject, expected=expected, actual=actual, unit=unit, **fields)
+
+
+def equality(
+    subject: str,
+    same: bool,
+    message: str,
+    expected: Value | None = None,
+    actual: Value | None = None,
+    **fields: Any,  # noqa: ANN401  of a difference
+) -> Difference:
+    """Return the difference of a value that is as expected or fails."""
+    amount = 0.0 if same else math.inf
+    return difference(subject, "", (expected, actual), message=message, amount=amount, **fields)
 
 
 def flags(
@@ -231,3 +237,84 @@ def relative_difference(expected: float, actual: float, least: float = 0.0) -> f
     if not scale or not (math.isfinite(expected) and math.isfinite(actual)):
         return math.inf
     return abs(expected - actual) / scale
+
+
+# Settings of a USD that neither the URDF nor a simulation settings file implies. They change the
+# simulation; each fails.
+
+_ROLES = {
+    SettingKind.FILTER: Role.COLLISION,
+    SettingKind.APPROXIMATION: Role.COLLISION,
+    SettingKind.MATERIAL: Role.COLLISION,
+    SettingKind.GEOMETRY: Role.VISUAL,
+    SettingKind.SUBDIVISION: Role.VISUAL,
+}
+_OF_JOINTS = {SettingKind.DRIVE, SettingKind.JOINT}
+_OF_BODIES = {SettingKind.BODY, SettingKind.INITIAL_STATE}
+
+
+def unexpected(kind: SettingKind, id: str, title: str, clause: str) -> None:
+    """Define the check that there are no unexpected settings of one kind."""
+    role = _ROLES.get(kind)
+    quantity = Quantity.JOINTS if kind in _OF_JOINTS else Quantity.LINKS
+    if role:
+        quantity = Quantity(f"{role} shapes")
+
+    @check(id, title, quantity, clause=clause, usd_alone=True)
+    def compare(sides: Sides) -> Comparison:
+        actual, links = sides.actual, {link.name for link in sides.expected.links}
+        if actual.unexpected is None:
+            return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
+        settings = settings_of(kind, actual)
+        subjects, note = ["robot"], ""
+        if kind is SettingKind.SCENE:
+            settings += _surplus_shapes(links, actual)
+        elif kind in _OF_JOINTS:
+            subjects, note = [f"joint {joint.name}" for joint in actual.joints], "there is no joint"
+        elif kind in _OF_BODIES:
+            bodies = [link.name for link in actual.links if link.body == link.name]
+            subjects = [f"link {name}" for name in bodies if name in links]
+            note = "no link has a rigid body"
+        elif role:
+            subjects = [
+                f"link {shape.link}"
+                for shape in actual.shapes
+                if shape.role is role and shape.link in links
+                if kind is not SettingKind.SUBDIVISION or shape.kind is ShapeKind.MESH
+            ]
+            note = f"no link has a {role} shape of this kind"
+        wrong = {setting.subject for setting in settings}
+        differences = [
+            equality(subject, True, "nothing that the URDF does not imply", item=subject)
+            for subject in dict.fromkeys(subjects)
+            if subject not in wrong
+        ]
+        differences += map(setting_difference, settings)
+        return Compared(tuple(differences), note=None if subjects else note)
+
+
+def _surplus_shapes(links: set[str], actual: Observation) -> list[UnexpectedSetting]:
+    """Return the colliders and visuals that belong to no link of the robot."""
+    carriers: dict[tuple[Role, str], list[str]] = {}
+    for shape in actual.shapes:
+        carriers.setdefault((shape.role, shape.source), []).append(shape.link)
+    surplus = []
+    for (role, source), names in carriers.items():
+        if links.isdisjoint(names):
+            noun = "collider" if role is Role.COLLISION else "visual"
+            text = f"{noun} {source} belongs to no link"
+            sides = f"no {noun}", f"a {noun}"
+            surplus.append(UnexpectedSetting(SettingKind.SCENE, "robot", text, *sides))
+    return surplus
+
+
+def settings_of(kind: SettingKind, observation: Observation) -> list[UnexpectedSetting]:
+    """Return the unexpected settings of one kind."""
+    return [one for one in observation.unexpected or () if one.kind is kind]
+
+
+def setting_difference(setting: UnexpectedSetting) -> Difference:
+    """Return the difference of an unexpected setting, which fails."""
+    subject, message = setting.subject, setting.message
+    message = message if subject == "robot" else f"{subject}: {message}"
+    return equality(subject, False, message, setting.expected, setting.actual, item=subject)

@@ -13,23 +13,27 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import CheckGroup, Compared, Comparison, Incomparable
+from urdf_usd.conformance.checks import limits  # noqa: F401  damping and friction come first
+from urdf_usd.conformance.checks.check import (
+    Compared,
+    Comparison,
+    Sides,
+    check,
+    not_stated,
+    unexpected,
+)
 from urdf_usd.conformance.checks.kinematics import joint_errors
-from urdf_usd.conformance.checks.limits import JOINT_DYNAMICS_CHECKS
 from urdf_usd.conformance.checks.mass import differing_links
-from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
     JointType,
-    Observation,
     Quantity,
     Rollout,
     SettingKind,
     velocity_indices,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
-from urdf_usd.conformance.tolerance.model import ToleranceModel, distance
-from urdf_usd.conformance.tolerance.rigid_groups import masses_of
+from urdf_usd.conformance.tolerance.model import distance
 from urdf_usd.reports.records.record import Difference, Grade
 
 Array = NDArray[np.float64]
@@ -42,61 +46,53 @@ _CHAOS = 0.5
 # Duration of a rollout [s] unless the robot is large, or the simulation diverges.
 _WHOLE = 1.0
 
-DYNAMICS = CheckGroup()
-DYNAMICS.checks += [
-    *JOINT_DYNAMICS_CHECKS,
-    unexpected_check(
-        "dynamics.drives",
-        "drives without gains",
-        SettingKind.DRIVE,
-        "No drive has stiffness or damping, and no actuator acts on a joint: URDF states the "
-        "limit of a motor, but no controller. A controller sets gains when it is attached.",
-    ),
-    unexpected_check(
-        "dynamics.joints",
-        "other joint properties",
-        SettingKind.JOINT,
-        "No joint breaks, has an armature, a spring at its limits or another property of a "
-        "simulator that URDF does not state.",
-    ),
-    unexpected_check(
-        "dynamics.bodies",
-        "other body properties",
-        SettingKind.BODY,
-        "Gravity acts on every body; no axis of a body is locked, no body is damped or moved by a"
-        " constant force or surface velocity, and none has another property of a simulator that "
-        "URDF does not state.",
-    ),
-]
+unexpected(
+    SettingKind.DRIVE,
+    "dynamics.drives",
+    "drives without gains",
+    "No drive has stiffness or damping, and no actuator acts on a joint: URDF states the "
+    "limit of a motor, but no controller. A controller sets gains when it is attached.",
+)
+unexpected(
+    SettingKind.JOINT,
+    "dynamics.joints",
+    "other joint properties",
+    "No joint breaks, has an armature, a spring at its limits or another property of a "
+    "simulator that URDF does not state.",
+)
+unexpected(
+    SettingKind.BODY,
+    "dynamics.bodies",
+    "other body properties",
+    "Gravity acts on every body; no axis of a body is locked, no body is damped or moved by a"
+    " constant force or surface velocity, and none has another property of a simulator that "
+    "URDF does not state.",
+)
 
 
-@DYNAMICS.check("dynamics.inertia_matrix", "joint-space inertia", Quantity.MOTION, "1")
-def inertia_matrices(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+@check("dynamics.inertia_matrix", "joint-space inertia", Quantity.MOTION, "1")
+def _inertia_matrices(sides: Sides) -> Comparison:
     """M(q) over all configurations with a floating root: our own equations of motion for the URDF
     against MuJoCo's for a model built from the USD's observation. Relative to the diagonal
     inertias of both joints of an entry.
     """
-    return _equations("inertia", expected, actual, model)
+    return _equations("inertia", sides)
 
 
-@DYNAMICS.check("dynamics.bias", "gravity and velocity forces", Quantity.MOTION, "1")
-def bias_forces(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@check("dynamics.bias", "gravity and velocity forces", Quantity.MOTION, "1")
+def _bias_forces(sides: Sides) -> Comparison:
     """Gravity, Coriolis and centrifugal forces at zero acceleration, relative to their upper bound
     at each joint.
     """
-    return _equations("force", expected, actual, model)
+    return _equations("force", sides)
 
 
-def _equations(
-    what: str, expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
+def _equations(what: str, sides: Sides) -> Comparison:
     """Compare per joint, by the entry that exceeds its bounds the most."""
+    expected, actual, model = sides.expected, sides.actual, sides.model
     motion, first, second = model.motion, expected.dynamics, actual.dynamics
     if motion is None or first is None or second is None:
-        missing = expected if first is None else actual
-        return Incomparable(f"{missing.engine} states no equations of motion")
+        return not_stated(expected if first is None else actual, "equations of motion")
     labels = expected.frames.labels if expected.frames else ()
     # The s velocities that both sides and the tolerance model have.
     indices = [velocity_indices(side.joints) for side in (motion, first, second)]
@@ -161,7 +157,7 @@ def _equations(
         note = note or f"{expected.engine} states no {what}"
     if len(off) < len(labels):
         note = f"at the first {len(off)} of {len(labels)} configurations"
-    return Compared(_traced(differences, expected, actual, model), note=note)
+    return Compared(_traced(differences, sides), note=note)
 
 
 def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tuple[int, int, int]]:
@@ -184,12 +180,7 @@ def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tu
     return worst
 
 
-def _traced(
-    differences: Sequence[Difference],
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> tuple[Difference, ...]:
+def _traced(differences: Sequence[Difference], sides: Sides) -> tuple[Difference, ...]:
     """Trace failing differences of joints to the links and joints that cause them.
 
     The root's motion carries all links; a joint carries the links below it, and depends on the
@@ -197,17 +188,15 @@ def _traced(
     """
     if all(difference.grade is not Grade.FAILS for difference in differences):
         return tuple(differences)
-    links = [link for group in model.groups for link in group]
-    chains = {link: tuple(joint.name for joint in model.chain(link)) for link in links}
-    masses, found = masses_of(expected), masses_of(actual)
-    errors = joint_errors(expected, actual, model)
+    links = [link for group in sides.model.groups for link in group]
+    chains = {link: tuple(joint.name for joint in sides.model.chain(link)) for link in links}
+    errors = joint_errors(sides)
 
     def traced(one: Difference) -> Difference:
         if one.grade is not Grade.FAILS:
             return one
         carried = {n: chain for n, chain in chains.items() if one.item in (ROOT_MOTION, *chain)}
-        aspects = ("mass", "center", "inertia")
-        wrong = differing_links(tuple(carried), masses, found, model.tolerance, aspects)
+        wrong = differing_links(tuple(carried), sides, "mass", "center", "inertia")
         along = dict.fromkeys(name for chain in carried.values() for name in chain)
         joints = tuple(name for name in along if name in errors)
         causes = [*(f"link {name}" for name in wrong), *(f"joint {name}" for name in joints)]
@@ -219,8 +208,8 @@ def _traced(
     return tuple(map(traced, differences))
 
 
-@DYNAMICS.check("dynamics.rollout", "1 s simulation rollout", Quantity.ROLLOUT, "rad or m")
-def rollout_states(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@check("dynamics.rollout", "1 s simulation rollout", Quantity.ROLLOUT, "rad or m")
+def _rollout_states(sides: Sides) -> Comparison:
     """Positions and velocities after 1 s in MuJoCo without drives: gravity, damping, friction and
     mimic couplings, fixed root, no limits. The spread of rollouts of perturbed robots sets the
     tolerance of each joint; where it is too large, an earlier state is compared. A rollout in
@@ -229,26 +218,25 @@ def rollout_states(expected: Observation, actual: Observation, model: ToleranceM
     """
     # The simulation of the actual side may diverge where any joint is too sensitive; earlier than
     # that, divergence is a failure.
-    rollout, found = expected.rollout, actual.rollout
+    rollout, found = sides.expected.rollout, sides.actual.rollout
     if rollout is None and found is None:
-        return Compared((), note="no rollout was planned")
+        return Compared(note="no rollout was planned")
     if rollout is None or found is None:
-        missing = expected if rollout is None else actual
-        return Incomparable(f"{missing.engine} states no rollout")
+        return not_stated(sides.expected if rollout is None else sides.actual, "rollout")
     errors: Mapping[str, tuple[float, ...]] = {}
     if found.limit and found.limit.errors:
         # An engine that integrates differently states the limit of small time steps.
         if rollout.limit is None:
-            return Incomparable(f"{expected.engine} states no limit of the rollout")
+            return not_stated(sides.expected, "limit of the rollout")
         errors = dict(zip(found.joints, zip(*found.limit.errors, strict=True), strict=True))
         rollout = structs.replace(rollout, states=rollout.limit.states)
         found = structs.replace(found, states=found.limit.states)
-    types = {joint.name: joint.type for joint in model.joint_to.values()}
-    spreads = tuple(zip(*model.spread.values(), strict=True))
+    types = {joint.name: joint.type for joint in sides.model.joint_to.values()}
+    spreads = tuple(zip(*sides.model.spread.values(), strict=True))
     sensitive = (at for at, spread in enumerate(spreads) if not all(map(_is_comparable, spread)))
     steady = next(sensitive, len(spreads))
     compared = {
-        name: _state_difference(name, types[name], rollout, found, model, steady, errors)
+        name: _state_difference(name, types[name], rollout, found, sides, steady, errors)
         for name in rollout.joints
         if name in types
     }
@@ -262,7 +250,7 @@ def rollout_states(expected: Observation, actual: Observation, model: ToleranceM
         cause = "rounding or to the time step" if errors else "rounding"
         notes.append(f"not compared, too sensitive to {cause}: joint {', '.join(chaotic)}")
     differences = [difference for difference in compared.values() if difference is not None]
-    return Compared(_traced(differences, expected, actual, model), note="; ".join(notes) or None)
+    return Compared(_traced(differences, sides), note="; ".join(notes) or None)
 
 
 def _is_comparable(spread: float) -> bool:
@@ -275,7 +263,7 @@ def _state_difference(
     joint_type: JointType,
     expected: Rollout,
     actual: Rollout,
-    model: ToleranceModel,
+    sides: Sides,
     steady: int,
     errors: Mapping[str, tuple[float, ...]],
 ) -> Difference | None:
@@ -284,7 +272,7 @@ def _state_difference(
     The actual side has to reach the first ``steady`` states, at which no joint is too sensitive.
     Its integration error per state is zero beyond the last that is stated.
     """
-    spreads = model.spread.get(name, ())
+    spreads = sides.model.spread.get(name, ())
     count = min(len(spreads), len(expected.states), max(steady, len(actual.states)))
     unsure = (*errors.get(name, ()), *[0.0] * count)
     last = max(
@@ -313,6 +301,6 @@ def _state_difference(
         subject=f"joint {name}",
         amount=amount,
         bound=spreads[last] + ARITHMETIC,
-        tolerance=max(model.tolerance.limit, _FREEDOM * spreads[last]),
+        tolerance=max(sides.tolerance.limit, _FREEDOM * spreads[last]),
         message=f"joint {name} {text}",
     )

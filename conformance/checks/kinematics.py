@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Literal, TypeAlias
+from functools import lru_cache, partial
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import (
-    Check,
-    CheckGroup,
     Compared,
     Comparison,
-    Incomparable,
+    Sides,
+    check,
     difference,
+    not_stated,
     stated,
 )
 from urdf_usd.conformance.observation.robot import (
@@ -36,10 +36,9 @@ from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION, RELATI
 from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.records.record import Difference, Grade
 
-_Aspect: TypeAlias = Literal["position", "rotation"]
 _Array: TypeAlias = NDArray[np.float64]
 
-_UNIT: dict[_Aspect, str] = {"position": "m", "rotation": "rad"}
+_UNIT = {"position": "m", "rotation": "rad"}
 # Ratios of units of length: powers of ten, inches and feet.
 _LENGTHS = tuple(
     factor**sign for factor in (10.0, 100.0, 1000.0, 1.0 / 0.0254, 1.0 / 0.3048) for sign in (1, -1)
@@ -51,8 +50,6 @@ _SAME_SCALE = 1e-4
 _MARGIN = 4.0
 # Rounding of an identity rotation in single precision [m, 1].
 _UNTURNED = 1e-5
-
-KINEMATICS = CheckGroup()
 
 
 class _Poses(Struct, frozen=True, eq=False):
@@ -110,30 +107,14 @@ def _shared_links(expected: Frames, actual: Frames, model: ToleranceModel) -> tu
     return tuple(name for name in expected.links if name in known)
 
 
-@KINEMATICS.check("kinematics.position", "positions of link frames", Quantity.FRAMES, "m")
-def _positions(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Origin of every link frame relative to the root link, over all configurations: zero, both
-    limits, and samples within the limits.
-    """
-    return _frames("position", expected, actual, model)
-
-
-@KINEMATICS.check("kinematics.rotation", "rotations of link frames", Quantity.FRAMES, "rad")
-def _rotations(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Orientation of every link frame relative to the root link, over all configurations."""
-    return _frames("rotation", expected, actual, model)
-
-
-def _frames(
-    aspect: _Aspect, expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    if expected.frames is None or actual.frames is None:
-        missing = expected if expected.frames is None else actual
-        return Incomparable(f"{missing.engine} states no frames")
-    labels = expected.frames.labels or actual.frames.labels
-    links = _shared_links(expected.frames, actual.frames, model)
-    sides = _Poses.of(expected.frames, links), _Poses.of(actual.frames, links)
-    amounts = _distances(*sides) if aspect == "position" else _turns(*sides)
+def _frames(aspect: str, sides: Sides) -> Comparison:
+    expected, actual, model = sides.expected.frames, sides.actual.frames, sides.model
+    if expected is None or actual is None:
+        return not_stated(sides.expected if expected is None else sides.actual, "frames")
+    labels = expected.labels or actual.labels
+    links = _shared_links(expected, actual, model)
+    distance = _distances if aspect == "position" else _turns
+    amounts = distance(_Poses.of(expected, links), _Poses.of(actual, links))
     differences = []
     for name, column, at in zip(links, amounts.T, amounts.argmax(axis=0).tolist(), strict=True):
         # NaN means that the engine has not placed the link.
@@ -152,7 +133,7 @@ def _frames(
         )
     if all(one.grade is Grade.EXACT for one in differences):
         return Compared(tuple(differences))
-    if aspect == "position" and (factor := _scale(expected.frames, actual.frames, links)):
+    if aspect == "position" and (factor := _scale(expected, actual, links)):
         # Lengths in another unit are reported once, and no joint.
         message = (
             f"all positions are {factor:.6g} times those of the URDF: in the USD, "
@@ -161,14 +142,12 @@ def _frames(
         worst = max(differences, key=lambda one: one.severity)
         scaled = structs.replace(worst, subject="robot", message=message)
         return Compared(tuple(differences), reported=(scaled,))
-    return _traced(differences, joint_errors(expected, actual, model), model)
+    return _traced(differences, sides)
 
 
 def _scale(expected: Frames, actual: Frames, links: Sequence[str]) -> float | None:
     """Return the factor of all positions at zero, if it is one between units."""
-    origins, found = (
-        side.positions[0, [side.links.index(link) for link in links]] for side in (expected, actual)
-    )
+    origins, found = (_Poses.of(side, links).position[0] for side in (expected, actual))
     length = float(np.linalg.norm(origins))
     factor = float((origins * found).sum()) / length**2 if length else 1.0
     rest = float(np.linalg.norm(found - factor * origins))
@@ -176,21 +155,16 @@ def _scale(expected: Frames, actual: Frames, links: Sequence[str]) -> float | No
     return factor if is_unit and rest <= _SAME_SCALE * factor * length else None
 
 
-def _traced(
-    differences: Sequence[Difference], errors: Mapping[str, str], model: ToleranceModel
-) -> Compared:
+def _traced(differences: Sequence[Difference], sides: Sides) -> Compared:
     """Trace every displaced link to the joints that displace it."""
-    traced, reported = [], []
+    errors = joint_errors(sides)
+    traced, reported = [], list[Difference]()
     displaced_by: dict[str, list[Difference]] = {}
     for one in differences:
         if one.grade is not Grade.EXACT:
-            chain = [joint.name for joint in model.chain(one.item)]
-            causes = tuple(name for name in chain if name in errors)
-            one = structs.replace(one, traces=causes or (one.item,))
-            if causes:
-                displaced_by.setdefault(causes[-1], []).append(one)
-            else:
-                reported.append(one)
+            causes = [joint.name for joint in sides.model.chain(one.item) if joint.name in errors]
+            one = structs.replace(one, traces=tuple(causes) or (one.item,))
+            (displaced_by.setdefault(causes[-1], []) if causes else reported).append(one)
         traced.append(one)
     for joint, links in displaced_by.items():
         worst = max(links, key=lambda one: one.severity)
@@ -200,79 +174,96 @@ def _traced(
     return Compared(tuple(traced), reported=tuple(reported))
 
 
-@KINEMATICS.check("kinematics.up", "up axis", Quantity.FRAMES, "rad", usd_alone=True)
-def _up(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+check(
+    "kinematics.position",
+    "positions of link frames",
+    Quantity.FRAMES,
+    "m",
+    clause="Origin of every link frame relative to the root link, over all configurations: zero, "
+    "both limits, and samples within the limits.",
+)(partial(_frames, "position"))
+check(
+    "kinematics.rotation",
+    "rotations of link frames",
+    Quantity.FRAMES,
+    "rad",
+    clause="Orientation of every link frame relative to the root link, over all configurations.",
+)(partial(_frames, "rotation"))
+
+
+@check("kinematics.up", "up axis", Quantity.FRAMES, "rad", usd_alone=True)
+def _up(sides: Sides) -> Comparison:
     """Angle between the Z axis of the root link, at its authored pose, and the up axis of the
     stage: gravity acts along -Z of a URDF's root.
     """
-    if actual.up is None:
-        return Incomparable(f"{actual.engine} states no up axis")
-    x, y, z = actual.up
+    root = sides.actual.root
+    if sides.actual.up is None:
+        return not_stated(sides.actual, "up axis")
+    x, y, z = sides.actual.up
     amount = math.atan2(math.hypot(x, y), z)
     tilted = difference(
-        f"link {actual.root}",
+        f"link {root}",
         "",
         (0, stated(amount)),
         "rad",
-        message=f"the robot is tilted: the Z axis of link {actual.root} is "
+        message=f"the robot is tilted: the Z axis of link {root} is "
         f"{amount:.3g} rad from the up axis",
         amount=amount,
         bound=QUATERNION + ARITHMETIC,
-        tolerance=model.tolerance.rotation,
+        tolerance=sides.tolerance.rotation,
     )
     return Compared((tilted,))
 
 
-def _assembly_check(aspect: _Aspect, title: str, clause: str) -> Check:
-    """Make the check of the authored poses of bodies."""
-    unit = _UNIT[aspect]
-
-    def gaps(actual: Observation, model: ToleranceModel) -> Iterator[Difference]:
-        joint_named = {joint.name: joint for joint in model.joint_to.values()}
-        bounds = {link: getattr(bound, aspect) for link, bound in model.bounds.items()}
-        for gap in actual.assembly:
-            joint, amount = joint_named.get(gap.joint), getattr(gap, aspect)
-            # A gap of a joint that the URDF does not have, which fixes the base, moves the robot.
-            if joint is None and not amount:
-                continue
-            ends = (bounds[joint.parent], bounds[joint.child]) if joint else ()
-            yield difference(
-                f"joint {gap.joint}",
-                "",
-                (0, stated(amount)),
-                unit,
-                message=f"joint {gap.joint}: its frames in parent and child are "
-                f"{amount:.3g} {unit} apart at the authored body poses",
-                amount=amount,
-                bound=sum(ends) if joint else max(bounds.values(), default=0.0),
-                tolerance=getattr(model.tolerance, aspect),
-            )
-
-    def compare(_: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-        if actual.assembly:
-            return Compared(tuple(gaps(actual, model)))
-        body = {link.name: link.body for link in actual.links}
-        if any(body.get(joint.parent) != body.get(joint.child) for joint in actual.joints):
-            return Incomparable(f"{actual.engine} states no authored body poses")
-        return Compared((), note="no joint connects two bodies")
-
-    id = f"kinematics.assembly.{aspect}"
-    return Check(id, title, unit, Quantity.FRAMES, compare, clause, usd_alone=True)
+def _assembly(aspect: str, sides: Sides) -> Comparison:
+    actual = sides.actual
+    if actual.assembly:
+        return Compared(tuple(_gaps(aspect, sides)))
+    body = {link.name: link.body for link in actual.links}
+    if any(body.get(joint.parent) != body.get(joint.child) for joint in actual.joints):
+        return not_stated(actual, "authored body poses")
+    return Compared(note="no joint connects two bodies")
 
 
-KINEMATICS.checks += [
-    _assembly_check(
-        "position",
-        "joint anchors match body positions",
-        "Distance between the two frames of a joint at the authored poses of the bodies: a solver "
-        "closes the gap in its first step.",
-    ),
-    _assembly_check(
-        "rotation",
-        "joint frames match body orientations",
-        "Angle between the two frames of a joint at the authored poses of the bodies.",
-    ),
-]
+def _gaps(aspect: str, sides: Sides) -> Iterator[Difference]:
+    joints = {joint.name: joint for joint in sides.model.joint_to.values()}
+    bounds = {link: getattr(bound, aspect) for link, bound in sides.model.bounds.items()}
+    for gap in sides.actual.assembly:
+        joint, amount = joints.get(gap.joint), getattr(gap, aspect)
+        # A gap of a joint that the URDF does not have, which fixes the base, moves the robot.
+        if joint is None and not amount:
+            continue
+        ends = (bounds[joint.parent], bounds[joint.child]) if joint else ()
+        yield difference(
+            f"joint {gap.joint}",
+            "",
+            (0, stated(amount)),
+            _UNIT[aspect],
+            message=f"joint {gap.joint}: its frames in parent and child are "
+            f"{amount:.3g} {_UNIT[aspect]} apart at the authored body poses",
+            amount=amount,
+            bound=sum(ends) if joint else max(bounds.values(), default=0.0),
+            tolerance=getattr(sides.tolerance, aspect),
+        )
+
+
+check(
+    "kinematics.assembly.position",
+    "joint anchors match body positions",
+    Quantity.FRAMES,
+    "m",
+    clause="Distance between the two frames of a joint at the authored poses of the bodies: a "
+    "solver closes the gap in its first step.",
+    usd_alone=True,
+)(partial(_assembly, "position"))
+check(
+    "kinematics.assembly.rotation",
+    "joint frames match body orientations",
+    Quantity.FRAMES,
+    "rad",
+    clause="Angle between the two frames of a joint at the authored poses of the bodies.",
+    usd_alone=True,
+)(partial(_assembly, "rotation"))
 
 
 def _motions(
@@ -335,15 +326,14 @@ def is_unturned(joint: JointObservation, expected: Observation, actual: Observat
     return bool(max(shift, turn) <= _UNTURNED)
 
 
-# Pairs of observations of one robot, which several checks compare.
-@lru_cache(maxsize=32)
-def joint_errors(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Mapping[str, str]:
+# Several checks of two observations use them.
+@lru_cache(maxsize=64)
+def joint_errors(sides: Sides) -> Mapping[str, str]:
     """Describe the error of each joint whose own motion differs."""
-    if expected.frames is None or actual.frames is None:
+    expected, actual, model = sides.expected.frames, sides.actual.frames, sides.model
+    if expected is None or actual is None:
         return {}
-    shared = set(_shared_links(expected.frames, actual.frames, model))
+    shared = set(_shared_links(expected, actual, model))
     joints, above = [], []
     for link, joint in model.joint_to.items():
         chain = [step.parent for step in model.chain(link)]
@@ -354,13 +344,13 @@ def joint_errors(
     if not joints:
         return {}
     below = [joint.child for joint in joints]
-    ends = _Poses.of(expected.frames, below)
-    one = ends.relative_to(_Poses.of(expected.frames, above))
-    two = _Poses.of(actual.frames, below).relative_to(_Poses.of(actual.frames, above))
+    ends = _Poses.of(expected, below)
+    one = ends.relative_to(_Poses.of(expected, above))
+    two = _Poses.of(actual, below).relative_to(_Poses.of(actual, above))
     # Both link frames are stated in the root's frame, so that the difference of two large
     # positions has their rounding. Both may be offsets from one body, so that the difference of
     # two stored positions has theirs.
-    rounding = ROUNDINGS * max(expected.precision, actual.precision)
+    rounding = ROUNDINGS * max(sides.expected.precision, sides.actual.precision)
     reach = np.linalg.norm(one.position, axis=-1).max(axis=0)
     far = np.linalg.norm(ends.position, axis=-1).max(axis=0)
     shift = _MARGIN * (RELATIVE + 2 * QUATERNION) * reach + (_MARGIN * RELATIVE + rounding) * far

@@ -19,9 +19,11 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import (
-    CheckGroup,
     Compared,
     Comparison,
+    Differences,
+    Sides,
+    check,
     difference,
     equality,
     flags,
@@ -32,7 +34,6 @@ from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import (
     INVENTED,
-    Tolerance,
     center_bound,
     harmless_moment,
     inertia_bound,
@@ -53,7 +54,9 @@ from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Grade
 
 Array = NDArray[np.float64]
+_Mass: TypeAlias = MassProperties | None
 
+MOMENT = "kg m^2"
 # Largest harmless invented mass or inertia, with margin for its float32 rounding.
 _HARMLESS = INVENTED * (1 + 1e-6)
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
@@ -61,20 +64,13 @@ _NO_MASS = "no link has mass"
 _NO_GROUP = "no fixed joint connects links with mass"
 _TWICE = "no inertia is authored twice"
 
-MOMENT = "kg m^2"
-_Differences = Iterator[Difference]
 
-_Masses: TypeAlias = Mapping[str, MassProperties | None]
-
-MASS = CheckGroup()
-
-
-@MASS.check("mass.stated", "authored masses", Quantity.MASS, note=_NO_MASS, usd_alone=True)
-def _stated(_: Observation, actual: Observation, model: ToleranceModel) -> Iterable[Difference]:
+@check("mass.stated", "authored masses", Quantity.MASS, note=_NO_MASS, usd_alone=True)
+def _stated(sides: Sides) -> Differences:
     """Every rigid body has an authored mass. Otherwise a consumer computes one from the colliders,
     or assumes 1 kg.
     """
-    named = {link for group in model.groups for link in group}
+    actual, named = sides.actual, {link for group in sides.model.groups for link in group}
     bodies = [
         link.name
         for link in actual.links
@@ -84,175 +80,166 @@ def _stated(_: Observation, actual: Observation, model: ToleranceModel) -> Itera
     return flags("link", bodies, actual.invented, message, ("authored", "not authored"))
 
 
-@MASS.check("mass.link.mass", "mass per link", Quantity.MASS, "1", _CARRIED)
-def _link_masses(expected: Observation, actual: Observation, model: ToleranceModel) -> _Differences:
+@check("mass.link.mass", "mass per link", Quantity.MASS, "1", _CARRIED)
+def _link_masses(sides: Sides) -> Differences:
     """Effective mass of every link, relative to that of the URDF. A link that is part of another
     body of its rigid group in the USD is compared as part of the group.
     """
-    for name, one, two in _links(expected, actual, model):
-        yield _mass_difference(
-            "link", name, one.mass if one else 0.0, two.mass if two else 0.0, model
-        )
+    for name, *pair in _links(sides):
+        masses = [own.mass if own else 0.0 for own in pair]
+        yield _mass_difference("link", name, masses[0], masses[1], sides.model)
 
 
-@MASS.check("mass.link.center", "centre of mass per link", Quantity.MASS, "m")
-def _link_centers(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@check("mass.link.center", "centre of mass per link", Quantity.MASS, "m")
+def _link_centers(sides: Sides) -> Comparison:
     """Centre of mass in the link frame, of links with mass."""
     differences = tuple(
-        _center_difference(f"link {name}", one.center, two.center, center_bound(one.center), model)
-        for name, one, two in _massive(expected, actual, model)
+        _center_difference(f"link {name}", one.center, two.center, center_bound(one.center), sides)
+        for name, one, two in _massive(sides)
     )
-    return Compared(differences, note=None if model.total_mass else _NO_MASS)
+    return Compared(differences, note=None if sides.model.total_mass else _NO_MASS)
 
 
-@MASS.check("mass.link.inertia", "inertia per link", Quantity.MASS, "1")
-def _link_inertias(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@check("mass.link.inertia", "inertia per link", Quantity.MASS, "1")
+def _link_inertias(sides: Sides) -> Comparison:
     """Inertia tensor about the centre of mass in the link frame, relative to the link's largest
     principal moment. Tensors are compared, as principal axes and their order are not unique.
     """
     differences = []
-    for name, one, two in _massive(expected, actual, model):
+    for name, one, two in _massive(sides):
         if one.inertia is None:
             continue
         tensor, subject = tensor_of(one.inertia), f"link {name}"
         if two.inertia is None:
-            message = f"{subject}: {actual.engine} states no inertia"
-            lost = equality(
-                subject, False, message, principal_moments(tensor), "not stated", unit=MOMENT
-            )
-            differences.append(structs.replace(lost, amount=math.nan))
+            message = f"{subject}: {sides.actual.engine} states no inertia"
+            values, unknown = (principal_moments(tensor), "not stated"), math.nan
+            lost = difference(subject, "", values, MOMENT, message=message, amount=unknown)
+            differences.append(lost)
             continue
         found, bound = tensor_of(two.inertia), inertia_bound(tensor)
-        differences.append(_inertia_difference(subject, tensor, found, one.mass, bound, model))
-    return Compared(tuple(differences), note=None if model.total_mass else _NO_MASS)
+        differences.append(_inertia_difference(subject, tensor, found, one.mass, bound, sides))
+    return Compared(tuple(differences), note=None if sides.model.total_mass else _NO_MASS)
 
 
-@MASS.check(
+@check(
     "mass.link.agreement", "consistent inertia per link", Quantity.MASS, "1", _TWICE, usd_alone=True
 )
-def _agreement(expected: Observation, actual: Observation, model: ToleranceModel) -> _Differences:
+def _agreement(sides: Sides) -> Differences:
     """An inertia that is authored both in the mass schema and in newton:inertia has the same value
     in both, relative to the largest moment: simulators differ in which one they read.
     """
-    links = {link.name for link in expected.links}
-    for restated in actual.restated:
+    links = {link.name for link in sides.expected.links}
+    for restated in sides.actual.restated:
         if restated.link not in links:
             continue
         first, second = tensor_of(restated.first), tensor_of(restated.second)
         subject, attribute = f"link {restated.link}", restated.attribute
         if not np.isfinite(second).all():
-            sides = principal_moments(first), "not finite"
+            values = principal_moments(first), "not finite"
             message = f"{subject}: {attribute} is not finite"
-            yield equality(subject, False, message, *sides, unit=MOMENT)
+            yield equality(subject, False, message, *values, unit=MOMENT)
             continue
-        mass, bound = model.total_mass or 1.0, inertia_bound(first)
-        made = _inertia_difference(subject, first, second, mass, bound, model)
+        mass, bound = sides.model.total_mass or 1.0, inertia_bound(first)
+        made = _inertia_difference(subject, first, second, mass, bound, sides)
         yield structs.replace(made, message=f"{made.message}, in {attribute}")
 
 
-@MASS.check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1", _NO_GROUP)
-def _group_masses(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> _Differences:
+@check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1", _NO_GROUP)
+def _group_masses(sides: Sides) -> Differences:
     """Total mass of links that fixed joints connect."""
-    masses, found = masses_of(expected), masses_of(actual)
-    for group in _welded(model):
-        if unread_masses(group, expected, actual):
-            yield _unstated_group(group[0], actual.engine)
+    masses = masses_of(sides.expected), masses_of(sides.actual)
+    for group in _welded(sides.model):
+        if unread_masses(group, sides):
+            yield _unstated_group(group[0], sides.actual.engine)
             continue
-        mass, other = (
-            sum(own.mass for name in group if (own := side.get(name))) for side in (masses, found)
-        )
-        traces = differing_links(group, masses, found, model.tolerance, ("mass",))
-        yield _mass_difference("group", group[0], mass, other, model, traces)
+        mass, other = (sum(own.mass for name in group if (own := of.get(name))) for of in masses)
+        traces = differing_links(group, sides, "mass")
+        yield _mass_difference("group", group[0], mass, other, sides.model, traces)
 
 
-@MASS.check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m", _NO_GROUP)
-def _group_centers(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> _Differences:
+@check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m", _NO_GROUP)
+def _group_centers(sides: Sides) -> Differences:
     """Centre of mass of links that fixed joints connect, in the frame of the group's first link."""
 
     def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
-        return _center_difference(
-            subject, one.center.tolist(), two.center.tolist(), one.center_bound, model
-        )
+        centers = one.center.tolist(), two.center.tolist()
+        return _center_difference(subject, *centers, one.center_bound, sides)
 
-    return _of_groups(measure, ("mass", "center"), expected, actual, model)
+    return _of_groups(measure, sides, "mass", "center")
 
 
-@MASS.check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1", _NO_GROUP)
-def _group_inertias(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> _Differences:
+@check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1", _NO_GROUP)
+def _group_inertias(sides: Sides) -> Differences:
     """Inertia of links that fixed joints connect about their common centre of mass, relative to the
     largest principal moment.
     """
 
     def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
-        invented = one.harmless_moment(model.size, model.total_mass)
+        invented = one.harmless_moment(sides.model.size, sides.model.total_mass)
         bound = one.inertia_bound
         return _inertia_difference(
-            subject, one.tensor, two.tensor, one.mass, bound, model, invented
+            subject, one.tensor, two.tensor, one.mass, bound, sides, invented
         )
 
-    return _of_groups(measure, ("mass", "center", "inertia"), expected, actual, model)
+    return _of_groups(measure, sides, "mass", "center", "inertia")
 
 
-@MASS.check("mass.total", "mass of the robot", Quantity.MASS, "1")
-def _total(expected: Observation, actual: Observation, model: ToleranceModel) -> _Differences:
+@check("mass.total", "mass of the robot", Quantity.MASS, "1")
+def _total(sides: Sides) -> Differences:
     """Sum over all links, relative."""
-    masses, found = masses_of(expected), masses_of(actual)
-    found |= dict.fromkeys(_harmless_base(expected, actual, model))
+    masses, found = masses_of(sides.expected), masses_of(sides.actual)
     # Links of which one side does not read the mass are left out.
-    unread = unread_masses(tuple(masses), expected, actual)
-    sides = (masses | dict.fromkeys(unread), found | dict.fromkeys(unread))
-    mass, other = (math.fsum(own.mass for own in side.values() if own) for side in sides)
-    links = tuple(dict.fromkeys([*sides[0], *sides[1]]))
-    traces = differing_links(links, *sides, model.tolerance, ("mass",))
-    yield _mass_difference("robot", "robot", mass, other, model, traces)
+    unread = dict.fromkeys(unread_masses(tuple(masses), sides))
+    found |= dict.fromkeys(_harmless_base(sides)) | unread
+    masses |= unread
+    mass, other = (math.fsum(own.mass for own in of.values() if own) for of in (masses, found))
+    links = tuple(dict.fromkeys([*masses, *found]))
+    traces = _differing(links, masses, found, sides, ["mass"])
+    yield _mass_difference("robot", "robot", mass, other, sides.model, traces)
 
 
-def _harmless_base(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> tuple[str, ...]:
+def _harmless_base(sides: Sides) -> tuple[str, ...]:
     """Return the massless links of a fixed base that have a harmless mass in the USD.
 
     The base has to be a body, and its mass has no effect on any joint.
     """
-    if actual.base is not Base.FIXED:
+    if sides.actual.base is not Base.FIXED:
         return ()
-    masses, found = masses_of(expected), masses_of(actual)
+    masses, found = masses_of(sides.expected), masses_of(sides.actual)
     defaulted = {
         name: own.mass
-        for group in model.groups
-        if expected.root in group
+        for group in sides.model.groups
+        if sides.expected.root in group
         for name in group
         if (own := found.get(name)) and not _carries(masses.get(name))
     }
-    harmless = math.fsum(defaulted.values()) <= _HARMLESS * (model.total_mass or 1.0)
+    harmless = math.fsum(defaulted.values()) <= _HARMLESS * (sides.model.total_mass or 1.0)
     return tuple(defaulted) if harmless else ()
 
 
-def unread_masses(
-    links: Iterable[str], expected: Observation, actual: Observation
-) -> tuple[str, ...]:
+def unread_masses(links: Iterable[str], sides: Sides) -> tuple[str, ...]:
     """Name the links whose mass one side has, and the other does not read."""
     unread: set[str] = set()
-    for side, other in ((expected, actual), (actual, expected)):
+    both = sides.expected, sides.actual
+    for side, other in (both, both[::-1]):
         masses = masses_of(side)
-        unread |= {name for name in other.unread_masses if (mass := masses.get(name)) and mass.mass}
+        unread |= {name for name in other.unread_masses if _carries(masses.get(name))}
     return tuple(name for name in links if name in unread)
 
 
-def differing_links(
+def differing_links(links: Sequence[str], sides: Sides, *aspects: str) -> tuple[str, ...]:
+    """Name the links whose own mass properties differ in an aspect: mass, center or inertia."""
+    return _differing(links, masses_of(sides.expected), masses_of(sides.actual), sides, aspects)
+
+
+def _differing(
     links: Sequence[str],
-    expected: _Masses,
-    actual: _Masses,
-    tolerance: Tolerance,
+    expected: Mapping[str, _Mass],
+    actual: Mapping[str, _Mass],
+    sides: Sides,
     aspects: Sequence[str],
 ) -> tuple[str, ...]:
-    """Name the links whose own mass properties differ in an aspect: mass, center or inertia."""
+    tolerance = sides.tolerance
 
     def differs(link: str, aspect: str) -> bool:
         one, two = expected.get(link), actual.get(link)
@@ -271,22 +258,20 @@ def differing_links(
     return tuple(link for link in links if any(differs(link, aspect) for aspect in aspects))
 
 
-def _carries(properties: MassProperties | None) -> bool:
-    return properties is not None and properties.mass > 0
+def _carries(own: _Mass) -> bool:
+    return own is not None and own.mass > 0
 
 
-def _links(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Iterator[tuple[str, MassProperties | None, MassProperties | None]]:
+def _links(sides: Sides) -> Iterator[tuple[str, _Mass, _Mass]]:
     """Pair links whose own mass both sides state.
 
     A group of several links in which one side adds the mass of a link to another is left to the
     comparison of groups.
     """
-    masses, found = masses_of(expected), masses_of(actual)
-    stated = found.keys() - set(unread_masses(masses, expected, actual))
-    harmless = _HARMLESS * (model.total_mass or 1.0)
-    for group in model.groups:
+    masses, found = masses_of(sides.expected), masses_of(sides.actual)
+    stated = found.keys() - set(unread_masses(masses, sides))
+    harmless = _HARMLESS * (sides.model.total_mass or 1.0)
+    for group in sides.model.groups:
         pairs = [(n, masses[n], found[n]) for n in group if n in masses and n in stated]
         moved = any(
             _carries(one) != _carries(two)
@@ -297,10 +282,8 @@ def _links(
             yield from pairs
 
 
-def _massive(
-    expected: Observation, actual: Observation, model: ToleranceModel
-) -> Iterator[tuple[str, MassProperties, MassProperties]]:
-    for name, one, two in _links(expected, actual, model):
+def _massive(sides: Sides) -> Iterator[tuple[str, MassProperties, MassProperties]]:
+    for name, one, two in _links(sides):
         if one and two and one.mass > 0 and two.mass > 0:
             yield name, one, two
 
@@ -310,31 +293,29 @@ def _welded(model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
 
 
 def _of_groups(
-    measure: Callable[[str, GroupMass, GroupMass], Difference],
-    aspects: tuple[str, ...],
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> _Differences:
+    measure: Callable[[str, GroupMass, GroupMass], Difference], sides: Sides, *aspects: str
+) -> Differences:
     """Compare each group by a measure, each side with its own frames.
 
     A group without mass on one side is left out; its mass is another check. What fails is traced to
     the links and fixed joints that cause the difference.
     """
-    masses, found = masses_of(expected), masses_of(actual)
-    sides = _masses_of_groups(expected, model), _masses_of_groups(actual, model)
-    for group, one, two in zip(_welded(model), *sides, strict=True):
+    model = sides.model
+    both = (_masses_of_groups(side, model) for side in (sides.expected, sides.actual))
+    for group, one, two in zip(_welded(model), *both, strict=True):
         if not one or not one.mass:
             continue
-        if two is None or unread_masses(group, expected, actual):
-            yield _unstated_group(group[0], actual.engine)
+        if two is None or unread_masses(group, sides):
+            yield _unstated_group(group[0], sides.actual.engine)
         elif two.mass > 0:
             made = measure(f"group {group[0]}", one, two)
             if made.grade is Grade.FAILS:
-                wrong = joint_errors(expected, actual, model)
-                links = differing_links(group, masses, found, model.tolerance, aspects)
+                wrong = joint_errors(sides)
                 joints = (model.joint_to[child].name for child in group[1:])
-                traces = (*links, *(name for name in joints if name in wrong))
+                traces = (
+                    *differing_links(group, sides, *aspects),
+                    *(name for name in joints if name in wrong),
+                )
                 made = structs.replace(made, traces=traces)
             yield made
 
@@ -371,24 +352,26 @@ def _mass_difference(
     subject = name if kind == name else f"{kind} {name}"
     bound, tolerance = scalar_bound(1.0), model.tolerance.mass
     amount = relative_difference(expected, actual)
+    values = stated(expected), stated(actual)
     if expected == 0 and actual != 0:
         amount = actual / (model.total_mass or 1.0)
         bound, tolerance = 0.0, _HARMLESS
-    made = difference(
+    texts = [value_text(one, "kg") for one in values]
+    text = f"is {texts[1]}, not {texts[0]}"
+    if expected == 0 and amount <= tolerance:
+        text = f"is defaulted: {texts[1]}, massless {kind} in the URDF"
+    return difference(
         subject,
-        "mass",
-        (stated(expected), stated(actual)),
+        "",
+        values,
         "kg",
+        message=f"{subject}: mass {text}",
         item=name,
         amount=amount,
         bound=bound,
         tolerance=tolerance,
         traces=traces,
     )
-    if expected == 0 and amount <= tolerance:
-        text = f"is defaulted: {value_text(stated(actual), 'kg')}, massless {kind} in the URDF"
-        made = structs.replace(made, message=f"{subject}: mass {text}")
-    return made
 
 
 def _center_difference(
@@ -396,7 +379,7 @@ def _center_difference(
     expected: Sequence[float],
     actual: Sequence[float],
     bound: float,
-    model: ToleranceModel,
+    sides: Sides,
 ) -> Difference:
     """Compare centres of mass (3,) [m]."""
     amount = length(np.subtract(expected, actual))
@@ -404,13 +387,13 @@ def _center_difference(
     texts = [value_text(one, "m") for one in values]
     return difference(
         subject,
-        "centre of mass",
+        "",
         values,
         "m",
         message=f"{subject}: centre of mass differs by {amount:.3g} m: {texts[1]}, not {texts[0]}",
         amount=amount if math.isfinite(amount) else math.inf,
         bound=bound,
-        tolerance=model.tolerance.position,
+        tolerance=sides.tolerance.position,
     )
 
 
@@ -420,7 +403,7 @@ def _inertia_difference(
     actual: Array,
     mass: float,
     bound: float,
-    model: ToleranceModel,
+    sides: Sides,
     invented: float = 0.0,
 ) -> Difference:
     """Compare inertia tensors (3, 3) about the centre of mass [kg m^2], by the spectral norm.
@@ -430,7 +413,7 @@ def _inertia_difference(
     millionth of that. The tolerance is widened by the inertia that may be ``invented`` [kg m^2]
     for the parts without inertia of their own.
     """
-    apart = expected - actual
+    model, apart = sides.model, expected - actual
     norm = float(np.linalg.norm(apart, 2)) if np.isfinite(apart).all() else math.inf
     tolerance = model.tolerance.inertia
     scale = 0.0 if is_pointlike(expected, mass, model.size) else largest_moment(expected)
@@ -442,21 +425,20 @@ def _inertia_difference(
         amount = INVENTED * norm / harmless_moment(mass, model.size, model.total_mass)
         bound, tolerance = 0.0, _HARMLESS
     moments = principal_moments(expected), principal_moments(actual)
-    made = difference(
-        subject,
-        "inertia",
-        moments,
-        MOMENT,
-        amount=amount if math.isfinite(amount) else math.inf,
-        bound=bound,
-        tolerance=tolerance,
-    )
     texts = [value_text(one, MOMENT) for one in moments]
+    text = f"is {texts[1]}, not {texts[0]}"
     pairs = zip(*moments, strict=True)
     if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
         text = f"has the right principal moments, {texts[0]}, but wrong axes"
     elif scale == 0 and amount <= tolerance:
         text = f"is defaulted: {texts[1]}, point mass in the URDF"
-    else:
-        return made
-    return structs.replace(made, message=f"{subject}: inertia {text}")
+    return difference(
+        subject,
+        "",
+        moments,
+        MOMENT,
+        message=f"{subject}: inertia {text}",
+        amount=amount if math.isfinite(amount) else math.inf,
+        bound=bound,
+        tolerance=tolerance,
+    )

@@ -1,5 +1,10 @@
 """Shapes of links: number and kind, extents, surface area, volume, triangles.
 
+Shapes of a link have no order. If both sides have the same number of each kind, each shape is
+compared with the nearest one; otherwise one side may have split or merged them, and all of them
+are compared as one surface. Convex colliders that fill others without gaps are compared as
+solids: the faces between them are inside.
+
 Differences are relative to the shape's own size, area or volume. Bounds follow from the rounding
 of stored points: if the corners of a triangle move by d, its area changes by at most d/2 times
 the sum of its sides, and the volume of a closed surface by d times its area.
@@ -8,37 +13,324 @@ the sum of its sides, and the volume of a closed surface by d times its area.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import Check, Compared, Comparison, relative_difference
-from urdf_usd.conformance.checks.shape_pairs import (
-    CombinedSurface,
-    LinkShapes,
-    contains,
-    convex_volume,
-    kinds,
-    matched_shapes,
-    matches_by_link,
-    named,
-    nearest,
-    same_solid,
-    shapes_by_link,
-    worst_of,
+from urdf_usd.conformance.checks.check import (
+    Compared,
+    Comparison,
+    Sides,
+    check,
+    difference,
+    relative_difference,
+    unexpected,
 )
-from urdf_usd.conformance.checks.unexpected_settings import unexpected_check
-from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
-from urdf_usd.conformance.observation.shapes import DIRECTIONS, Role, ShapeKind
-from urdf_usd.conformance.tolerance.bounds import RELATIVE, length
+from urdf_usd.conformance.observation.robot import Quantity, SettingKind
+from urdf_usd.conformance.observation.shapes import (
+    DIRECTIONS,
+    Role,
+    ShapeKind,
+    ShapeObservation,
+    Surface,
+)
+from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION, RELATIVE, length
 from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Grade, Range, Value
 
-Measure: TypeAlias = Callable[[LinkShapes, ToleranceModel], Iterator[Difference]]
+Array: TypeAlias = NDArray[np.float64]
+Shapes: TypeAlias = tuple[ShapeObservation, ...]
+Measure: TypeAlias = "Callable[[LinkShapes, ToleranceModel], Iterator[Difference]]"
+
+# Axes that bound a shape come first, then their opposites.
+_AXES = 3
+# Numbers that are rounded on the way to a point of the link: the point itself and a
+# scale, and the point once more in the reader of the mesh file.
+_PER_POINT = 3 * RELATIVE + QUATERNION
+# Part of the cube of its size that a convex shape fills if it is not flat.
+_FLAT = 1e-6
+_MOST_NAMED = 3
+# Pairs of observations of one robot, in two roles.
+_CACHE_SIZE = 64
+# Surfaces in the cache: more than most robots have in all observations.
+_MOST_SURFACES = 4096
+
+
+class LinkShapes(Struct, frozen=True):
+    """Shapes of one link in one role, on both sides: all of them, or a match."""
+
+    link: str
+    expected: Shapes
+    actual: Shapes
+    is_solid: bool = False  # both sides are the same solid, cut into convex pieces differently
+
+    @property
+    def surfaces(self) -> tuple[CombinedSurface, CombinedSurface]:
+        """The combined surface of each side, all shapes of which have one."""
+        return combined_surface(self.expected), combined_surface(self.actual)
+
+
+class CombinedSurface(Struct, frozen=True, eq=False):
+    """The combined surface of shapes, with the fields of ``Surface``."""
+
+    reach: Array  # (D) support function [m]
+    area: float
+    edges: float
+    oriented: Array  # (3) oriented area [m^2]
+    volume: float
+    center: Array  # (3) of the surface [m]
+    triangles: int
+    size: float  # diagonal of the bounds [m]; one for a point
+    middle: Array  # (3) of the bounds [m]
+    point_bound: float  # rounding of a point of the surface [m]
+    support_alone: bool  # whether the other measures are unknown
+
+    def volume_about(self, point: Array) -> float:
+        """Signed volume of the cones from a point over all faces [m^3]."""
+        return self.volume - float(point @ self.oriented) / 3.0
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def shapes_by_link(sides: Sides, role: Role) -> tuple[LinkShapes, ...]:
+    """Return the links of the robot that have shapes on either side.
+
+    Links with a shape that an engine cannot state are left out.
+    """
+    names = tuple(link for group in sides.model.groups for link in group)
+    both = []
+    for side in (sides.expected, sides.actual):
+        shapes: dict[str, dict[str, ShapeObservation]] = {name: {} for name in names}
+        seen: set[str] = set()
+        for shape in side.shapes:
+            # A shape of several frames belongs to the first of these links that the robot has.
+            if shape.role is role and shape.link in shapes and shape.source not in seen:
+                seen.add(shape.source)
+                shapes[shape.link][shape.source] = shape
+        both.append({name: tuple(of_link.values()) for name, of_link in shapes.items()})
+    pairs = (LinkShapes(name, both[0][name], both[1][name]) for name in names)
+    return tuple(
+        pair
+        for pair in pairs
+        if (every := (*pair.expected, *pair.actual)) and all(shape.stated for shape in every)
+    )
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def matches_by_link(sides: Sides, role: Role) -> tuple[tuple[LinkShapes, ...], ...]:
+    """Return the matched shapes of each of those links."""
+
+    def compared(part: LinkShapes) -> LinkShapes:
+        unlike = kinds(part.expected) != kinds(part.actual)
+        return structs.replace(part, is_solid=unlike and same_solid(part, sides.model))
+
+    return tuple(tuple(map(compared, matched_shapes(one))) for one in shapes_by_link(sides, role))
+
+
+def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
+    """Match the shapes of a link; empty if a side has no surface.
+
+    Shapes that the expected side cannot state are left out, unless the actual side has more
+    shapes than remain.
+    """
+    expected = tuple(shape for shape in shapes.expected if shape.surface)
+    actual = shapes.actual
+    missing = len(expected) < len(shapes.expected) and len(actual) > len(expected)
+    if missing or not expected or not actual or not all(shape.surface for shape in actual):
+        return ()
+    if kinds(expected) != kinds(actual):
+        return (LinkShapes(shapes.link, expected, actual),)
+    return tuple(LinkShapes(shapes.link, (a,), (b,)) for a, b in nearest(expected, actual))
+
+
+def same_solid(shapes: LinkShapes, model: ToleranceModel) -> bool:
+    """Whether convex colliders of one side fill those of the other without gaps.
+
+    Each piece of the side with more of them has to lie in one of the other side, and the pieces
+    in it have to have its support function and, together, its volume. Shapes that both sides
+    have may be of any kind.
+    """
+    if any(shape.role is not Role.COLLISION for shape in (*shapes.expected, *shapes.actual)):
+        return False
+    expected, actual = [], list(shapes.actual)
+    for shape in shapes.expected:
+        same = next((other for other in actual if _is_equal(shape, other, model)), None)
+        if same is None:
+            expected.append(shape)
+        else:
+            actual.remove(same)
+    whole, pieces = (actual, expected) if len(actual) <= len(expected) else (expected, actual)
+    volumes = [convex_volume(shape, model) for shape in whole]
+    filling: list[list[ShapeObservation]] = [[] for _ in whole]
+    for piece in pieces:
+        around = [
+            (volume, index)
+            for index, (shape, volume) in enumerate(zip(whole, volumes, strict=True))
+            if volume is not None and contains(shape, piece, model)
+        ]
+        if not around:
+            return False
+        filling[min(around)[1]].append(piece)
+    for shape, volume, parts in zip(whole, volumes, filling, strict=True):
+        if volume is None or not parts:
+            return False
+        outer, inner = combined_surface((shape,)), combined_surface(tuple(parts))
+        filled = [convex_volume(part, model) for part in parts]
+        missing = volume - math.fsum(part for part in filled if part is not None)
+        # The volume of a flat shape does not show a gap.
+        if (
+            None in filled
+            or volume <= _FLAT * outer.size**3
+            or not abs(missing) <= model.tolerance.shape * volume
+            or not _is_near(inner.reach, outer.reach, outer, model)
+        ):
+            return False
+    return True
+
+
+def _is_equal(one: ShapeObservation, other: ShapeObservation, model: ToleranceModel) -> bool:
+    if one.kind is not other.kind or one.surface is None or other.surface is None:
+        return False
+    first, second = combined_surface((one,)), combined_surface((other,))
+    return (
+        _is_near(first.reach, second.reach, first, model)
+        and _is_near(first.center, second.center, first, model)
+        and math.isclose(first.area, second.area, rel_tol=model.tolerance.shape)
+    )
+
+
+def _is_near(one: Array, other: Array, scale: CombinedSurface, model: ToleranceModel) -> bool:
+    """Whether lengths [m] are equal within the tolerance of a shape."""
+    allowed = max(scale.point_bound, model.tolerance.shape * scale.size)
+    return float(np.abs(one - other).max()) <= allowed
+
+
+def convex_volume(shape: ShapeObservation, model: ToleranceModel) -> float | None:
+    """Return the volume of a convex collider [m^3]; None if it may be concave.
+
+    Groups of an OBJ file collide as their convex hulls.
+    """
+    surface, hull = shape.surface, shape.hull_volume
+    if surface is None or surface.support_alone:
+        return None
+    if shape.kind not in {ShapeKind.MESH, ShapeKind.OTHER}:
+        return surface.volume
+    if hull is None or shape.hull or shape.pieces > 1:
+        return hull
+    is_convex = math.isclose(hull, surface.volume, rel_tol=model.tolerance.shape)
+    return hull if is_convex else None
+
+
+def contains(outer: ShapeObservation, inner: ShapeObservation, model: ToleranceModel) -> bool:
+    """Whether a shape is nowhere farther out than another, by support functions."""
+    if outer.surface is None or inner.surface is None:
+        return False
+    around, inside = combined_surface((outer,)), combined_surface((inner,))
+    farther = float((inside.reach - around.reach).max())
+    allowed = max(inside.point_bound + around.point_bound, model.tolerance.shape * inside.size)
+    return farther <= allowed
+
+
+def kinds(shapes: Shapes) -> list[ShapeKind]:
+    """Return the sorted kinds of shapes."""
+    return sorted(shape.kind for shape in shapes)
+
+
+def nearest(
+    expected: Shapes, actual: Shapes
+) -> tuple[tuple[ShapeObservation, ShapeObservation], ...]:
+    """Pair shapes with surfaces: equal kinds first, then the most similar."""
+    if len(expected) == len(actual) == 1:
+        return ((expected[0], actual[0]),)
+    alone = any(shape.surface and shape.surface.support_alone for shape in (*expected, *actual))
+
+    def traits(surface: Surface) -> tuple[float, ...]:
+        if alone:
+            return surface.support
+        width = math.copysign(abs(surface.volume) ** (1.0 / 3.0), surface.volume)
+        return *surface.support, *surface.center, math.sqrt(surface.area), width
+
+    sides = [
+        np.array([traits(shape.surface) for shape in side if shape.surface])
+        for side in (expected, actual)
+    ]
+    apart = np.abs(sides[0][:, np.newaxis] - sides[1]).max(axis=2)
+    unlike = np.array([[one.kind is not other.kind for other in actual] for one in expected])
+    pairs: dict[int, int] = {}
+    for index in np.lexsort((apart.reshape(-1), unlike.reshape(-1))).tolist():
+        one, other = divmod(index, len(actual))
+        if one not in pairs and other not in pairs.values():
+            pairs[one] = other
+    return tuple((expected[one], actual[other]) for one, other in pairs.items())
+
+
+# A shape of one observation is compared with those of several.
+@lru_cache(maxsize=_MOST_SURFACES)
+def combined_surface(shapes: Shapes) -> CombinedSurface:
+    """Combine shapes, all of which have surfaces."""
+    surfaces = [shape.surface for shape in shapes if shape.surface]
+    areas = np.array([surface.area for surface in surfaces])
+    area = math.fsum(areas)
+    weights = areas / area if area else np.full(len(areas), 1.0 / len(areas))
+    reach = np.array([surface.support for surface in surfaces]).max(axis=0)
+    high, low = reach[:_AXES], reach[_AXES : 2 * _AXES]
+    # The point, the scale and the rotation of its prim are stored, each relative to the distance
+    # from the prim's origin, and so is that origin.
+    origin = max(math.hypot(*shape.position) for shape in shapes)
+    corner = length(np.maximum(high, low))
+    single = surfaces[0].center if len(surfaces) == 1 else None
+    return CombinedSurface(
+        reach=reach,
+        area=area,
+        edges=math.fsum(surface.edges for surface in surfaces),
+        oriented=np.array([surface.oriented_area for surface in surfaces]).sum(axis=0),
+        volume=math.fsum(surface.volume for surface in surfaces),
+        center=np.array(single or weights @ np.array([one.center for one in surfaces])),
+        triangles=sum(surface.triangles for surface in surfaces),
+        size=length(high + low) or 1.0,
+        middle=(high - low) / 2.0,
+        point_bound=_PER_POINT * (corner + origin) + RELATIVE * origin + ARITHMETIC,
+        support_alone=any(surface.support_alone for surface in surfaces),
+    )
+
+
+def worst_of(differences: Sequence[Difference]) -> Difference:
+    """Return the difference to report of a link: that of the worst grade, the largest.
+
+    A part that cannot be compared comes before equal ones.
+    """
+    return max(differences, key=lambda one: (one.grade.severity, one.severity))
+
+
+def named(shapes: Sequence[ShapeObservation]) -> str:
+    """Format shapes: kinds, sizes, files."""
+    if not shapes:
+        return "nothing"
+    texts = Counter(
+        f"convex piece of {shape.name}"
+        if len(shapes) > 1 and shape.role is Role.COLLISION and shape.pieces > 1
+        else _name(shape)
+        for shape in shapes
+    )
+    listed = [f"{count} x {text}" if count > 1 else text for text, count in texts.items()]
+    more = len(listed) - _MOST_NAMED
+    return ", ".join(listed[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _name(shape: ShapeObservation) -> str:
+    sizes = shape.size
+    if not sizes and shape.surface:
+        bounds = zip(shape.surface.lower, shape.surface.upper, strict=True)
+        sizes = tuple(high - low for low, high in bounds)
+    text = " x ".join(f"{size:.4g}" for size in sizes)
+    label = f"{shape.kind} {shape.name}" if shape.kind is ShapeKind.MESH else shape.kind
+    return f"{label} ({text} m)" if text else label
+
 
 # A primitive's area has two factors and its volume three, each of which may be stored as a size
 # and a scale.
@@ -51,26 +343,23 @@ _FACTOR = 1.5
 _NONE = "no link has such shapes, or none that both sides can state"
 
 
-def _present(
-    role: Role, expected: Observation, actual: Observation, model: ToleranceModel
-) -> Comparison:
-    links = shapes_by_link(expected, actual, role, model)
+def _present(role: Role, sides: Sides) -> Comparison:
+    links = shapes_by_link(sides, role)
     differences = []
     for shapes in links:
         # Equality has no unit: 1 is close, and nan if a mesh of the URDF cannot be read.
-        amount, message = _presence(shapes, model)
-        differences.append(
-            Difference(
-                item=shapes.link,
-                subject=f"link {shapes.link}",
-                message=f"link {shapes.link}: {role} {message}",
-                expected=named(shapes.expected),
-                actual=named(shapes.actual),
-                amount=amount,
-                tolerance=1.0 if amount == 1.0 else 0.0,
-                unknown=math.isnan(amount),
-            )
+        amount, text = _presence(shapes, sides.model)
+        values = named(shapes.expected), named(shapes.actual)
+        one = difference(
+            f"link {shapes.link}",
+            "",
+            values,
+            message=f"link {shapes.link}: {role} {text}",
+            amount=amount,
+            tolerance=1.0 if amount == 1.0 else 0.0,
+            unknown=math.isnan(amount),
         )
+        differences.append(one)
     return Compared(tuple(differences), note=None if links else _NONE)
 
 
@@ -115,25 +404,17 @@ def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
         if not all(two.kind in {one.kind, ShapeKind.MESH} for one, two in pairs):
             return False
     return all(
-        difference.grade is not Grade.FAILS
+        one.grade is not Grade.FAILS
         for part in matched_shapes(shapes)
         for measure in (support, area)
-        for difference in measure(part, model)
+        for one in measure(part, model)
     )
 
 
-def _measured(
-    measure: Measure,
-    role: Role,
-    expected: Observation,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Comparison:
+def _measured(measure: Measure, role: Role, sides: Sides) -> Comparison:
     """Compare shapes by one measure; one difference per link, its worst one."""
-    links = matches_by_link(expected, actual, role, model)
-    by_link = (
-        [difference for part in parts for difference in measure(part, model)] for parts in links
-    )
+    links = matches_by_link(sides, role)
+    by_link = ([one for part in parts for one in measure(part, sides.model)] for parts in links)
     differences = tuple(worst_of(of_link) for of_link in by_link if of_link)
     note = None if differences else "no shape is stated by both sides" if links else _NONE
     return Compared(differences, note=note)
@@ -141,21 +422,19 @@ def _measured(
 
 def _difference(
     part: LinkShapes,
+    model: ToleranceModel,
     amount: float,
     bound: float,
-    model: ToleranceModel,
     text: str,
-    expected: Value,
-    actual: Value,
+    values: Sequence[Value | NDArray[np.float64]],
     unit: str = "",
 ) -> Difference:
-    return Difference(
-        item=part.link,
-        subject=f"link {part.link}",
+    return difference(
+        f"link {part.link}",
+        "",
+        [tuple(one.tolist()) if isinstance(one, np.ndarray) else one for one in values],
+        unit,
         message=f"link {part.link}: {named(part.expected)} {text}",
-        expected=expected,
-        actual=actual,
-        unit=unit,
         amount=amount,
         bound=bound,
         tolerance=model.tolerance.shape,
@@ -167,8 +446,11 @@ def support(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     expected, actual = part.surfaces
     off = float(np.abs(actual.reach - expected.reach).max()) / expected.size
     bound = expected.point_bound / expected.size
-    text, extents = _misplaced(expected, actual), (_extent(expected), _extent(actual))
-    yield _difference(part, off, bound, model, text, extents[0], extents[1], "m")
+    extents = [
+        Range(low=tuple((-one.reach[3:6]).tolist()), high=tuple(one.reach[:3].tolist()))
+        for one in (expected, actual)
+    ]
+    yield _difference(part, model, off, bound, _misplaced(expected, actual), extents, "m")
     if part.is_solid or expected.support_alone or actual.support_alone:
         return
     # A shape inside others has no effect on the support function, but on the centroid.
@@ -177,9 +459,9 @@ def support(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     whole_moves = length(actual.middle - expected.middle - moved) < 0.1 * shift
     how = "is shifted by" if whole_moves else "has a surface whose centroid differs by"
     bound += 2 * _area_bound(expected)
-    how = f"{how} {value_text(shift, 'm')}"
-    centers = _triple(expected.center), _triple(actual.center)
-    yield _difference(part, shift / expected.size, bound, model, how, centers[0], centers[1], "m")
+    text = f"{how} {value_text(shift, 'm')}"
+    centers = expected.center, actual.center
+    yield _difference(part, model, shift / expected.size, bound, text, centers, "m")
 
 
 def _misplaced(expected: CombinedSurface, actual: CombinedSurface) -> str:
@@ -209,11 +491,11 @@ def area(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     expected, actual = part.surfaces
     if part.is_solid or expected.support_alone or actual.support_alone:
         return
-    amount = relative_difference(expected.area, actual.area)
-    texts = value_text(expected.area, "m^2"), value_text(actual.area, "m^2")
+    values = expected.area, actual.area
+    texts = [value_text(one, "m^2") for one in values]
     text = f"has {texts[1]} of surface, not {texts[0]}"
-    bound = _area_bound(expected)
-    yield _difference(part, amount, bound, model, text, expected.area, actual.area, "m^2")
+    amount, bound = relative_difference(*values), _area_bound(expected)
+    yield _difference(part, model, amount, bound, text, values, "m^2")
 
 
 def volume(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
@@ -225,8 +507,8 @@ def volume(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
         off = length(actual.oriented - expected.oriented) / expected.area
         turned = float(actual.oriented @ expected.oriented) < 0
         text = "is inside out" if turned else "has differently oriented faces"
-        sums = _triple(expected.oriented), _triple(actual.oriented)
-        yield _difference(part, off, _area_bound(expected), model, text, sums[0], sums[1], "m^2")
+        sums = expected.oriented, actual.oriented
+        yield _difference(part, model, off, _area_bound(expected), text, sums, "m^2")
         return
     if part.is_solid:
         volumes = [
@@ -241,106 +523,80 @@ def volume(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     texts = [value_text(value, "m^3") for value in volumes]
     inside_out = "is inside out: it " if volumes[0] * volumes[1] < 0 else ""
     text = f"{inside_out}encloses {texts[1]}, not {texts[0]}"
-    amount = relative_difference(volumes[0], volumes[1])
-    yield _difference(part, amount, bound, model, text, volumes[0], volumes[1], "m^3")
+    yield _difference(part, model, relative_difference(*volumes), bound, text, volumes, "m^3")
 
 
 def triangles(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     """Compare numbers of triangles, polygons counted as fans, relative."""
-    expected, actual = part.surfaces
-    if part.is_solid or not expected.triangles or not actual.triangles:
-        return
-    amount = relative_difference(expected.triangles, actual.triangles)
-    text = f"has {actual.triangles} triangles, not {expected.triangles}"
-    yield _difference(part, amount, 0.0, model, text, expected.triangles, actual.triangles)
+    counts = [side.triangles for side in part.surfaces]
+    if not part.is_solid and all(counts):
+        text = f"has {counts[1]} triangles, not {counts[0]}"
+        yield _difference(part, model, relative_difference(*counts), 0.0, text, counts)
 
 
-def _extent(side: CombinedSurface) -> Range:
-    return Range(low=_triple(-side.reach[3:6]), high=_triple(side.reach[:3]))
-
-
-def _triple(values: NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple(values.tolist())
-
-
-def shape_checks(role: Role) -> tuple[Check, ...]:
-    """Return the checks of shapes in one role."""
-    name = "colliders" if role is Role.COLLISION else "visuals"
-    quantity = Quantity.COLLISION if role is Role.COLLISION else Quantity.VISUAL
-    return tuple(
-        Check(f"{role}.{part}", title.format(name), unit, quantity, function, clause)
-        for part, title, unit, function, clause in (
-            (
-                "shapes",
-                "{} of links",
-                "",
-                partial(_present, role),
-                "Every link has the same number of shapes of each kind; each group of a "
-                "collider's OBJ file is one. Shapes that are split, merged or written as meshes "
-                "are close if their surface is the same and no convex hull is over several of "
-                "them, or if convex colliders fill the same solid. A mesh of the URDF that cannot"
-                " be read is reported, but does not fail the USD.",
-            ),
-            (
-                "support",
-                "extents of {}",
-                "1",
-                partial(_measured, support, role),
-                "Support function along 134 directions of the link frame, and centroid of the "
-                "surface, relative to the size of the shape: pose, scale and dimensions. The "
-                "convex hull of a mesh has the same extents.",
-            ),
-            (
-                "area",
-                "surface area of {}",
-                "1",
-                partial(_measured, area, role),
-                "Surface area, relative; it also detects parts that others enclose.",
-            ),
-            (
-                "volume",
-                "volume of {}",
-                "1",
-                partial(_measured, volume, role),
-                "Signed volume of closed surfaces, relative; of open ones the sum of area "
-                "vectors. Both change sign if a surface is inside out.",
-            ),
-            (
-                "triangles",
-                "triangle count of {}",
-                "1",
-                partial(_measured, triangles, role),
-                "Number of triangles of meshes, polygons counted as fans, relative: detects "
-                "decimated meshes.",
-            ),
-        )
+MEASURES: dict[str, tuple[str, Measure, str]] = {
+    "support": (
+        "extents of {}",
+        support,
+        "Support function along 134 directions of the link frame, and centroid of the surface, "
+        "relative to the size of the shape: pose, scale and dimensions. The convex hull of a mesh "
+        "has the same extents.",
+    ),
+    "area": (
+        "surface area of {}",
+        area,
+        "Surface area, relative; it also detects parts that others enclose.",
+    ),
+    "volume": (
+        "volume of {}",
+        volume,
+        "Signed volume of closed surfaces, relative; of open ones the sum of area vectors. Both "
+        "change sign if a surface is inside out.",
+    ),
+    "triangles": (
+        "triangle count of {}",
+        triangles,
+        "Number of triangles of meshes, polygons counted as fans, relative: detects decimated "
+        "meshes.",
+    ),
+}
+_SHAPES = (
+    "Every link has the same number of shapes of each kind; each group of a collider's OBJ file is "
+    "one. Shapes that are split, merged or written as meshes are close if their surface is the "
+    "same and no convex hull is over several of them, or if convex colliders fill the same solid. "
+    "A mesh of the URDF that cannot be read is reported, but does not fail the USD."
+)
+for _role, _noun in ((Role.COLLISION, "colliders"), (Role.VISUAL, "visuals")):
+    _quantity = Quantity(f"{_role} shapes")
+    check(f"{_role}.shapes", f"{_noun} of links", _quantity, clause=_SHAPES)(
+        partial(_present, _role)
     )
+    for _part, (_title, _measure, _clause) in MEASURES.items():
+        check(f"{_role}.{_part}", _title.format(_noun), _quantity, "1", clause=_clause)(
+            partial(_measured, _measure, _role)
+        )
 
-
-COLLISION_CHECKS = (
-    *shape_checks(Role.COLLISION),
-    unexpected_check(
-        "collision.filters",
-        "collision filters",
-        SettingKind.FILTER,
-        "Links that no joint connects collide with each other and with everything else; links "
-        "that a joint connects do not collide with each other. Filtered pairs, collision groups, "
-        "triggers and self-collision flags change that.",
-    ),
-    unexpected_check(
-        "collision.approximation",
-        "collision approximations",
-        SettingKind.APPROXIMATION,
-        "The approximation of every mesh is one that UsdPhysics or PhysX defines, and keeps the "
-        "surface or its convex hull, perhaps in parts: consumers differ in what they make of "
-        "others. Contacts are at the surface itself.",
-    ),
-    unexpected_check(
-        "collision.materials",
-        "contact materials",
-        SettingKind.MATERIAL,
-        "No material with friction or restitution is bound to a collider, except one with "
-        "friction 0.5 or 1 and no restitution: URDF states none, so that every simulator uses its"
-        " own, which are these.",
-    ),
+unexpected(
+    SettingKind.FILTER,
+    "collision.filters",
+    "collision filters",
+    "Links that no joint connects collide with each other and with everything else; links "
+    "that a joint connects do not collide with each other. Filtered pairs, collision groups, "
+    "triggers and self-collision flags change that.",
+)
+unexpected(
+    SettingKind.APPROXIMATION,
+    "collision.approximation",
+    "collision approximations",
+    "The approximation of every mesh is one that UsdPhysics or PhysX defines, and keeps the "
+    "surface or its convex hull, perhaps in parts: consumers differ in what they make of "
+    "others. Contacts are at the surface itself.",
+)
+unexpected(
+    SettingKind.MATERIAL,
+    "collision.materials",
+    "contact materials",
+    "No material with friction or restitution is bound to a collider, except one with "
+    "friction 0.5 or 1 and no restitution: URDF states none, so that every simulator uses its"
+    " own, which are these.",
 )

@@ -6,17 +6,19 @@ These checks are made only if there is a simulation settings file.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import structs
 
 from urdf_usd.conformance.checks.check import (
-    CheckGroup,
-    Compared,
+    Comparer,
     Comparison,
-    Incomparable,
+    Differences,
+    Sides,
+    check,
     difference,
     equality,
+    not_stated,
     relative_difference,
     stated,
 )
@@ -33,7 +35,6 @@ from urdf_usd.conformance.observation.simulation import (
     SimulationObservation,
 )
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
-from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.reports.records.record import Difference
 
 _WORLD = ""
@@ -58,8 +59,6 @@ _ATTRIBUTES = {
     "limit_dampings": (SettingKind.JOINT, ("newton:limitDamping",)),
     "positions": (SettingKind.INITIAL_STATE, ("state:*:physics:position", "newton:*:position")),
 }
-
-SIMULATION = CheckGroup()
 
 
 def without_requested(observation: Observation, requested: SimulationObservation) -> Observation:
@@ -93,130 +92,46 @@ def without_requested(observation: Observation, requested: SimulationObservation
     return structs.replace(observation, unexpected=rest)
 
 
-def _settings(
-    expected: Observation, actual: Observation
-) -> tuple[SimulationObservation, SimulationObservation]:
-    """Return the settings of both sides; without any if a side states none."""
+def _settings(sides: Sides) -> tuple[SimulationObservation, SimulationObservation]:
     none = SimulationObservation()
-    return expected.simulation or none, actual.simulation or none
+    return sides.expected.simulation or none, sides.actual.simulation or none
 
 
-def _compared(differences: Iterable[Difference], what: str) -> Compared:
-    found = tuple(differences)
-    return Compared(found, note=None if found else f"the description states no {what}")
+def _check(
+    id: str, title: str, what: str, unit: str = "1", field: str = "", absent: str = ""
+) -> Callable[[Comparer], Comparer]:
+    """Define a check of settings.
 
-
-def _not_stated(actual: Observation, what: str) -> Incomparable:
-    return Incomparable(f"{actual.engine} states no {what}")
-
-
-@SIMULATION.check("simulation.gains", "gains of drives", Quantity.SIMULATION, "1")
-def _gains(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Stiffness and damping of every drive that the robot description file states, relative; gains
-    are forces, not accelerations. Natural frequencies become gains with the joint-space inertia
-    at the initial positions.
+    Args:
+        id: Of the check.
+        title: Of the check.
+        what: Noted to be absent if there is nothing to compare.
+        unit: Of the check.
+        field: Of the settings, which both sides have to state.
+        absent: What an engine does not state otherwise.
     """
-    requested, found = _settings(expected, actual)
-    if requested.drives is None or found.drives is None:
-        return _not_stated(actual, "drives")
-    drives = {drive.joint: drive for drive in found.drives}
-    differences: list[Difference] = []
-    for drive in requested.drives:
-        subject, other = f"joint {drive.joint}", drives.get(drive.joint)
-        differences += (
-            _ratio(subject, name, getattr(drive, name), getattr(other, name, None), model)
-            for name in ("stiffness", "damping")
-        )
-        same = other is None or other.acceleration == drive.acceleration
-        message = f"{subject}: the drive scales its gains with inertia"
-        item = f"{drive.joint} type"
-        differences.append(equality(subject, same, message, "force", "acceleration", item=item))
-    return _compared(differences, "drive with gains")
+
+    def define(function: Comparer) -> Comparer:
+        clause = " ".join((function.__doc__ or "").split())
+        note = f"the description states no {what}"
+
+        @check(id, title, Quantity.SIMULATION, unit, note, clause=clause)
+        def compare(sides: Sides) -> Comparison | Differences:
+            if field and any(getattr(side, field) is None for side in _settings(sides)):
+                return not_stated(sides.actual, absent or what)
+            return function(sides)
+
+        return function
+
+    return define
 
 
-@SIMULATION.check("simulation.targets", "targets of drives", Quantity.SIMULATION, "1")
-def _targets(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Position or velocity that every drive follows, relative to the larger of it and 1 rad or
-    1 m.
-    """
-    requested, found = _settings(expected, actual)
-    if requested.drives is None or found.drives is None:
-        return _not_stated(actual, "drives")
-    drives = {drive.joint: drive for drive in found.drives}
-    differences = []
-    for drive in requested.drives:
-        other = drives.get(drive.joint)
-        # A drive without stiffness follows no position.
-        names = ("target_position", "target_velocity") if drive.stiffness else ("target_velocity",)
-        for name in names:
-            value, actual_value = getattr(drive, name), getattr(other, name, None)
-            if value is not None and (other is None or actual_value is not None):
-                subject = f"joint {drive.joint}"
-                differences.append(_ratio(subject, name, value, actual_value, model, least=1.0))
-    return _compared(differences, "drive with gains")
-
-
-@SIMULATION.check("simulation.armature", "armature", Quantity.SIMULATION, "1")
-def _armatures(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Inertia of the motor of every joint for which the robot description file states it,
-    relative.
-    """
-    requested, found = _settings(expected, actual)
-    return _numbers("armature", requested.armatures, found.armatures, 0.0, actual, model)
-
-
-@SIMULATION.check("simulation.limits", "springs at limits", Quantity.SIMULATION, "1")
-def _limit_springs(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Stiffness and damping of the springs that keep joints inside their limits, where the robot
-    description file states them, relative. Newton has them; limits of PhysX are hard.
-    """
-    requested, found = _settings(expected, actual)
-    differences = (
-        _ratio(f"joint {joint}", what, value, dict(there).get(joint), model)
-        for what, stated, there in (
-            ("limit stiffness", requested.limit_stiffnesses, found.limit_stiffnesses),
-            ("limit damping", requested.limit_dampings, found.limit_dampings),
-        )
-        if there is not None
-        for joint, value in stated or ()
-    )
-    return _compared(differences, "springs at limits, or they are hard")
-
-
-@SIMULATION.check("simulation.positions", "initial positions", Quantity.SIMULATION, "1")
-def _positions(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
-    """Initial position of every joint that does not start at zero, relative to the larger of it
-    and 1 rad or 1 m; mimic joints follow.
-    """
-    requested, found = _settings(expected, actual)
-    return _numbers("initial position", requested.positions, found.positions, 1.0, actual, model)
-
-
-def _numbers(
-    what: str,
-    requested: Sequence[tuple[str, float]] | None,
-    found: Sequence[tuple[str, float]] | None,
-    least: float,
-    actual: Observation,
-    model: ToleranceModel,
-) -> Comparison:
-    """Compare one number of each joint; absent means zero."""
-    if requested is None or found is None:
-        return _not_stated(actual, what)
-    values = dict(found)
-    differences = (
-        _ratio(f"joint {joint}", what, value, values.get(joint, 0.0), model, least)
-        for joint, value in requested
-    )
-    return _compared(differences, what)
-
-
-def _ratio(
+def _number(
     subject: str,
     what: str,
     expected: float,
     actual: float | None,
-    model: ToleranceModel,
+    sides: Sides,
     least: float = 0.0,
 ) -> Difference:
     """Compare a number, relative to the expected one, but at least to ``least``."""
@@ -228,35 +143,101 @@ def _ratio(
         item=f"{subject} {name}",
         amount=math.inf if actual is None else relative_difference(expected, actual, least),
         bound=scalar_bound(1.0),
-        tolerance=model.tolerance.force,
+        tolerance=sides.tolerance.force,
     )
 
 
-@SIMULATION.check("simulation.filters", "requested collision filters", Quantity.SIMULATION)
-def _filters(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+@_check("simulation.gains", "gains of drives", "drive with gains", field="drives", absent="drives")
+def _gains(sides: Sides) -> Differences:
+    """Stiffness and damping of every drive that the robot description file states, relative; gains
+    are forces, not accelerations. Natural frequencies become gains with the joint-space inertia
+    at the initial positions.
+    """
+    requested, found = _settings(sides)
+    drives = {drive.joint: drive for drive in found.drives or ()}
+    for drive in requested.drives or ():
+        subject, other = f"joint {drive.joint}", drives.get(drive.joint)
+        for name in ("stiffness", "damping"):
+            value = getattr(other, name, None)
+            yield _number(subject, name, getattr(drive, name), value, sides)
+        same = other is None or other.acceleration == drive.acceleration
+        message = f"{subject}: the drive scales its gains with inertia"
+        item = f"{drive.joint} type"
+        yield equality(subject, same, message, "force", "acceleration", item=item)
+
+
+@_check(
+    "simulation.targets", "targets of drives", "drive with gains", field="drives", absent="drives"
+)
+def _targets(sides: Sides) -> Differences:
+    """Position or velocity that every drive follows, relative to the larger of it and 1 rad or
+    1 m.
+    """
+    requested, found = _settings(sides)
+    drives = {drive.joint: drive for drive in found.drives or ()}
+    for drive in requested.drives or ():
+        other = drives.get(drive.joint)
+        # A drive without stiffness follows no position.
+        for name in ("target_position", "target_velocity")[not drive.stiffness :]:
+            value, actual = getattr(drive, name), getattr(other, name, None)
+            if value is not None and (other is None or actual is not None):
+                yield _number(f"joint {drive.joint}", name, value, actual, sides, least=1.0)
+
+
+@_check("simulation.armature", "armature", "armature", field="armatures")
+def _armatures(sides: Sides) -> Differences:
+    """Inertia of the motor of every joint for which the robot description file states it,
+    relative.
+    """
+    requested, found = _settings(sides)
+    values = dict(found.armatures or ())
+    for joint, value in requested.armatures or ():
+        yield _number(f"joint {joint}", "armature", value, values.get(joint, 0.0), sides)
+
+
+@_check("simulation.limits", "springs at limits", "springs at limits, or they are hard")
+def _limit_springs(sides: Sides) -> Differences:
+    """Stiffness and damping of the springs that keep joints inside their limits, where the robot
+    description file states them, relative. Newton has them; limits of PhysX are hard.
+    """
+    requested, found = _settings(sides)
+    for what, springs, actual in (
+        ("limit stiffness", requested.limit_stiffnesses, found.limit_stiffnesses),
+        ("limit damping", requested.limit_dampings, found.limit_dampings),
+    ):
+        for joint, value in springs or () if actual is not None else ():
+            yield _number(f"joint {joint}", what, value, dict(actual or ()).get(joint), sides)
+
+
+@_check("simulation.positions", "initial positions", "initial position", field="positions")
+def _positions(sides: Sides) -> Differences:
+    """Initial position of every joint that does not start at zero, relative to the larger of it
+    and 1 rad or 1 m; mimic joints follow.
+    """
+    requested, found = _settings(sides)
+    values = dict(found.positions or ())
+    for joint, value in requested.positions or ():
+        actual = values.get(joint, 0.0)
+        yield _number(f"joint {joint}", "initial position", value, actual, sides, least=1.0)
+
+
+@_check("simulation.filters", "requested collision filters", "filtered pairs", "", "filtered_pairs")
+def _filters(sides: Sides) -> Differences:
     """Pairs of links that the robot description file filters do not collide. Other filtered pairs
     fail the check of collision filters.
     """
-    requested, found = _settings(expected, actual)
-    if requested.filtered_pairs is None or found.filtered_pairs is None:
-        return _not_stated(actual, "filtered pairs")
+    requested, found = _settings(sides)
     # A link without a body is part of the world; without colliders it has no contacts to filter.
-    body = {link.name: link.body or _WORLD for link in actual.links}
-    shapes = (*expected.shapes, *actual.shapes)
+    body = {link.name: link.body or _WORLD for link in sides.actual.links}
+    shapes = (*sides.expected.shapes, *sides.actual.shapes)
     colliders = (shape.link for shape in shapes if shape.role is Role.COLLISION)
     colliding = {body.get(link, link) for link in colliders} - {_WORLD}
-    filtered = {_of_bodies(pair, body) for pair in found.filtered_pairs}
-    differences = (
-        _presence(
-            f"links {pair[0]} and {pair[1]}",
-            _of_bodies(pair, body) in filtered,
-            "no contacts",
-            "contacts",
-        )
-        for pair in requested.filtered_pairs
-        if len(ends := _of_bodies(pair, body)) > 1 and ends <= colliding
-    )
-    return _compared(differences, "filtered pairs")
+    filtered = {_of_bodies(pair, body) for pair in found.filtered_pairs or ()}
+    for pair in requested.filtered_pairs or ():
+        ends = _of_bodies(pair, body)
+        if len(ends) > 1 and ends <= colliding:
+            subject = f"links {pair[0]} and {pair[1]}"
+            yield _presence(subject, ends in filtered, "no contacts", "contacts")
 
 
 def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
@@ -268,24 +249,21 @@ def _presence(subject: str, same: bool, expected: str, actual: str) -> Differenc
     return equality(subject, same, message, expected, actual, item=subject)
 
 
-@SIMULATION.check(
-    "simulation.contacts", "self-collision and contact materials", Quantity.SIMULATION, "1"
-)
-def _contacts(expected: Observation, actual: Observation, model: ToleranceModel) -> Comparison:
+@_check("simulation.contacts", "self-collision and contact materials", "contacts")
+def _contacts(sides: Sides) -> Differences:
     """Self-collision, and friction and restitution of every collider of a link, are those of the
     robot description file.
     """
-    requested, found = _settings(expected, actual)
+    requested, found = _settings(sides)
     if found.contact_materials is None:
-        return _compared((), "contacts")
-    differences: list[Difference] = []
+        return
     if requested.self_collision is not None:
         words = {True: "on", False: "off", None: "absent"}
         texts = [f"self-collision {words[side.self_collision]}" for side in (requested, found)]
-        differences.append(_presence("robot", texts[0] == texts[1], texts[0], texts[1]))
-    materials = _materials_by_link(expected, found.contact_materials)
+        yield _presence("robot", texts[0] == texts[1], texts[0], texts[1])
+    materials = _materials_by_link(sides.expected, found.contact_materials)
     # Lost colliders are a difference of shapes, and may be requested.
-    bare = {link.name for link in actual.links} - materials.keys()
+    bare = {link.name for link in sides.actual.links} - materials.keys()
     for material in requested.contact_materials or ():
         if material.link not in bare:
             colliders = materials.get(material.link, ())
@@ -294,11 +272,12 @@ def _contacts(expected: Observation, actual: Observation, model: ToleranceModel)
                 ("dynamic", "dynamic friction"),
                 ("restitution", "restitution"),
             ):
-                value = _agreed(getattr(one, field) for one in colliders)
+                # NaN if the colliders of a link differ.
+                values = {getattr(one, field) for one in colliders}
+                value = math.nan if len(values) > 1 else next(iter(values), None)
                 subject = f"link {material.link}"
-                differences.append(_ratio(subject, title, getattr(material, field), value, model))
-    differences += _surplus_materials(actual, requested, materials)
-    return _compared(differences, "contacts")
+                yield _number(subject, title, getattr(material, field), value, sides)
+    yield from _surplus_materials(sides.actual, requested, materials)
 
 
 def _materials_by_link(
@@ -316,18 +295,10 @@ def _materials_by_link(
     return by_link
 
 
-def _agreed(values: Iterable[float | None]) -> float | None:
-    """Return the value of all colliders of a link, NaN if they differ."""
-    different = set(values)
-    if len(different) > 1:
-        return math.nan
-    return different.pop() if different else None
-
-
 def _surplus_materials(
     actual: Observation,
     requested: SimulationObservation,
-    materials: Mapping[str, Sequence[ContactMaterialObservation]],
+    materials: Mapping[str, list[ContactMaterialObservation]],
 ) -> Iterator[Difference]:
     """Yield links without a requested contact material in bodies of links with one.
 

@@ -20,16 +20,19 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from urdf_usd.conformance.checks.check import Compared, Comparison, difference
-from urdf_usd.conformance.checks.shape_pairs import (
+from urdf_usd.conformance.checks.check import Compared, Comparison, Sides, difference
+from urdf_usd.conformance.checks.shapes import (
     LinkShapes,
     Shapes,
+    area,
     combined_surface,
     named,
     shapes_by_link,
+    support,
+    triangles,
+    volume,
     worst_of,
 )
-from urdf_usd.conformance.checks.shapes import area, support, triangles, volume
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import (
     Role,
@@ -82,7 +85,7 @@ def compare_chosen(
         return comparison
     kept = tuple(d for d in comparison.differences if d.item not in choices)
     chosen = []
-    for shapes in shapes_by_link(*sides, Role.COLLISION, model):
+    for shapes in shapes_by_link(Sides(*sides, model), Role.COLLISION):
         choice = choices.get(shapes.link)
         if choice is None:
             continue

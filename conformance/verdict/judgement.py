@@ -24,7 +24,6 @@ from urdf_usd.conformance.checks.check import (
     Comparison,
     Incomparable,
     compare,
-    with_losses,
 )
 from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
@@ -170,6 +169,16 @@ def _nothing(verdict: Verdict, reason: str) -> Judgement:
     return Judgement((), (), verdict, reason)
 
 
+def _with_losses(comparison: Comparison) -> Comparison:
+    """Let values fail that only the first side states."""
+
+    def lost(one: Difference) -> Difference:
+        is_lost = math.isnan(one.amount) and not one.unknown
+        return structs.replace(one, amount=math.inf) if is_lost else one
+
+    return comparison if isinstance(comparison, Incomparable) else comparison.each(lost)
+
+
 def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
     """Compare every engine, attribute the differences, and record them."""
     reference, expected, actual, model = (
@@ -178,11 +187,11 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
         inputs.actual,
         inputs.model,
     )
-    comparison = with_losses(compare(check, expected, actual, model))
+    comparison = _with_losses(compare(check, expected, actual, model))
     if inputs.estimated and check.group == "mass" and not check.usd_alone:
         comparison = _with_estimates(comparison, inputs)
     if inputs.colliders:
-        comparison = with_losses(
+        comparison = _with_losses(
             compare_chosen(check.id, comparison, (expected, actual), model, inputs.colliders)
         )
     engines: dict[str, EngineComparison] = {}

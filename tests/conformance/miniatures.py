@@ -15,6 +15,8 @@ import numpy as np
 from msgspec import structs
 
 from tests.faults.fault import ROBOTS
+from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
+from urdf_usd.conformance.checks.check import Comparison, compare
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.execution.examine import questions
@@ -32,6 +34,8 @@ from urdf_usd.conformance.observation.robot import (
     UnexpectedSetting,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.converter.robot.model import (
     Capsule,
     Cylinder,
@@ -48,6 +52,12 @@ from urdf_usd.converter.urdf.parse import parse
 
 ROBOT = parse(ROBOTS / "miniature.urdf").robot
 CONFIGURATIONS = questions(ROBOT)
+
+
+def compared(check: str, expected: Observation, actual: Observation) -> Comparison:
+    """Compare two observations by the check of an identifier."""
+    (found,) = (one for one in (*CHECKS, *SIMULATION_CHECKS) if one.id == check)
+    return compare(found, expected, actual, derive_tolerance_model(expected, Tolerance()))
 
 
 @cache

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conformance.miniatures import urdf_reading, usd_reading
+from urdf_usd.conformance.checks import check as module
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
-from urdf_usd.conformance.checks.check import CheckGroup, Compared, Comparison, compare, equality
-from urdf_usd.conformance.observation.robot import Observation, Quantity
+from urdf_usd.conformance.checks.check import Compared, Differences, Sides, compare, equality
+from urdf_usd.conformance.observation.robot import Quantity
 from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model
+from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 
 _ALL = (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)
 
@@ -21,16 +24,18 @@ def test_every_check_has_a_description() -> None:
     assert all(check.clause.endswith(".") for check in _ALL)
 
 
-def test_check_is_a_function_whose_docstring_is_the_clause() -> None:
-    group = CheckGroup()
+def test_check_is_a_function_whose_docstring_is_the_clause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "DEFINED", [])
 
-    @group.check("structure.root", "root link", Quantity.LINKS)
-    def _root(expected: Observation, actual: Observation, _: ToleranceModel) -> Comparison:
+    @module.check("structure.root", "root link", Quantity.LINKS)
+    def _root(sides: Sides) -> Differences:
         """The root link has the name of the URDF: all frames are relative to it."""
-        same = expected.root == actual.root
-        return Compared((equality("robot", same, f"the root is {actual.root}"),))
+        root = sides.actual.root
+        yield equality("robot", sides.expected.root == root, f"the root is {root}")
 
-    (check,) = group.checks
+    (check,) = module.DEFINED
     expected, actual = urdf_reading(), usd_reading()
     found = compare(check, expected, actual, derive_tolerance_model(expected, Tolerance()))
 

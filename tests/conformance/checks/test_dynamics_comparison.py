@@ -8,23 +8,22 @@ from msgspec import structs
 
 from tests.conformance.miniatures import (
     ROBOT,
+    compared,
     urdf_reading,
     usd_reading,
     with_inertial,
     with_joint,
 )
-from urdf_usd.conformance.checks.check import Compared, Comparer, Incomparable
-from urdf_usd.conformance.checks.dynamics import bias_forces, inertia_matrices
+from urdf_usd.conformance.checks.check import Compared, Incomparable
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Dynamics, Observation
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.converter.robot.model import Pose, Robot
 from urdf_usd.reports.records.record import Difference, Grade
 
+_INERTIA, _BIAS = "dynamics.inertia_matrix", "dynamics.bias"
 
-def _by_item(compare: Comparer, actual: Observation) -> dict[str, Difference]:
-    spec = urdf_reading()
-    comparison = compare(spec, actual, derive_tolerance_model(spec, Tolerance()))
+
+def _by_item(check: str, actual: Observation) -> dict[str, Difference]:
+    comparison = compared(check, urdf_reading(), actual)
     assert isinstance(comparison, Compared)
     return {difference.item: difference for difference in comparison.differences}
 
@@ -34,9 +33,9 @@ def _dynamics(reading: Observation) -> Dynamics:
     return reading.dynamics
 
 
-@pytest.mark.parametrize("compare", [inertia_matrices, bias_forces])
-def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -> None:
-    found = _by_item(compare, usd_reading(with_inertial(ROBOT, "forearm", mass=0.8)))
+@pytest.mark.parametrize("check", [_INERTIA, _BIAS])
+def test_wrong_link_is_traced_from_all_joints_that_carry_it(check: str) -> None:
+    found = _by_item(check, usd_reading(with_inertial(ROBOT, "forearm", mass=0.8)))
     failing = {item for item, each in found.items() if each.grade is Grade.FAILS}
 
     assert failing == {ROOT_MOTION, "shoulder", "elbow"}
@@ -48,7 +47,7 @@ def test_wrong_link_is_traced_from_all_joints_that_carry_it(compare: Comparer) -
 
 def test_wrong_frame_is_traced_to_its_joint() -> None:
     moved = with_joint(ROBOT, "elbow", origin=Pose((0.1, 0.2, 0.3)))
-    found = _by_item(inertia_matrices, usd_reading(moved))
+    found = _by_item(_INERTIA, usd_reading(moved))
 
     assert found["shoulder"].traces == ("elbow",)
     assert found[ROOT_MOTION].traces == ("elbow",)
@@ -59,8 +58,8 @@ def test_order_of_joints_does_not_matter() -> None:
     reading = usd_reading(shuffled)
 
     assert _dynamics(reading).joints != _dynamics(urdf_reading()).joints
-    for compare in (inertia_matrices, bias_forces):
-        found = _by_item(compare, reading)
+    for check in (_INERTIA, _BIAS):
+        found = _by_item(check, reading)
         assert {each.grade for each in found.values()} == {Grade.EXACT}
 
 
@@ -74,7 +73,7 @@ def test_unstated_joint_is_not_comparable() -> None:
         bias=whole.bias[:, kept],
         velocities=whole.velocities[:, kept],
     )
-    found = _by_item(inertia_matrices, structs.replace(usd_reading(), dynamics=part))
+    found = _by_item(_INERTIA, structs.replace(usd_reading(), dynamics=part))
 
     assert found["elbow"].grade is Grade.NOT_COMPARABLE
     assert ROOT_MOTION not in found
@@ -88,28 +87,23 @@ def test_force_that_is_not_finite_fails() -> None:
     bias[2, whole.joints.index("wheel")] = np.nan
     broken = structs.replace(usd_reading(), dynamics=structs.replace(whole, bias=bias))
 
-    assert _by_item(bias_forces, broken)["wheel"].grade is Grade.FAILS
+    assert _by_item(_BIAS, broken)["wheel"].grade is Grade.FAILS
 
 
-def test_side_without_rollout_is_not_comparable() -> None:
+def test_side_without_equations_is_not_comparable() -> None:
     spec, unstated = urdf_reading(), structs.replace(usd_reading(), dynamics=None)
-    measure = derive_tolerance_model(spec, Tolerance())
 
-    for compare in (inertia_matrices, bias_forces):
-        assert compare(spec, unstated, measure) == Incomparable("usd states no equations of motion")
-        assert compare(unstated, spec, measure) == Incomparable("usd states no equations of motion")
+    for check in (_INERTIA, _BIAS):
+        for sides in ((spec, unstated), (unstated, spec)):
+            assert compared(check, *sides) == Incomparable("usd states no equations of motion")
 
 
 def test_massless_robot_is_compared_with_the_allowed_mass() -> None:
     bare = Robot("bare", tuple(structs.replace(link, inertial=None) for link in ROBOT.links), ())
-    bare = structs.replace(bare, joints=ROBOT.joints)
-    spec = urdf_reading(bare)
-    measure = derive_tolerance_model(spec, Tolerance())
+    spec = urdf_reading(structs.replace(bare, joints=ROBOT.joints))
 
-    same = inertia_matrices(spec, spec, measure)
-    assert isinstance(same, Compared)
-    assert same.note == "the robot has no mass"
-    assert {each.grade for each in same.differences} == {Grade.EXACT}
-    other = inertia_matrices(spec, usd_reading(), measure)
-    assert isinstance(other, Compared)
-    assert {each.grade for each in other.differences} == {Grade.FAILS}
+    for actual, grade in ((spec, Grade.EXACT), (usd_reading(), Grade.FAILS)):
+        found = compared(_INERTIA, spec, actual)
+        assert isinstance(found, Compared)
+        assert found.note == "the robot has no mass"
+        assert {each.grade for each in found.differences} == {grade}

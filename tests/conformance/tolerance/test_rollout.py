@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from tests.conformance.miniatures import ROBOT, urdf_reading, usd_reading
+from tests.conformance.miniatures import ROBOT, compared, urdf_reading, usd_reading
 from urdf_usd.conformance.checks.check import Compared, Comparison, Incomparable
-from urdf_usd.conformance.checks.dynamics import rollout_states
 from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.execution.examine import questions
 from urdf_usd.conformance.observation.robot import (
@@ -23,8 +22,7 @@ from urdf_usd.conformance.observation.robot import (
     RolloutState,
 )
 from urdf_usd.conformance.observation.sampling import plan_rollout
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model, distance, rollout_spread
+from urdf_usd.conformance.tolerance.model import distance, rollout_spread
 from urdf_usd.converter.robot.model import (
     UNLIMITED,
     Continuous,
@@ -135,7 +133,7 @@ def _with(reading: Observation, **changes: object) -> Observation:
 
 
 def _compare(expected: Observation, actual: Observation) -> Comparison:
-    comparison = rollout_states(expected, actual, derive_tolerance_model(expected, Tolerance()))
+    comparison = compared("dynamics.rollout", expected, actual)
     assert isinstance(comparison, Compared | Incomparable)
     return comparison
 

@@ -10,12 +10,8 @@ import pytest
 
 from tests.conformance.engines.deviation_files import text
 from tests.conformance.engines.usd_observations import body, joint, stage
+from tests.conformance.miniatures import compared
 from urdf_usd.conformance.checks.check import Compared
-from urdf_usd.conformance.checks.dynamics import (
-    bias_forces,
-    inertia_matrices,
-    rollout_states,
-)
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
@@ -26,8 +22,6 @@ from urdf_usd.conformance.observation.robot import (
     Configurations,
     Observation,
 )
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.record import Grade
@@ -59,13 +53,12 @@ def _written(folder: Path, name: str, old: str = "", new: str = "") -> Path:
 
 def _agree(spec: Observation, stated: Observation) -> dict[str, Grade]:
     """Compare quantities that both report; return grades of the inertia matrix."""
-    measure = derive_tolerance_model(spec, Tolerance())
-    for compare in (bias_forces, rollout_states):
-        comparison = compare(spec, stated, measure)
+    for check in ("dynamics.bias", "dynamics.rollout"):
+        comparison = compared(check, spec, stated)
         if isinstance(comparison, Compared):
             grades = {each.grade for each in comparison.differences}
             assert grades <= {Grade.EXACT, Grade.NOT_COMPARABLE}
-    comparison = inertia_matrices(spec, stated, measure)
+    comparison = compared("dynamics.inertia_matrix", spec, stated)
     assert isinstance(comparison, Compared)
     return {each.item: each.grade for each in comparison.differences}
 

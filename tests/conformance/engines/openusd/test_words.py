@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pxr import Usd
 
-from urdf_usd.conformance.checks.structure import words
+from tests.conformance.miniatures import compared
+from urdf_usd.conformance.checks.check import Compared
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
@@ -53,12 +54,13 @@ def _wrong(folder: Path, edit: Callable[[Usd.Stage], object]) -> list[str] | Non
     edit(stage)
     changed = str(folder / "usd" / "changed.usda")
     stage.Export(changed)
-    differences = words(
+    comparison = compared(
+        "structure.words",
         ReferenceEngine().observe(Request(str(urdf), sampled)),
         OpenusdEngine().observe(Request(changed, sampled)),
-        None,  # type: ignore[arg-type]  # words have no tolerance
     )
-    found = [*differences]  # type: ignore[misc]  # it yields
+    assert isinstance(comparison, Compared)
+    found = comparison.differences
     return [one.message for one in found if one.amount] if found else None
 
 
