@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
@@ -38,7 +38,7 @@ from urdf_usd.reports.summary import (
     title,
     values,
 )
-from urdf_usd.reports.text import one_line, path_line
+from urdf_usd.reports.text import of_formats, one_line, path_line
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140
@@ -257,6 +257,9 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     if robot.variants:
         yield Text(f"variants: {selection(robot)}")
     yield from _reason(robot)
+    if robot.uncompared:
+        parts = ", ".join(f"{what} ({count})" for what, count in robot.uncompared.items())
+        yield Text("Not compared: ", style="dim").append(parts, style="not dim")
     if robot.case:
         case = robot.case
         reason = f": {case.reason}" if case.reason else ""
@@ -283,7 +286,8 @@ def _reason(robot: RobotRecord) -> Iterator[RenderableType]:
         return
     for word, text in (("Fault", diagnosis.fault), ("Remedy", diagnosis.remedy)):
         line = Text(f"{word}: ", style="dim")
-        yield line.append(one_line(text, 2 * _TEXT_LIMIT), style="not dim")
+        named = of_formats(text, robot.formats)
+        yield line.append(one_line(named, 2 * _TEXT_LIMIT), style="not dim")
 
 
 def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
@@ -345,7 +349,9 @@ def _engines(figures: Figures) -> Iterator[RenderableType]:
         )
     if table.row_count:
         yield _indented(table)
-    missing = [name for name in _INDEPENDENT if name not in {e.name for e in engines}]
+    # An MJCF is read by other engines.
+    is_urdf = any(one.formats is UNSET for one in figures.robots)
+    missing = [name for name in _INDEPENDENT if name not in {e.name for e in engines} and is_urdf]
     if missing:
         names = " and ".join(missing)
         text = f"Not compared with {names}: not installed or not selected, see doctor"

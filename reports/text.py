@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 # Controls except tab and newline, lone surrogates and the non-characters of the first
 # plane: everything that XML 1.0 forbids, and terminal control codes.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -15,7 +17,21 @@ _DIRECTION = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _CONTROL_PICTURES = 0x2400
 _DELETE_PICTURE = "\u2421"
 _REPLACEMENT = "\ufffd"
+_FORMATS = re.compile(r"\bU(?:RDF|SD)\b")
 _MARKDOWN = re.compile(r"[&<>|`*_\[\]~\\@#]")
+
+
+def of_formats(text: str, formats: tuple[str, str] | msgspec.UnsetType) -> str:
+    """Name the formats of a record in a text that says URDF for the source and USD for the other.
+
+    Args:
+        text: The text.
+        formats: As in a record; it is unset for URDF and USD.
+    """
+    if formats is msgspec.UNSET:
+        return text
+    names = dict(zip(("URDF", "USD"), map(str.upper, formats), strict=True))
+    return _FORMATS.sub(lambda found: names[found[0]], text)
 
 
 def plain(text: str) -> str:

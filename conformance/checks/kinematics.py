@@ -194,19 +194,20 @@ check(
 @check("kinematics.up", "up axis", Quantity.FRAMES, "rad", usd_alone=True)
 def _up(sides: Sides) -> Comparison:
     """Angle between the Z axis of the root link, at its authored pose, and the up axis of the
-    stage: gravity acts along -Z of a URDF's root.
+    stage: gravity acts along -Z of a URDF's root. An MJCF states its own up axis.
     """
     root = sides.actual.root
     if sides.actual.up is None:
         return not_stated(sides.actual, "up axis")
-    x, y, z = sides.actual.up
-    amount = math.atan2(math.hypot(x, y), z)
+    up, other = sides.expected.up or (0.0, 0.0, 1.0), sides.actual.up
+    across = float(np.linalg.norm(np.cross(up, other)))
+    amount = math.atan2(across, float(np.dot(up, other)))
     tilted = difference(
         f"link {root}",
         "",
         (0, stated(amount)),
         "rad",
-        message=f"the robot is tilted: the Z axis of link {root} is "
+        message=f"the robot is tilted: the {'up' if sides.expected.up else 'Z'} axis of link {root} is "
         f"{amount:.3g} rad from the up axis",
         amount=amount,
         bound=QUATERNION + ARITHMETIC,

@@ -64,7 +64,7 @@ _DIGITS, _SHOWN_ALIKE = 3, 0.98
 
 
 def draw_scene(
-    robot: Robot,
+    source: Robot | Sequence[Drawing],
     usd: str,
     readings: Mapping[str, Observation],
     frames: Mapping[str, Frames],
@@ -73,7 +73,7 @@ def draw_scene(
     """Draw both models of a robot.
 
     Args:
-        robot: The URDF.
+        source: The URDF, or drawings of a source in another format.
         usd: Root layer of the USD.
         readings: Observation of each side that was read, ``urdf`` and ``usd``.
         frames: Link frames by engine, of all that state them.
@@ -83,7 +83,10 @@ def draw_scene(
     for side, reading in readings.items():
         try:
             links = frozenset(link.name for link in reading.links)
-            drawings[side] = draw_urdf(robot) if side == "urdf" else draw_shapes(usd, links)
+            if side == "usd":
+                drawings[side] = draw_shapes(usd, links)
+            else:
+                drawings[side] = draw_urdf(source) if isinstance(source, Robot) else tuple(source)
         except AbstentionError:
             drawings[side] = ()
     meshes, indices = _meshes(drawings)

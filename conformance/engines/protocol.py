@@ -24,6 +24,7 @@ class Side(StrEnum):
     """The kind of file that an engine reads."""
 
     URDF = "urdf"
+    MJCF = "mjcf"
     USD = "usd"
 
 

@@ -25,6 +25,7 @@ GROUP = "urdf_usd.engines"
 _OWN: dict[str, tuple[str, str | None]] = {
     "drake": ("drake:DrakeEngine", "pydrake"),
     "mujoco": ("mujoco:MujocoEngine", None),
+    "mujoco-mjcf": ("mjcf:MjcfEngine", None),
     "newton": ("newton:NewtonEngine", "newton"),
     "newton-usd": ("newton:NewtonUsdEngine", "newton"),
     "openusd": ("openusd.engine:OpenusdEngine", None),

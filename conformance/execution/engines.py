@@ -39,7 +39,7 @@ from urdf_usd.conformance.matching import Labelled, label_robot
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.observation.value_types import require_types
 from urdf_usd.conformance.requested_settings import touching_links
-from urdf_usd.conformance.verdict.judged import REFERENCE, RoundTripOutcomes
+from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.urdf.write import write
 from urdf_usd.converter.usd.loading.opening import open_stage
@@ -184,6 +184,16 @@ class EngineResults(Struct, frozen=True, eq=False):
         return outcome.observation if isinstance(outcome, Observed) else None
 
     @property
+    def deciding(self) -> str:
+        """Name of the engine that decides what the source states."""
+        return next((DECIDING[side] for side in self.files if side in DECIDING), REFERENCE)
+
+    @property
+    def expected(self) -> Observation | None:
+        """Its observation, if there is one."""
+        return self.observation(self.deciding)
+
+    @property
     def observed(self) -> tuple[str, ...]:
         """Names of the engines that read their file."""
         return tuple(name for name in self.outcomes if self.observation(name))
@@ -288,7 +298,7 @@ def observe_files(
     for side, file in files.items():
         outcomes |= observe_side(steps, engines, side, file, packages, configurations)
     results = EngineResults(present, outcomes, configurations.count, files)
-    expected, actual = results.observation(REFERENCE), results.observation(USD_ENGINE)
+    expected, actual = results.expected, results.observation(USD_ENGINE)
     if Side.USD not in files or expected is None:
         return results
     if actual is not None:
@@ -307,6 +317,8 @@ def observe_files(
         results = structs.replace(
             results, touching=_touching(steps, expected, results.files[Side.USD])
         )
+    if Side.URDF not in files:
+        return results
     return structs.replace(
         results, back=_round_trip(steps, results, expected, configurations, folder)
     )

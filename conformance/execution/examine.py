@@ -20,8 +20,9 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.drawing.scene import draw_scene
 from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
+from urdf_usd.conformance.engines.mjcf import draw_mjcf
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
-from urdf_usd.conformance.engines.protocol import AbstentionError, Crashed, Side
+from urdf_usd.conformance.engines.protocol import AbstentionError, Crashed, Observed, Side
 from urdf_usd.conformance.engines.reference import (
     forget_readings,
     observe_robot,
@@ -45,6 +46,13 @@ from urdf_usd.conformance.execution.engines import (
 )
 from urdf_usd.conformance.execution.folder import expansion_path, hash_file
 from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.mjcf import (
+    Refusal,
+    mjcf_inputs,
+    mjcf_questions,
+    of_formats,
+    read_as_mjcf,
+)
 from urdf_usd.conformance.execution.record import (
     FolderNames,
     begun_record,
@@ -71,14 +79,20 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
-from urdf_usd.conformance.observation.shapes import Solid
+from urdf_usd.conformance.observation.shapes import Drawing, Solid
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.conformance.verdict.judged import REFERENCE, ColliderChoice, Judgement
 from urdf_usd.conformance.verdict.judgement import judge
-from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, SourceError, StageError
+from urdf_usd.converter.diagnostics import (
+    ConversionError,
+    Diagnostic,
+    Location,
+    SourceError,
+    StageError,
+)
 from urdf_usd.converter.diagnostics.rules import LINT_RULES
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files, named_packages, references
@@ -89,6 +103,7 @@ from urdf_usd.converter.robot.model import BaseOption, Robot
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
 from urdf_usd.converter.urdf.xacro import expand, is_part, is_xacro
+from urdf_usd.corpus.formats import Format, robot_format
 from urdf_usd.reports.records.record import (
     CaseOutcome,
     CaseReadingRecord,
@@ -103,6 +118,7 @@ from urdf_usd.reports.records.scene import scene_path, write_scene
 from urdf_usd.reports.records.suite_case import read_case
 
 _Result = TypeVar("_Result")
+_MJCF = (Format.MJCF.value, "usd")
 
 
 class Examined(Struct, frozen=True, eq=False):
@@ -185,6 +201,8 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> Examined | ConversionEr
         folder = Path(name)
         robot = _Robot(job, Steps(crashes), folder, _names(job, folder))
         try:
+            if robot_format(job.source.path) is Format.MJCF:
+                return _examined_mjcf(robot)
             return _examined(robot)
         except StageError as error:
             return error
@@ -268,6 +286,62 @@ def _examined(robot: _Robot) -> Examined | SourceError:
     return Examined(record, inputs, files, crashed)
 
 
+def _examined_mjcf(robot: _Robot) -> Examined | SourceError:
+    """Compare a USD with an MJCF, or have a converter of others make one and compare that."""
+    job, steps, names = robot.job, robot.steps, robot.names
+    inputs = mjcf_inputs(job.source.path)
+    begun = begun_record(job, names, inputs)
+    chosen = steps.call("read", mjcf_questions, str(job.source.path))
+    if isinstance(chosen, Refusal):
+        refused = Diagnostic("mjcf-refused", chosen.reason, Location(str(job.source.path), 1, 1))
+        if job.usd:
+            return SourceError((refused,))
+        record = unread(begun, names, Verdict.UNREADABLE, chosen.reason, (refused,))
+        return Examined(of_formats(record, _MJCF), inputs)
+    try:
+        if isinstance(chosen, Crashed):
+            raise UncomparedError(Verdict.CRASHED, f"MuJoCo crashed: {chosen.reason}", ())
+        record = _compared_with_mjcf(robot, begun, chosen)
+    except UncomparedError as error:
+        record = unread(begun, names, error.verdict, error.reason, error.diagnostics or ())
+        record = structs.replace(record, output=_portable(error.output, names))
+    crashed = steps.crashed or record.verdict is Verdict.CRASHED
+    return Examined(of_formats(record, _MJCF), inputs, (), crashed)
+
+
+def _compared_with_mjcf(robot: _Robot, begun: RobotRecord, chosen: Configurations) -> RobotRecord:
+    job, steps, names = robot.job, robot.steps, robot.names
+    if job.own:
+        reason = "it is MJCF, which this project does not convert: --converter names others"
+        raise UncomparedError(Verdict.NOT_AVAILABLE, reason)
+    made = None if job.usd else _converted(robot, None, job.source.path, job.packages)
+    usd = made.root_layer if made else job.usd
+    assert usd is not None  # noqa: S101  # one of them is there
+    composed = _composed(robot, usd, made)
+    files = {Side.MJCF: job.source.path, Side.USD: Path(composed.usd)}
+    results = observe_files(steps, job.engines, files, {}, chosen, robot.folder)
+    expected, actual = results.expected, results.observation(USD_ENGINE)
+    if expected and actual:
+        reading = steps.call("implied", read_as_mjcf, expected, actual, chosen)
+        if not isinstance(reading, Crashed):
+            outcomes = {**results.outcomes, USD_ENGINE: Observed(reading)}
+            results = structs.replace(results, outcomes=outcomes)
+    record = _judged(robot, begun, results, frozenset(), composed.diagnostics)
+    record = _with_variants(record, begun, names, composed, ())
+    if made:
+        output = _portable(made.output, names)
+        record = structs.replace(record, asset=made.asset, output=output)
+    if (
+        record.checks
+        and sum(results.observation(n) is not None for n in results.of_side(Side.MJCF)) == 1
+    ):
+        record = structs.replace(record, reason=f"{record.reason}; one engine read the MJCF")
+    scene = job.scene if job.usd else scene_path(job.folder, job.place)
+    if scene and (made or record.checks):
+        _draw(robot, lambda: draw_mjcf(str(job.source.path)), chosen, results, scene)
+    return record
+
+
 def _portable(output: str | None, names: FolderNames) -> str | None:
     return None if output is None else portable(output, names)
 
@@ -346,7 +420,8 @@ def _compared(
         record = structs.replace(record, asset=made.asset, output=output)
     scene = job.scene if job.usd else scene_path(job.folder, job.place)
     if scene and (made or record.checks):
-        _draw(robot, planned, results, scene)
+        parsed = partial(read_kept, str(planned.file), planned.packages)
+        _draw(robot, lambda: parsed().robot, planned.configurations, results, scene)
     return record, results
 
 
@@ -462,9 +537,9 @@ def _judged(
 ) -> RobotRecord:
     """Compare the outcomes of engines, and record the judgement."""
     job = robot.job
-    expected = results.observation(REFERENCE)
+    expected = results.expected
     description, rules = job.requirements.description, job.requirements.colliders
-    settings: SimulationObservation | Crashed | None = None
+    settings: SimulationObservation | Crashed | None = expected.simulation if expected else None
     if description and expected and results.observation(USD_ENGINE):
         settings = _requested_settings(robot, description, results, expected)
     judgement: Judgement | Crashed
@@ -476,7 +551,7 @@ def _judged(
             "compare",
             partial(
                 judge,
-                results.of_side(Side.URDF),
+                results.of_side(Side.URDF) or results.of_side(Side.MJCF),
                 usd[USD_ENGINE],
                 simulators=tuple(one for name, one in usd.items() if name != USD_ENGINE),
                 back=results.back,
@@ -484,6 +559,7 @@ def _judged(
                 requested=settings,
                 estimated=estimated,
                 colliders=_collider_choices(expected, rules),
+                decides=results.deciding,
             ),
         )
     if isinstance(judgement, Crashed):
@@ -578,9 +654,15 @@ def _with_variants(
     return structs.replace(record, variants=composed.selection)
 
 
-def _draw(robot: _Robot, planned: _Planned, results: EngineResults, target: Path) -> None:
+def _draw(
+    robot: _Robot,
+    read: Callable[[], Robot | Sequence[Drawing]],
+    chosen: Configurations,
+    results: EngineResults,
+    target: Path,
+) -> None:
     """Draw the robot; there is no drawing if that fails."""
-    sides = {Side.URDF.value: REFERENCE, Side.USD.value: USD_ENGINE}
+    sides = {Side.URDF.value: results.deciding, Side.USD.value: USD_ENGINE}
     readings = {
         side: reading for side, name in sides.items() if (reading := results.observation(name))
     }
@@ -594,10 +676,8 @@ def _draw(robot: _Robot, planned: _Planned, results: EngineResults, target: Path
         return
 
     def draw() -> None:
-        parsed = read_kept(str(planned.file), planned.packages)
         usd = str(results.files[Side.USD])
-        scene = draw_scene(parsed.robot, usd, readings, frames, planned.configurations)
-        write_scene(scene, target)
+        write_scene(draw_scene(read(), usd, readings, frames, chosen), target)
 
     robot.steps.call("draw", draw)
 

@@ -179,8 +179,10 @@ def judged(
     """Record a robot that engines read, or tried to."""
     found = (*diagnostics, *_faults_of_usd(results))
     record = unread(begun, names, judgement.verdict, judgement.reason, found)
-    spec = results.observation(REFERENCE)
+    spec = results.expected
     usd = results.observation(USD_ENGINE)
+    if spec and results.deciding != REFERENCE:
+        record = structs.replace(record, uncompared=dict(spec.uncompared))
     return structs.replace(
         record if spec is None else _described(record, spec),
         base=usd.base.value if usd and usd.base else None,

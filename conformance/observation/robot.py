@@ -307,6 +307,14 @@ class UnexpectedSetting(Struct, frozen=True):
     partner: str = ""  # the other part, of a pair that does not collide
 
 
+class Implied(Struct, frozen=True):
+    """Settings that a source states, and that are not compared: they are not unexpected."""
+
+    kind: SettingKind | None = None  # what they concern; None for all kinds
+    subject: str = ""  # as in :class:`UnexpectedSetting`; empty for all
+    words: str = ""  # part of the attribute or of the message; empty for all
+
+
 class AssemblyGap(Struct, frozen=True):
     """Distance of the two frames of a joint at the authored poses of the links."""
 
@@ -361,6 +369,12 @@ class Observation(Struct, frozen=True, eq=False):
     # links and joints, as ``link arm``, that were matched by structure alone, and their names in
     # the file
     renamed: tuple[tuple[str, str], ...] = ()
+    # links and joints, as ``link arm``, that have no name in the file: the engine made it up
+    made_up: frozenset[str] = frozenset()
+    # settings that the file states, and that are not compared
+    implied: tuple[Implied, ...] = ()
+    # parts of the file that no observation has, such as actuators, and their numbers
+    uncompared: tuple[tuple[str, int], ...] = ()
     # links and joints, as ``link arm``, and the paths of their prims, if the file has them
     prims: tuple[tuple[str, str], ...] = ()
     # joints with degrees of freedom, as the engine numbers them; in the order of the file for one

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from urdf_usd.conformance.engines.protocol import Outcome
+from urdf_usd.conformance.engines.protocol import Outcome, Side
 from urdf_usd.reports.records.record import (
     CheckRecord,
     DeviationRecord,
@@ -17,6 +17,8 @@ from urdf_usd.reports.records.record import (
 )
 
 REFERENCE = "reference"
+# The engine that decides what a source states, by the format that it reads.
+DECIDING = {Side.URDF: REFERENCE, Side.MJCF: "mujoco-mjcf"}
 
 
 class ColliderChoice(Struct, frozen=True):

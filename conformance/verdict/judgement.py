@@ -78,11 +78,12 @@ def judge(
     requested: SimulationObservation | None = None,
     estimated: AbstractSet[str] = frozenset(),
     colliders: Mapping[str, ColliderChoice] = MappingProxyType({}),
+    decides: str = REFERENCE,
 ) -> Judgement:
     """Judge a USD by the observations of it and of the URDF.
 
     Args:
-        urdf: Outcome per URDF engine, ``reference`` among them.
+        urdf: Outcome per engine of the URDF or other source, the deciding one among them.
         usd: Outcome of the USD engine that is judged.
         simulators: Outcomes of the other USD engines. What they report counts as well,
             except for their known deviations; so does their refusal of a USD that is
@@ -96,17 +97,18 @@ def judge(
             computed from shapes: they are never exact.
         colliders: Requested colliders by link, where they are not those of the URDF:
             they are never exact.
+        decides: Name of the engine that gives the expected values.
 
     Raises:
-        ValueError: There is no outcome of ``reference``.
+        ValueError: There is no outcome of the deciding engine.
     """
-    if REFERENCE not in urdf:
-        raise ValueError(f"no outcome of the reference engine {REFERENCE!r}")
-    match urdf[REFERENCE], usd:
+    if decides not in urdf:
+        raise ValueError(f"no outcome of the reference engine {decides!r}")
+    match urdf[decides], usd:
         case Abstained(reason), _:
             return _nothing(Verdict.UNREADABLE, reason)
         case Crashed(reason), _:
-            return _nothing(Verdict.CRASHED, f"{REFERENCE} crashed: {reason}")
+            return _nothing(Verdict.CRASHED, f"{decides} crashed: {reason}")
         case _, Crashed(reason):
             return _nothing(Verdict.CRASHED, f"the USD engine crashed: {reason}")
         case _, Abstained(reason, invalid=True):
@@ -125,7 +127,7 @@ def judge(
         reference=reference,
         expected=structs.replace(reference, base=expected_base or reference.base),
         actual=actual,
-        engines={name: outcome for name, outcome in urdf.items() if name != REFERENCE},
+        engines={name: outcome for name, outcome in urdf.items() if name != decides},
         simulators=[one.observation for one in simulators if isinstance(one, Observed)],
         model=derive_tolerance_model(reference, tolerance or Tolerance()),
         estimated=estimated,
@@ -195,7 +197,7 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
             compare_chosen(check.id, comparison, (expected, actual), model, inputs.colliders)
         )
     engines: dict[str, EngineComparison] = {}
-    by_engine: list[tuple[str, Side, Comparison]] = [(REFERENCE, Side.URDF, comparison)]
+    by_engine: list[tuple[str, Side, Comparison]] = [(reference.engine, Side.URDF, comparison)]
     for name, outcome in inputs.engines.items():
         match outcome:
             case Observed(observation) if not check.usd_alone:
@@ -225,9 +227,8 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
     disputing = dict.fromkeys(
         one.engine for against in attribution.disputed.values() for one in against
     )
-    dispute = (
-        f"{' and '.join(disputing)} contradict the {REFERENCE} engine, and no engine agrees with it"
-    )
+    engines_named = f"{' and '.join(disputing)} contradict the {reference.engine} engine"
+    dispute = f"{engines_named}, and no engine agrees with it"
     note = dispute if disputing else None
     return _check_record(check, comparison, by_engine, actual, note), deviations
 
@@ -359,7 +360,7 @@ def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
         for check in checks
         if check.id in _MATCHED
         for difference in check.differences
-        if difference.engine == REFERENCE
+        if difference.engine == inputs.reference.engine
     )
     return (
         "" if mostly_equal else f"{ANOTHER_ROBOT}: {unknown} of {len(expected)} names are unknown"

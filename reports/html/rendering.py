@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import shlex
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from urdf_usd.reports import changes, quantities, summary
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
@@ -26,7 +29,7 @@ from urdf_usd.reports.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports.text import plain
+from urdf_usd.reports.text import of_formats, plain
 
 # Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"
@@ -41,6 +44,8 @@ _COVERAGE = {
     CoverageStatus.LEFT_OUT: "disputed",
 }
 # Escapes end tags, at which a browser would end the script element.
+# The hash of a script is in the policy of its page.
+_SCRIPT = re.compile(r"(<script.*?</script>)", re.DOTALL)
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 # Options of a summary that the command has under the same name.
@@ -185,9 +190,20 @@ def page_environment() -> Environment:
     return environment
 
 
+def page_text(template: str, content: Mapping[str, Any]) -> str:
+    """Render a page; that of a robot names the formats that were compared."""
+    text = page_environment().get_template(template).render(**content)
+    robot = content.get("robot")
+    if robot is None or robot.formats is UNSET:
+        return text
+    parts = _SCRIPT.split(text)
+    parts[::2] = (of_formats(part, robot.formats) for part in parts[::2])
+    return "".join(parts)
+
+
 def write_page(path: Path, template: str, **content: object) -> Path:
     """Render a template into a file, and return its path."""
-    text = page_environment().get_template(template).render(**content)
+    text = page_text(template, content)
     path.write_text(text, encoding="utf-8", newline="\n")
     return path
 

@@ -19,6 +19,7 @@ from urdf_usd.reports.html.rendering import (
     page_address,
     page_environment,
     page_name,
+    page_text,
     run_command,
     script_policy,
     static_file,
@@ -109,7 +110,7 @@ def render_robot(
     """
     inline = PageScripts(*(Script(text=static_file(name)) for name in (_PAGES, _VIEWER)))
     content = page_content(record, inline, View.of(scene) if scene else None, command=command)
-    return page_environment().get_template(_ROBOT).render(**content)
+    return page_text(_ROBOT, content)
 
 
 def render_view(record: RobotRecord, scene: bytes) -> str:

@@ -460,7 +460,16 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     # whether the file is no robot, but a xacro file that is part of some. Such records are in no
     # report; the summary lists them.
     part: bool = False
+    # format of the source, and of what is compared with it, unless these are URDF and USD
+    formats: tuple[str, str] | msgspec.UnsetType = msgspec.UNSET
+    # what the source has and nothing compares, such as ``actuators``, with numbers
+    uncompared: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
     __repr__ = _robot_record_line
+
+    @property
+    def source_format(self) -> str:
+        """Format of the source, for texts."""
+        return "URDF" if self.formats is msgspec.UNSET else self.formats[0].upper()
 
     @property
     def compared(self) -> int:

@@ -39,6 +39,7 @@ from urdf_usd.conformance.engines.openusd.mechanism_settings import unexpected_s
 from urdf_usd.conformance.engines.openusd.names import state_words
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
+from urdf_usd.conformance.engines.openusd.stacked_joints import is_between_joints
 from urdf_usd.conformance.engines.openusd.stage import (
     Physics,
     WorldTransforms,
@@ -156,12 +157,16 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     # A frame has no own mass. A body whose name another body has is named by its path, and is no
     # link.
     names = {link.path: link.name for link in links.by_name.values()}
-    properties = {path: mass.properties for path, mass in masses.items()}
+    properties = {
+        path: mass.properties
+        for path, mass in masses.items()
+        if not is_between_joints(physics.stage, path)
+    }
     stated_links = [
         LinkObservation(link.name, properties.get(link.path), names.get(link.body))
         for link in links.by_name.values()
     ]
-    stated_links += [LinkObservation(path, properties[path], path) for path in links.shadowed]
+    stated_links += [LinkObservation(path, properties.get(path), path) for path in links.shadowed]
     # The prim of a weld is that of its link.
     prims = {f"link {link.name}": link.path for link in links.by_name.values()}
     prims |= {f"joint {link.weld.joint}": link.path for link in links.by_name.values() if link.weld}

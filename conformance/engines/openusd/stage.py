@@ -34,6 +34,7 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdShade
 
+from urdf_usd.conformance.engines.openusd.stacked_joints import split_stacked_joints
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.engines.protocol import AbstentionError, InvalidFileError
 
@@ -346,6 +347,7 @@ def read_physics(path: str, *, partial: bool = False, usable: bool = False) -> P
         "collides"
         for path, meshes in lower_colliders(stage)
     )
+    notes += split_stacked_joints(stage)
     default = stage.GetDefaultPrim()
     authored = [] if usable else read_authored(stage)
     if unusable := tuple(unusable_values(stage, authored)):

@@ -1,0 +1,693 @@
+"""MJCF engine: MuJoCo's own reader and compiler, which decides what an MJCF states.
+
+MJCF in the terms of an observation:
+
+- The root link is the only body of the world body if it is fixed to it or free. Otherwise, as
+  with a slide to the world or with two arms, it is a link ``world``.
+- A body with several joints is a chain of links without mass, one for each joint but the last,
+  named ``<body>_<joint>``. Their joints keep names, axes and anchors, in the order of the file.
+  USD states such joints between the same two bodies (``newton:jointsAddMobility``), and
+  ``openusd/stacked_joints.py`` reads them as the same chain.
+- A body without a joint hangs on a fixed joint, and a free body besides the root on a floating
+  one. Both, and what the file leaves unnamed, get names that are listed as made up.
+- A position counts from the initial pose, as in USD: it is MuJoCo's less its ``ref``.
+
+Everything is read from the compiled model, so that defaults, classes, includes, frames, units,
+inertia from geometry and the compiler's corrections have their effect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import mujoco
+import numpy as np
+from msgspec import Struct, structs
+from numpy.typing import NDArray
+from scipy.special import elliprg
+
+from urdf_usd.conformance.engines.mesh_materials import light
+from urdf_usd.conformance.engines.mujoco_models import (
+    JointPlace,
+    Mechanism,
+    collected_warnings,
+    compiled_quietly,
+    equations_of_motion,
+    with_motion,
+)
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Availability,
+    Available,
+    Request,
+    Side,
+)
+from urdf_usd.conformance.engines.rotations import matrices
+from urdf_usd.conformance.engines.statements import along_link, read_only, vec3, vec6
+from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    VELOCITIES,
+    Base,
+    Configurations,
+    Frames,
+    Implied,
+    JointObservation,
+    JointType,
+    LinkObservation,
+    MassProperties,
+    MimicObservation,
+    Observation,
+    Quantity,
+    SettingKind,
+)
+from urdf_usd.conformance.observation.shapes import (
+    DIRECTIONS,
+    Appearance,
+    Drawing,
+    Role,
+    ShapeKind,
+    ShapeObservation,
+    Surface,
+)
+from urdf_usd.conformance.observation.simulation import (
+    ContactMaterialObservation,
+    SimulationObservation,
+)
+
+Array = NDArray[np.float64]
+
+NAME = "mujoco-mjcf"
+WORLD = "world"
+_TYPES = {
+    int(mujoco.mjtJoint.mjJNT_FREE): JointType.FLOATING,
+    int(mujoco.mjtJoint.mjJNT_BALL): JointType.SPHERICAL,
+    int(mujoco.mjtJoint.mjJNT_SLIDE): JointType.PRISMATIC,
+    int(mujoco.mjtJoint.mjJNT_HINGE): JointType.REVOLUTE,
+}
+# MuJoCo's sizes are half edges, radius and half length, radius.
+_KINDS: Mapping[int, tuple[ShapeKind, tuple[float, ...]]] = {
+    int(mujoco.mjtGeom.mjGEOM_BOX): (ShapeKind.BOX, (2.0, 2.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER): (ShapeKind.CYLINDER, (1.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_CAPSULE): (ShapeKind.CAPSULE, (1.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_SPHERE): (ShapeKind.SPHERE, (1.0,)),
+    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): (ShapeKind.OTHER, ()),
+    int(mujoco.mjtGeom.mjGEOM_MESH): (ShapeKind.MESH, ()),
+}
+# Groups of geoms that MuJoCo's viewer shows by default.
+_SHOWN = 3
+_GRAVITY = (0.0, 0.0, -9.81)
+_IDENTITY = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+
+
+class MjcfEngine(Struct, frozen=True):
+    """Reads an MJCF with MuJoCo's reader and compiler."""
+
+    name: str = NAME
+    side: Side = Side.MJCF
+
+    def availability(self) -> Availability:
+        """Return the installed version."""
+        return Available(mujoco.__version__)
+
+    def observe(self, request: Request) -> Observation:
+        """Read the file and state its quantities.
+
+        Raises:
+            AbstentionError: MuJoCo refuses the file, or it has no body.
+        """
+        return observe_mjcf(request.path, request.configurations)
+
+
+def observe_mjcf(path: str, configurations: Configurations, *, shapes: bool = True) -> Observation:
+    """State everything about an MJCF.
+
+    Raises:
+        AbstentionError: MuJoCo refuses the file, or it has no body.
+    """
+    robot = _kept(path)
+    frames = _frames(robot, configurations)
+    reading = structs.replace(
+        robot.structure,
+        frames=frames,
+        shapes=tuple(_shapes(robot)) if shapes else (),
+        dynamics=equations_of_motion(robot.mechanism, configurations),
+    )
+    return with_motion(reading, configurations, perturbed=configurations.rollout is not None)
+
+
+def mjcf_joints(path: str) -> tuple[JointObservation, ...]:
+    """State the joints alone, to choose configurations.
+
+    Raises:
+        AbstentionError: MuJoCo refuses the file, or it has no body.
+    """
+    return _kept(path).structure.joints
+
+
+class _Robot(Struct, frozen=True, eq=False):
+    model: mujoco.MjModel  # its root moves freely unless that is the world
+    mechanism: Mechanism
+    structure: Observation  # all that depends on no configuration
+    bodies: Mapping[str, int]  # by link, without the links between several joints of a body
+    # by link between several joints: body and first of the joints that follow
+    between: Mapping[str, tuple[int, int]]
+    places: Mapping[int, JointPlace]  # by MuJoCo's number of the joint
+
+
+def _kept(path: str) -> _Robot:
+    """Read a robot, or return it from the cache, as several steps read the same robot."""
+    return _read(path, Path(path).stat().st_mtime_ns)
+
+
+# Compiling takes seconds where meshes are large.
+@lru_cache(maxsize=2)
+def _read(path: str, changed: int) -> _Robot:
+    del changed
+    try:
+        with collected_warnings() as messages:
+            spec = mujoco.MjSpec.from_file(path)
+            top = list(spec.worldbody.bodies)
+            if not top:
+                raise AbstentionError("the MJCF has no body")
+            uncompared = _uncompared(spec)
+            free = [_is_free(body) for body in top]
+            root = top[0] if len(top) == 1 and (free[0] or not top[0].joints) else None
+            model, held = _compiled(spec, root)
+    except ValueError as error:
+        raise AbstentionError(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
+    start = np.array(model.qpos0)
+    _count_from_initial_pose(model)
+    robot = _structure(spec, model, root is not None)
+    base = Base.FLOATING if all(free) else Base.FIXED
+    if not any(link.mass for link in robot.structure.links):
+        base = Base.STATIC
+    uncompared.update(_uncompared_of_model(model, root is not None, held))
+    data = mujoco.MjData(model)
+    data.qpos[:7] = start[:7] if root is not None else data.qpos[:7]
+    mujoco.mj_kinematics(model, data)
+    up = data.xmat[int(root is not None)].reshape(3, 3)[2]
+    notes = [f"MuJoCo warns: {' '.join(text.split())}" for text in dict.fromkeys(messages)]
+    return structs.replace(
+        robot,
+        structure=structs.replace(
+            robot.structure,
+            base=base,
+            up=vec3(up),
+            uncompared=tuple((name, count) for name, count in uncompared.items() if count),
+            notes=tuple(notes),
+        ),
+    )
+
+
+def _is_free(body: mujoco.MjsBody) -> bool:
+    return any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in body.joints)
+
+
+def _compiled(spec: mujoco.MjSpec, root: mujoco.MjsBody | None) -> tuple[mujoco.MjModel, bool]:
+    """Compile with a root that moves freely; return whether it was given a joint for that.
+
+    Keyframes are removed, as they have a number for each position.
+    """
+    spec.compiler.fusestatic = False
+    spec.compiler.discardvisual = False
+    for key in list(spec.keys):
+        spec.delete(key)
+    if root is None or _is_free(root):
+        return compiled_quietly(spec), False
+    root.mocap = False
+    root.add_freejoint()
+    try:
+        return compiled_quietly(spec), True
+    except ValueError as error:
+        # A fixed body may lack mass.
+        if "mass" not in str(error) or root.geoms:
+            raise
+    root.explicitinertial = True
+    root.mass, root.inertia, root.fullinertia = 1.0, [1.0] * 3, [math.nan] * 6
+    model = compiled_quietly(spec)
+    model.body_mass[1], model.body_inertia[1] = 0.0, 0.0
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model, True
+
+
+def _count_from_initial_pose(model: mujoco.MjModel) -> None:
+    """Subtract ``ref`` from positions and limits; leave out what is no rigid-body motion."""
+    for joint in range(model.njnt):
+        if COORDINATES[_TYPES[model.jnt_type[joint]]] == 1:
+            address = model.jnt_qposadr[joint]
+            model.jnt_range[joint] -= model.qpos0[address]
+            model.qpos_spring[address] -= model.qpos0[address]
+            model.qpos0[address] = 0.0
+    model.opt.gravity = _GRAVITY
+    model.body_gravcomp[:] = 0.0
+
+
+def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> _Robot:
+    """State names, links, joints and masses."""
+    names = _body_names(model)
+    made_up = {f"link {names[body]}" for body in range(1, model.nbody) if not model.body(body).name}
+    bodies = {} if rooted else {WORLD: 0}
+    bodies |= {names[body]: body for body in range(1, model.nbody)}
+    joint_names = _joint_names(model, names)
+    # The first joint of a rooted model is that of the root.
+    unnamed = (j for j in range(int(rooted), model.njnt) if not model.joint(j).name)
+    made_up |= {f"joint {joint_names[joint]}" for joint in unnamed}
+    mimics = dict(_mimics(model, joint_names))
+    joints: list[JointObservation] = []
+    between: dict[str, tuple[int, int]] = {}
+    places: dict[int, JointPlace] = {}
+    for body in range(2 if rooted else 1, model.nbody):
+        parent = names[model.body_parentid[body]]
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        if not count:
+            name = f"{names[body]}_fixed"
+            made_up.add(f"joint {name}")
+            joints.append(JointObservation(name, JointType.FIXED, parent, names[body]))
+        for joint in range(first, first + count):
+            child = names[body]
+            if joint + 1 < first + count:
+                child = f"{child}_{joint_names[joint]}"
+                made_up.add(f"link {child}")
+                between[child] = body, joint + 1
+            stated = _joint(model, joint, joint_names[joint], (parent, child), mimics)
+            if stated.type is JointType.FLOATING:
+                # USD has no joint for it.
+                stated = structs.replace(stated, name=f"{child}_free")
+                made_up.add(f"joint {stated.name}")
+            joints.append(stated)
+            places[joint] = _place(model, joint, stated)
+            parent = child
+    links = [LinkObservation(link, _mass(model, body)) for link, body in bodies.items()]
+    links += [LinkObservation(link) for link in between]
+    moving = [joint for joint in joints if COORDINATES[joint.type]]
+    observation = Observation(
+        engine=NAME,
+        robot=spec.modelname or None,
+        root=names[1] if rooted else WORLD,
+        states=frozenset(Quantity),
+        links=tuple(links),
+        joints=tuple(joints),
+        joint_order=tuple(joint.name for joint in moving),
+        made_up=frozenset(made_up),
+        nondynamic=tuple(names[b] for b in range(1, model.nbody) if model.body_mocapid[b] >= 0),
+        implied=tuple(_implied(spec, model, names, joint_names)),
+        simulation=_simulation(model, names, joint_names, rooted),
+    )
+    mechanism = Mechanism(model, tuple(places.values()), free_root=rooted)
+    if rooted:
+        model.qpos0[:7] = _IDENTITY
+    # The inertia of motors is compared by itself.
+    model.dof_armature[:] = 0.0
+    return _Robot(model, mechanism, observation, bodies, between, places)
+
+
+def _body_names(model: mujoco.MjModel) -> dict[int, str]:
+    """Return the name of each body; an unnamed one is numbered among its parent's."""
+    taken = {model.body(body).name for body in range(model.nbody)}
+    names = {0: WORLD}
+    unnamed: Counter[int] = Counter()
+    for body in range(1, model.nbody):
+        parent = int(model.body_parentid[body])
+        name = model.body(body).name
+        while not name or (name in taken and not model.body(body).name):
+            unnamed[parent] += 1
+            name = f"{names[parent]}_body{unnamed[parent]}"
+        names[body] = name
+    return names
+
+
+def _joint_names(model: mujoco.MjModel, bodies: Mapping[int, str]) -> dict[int, str]:
+    taken = {model.joint(joint).name for joint in range(model.njnt)}
+    names = {}
+    for joint in range(model.njnt):
+        name = model.joint(joint).name
+        body = int(model.jnt_bodyid[joint])
+        number = joint - int(model.body_jntadr[body]) + 1
+        if not name:
+            name = f"{bodies[body]}_joint{number}"
+            name += "_" * (name in taken)
+        names[joint] = name
+    return names
+
+
+def _mimics(
+    model: mujoco.MjModel, names: Mapping[int, str]
+) -> Iterator[tuple[str, MimicObservation]]:
+    """Yield the linear couplings of two joints, which are relative to their initial positions."""
+    for index in range(model.neq):
+        if _is_coupling(model, index):
+            offset, multiplier = model.eq_data[index, :2].tolist()
+            leader = names[int(model.eq_obj2id[index])]
+            yield names[int(model.eq_obj1id[index])], MimicObservation(leader, multiplier, offset)
+
+
+def _is_coupling(model: mujoco.MjModel, index: int) -> bool:
+    return bool(
+        model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
+        and model.eq_obj2id[index] >= 0
+        and model.eq_active0[index]
+        and not model.eq_data[index, 2:5].any()
+    )
+
+
+def _joint(
+    model: mujoco.MjModel,
+    joint: int,
+    name: str,
+    ends: tuple[str, str],
+    mimics: Mapping[str, MimicObservation],
+) -> JointObservation:
+    kind, dof = _TYPES[model.jnt_type[joint]], int(model.jnt_dofadr[joint])
+    stated = JointObservation(name, kind, *ends)
+    if kind is not JointType.FLOATING:
+        stated = structs.replace(stated, anchor=vec3(model.jnt_pos[joint]))
+    if COORDINATES[kind] > 1:
+        return stated
+    lower, upper = -math.inf, math.inf
+    if model.jnt_limited[joint]:
+        lower, upper = map(float, model.jnt_range[joint])
+    elif kind is JointType.REVOLUTE:
+        kind = JointType.CONTINUOUS
+    effort = None
+    if model.jnt_actfrclimited[joint]:
+        least, most = model.jnt_actfrcrange[joint].tolist()
+        # One number in USD.
+        effort = most if least == -most else math.nan
+    return structs.replace(
+        stated,
+        type=kind,
+        lower=lower,
+        upper=upper,
+        effort=effort,
+        damping=float(model.dof_damping[dof].flat[0]),
+        friction=float(model.dof_frictionloss[dof]),
+        mimic=mimics.get(name),
+        axis=vec3(model.jnt_axis[joint]),
+    )
+
+
+def _place(model: mujoco.MjModel, joint: int, stated: JointObservation) -> JointPlace:
+    start, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+    rates, origin = np.eye(VELOCITIES[stated.type]), np.empty(0)
+    if stated.type is JointType.FLOATING:
+        origin = np.array(model.qpos0[start : start + COORDINATES[stated.type]])
+        rates[:3, :3] = matrices(origin[3:])
+    dofs = slice(dof, dof + len(rates))
+    return JointPlace(stated.name, stated.type, start, dofs, rates, np.empty((0, 3)), origin)
+
+
+def _mass(model: mujoco.MjModel, body: int) -> MassProperties | None:
+    mass, moments = float(model.body_mass[body]), model.body_inertia[body]
+    if not body or not (mass or moments.any()):
+        return None
+    tensor = along_link(moments, matrices(model.body_iquat[body]))
+    return MassProperties(mass, vec3(model.body_ipos[body]), vec6(tensor))
+
+
+def _frames(robot: _Robot, configurations: Configurations) -> Frames:
+    """State poses relative to the root link.
+
+    A link between joints is where the body is without the joints that follow.
+    """
+    model, data = robot.model, mujoco.MjData(robot.model)
+    qpos, _ = robot.mechanism.states(configurations)
+    links = (*robot.bodies, *robot.between)
+    placed = np.tile(np.eye(4), (configurations.count, len(links), 1, 1))
+    bodies = [*robot.bodies.values(), *(body for body, _ in robot.between.values())]
+    for row in range(configurations.count):
+        data.qpos[:] = qpos[row]
+        mujoco.mj_kinematics(model, data)
+        placed[row, :, :3, :3] = data.xmat.reshape(-1, 3, 3)[bodies]
+        placed[row, :, :3, 3] = data.xpos[bodies]
+    for column, (body, following) in enumerate(robot.between.values(), start=len(robot.bodies)):
+        last = int(model.body_jntadr[body] + model.body_jntnum[body])
+        for joint in reversed(range(following, last)):
+            motions = _motions(model, joint, qpos)
+            placed[:, column] = placed[:, column] @ np.linalg.inv(motions)
+    relative = np.linalg.inv(placed[:, :1]) @ placed
+    positions, rotations = relative[..., :3, 3], relative[..., :3, :3]
+    return Frames(links, read_only(positions), read_only(rotations), configurations.labels)
+
+
+def _motions(model: mujoco.MjModel, joint: int, qpos: Array) -> Array:
+    """Return the (K, 4, 4) motions of a joint in the frame of its body."""
+    start, axis = int(model.jnt_qposadr[joint]), model.jnt_axis[joint]
+    motions = np.tile(np.eye(4), (len(qpos), 1, 1))
+    kind = _TYPES[model.jnt_type[joint]]
+    if kind is JointType.PRISMATIC:
+        motions[:, :3, 3] = qpos[:, start, np.newaxis] * axis
+        return motions
+    quats = qpos[:, start : start + 4]
+    if kind is JointType.REVOLUTE:
+        half = qpos[:, start] / 2.0
+        quats = np.column_stack([np.cos(half), np.sin(half)[:, np.newaxis] * axis])
+    motions[:, :3, :3] = matrices(quats)
+    anchor = model.jnt_pos[joint]
+    motions[:, :3, 3] = anchor - motions[:, :3, :3] @ anchor
+    return motions
+
+
+def draw_mjcf(path: str) -> tuple[Drawing, ...]:
+    """Return the shapes of an MJCF for drawing.
+
+    Raises:
+        AbstentionError: MuJoCo refuses the file, or it has no body.
+    """
+    model = _kept(path).model
+    drawings: list[Drawing] = []
+    nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
+    for geom, link, kind, size, transform in _geoms(_kept(path)):
+        mesh = int(model.geom_dataid[geom])
+        points, triangles = _mesh(model, mesh) if kind is ShapeKind.MESH else nothing
+        drawings += (
+            Drawing(f"geom {geom}", link, role, kind, size, transform, points, triangles)
+            for role in _roles(model, geom)
+        )
+    return tuple(drawings)
+
+
+def _geoms(robot: _Robot) -> Iterator[tuple[int, str, ShapeKind, tuple[float, ...], Array]]:
+    """Yield number, link, kind, size and (4, 4) transform to the link of the geoms of links."""
+    model = robot.model
+    link_of = {body: link for link, body in robot.bodies.items()}
+    for geom in range(model.ngeom):
+        link, transform = link_of.get(int(model.geom_bodyid[geom])), np.eye(4)
+        if link is None or model.geom_type[geom] in _UNREAD_GEOMS:
+            continue
+        transform[:3, :3] = matrices(model.geom_quat[geom])
+        transform[:3, 3] = model.geom_pos[geom]
+        kind, factors = _KINDS[int(model.geom_type[geom])]
+        size = tuple((model.geom_size[geom, : len(factors)] * factors).tolist())
+        yield geom, link, kind, size, transform
+
+
+def _roles(model: mujoco.MjModel, geom: int) -> Iterator[Role]:
+    if _collides(model, geom):
+        yield Role.COLLISION
+    if model.geom_group[geom] < _SHOWN:
+        yield Role.VISUAL
+
+
+def _shapes(robot: _Robot) -> Iterator[ShapeObservation]:
+    """State the geoms: those with contacts as colliders, those in shown groups as visuals."""
+    model = robot.model
+    surfaces: dict[tuple[int, bytes], Surface | None] = {}
+    for geom, link, kind, size, transform in _geoms(robot):
+        if kind is ShapeKind.MESH:
+            mesh = int(model.geom_dataid[geom])
+            key = mesh, transform.tobytes()
+            if key not in surfaces:
+                surface = mesh_surface(*_mesh(model, mesh), transform)
+                # The compiler leaves out degenerate triangles.
+                surfaces[key] = structs.replace(surface, triangles=0) if surface else None
+            surface = surfaces[key]
+        elif kind is ShapeKind.OTHER:
+            surface = ellipsoid_surface(model.geom_size[geom], transform)
+        else:
+            surface = primitive_surface(kind, size, transform)
+        shape = ShapeObservation(
+            link=link,
+            role=Role.COLLISION,
+            source=f"geom {geom}",
+            name=model.geom(geom).name or kind.value,
+            kind=kind,
+            size=size,
+            position=vec3(transform[:3, 3]),
+            surface=surface,
+        )
+        for role in _roles(model, geom):
+            looks = (_appearance(model, geom, surface.area),) if surface else ()
+            is_visual = role is Role.VISUAL
+            yield structs.replace(shape, role=role, appearances=looks if is_visual else ())
+
+
+_UNREAD_GEOMS = {
+    int(mujoco.mjtGeom.mjGEOM_PLANE): "planes",
+    int(mujoco.mjtGeom.mjGEOM_HFIELD): "height fields",
+    int(mujoco.mjtGeom.mjGEOM_SDF): "signed distance fields",
+}
+
+
+def _collides(model: mujoco.MjModel, geom: int) -> bool:
+    return bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
+
+
+def _mesh(model: mujoco.MjModel, index: int) -> tuple[Array, NDArray[np.int64]]:
+    first, count = model.mesh_vertadr[index], model.mesh_vertnum[index]
+    start, faces = model.mesh_faceadr[index], model.mesh_facenum[index]
+    points = np.array(model.mesh_vert[first : first + count], np.float64)
+    return points, np.array(model.mesh_face[start : start + faces], np.int64)
+
+
+def ellipsoid_surface(radii: Array, transform: Array) -> Surface:
+    """Measure an ellipsoid with (3,) semi-axes [m]; its area is by Carlson's integral R_G."""
+    a, b, c = (float(radius) for radius in radii)
+    towards = np.array(DIRECTIONS)
+    support = np.linalg.norm(towards @ transform[:3, :3] * [a, b, c], axis=1)
+    area = 4.0 * math.pi * elliprg((a * b) ** 2, (b * c) ** 2, (c * a) ** 2)
+    return Surface(
+        support=tuple((support + towards @ transform[:3, 3]).tolist()),
+        area=float(area),
+        edges=0.0,
+        oriented_area=(0.0, 0.0, 0.0),
+        volume=4.0 / 3.0 * math.pi * a * b * c,
+        center=vec3(transform[:3, 3]),
+        triangles=0,
+    )
+
+
+def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:
+    """State colour and opacity; those of a textured material are not read."""
+    material = int(model.geom_matid[geom])
+    rgba = model.geom_rgba[geom]
+    if material >= 0 and (rgba == _DEFAULT_RGBA).all():
+        rgba = model.mat_rgba[material]
+    textured = material >= 0 and (model.mat_texid[material] >= 0).any()
+    # MuJoCo's renderer shows the numbers as they are, as those of a URDF. Its float32 are read as
+    # the shortest decimals, which are those of the file.
+    *color, opacity = (float(str(value)) for value in rgba)
+    if textured:
+        return Appearance(area, color=None, opacity=None, unread=frozenset("*"))
+    return Appearance(area, light(color), opacity, unread=frozenset("*"))
+
+
+_DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
+
+
+def _simulation(
+    model: mujoco.MjModel, names: Mapping[int, str], joints: Mapping[int, str], rooted: bool
+) -> SimulationObservation:
+    """State armature, contact friction, and pairs of bodies without contacts."""
+    armatures = [
+        (joints[joint], float(model.dof_armature[model.jnt_dofadr[joint]]))
+        for joint in range(model.njnt)
+        if COORDINATES[_TYPES[model.jnt_type[joint]]] == 1
+    ]
+    frictions = {names[body]: _frictions(model, body) for body in range(int(rooted), model.nbody)}
+    pairs = []
+    for signature in model.exclude_signature.tolist():
+        first, second = sorted((names[signature >> 16], names[signature & 0xFFFF]))
+        pairs.append((first, second))
+    return SimulationObservation(
+        drives=(),
+        positions=(),
+        limit_stiffnesses=(),
+        limit_dampings=(),
+        armatures=tuple((name, value) for name, value in armatures if value),
+        filtered_pairs=tuple(sorted(pairs)),
+        contact_materials=tuple(
+            ContactMaterialObservation(link, *found * 2)
+            for link, found in frictions.items()
+            if len(found) == 1
+        ),
+    )
+
+
+def _frictions(model: mujoco.MjModel, body: int) -> tuple[float, ...]:
+    """Return the different coefficients of sliding friction of a body's colliders."""
+    first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
+    geoms = (geom for geom in range(first, first + count) if _collides(model, geom))
+    return tuple(dict.fromkeys(float(model.geom_friction[geom, 0]) for geom in geoms))
+
+
+# Settings of a USD that describe what every MJCF has and no observation: MuJoCo's own schemas,
+# contact stiffness and damping, and sites.
+_MUJOCO_WORDS = (
+    *("mjc:", "Mjc", "is a site of Newton", "newton:contact"),
+    *("newton:torsionalFriction", "newton:rollingFriction", "newton:massModel"),
+)
+
+
+def _implied(
+    spec: mujoco.MjSpec,
+    model: mujoco.MjModel,
+    bodies: Mapping[int, str],
+    joints: Mapping[int, str],
+) -> Iterator[Implied]:
+    """Yield the settings that the file states."""
+    yield from (Implied(words=words) for words in _MUJOCO_WORDS)
+    if tuple(spec.option.gravity) != _GRAVITY:
+        yield Implied(SettingKind.SCENE, words="gravity")
+    for body in range(1, model.nbody):
+        if model.body_mocapid[body] >= 0 or model.body_gravcomp[body]:
+            yield Implied(SettingKind.BODY, f"link {bodies[body]}")
+    for body in range(model.nbody):
+        if len(_frictions(model, body)) > 1:
+            yield Implied(SettingKind.MATERIAL, f"link {bodies[body]}")
+    driven = {
+        joint
+        for kind, joint in zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
+        if mujoco.mjtTrn(kind) in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    }
+    for joint, name in joints.items():
+        if joint in driven or model.jnt_stiffness[joint].any():
+            yield Implied(SettingKind.DRIVE, f"joint {name}")
+
+
+# Lists of a specification that no observation has, by the words for them.
+_LISTS = {
+    "actuators": "actuators",
+    "tendons": "tendons",
+    "sites": "sites",
+    "cameras": "cameras",
+    "lights": "lights",
+    "keyframes": "keys",
+    "sensors": "sensors",
+    "contact pairs": "pairs",
+    "flexible bodies": "flexes",
+    "skins": "skins",
+    "plugins": "plugins",
+}
+
+
+def _uncompared(spec: mujoco.MjSpec) -> dict[str, int]:
+    """Count what no observation has, as it is in the file."""
+    return {what: len(getattr(spec, name, ())) for what, name in _LISTS.items()}
+
+
+def _uncompared_of_model(model: mujoco.MjModel, rooted: bool, held: bool) -> dict[str, int]:
+    """Count likewise what the compiled model has."""
+    joints = range(int(held), model.njnt)
+    counts = {
+        "equality constraints": sum(not _is_coupling(model, i) for i in range(model.neq)),
+        "joint springs": sum(bool(np.any(model.jnt_stiffness[joint])) for joint in joints),
+        "bodies with gravity compensation": model.ngravcomp,
+        "limits of ball joints": sum(
+            bool(model.jnt_limited[j]) for j in joints if model.jnt_type[j] == _BALL
+        ),
+        "mocap bodies": model.nmocap,
+    }
+    of_world = np.array(model.geom_bodyid) == 0
+    for kind, what in _UNREAD_GEOMS.items():
+        counts[what] = int((np.array(model.geom_type) == kind).sum())
+        of_world &= np.array(model.geom_type) != kind
+    counts["geoms of the world"] = int(of_world.sum()) if rooted else 0
+    return counts
+
+
+_BALL = mujoco.mjtJoint.mjJNT_BALL

@@ -1,0 +1,113 @@
+"""Several joints between the same two bodies, read as a chain.
+
+MuJoCo's converter writes the joints of a body side by side, and the articulation root says by
+``newton:jointsAddMobility`` that they add mobility, in the order of traversal. Here a link without
+mass is added in the session layer for every joint but the last, so that the parser of UsdPhysics,
+masses and frames see joints in series. Without the attribute joints constrain each other, and
+nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
+
+_ADDS = "newton:jointsAddMobility"
+# The least that a body may have: without a mass the parser makes one up [kg, kg m^2].
+_MASS = 1e-12
+# Differences of float32 numbers that are rounding, relative to the numbers.
+_ROUNDING = 2.0**-21
+
+
+def split_stacked_joints(stage: Usd.Stage) -> tuple[str, ...]:
+    """Edit the session layer; return a note on each body with several joints."""
+    notes = []
+    with Usd.EditContext(stage, stage.GetSessionLayer()):
+        for (_, end), joints in _stacks(stage).items():
+            body = stage.GetPrimAtPath(end)
+            frames = [_frames(joint) for joint in joints]
+            link = end
+            for number, (joint, (first, second)) in enumerate(zip(joints, frames, strict=True)):
+                if number:
+                    joint.GetBody0Rel().SetTargets([link])
+                    before, after = frames[number - 1]
+                    # Where the joint before puts the body; Gf matrices act on row vectors.
+                    own = first * (after.GetInverse() * before).GetInverse()
+                    _set_first_frame(joint, own, second)
+                if number < len(joints) - 1:
+                    link = _link(stage, body, joint.GetPrim())
+                    joint.GetBody1Rel().SetTargets([link])
+            listed = ", ".join(_name(joint.GetPrim()) for joint in joints)
+            notes.append(f"body {_name(body)} has joints in series: {listed}")
+    return tuple(notes)
+
+
+def is_between_joints(stage: Usd.Stage, path: str) -> bool:
+    """Whether a link was added here; it has no mass in the file."""
+    spec = stage.GetSessionLayer().GetPrimAtPath(path)
+    return spec is not None and spec.specifier == Sdf.SpecifierDef
+
+
+def _stacks(stage: Usd.Stage) -> dict[tuple[Sdf.Path, Sdf.Path], Sequence[UsdPhysics.Joint]]:
+    """Group the joints of articulations that add mobility by their bodies."""
+    prims = tuple(stage.Traverse())
+    if not any((adds := prim.GetAttribute(_ADDS)) and adds.Get() for prim in prims):
+        return {}
+    found: dict[tuple[Sdf.Path, Sdf.Path], list[UsdPhysics.Joint]] = {}
+    for prim in prims:
+        joint = UsdPhysics.Joint(prim)
+        if not joint or joint.GetJointEnabledAttr().Get() is False:
+            continue
+        ends = joint.GetBody0Rel().GetTargets(), joint.GetBody1Rel().GetTargets()
+        excluded = joint.GetExcludeFromArticulationAttr().Get()
+        if not excluded and all(len(end) == 1 for end in ends):
+            found.setdefault((ends[0][0], ends[1][0]), []).append(joint)
+    return {
+        ends: joints
+        for ends, joints in found.items()
+        if len(joints) > 1 and stage.GetPrimAtPath(ends[1]).HasAPI(UsdPhysics.RigidBodyAPI)
+    }
+
+
+def _link(stage: Usd.Stage, body: Usd.Prim, joint: Usd.Prim) -> Sdf.Path:
+    """Add a link at the pose of a body, named after a joint."""
+    name = Tf.MakeValidIdentifier(f"{_name(body)}_{_name(joint)}")
+    prim = UsdGeom.Xform.Define(stage, body.GetPath().AppendChild(name)).GetPrim()
+    UsdPhysics.RigidBodyAPI.Apply(prim)
+    mass = UsdPhysics.MassAPI.Apply(prim)
+    mass.CreateMassAttr(_MASS)
+    mass.CreateCenterOfMassAttr(Gf.Vec3f(0.0))
+    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(_MASS))
+    mass.CreatePrincipalAxesAttr(Gf.Quatf(1.0))
+    return prim.GetPath()
+
+
+def _frames(joint: UsdPhysics.Joint) -> tuple[Gf.Matrix4d, Gf.Matrix4d]:
+    """Return the frames of a joint in its bodies, in units of the stage."""
+    return (
+        _matrix(joint.GetLocalPos0Attr().Get(), joint.GetLocalRot0Attr().Get()),
+        _matrix(joint.GetLocalPos1Attr().Get(), joint.GetLocalRot1Attr().Get()),
+    )
+
+
+def _matrix(position: Gf.Vec3f, rotation: Gf.Quatf) -> Gf.Matrix4d:
+    turn = Gf.Quatd(rotation).GetNormalized()
+    return Gf.Matrix4d(Gf.Rotation(turn), Gf.Vec3d(position))
+
+
+def _set_first_frame(joint: UsdPhysics.Joint, own: Gf.Matrix4d, second: Gf.Matrix4d) -> None:
+    """Author the frame in the body before; that in the body itself if they differ by rounding."""
+    size = joint.GetLocalPos0Attr().Get().GetLength() + second.ExtractTranslation().GetLength()
+    apart = (own.ExtractTranslation() - second.ExtractTranslation()).GetLength()
+    turns = own.ExtractRotationMatrix() * second.ExtractRotationMatrix().GetTranspose()
+    position, rotation = own.ExtractTranslation(), own.ExtractRotationQuat()
+    turned = Gf.IsClose(turns, Gf.Matrix3d(1.0), _ROUNDING)
+    if apart <= _ROUNDING * size and turned:
+        position, rotation = joint.GetLocalPos1Attr().Get(), joint.GetLocalRot1Attr().Get()
+    joint.CreateLocalPos0Attr(Gf.Vec3f(position))
+    joint.CreateLocalRot0Attr(Gf.Quatf(rotation))
+
+
+def _name(prim: Usd.Prim) -> str:
+    return str(prim.GetDisplayName() or prim.GetName())
