@@ -293,7 +293,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> _Rob
         links=tuple(links),
         joints=tuple(joints),
         joint_order=tuple(joint.name for joint in moving),
-        made_up=frozenset(made_up),
+        made_up=tuple(sorted(made_up)),
         nondynamic=tuple(names[b] for b in range(1, model.nbody) if model.body_mocapid[b] >= 0),
         implied=tuple(_implied(spec, model, names, joint_names)),
         simulation=_simulation(model, names, joint_names, rooted),

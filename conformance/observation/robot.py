@@ -370,7 +370,7 @@ class Observation(Struct, frozen=True, eq=False):
     # the file
     renamed: tuple[tuple[str, str], ...] = ()
     # links and joints, as ``link arm``, that have no name in the file: the engine made it up
-    made_up: frozenset[str] = frozenset()
+    made_up: tuple[str, ...] = ()
     # settings that the file states, and that are not compared
     implied: tuple[Implied, ...] = ()
     # parts of the file that no observation has, such as actuators, and their numbers

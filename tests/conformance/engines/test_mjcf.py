@@ -78,7 +78,7 @@ def test_joints_of_one_body_are_a_chain_of_links_without_mass(tmp_path: Path) ->
     }
     masses = {link.name: link.mass for link in robot.links}
     assert masses["arm_swing"] is masses["arm_lift"] is None
-    assert robot.made_up == {"link arm_swing", "link arm_lift"}
+    assert robot.made_up == ("link arm_lift", "link arm_swing")
 
 
 def _qpos(model: mujoco.MjModel, chosen: Configurations, row: int) -> NDArray[np.float64]:
@@ -227,7 +227,7 @@ def test_unnamed_bodies_and_joints_are_numbered(tmp_path: Path) -> None:
     assert [link.name for link in robot.links[:4]] == ["a", "a_body2", "a_body3", "a_body1"]
     assert set(joints) == {"a_body2_joint1", "a_body2_joint2", "a_body3_fixed", "a_body1_fixed"}
     assert "link a_body1" not in robot.made_up
-    assert robot.made_up >= {"link a_body2", "joint a_body2_joint1", "joint a_body3_fixed"}
+    assert {*robot.made_up} >= {"link a_body2", "joint a_body2_joint1", "joint a_body3_fixed"}
 
 
 def test_free_body_beside_the_robot_hangs_on_a_floating_joint(tmp_path: Path) -> None:
