@@ -207,8 +207,8 @@ def _up(sides: Sides) -> Comparison:
         "",
         (0, stated(amount)),
         "rad",
-        message=f"the robot is tilted: the {'up' if sides.expected.up else 'Z'} axis of link {root} is "
-        f"{amount:.3g} rad from the up axis",
+        message=f"the robot is tilted: the {'up' if sides.expected.up else 'Z'} axis of link "
+        f"{root} is {amount:.3g} rad from the up axis",
         amount=amount,
         bound=QUATERNION + ARITHMETIC,
         tolerance=sides.tolerance.rotation,
