@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Meta, Struct
 
 from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 
@@ -19,6 +20,104 @@ if TYPE_CHECKING:
 MeshProgress: TypeAlias = Callable[[str, int, int], None]
 """Is called with the name of a mesh, its number from one on, and the number of all."""
 
+
+class Option(Struct, frozen=True):
+    """How the command line states a field of a struct of options.
+
+    Fields are annotated with it, or its help alone: ``scene: Annotated[bool, "Add ..."] = False``.
+    The options of a command, its part of ``urdf-usd.toml``, the JSON Schema of that file, the
+    options in the record of a run and the command that a report prints derive from these fields.
+    """
+
+    help: str
+    flag: str | None = None  # "--" and the name of the field if None
+    metavar: str | None = None
+    parse: Callable[[Any], object] | None = None  # reads each value, and raises ValueError
+    kind: Any = None  # click's type of each value, if that of the field does not say enough
+    sign: str = "="  # between the texts of a value that is a pair
+    repeated: bool = True  # whether it changes results, so that printed commands state it
+    recorded: bool = False  # whether the record of a run has it also at its default
+
+
+class OptionField(Struct, frozen=True):
+    """A field of a struct of options, which has options of its own if ``option`` is None."""
+
+    name: str
+    type: Any  # without metadata
+    default: Any  # msgspec.NODEFAULT if it has none
+    metadata: tuple[Any, ...]
+
+    @property
+    def option(self) -> Option | None:
+        texts = (Option(one) if isinstance(one, str) else one for one in self.metadata)
+        return next((one for one in texts if isinstance(one, Option)), None)
+
+    @property
+    def flag(self) -> str:
+        """Name of the option, with its hyphens."""
+        named = self.option and self.option.flag
+        return named or f"--{self.name.replace('_', '-')}"
+
+    def text(self, value: Any) -> str:  # noqa: ANN401  # any option's
+        """Return a value as the command line states it."""
+        match value:
+            case bool():
+                return "yes" if value else "no"
+            case float():
+                return str(value).removesuffix(".0")
+            case tuple():
+                return (self.option.sign if self.option else "=").join(value)
+            case _:
+                return getattr(value, "file", None) or str(value)
+
+
+def option_fields(kind: type[Struct]) -> Iterator[OptionField]:
+    """List the fields of a struct of options."""
+    # Imported for type checkers only, as it contains options itself.
+    hints = get_type_hints(kind, localns={"Description": object}, include_extras=True)
+    names = kind.__struct_fields__
+    defaults = dict(zip(reversed(names), reversed(kind.__struct_defaults__), strict=False))
+    for name in names:
+        metadata = getattr(hints[name], "__metadata__", ())
+        value = get_args(hints[name])[0] if metadata else hints[name]
+        yield OptionField(name, value, defaults.get(name, NODEFAULT), metadata)
+
+
+def stated_options(
+    options: Struct, *, recorded: bool = False
+) -> Iterator[tuple[OptionField, tuple[object, ...]]]:
+    """Yield options that change results and are not at their default, each with its values.
+
+    Args:
+        options: Has fields with options, or with such structs.
+        recorded: Whether to yield those that records have at their default, too.
+    """
+    for one in option_fields(type(options)):
+        value, option = getattr(options, one.name), one.option
+        if option is None:
+            if isinstance(value, Struct):
+                yield from stated_options(value, recorded=recorded)
+        elif option.repeated and (value != one.default or (recorded and option.recorded)):
+            yield one, value if isinstance(value, tuple) else (value,)
+
+
+def command_words(options: Struct, without: Collection[str] = ()) -> list[str]:
+    """Return the words of a command line that states options, not quoted.
+
+    Args:
+        options: As for :func:`stated_options`.
+        without: Options that are left out, such as ``--variant``.
+    """
+    words: list[str] = []
+    for one, values in stated_options(options):
+        if one.flag not in without:
+            for value in values:
+                words += (one.flag,) if value is True else (one.flag, one.text(value))
+    return words
+
+
+PACKAGE = "NAME=PATH"
+"""Placeholder of the option that names a package and its folder."""
 METADATA = (
     *("author", "asset_license", "asset_name", "asset_type", "category", "qcode"),
     *("source_file", "usd_date_generated"),
@@ -225,8 +324,29 @@ class ColliderRules(Struct, frozen=True):
     pattern.
     """
 
-    rules: tuple[ColliderRule, ...] = ()
-    tolerance: ColliderTolerance = DEFAULT_TOLERANCE  # Of fitted primitives.
+    rules: Annotated[
+        tuple[ColliderRule, ...],
+        Option(
+            "Replace colliders by their convex hull (hull), convex pieces by CoACD "
+            "(decomposition), fitted boxes, spheres, cylinders and capsules (primitives), "
+            "their triangles (mesh) or nothing (none); of all links, or of those that match a "
+            "pattern such as 'left_*=none'. Repeatable.  "
+            "[default: a convex hull of each mesh, or of each group of an OBJ file]",
+            "--colliders",
+            "[LINK_PATTERN=]KIND",
+            ColliderRule.parse,
+        ),
+    ] = ()
+    tolerance: Annotated[
+        ColliderTolerance,
+        Option(
+            "Largest distance of a fitted primitive from the convex hull: metres, or a "
+            "percentage of the size of the mesh.",
+            "--collider-tolerance",
+            "METRES|PERCENT",
+            ColliderTolerance.parse,
+        ),
+    ] = DEFAULT_TOLERANCE
 
     def kind_of(self, link: str) -> ColliderKind | None:
         """Return the colliders of a link; None for those of the URDF."""
@@ -242,78 +362,222 @@ class ColliderRules(Struct, frozen=True):
 NO_COLLIDER_RULES = ColliderRules()
 
 
-class ConvertOptions(Struct, frozen=True):
+def _parse_package(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise ValueError(f"{text!r} is not NAME=PATH")
+    if not Path(path).is_dir():
+        raise ValueError(f"{path!r} is not a folder")
+    return name, path
+
+
+def _parse_argument(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition(":=")
+    if not (name and sign):
+        raise ValueError(f"{text!r} is not NAME:=VALUE")
+    return name, value
+
+
+def _parse_metadata(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    names = dict.fromkeys((*METADATA, *ISAAC_METADATA))
+    if not equals or name not in names:
+        raise ValueError(f"{text!r} is not NAME=VALUE with one of the names {', '.join(names)}")
+    return name, value
+
+
+def _load_description(file: Path) -> Description:
+    # It contains options.
+    from urdf_usd.converter.simulation.description import load_description
+
+    return load_description(file)
+
+
+# Fields of several structs.
+FixedBase: TypeAlias = Annotated[
+    BaseOption,
+    Option(
+        "Fixed or floating base; auto: fixed if the root is an empty link 'world'.", recorded=True
+    ),
+]
+Settings: TypeAlias = Annotated[
+    "Description | None",
+    Option(
+        "Robot description file (TOML) with drives, initial pose, collision filters, base and "
+        "profile; see `urdf-usd doctor --schema description`.",
+        "--with",
+        "FILE",
+        _load_description,
+    ),
+]
+Inertia: TypeAlias = Annotated[
+    InertiaOption,
+    "Missing and impossible mass properties. keep: those of the URDF, and a negligible mass "
+    "where a body needs one; geometry: those of the shapes of the link, which are marked as "
+    "estimated.",
+]
+Density: TypeAlias = Annotated[
+    float,
+    Meta(gt=0.0, le=1e6),
+    Option("Density of links without mass, for --inertia geometry.", metavar="KG_PER_M3"),
+]
+Packages: TypeAlias = Annotated[
+    tuple[tuple[str, str], ...],
+    Option(
+        "Folder of the ROS package NAME, for package:// URIs. Repeatable.",
+        "--package",
+        PACKAGE,
+        _parse_package,
+    ),
+]
+Arguments: TypeAlias = Annotated[
+    tuple[tuple[str, str], ...],
+    Option(
+        "Value of the xacro argument NAME. Repeatable.",
+        "--arg",
+        "NAME:=VALUE",
+        _parse_argument,
+        sign=":=",
+    ),
+]
+Environment: TypeAlias = Annotated[
+    tuple[str, ...],
+    Option(
+        "Environment variable that xacro may read by $(env NAME), besides those of ROS. "
+        "Repeatable.",
+        "--env",
+        "NAME",
+    ),
+]
+
+
+class Sources(Struct, frozen=True, kw_only=True):
+    """How URDF and xacro files are read."""
+
+    packages: Packages = ()
+    arguments: Arguments = ()
+    environment: Environment = ()
+
+
+class ConvertOptions(Struct, frozen=True, kw_only=True):
     """Options of a conversion.
 
-    Attributes:
-        layout: Files that the asset consists of.
-        bodies: Whether body prims are nested along the tree or siblings; None for the
-            default: siblings for PhysX and with variants of the physics, otherwise
-            nested.
-        base: Whether the base is fixed.
-        massless: Treatment of moving groups of links without mass.
-        inertia: Treatment of missing and of impossible mass properties.
-        mass_density: Of links without mass, if these properties are those of shapes
-            [kg/m^3].
-        colliders: Which colliders replace those of the URDF.
-        materials: Shader networks of materials.
-        merge_fixed: Merge links that are connected by fixed joints into one body,
-            except across joints with ``dont_collapse``.
-        keep_chains: Keep the joints that an export wrote for one joint of several axes.
-            Otherwise they become that joint again.
-        packages: Names and folders of ROS packages.
-        arguments: Names and values of xacro arguments.
-        environment: Names of environment variables that xacro may read, besides those
-            of ROS.
-        strict: Treat warnings as errors.
-        root: Link whose subtree is converted; None for the whole robot.
-        profile: Simulator whose schemas are used in addition to UsdPhysics.
-        physics_variants: Write variants of the physics: UsdPhysics with the schemas of
-            Newton, with those of PhysX, with those of MuJoCo, and alone.
-        scene: Add a physics scene with gravity, for an asset that is simulated alone.
-        metadata: Names and values of metadata of SimReady or Isaac Sim; the last of a
-            name counts.
-        simulation: Robot description file, which adds drives and other settings of a
-            simulation. Its base and profile count by :func:`with_description` alone.
-
     Raises:
-        ValueError: Nested bodies for PhysX, which does not simulate them reliably; or
-            a layout without layers for a profile that prescribes them; or metadata for
-            a profile that has none; or variants of simulators for a profile without
-            their schemas; or a density that is not positive.
+        ValueError: Options contradict each other, or a value is out of range.
     """
 
-    layout: Layout = Layout.LAYERED
-    bodies: BodyNesting | None = None
-    base: BaseOption = BaseOption.AUTO
-    massless: MasslessOption = MasslessOption.REGULARISE
-    inertia: InertiaOption = InertiaOption.KEEP
-    mass_density: float = DEFAULT_DENSITY
+    profile: Annotated[
+        Profile,
+        Option(
+            "Schemas besides UsdPhysics and urdf: attributes. generic: those that Newton and "
+            "PhysX read; usdphysics: none; physx: those of Omniverse Physics, for Isaac Sim 5 "
+            "and 6; ros: those of REP 158 and Newton, in separate layers; simready: Newton's, "
+            "with normals, metadata and a thumbnail, for SimReady's Robot-Body; isaac: those "
+            "of Omniverse Physics, with the robot schema and the layers of Isaac Sim 6.2.",
+            recorded=True,
+        ),
+    ] = Profile.GENERIC
+    physics_variants: Annotated[
+        bool,
+        "Write variants of the physics in one asset: newton (the default), physx, mujoco, "
+        "physics (UsdPhysics alone) and none. With --profile simready, variant sets "
+        "Newton, PhysX and MuJoCo that are disabled by default; with isaac none for MuJoCo.",
+    ] = False
+    layout: Annotated[
+        Layout,
+        Option(
+            "An interface layer with a folder of payload layers, one binary layer, or one USDZ "
+            "package.",
+            recorded=True,
+        ),
+    ] = Layout.LAYERED
+    bodies: Annotated[
+        BodyNesting | None,
+        "Nest rigid bodies along the kinematic tree, or write them as siblings.  [default: "
+        "flat for physx, isaac and --physics-variants, else nested]",
+    ] = None
+    massless: Annotated[
+        MasslessOption,
+        Option(
+            "Give moving links without mass a negligible mass, or refuse the robot.",
+            recorded=True,
+        ),
+    ] = MasslessOption.REGULARISE
+    materials: Annotated[
+        MaterialNetworks,
+        "UsdPreviewSurface only, or with an additional MaterialX OpenPBR network.",
+    ] = MaterialNetworks.PREVIEW
+    merge_fixed: Annotated[
+        bool,
+        Option(
+            "Merge links that fixed joints connect into one body, except at joints with "
+            'dont_collapse="true".',
+            recorded=True,
+        ),
+    ] = False
+    keep_chains: Annotated[
+        bool,
+        "Keep the joints that export wrote for one joint of several axes, which are put "
+        "together otherwise; `check` compares them one by one, so that `run` always keeps "
+        "them.",
+    ] = False
+    # The last one of a name counts.
+    metadata: Annotated[
+        tuple[tuple[str, str], ...],
+        Option(
+            "Metadata for --profile simready: author, asset_license, usd_date_generated and "
+            "others that its standard requires; for isaac: asset_license; for both: robot_type "
+            "(Manipulator, Humanoid, ...). Repeatable.",
+            metavar="NAME=VALUE",
+            parse=_parse_metadata,
+        ),
+    ] = ()
+    base: FixedBase = BaseOption.AUTO
+    # Its base and profile count by :func:`with_description` alone.
+    simulation: Settings = None
+    inertia: Inertia = InertiaOption.KEEP
+    mass_density: Density = DEFAULT_DENSITY
     colliders: ColliderRules = NO_COLLIDER_RULES
-    materials: MaterialNetworks = MaterialNetworks.PREVIEW
-    merge_fixed: bool = False
-    keep_chains: bool = False
-    packages: tuple[tuple[str, str], ...] = ()
-    arguments: tuple[tuple[str, str], ...] = ()
-    environment: tuple[str, ...] = ()
-    strict: bool = False
-    root: str | None = None
-    profile: Profile = Profile.GENERIC
-    physics_variants: bool = False
-    scene: bool = False
-    metadata: tuple[tuple[str, str], ...] = ()
-    simulation: Description | None = None
+    packages: Packages = ()
+    arguments: Arguments = ()
+    environment: Environment = ()
+    strict: bool = False  # treat warnings as errors
+    root: str | None = None  # link whose subtree is converted; None for the whole robot
+    scene: bool = False  # add a physics scene with gravity, for an asset that is simulated alone
 
     def __post_init__(self) -> None:
         """Refuse contradictory options."""
-        if self._for_physx and self.bodies is BodyNesting.NESTED:
-            raise ValueError("PhysX does not simulate nested bodies reliably; they must be flat")
-        if self.profile.needs_layers and self.layout is not Layout.LAYERED:
-            raise ValueError(f"the profile {self.profile} prescribes layers")
-        if self.metadata and self.profile not in {Profile.SIMREADY, Profile.ISAAC}:
-            raise ValueError(f"the profile {self.profile} has no metadata")
-        if self.physics_variants and self.profile is Profile.USDPHYSICS:
-            raise ValueError(f"the profile {self.profile} has no schemas of simulators")
+        profile, isaac = self.profile, self.profile is Profile.ISAAC
+        if self.bodies is BodyNesting.NESTED and profile.is_for_physx:
+            raise ValueError(
+                f"bodies nested cannot be combined with profile {profile}: PhysX does not "
+                "simulate nested bodies reliably"
+            )
+        if self.bodies is BodyNesting.NESTED and self.physics_variants:
+            raise ValueError(
+                "bodies nested cannot be combined with physics variants, one of which is for "
+                "PhysX, which does not simulate nested bodies reliably"
+            )
+        if self.physics_variants and profile is Profile.USDPHYSICS:
+            raise ValueError(
+                f"physics variants cannot be combined with profile {profile}, which has no "
+                "schemas of simulators"
+            )
+        if profile.needs_layers and self.layout is not Layout.LAYERED:
+            raise ValueError(
+                f"layout {self.layout} cannot be combined with profile {profile}, which "
+                "prescribes layers"
+            )
+        for name, text in self.metadata:
+            if isaac and name not in ISAAC_METADATA:
+                raise ValueError(
+                    f"metadata {name} cannot be combined with profile isaac, which has "
+                    f"{' and '.join(ISAAC_METADATA)}"
+                )
+            if name == "robot_type" and text not in ROBOT_TYPES:
+                raise ValueError(f"metadata robot_type={text} is none of {', '.join(ROBOT_TYPES)}")
+        if self.metadata and profile not in {Profile.SIMREADY, Profile.ISAAC}:
+            raise ValueError("metadata requires profile simready or isaac")
         if not 0.0 < self.mass_density < math.inf:
             raise ValueError(f"the density {self.mass_density:g} is not positive")
 
@@ -322,8 +586,5 @@ class ConvertOptions(Struct, frozen=True):
         """Nesting of body prims, given or by profile."""
         if self.bodies is not None:
             return self.bodies
-        return BodyNesting.FLAT if self._for_physx else BodyNesting.NESTED
-
-    @property
-    def _for_physx(self) -> bool:
-        return self.physics_variants or self.profile.is_for_physx
+        flat = self.physics_variants or self.profile.is_for_physx
+        return BodyNesting.FLAT if flat else BodyNesting.NESTED

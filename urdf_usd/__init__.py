@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.execution.run import CheckOptions, RunOptions
     from urdf_usd.conformance.export.files import Export, export
     from urdf_usd.conformance.export.reading import StageReading, read_usd
+    from urdf_usd.conformance.options import CheckOptions, RunOptions
     from urdf_usd.converter.conversion import Conversion, with_description
     from urdf_usd.converter.diagnostics import (
         ConversionError,
@@ -76,7 +76,7 @@ _MODULES = {
         "RunSummary",
         "Verdict",
     ),
-    "urdf_usd.conformance.execution.run": ("CheckOptions", "RunOptions"),
+    "urdf_usd.conformance.options": ("CheckOptions", "RunOptions"),
     "urdf_usd.converter.conversion": (
         "Conversion",
         "ConvertOptions",

@@ -16,14 +16,15 @@ from msgspec import structs
 from urdf_usd import converter, corpus
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.execution.run import CheckOptions, RunOptions
+    from urdf_usd.conformance.options import CheckOptions, RunOptions
     from urdf_usd.converter import Conversion, ConvertOptions, Parsed
+    from urdf_usd.converter.options import Sources
     from urdf_usd.corpus import RobotSource
     from urdf_usd.reports.records.record import RobotRecord, RunSummary
 
 
 Reference: TypeAlias = "str | os.PathLike[str]"
-_Options = TypeVar("_Options", "ConvertOptions", "CheckOptions")
+_Options = TypeVar("_Options", "ConvertOptions", "CheckOptions", "Sources")
 
 
 def convert(
@@ -51,7 +52,7 @@ def convert(
         <Conversion 'r2d2/physics.usda': 'physics', 16 links, 15 joints, floating base>
     """
     source = _source(robot)
-    options = _with_reference(options or converter.ConvertOptions(), source)
+    options = with_reference(options or converter.ConvertOptions(), source)
     return converter.convert(source.path, directory, options)
 
 
@@ -84,12 +85,13 @@ def check(
         <RobotRecord 'pybullet--r2d2': exact>
     """
     from urdf_usd.conformance.execution import run as execution
+    from urdf_usd.conformance.options import CheckOptions
 
     source = _source(robot)
     return execution.check(
         source.path,
         usd,
-        _with_reference(options or execution.CheckOptions(), source),
+        with_reference(options or CheckOptions(), source),
         name=name or source.id,
         reference=reference or source.reference,
         scene=scene,
@@ -124,13 +126,14 @@ def run(
         <RunSummary 97 robots: 97 exact>
     """
     from urdf_usd.conformance.execution import run as execution
+    from urdf_usd.conformance.options import RunOptions
 
     several = (robots,) if isinstance(robots, str | os.PathLike) else tuple(robots)
     texts = tuple(map(_text, several))
     return execution.run(
         corpus.resolve_corpora(texts),
         out,
-        options or execution.RunOptions(),
+        options or RunOptions(),
         corpus=tuple(corpus.parse_reference(text).portable for text in texts),
         progress=progress,
     )
@@ -186,7 +189,7 @@ def _packages(source: RobotSource) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(path)) for name, path in source.packages)
 
 
-def _with_reference(options: _Options, source: RobotSource) -> _Options:
+def with_reference(options: _Options, source: RobotSource) -> _Options:
     """Add packages and xacro arguments of a reference; the user's take precedence."""
     return structs.replace(
         options,

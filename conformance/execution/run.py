@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shlex
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,9 +11,9 @@ from contextlib import closing
 from functools import cache, partial
 from pathlib import Path
 
-from msgspec import Struct, field, structs
+from msgspec import structs
 
-from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
+from urdf_usd.conformance.converters.candidates import Candidate
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.engines import select_engines
@@ -35,111 +34,25 @@ from urdf_usd.conformance.execution.job import Job, ReadOptions, Requirements
 from urdf_usd.conformance.execution.record import summary_of, unavailable_record
 from urdf_usd.conformance.execution.usd_reading import call_on_usd, list_combinations
 from urdf_usd.conformance.execution.worker import (
-    DEFAULT_LIMITS,
     ClusterError,
     Limits,
     Workers,
     processors,
 )
+from urdf_usd.conformance.options import CheckOptions, RunOptions
 from urdf_usd.converter import Conversion, convert
 from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
-    DEFAULT_DENSITY,
-    NO_COLLIDER_RULES,
-    ColliderKind,
-    ColliderRules,
     ConvertOptions,
     InertiaOption,
     VariantChoice,
 )
-from urdf_usd.converter.robot.model import BaseOption
-from urdf_usd.converter.simulation.description import Description
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
 from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.results import read_record, record_path, write_record
-
-
-class CheckOptions(Struct, frozen=True):
-    """Options of a check."""
-
-    base: BaseOption = BaseOption.AUTO  # that the USD has to have; the URDF decides if ``auto``
-    packages: tuple[tuple[str, str], ...] = ()  # folder of each ROS package, by name
-    arguments: tuple[tuple[str, str], ...] = ()  # value of each argument of a xacro file
-    environment: tuple[str, ...] = ()  # variables that xacro may read, besides those of ROS
-    engines: tuple[str, ...] = ()  # besides the reference and OpenUSD; all if empty
-    limits: Limits = DEFAULT_LIMITS  # of each process
-    variants: tuple[VariantChoice, ...] = ()  # to select in the USD
-    strict: bool = False  # whether to refuse a USD that refers to files outside its folder
-    root: str | None = None  # path of the robot's prim, if it is not the default prim
-    # Robot description file with settings that the USD has to have; its base counts if that
-    # of the options is ``auto``.
-    simulation: Description | None = None
-    # Mass properties that the USD has to have where the URDF's are missing or impossible.
-    inertia: InertiaOption = InertiaOption.KEEP
-    mass_density: float = DEFAULT_DENSITY  # of links without mass, with those of shapes [kg/m^3]
-    colliders: ColliderRules = NO_COLLIDER_RULES  # that the USD has to have instead of the URDF's
-
-
-class RunOptions(Struct, frozen=True):
-    """Options of a run."""
-
-    convert: ConvertOptions = field(default_factory=ConvertOptions)
-    engines: tuple[str, ...] = ()  # as in :class:`CheckOptions`; likewise the limits
-    limits: Limits = DEFAULT_LIMITS
-    jobs: int | None = None  # robots at work at the same time; one per processor if None
-    resume: bool = False  # keep results in the folder that would be the same again
-    retry: bool = False  # of those, repeat the ones in which something crashed
-    # Address of a Dask cluster, whose machines share the files; None to work here.
-    scheduler: str | None = None
-    converters: tuple[Candidate, ...] = (OWN,)  # every robot is converted by each
-    gated: str = OURS  # name of the converter that decides whether the run passes
-    timed: bool = False  # whether to write how long each robot takes
-    variants: tuple[VariantChoice, ...] = ()  # to select in USDs of other converters
-
-    def as_text(self) -> dict[str, str]:
-        """Return the options that change results, for the summary."""
-        given = (f"{name}:={value}" for name, value in self.convert.arguments)
-        arguments = {"arg": shlex.join(given)} if self.convert.arguments else {}
-        names = sorted(set(self.convert.environment))
-        environment = {"env": shlex.join(names)} if names else {}
-        chosen = shlex.join(map(str, self.variants))
-        return {
-            **arguments,
-            **environment,
-            **({"variant": chosen} if chosen else {}),
-            **(
-                {"with": Path(self.convert.simulation.file).name} if self.convert.simulation else {}
-            ),
-            "profile": self.convert.profile.value,
-            **({"physics-variants": "yes"} if self.convert.physics_variants else {}),
-            "layout": self.convert.layout.value,
-            "bodies": self.convert.nesting.value,
-            "base": self.convert.base.value,
-            "massless": self.convert.massless.value,
-            **self._estimation(),
-            **self._colliders(),
-            "merge-fixed": "yes" if self.convert.merge_fixed else "no",
-            "engines": ", ".join(self.engines) or "all",
-        }
-
-    def _colliders(self) -> dict[str, str]:
-        rules = self.convert.colliders
-        if not rules:
-            return {}
-        chosen = {"colliders": shlex.join(map(str, rules.rules))}
-        if any(rule.kind is ColliderKind.PRIMITIVES for rule in rules.rules):
-            chosen["collider-tolerance"] = str(rules.tolerance)
-        return chosen
-
-    def _estimation(self) -> dict[str, str]:
-        if self.convert.inertia is InertiaOption.KEEP:
-            return {}
-        density = f"{self.convert.mass_density:g} kg/m^3"
-        return {"inertia": self.convert.inertia.value, "mass-density": density}
-
 
 CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()

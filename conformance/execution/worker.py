@@ -32,11 +32,12 @@ from concurrent.futures import CancelledError
 from multiprocessing import forkserver, get_context, parent_process, resource_tracker, spawn
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import IO, Any, Generic, Self, TypeVar
+from typing import IO, Annotated, Any, Generic, Self, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.converter.options import Option
 from urdf_usd.converter.scratch import temporary_folder
 
 if sys.platform == "linux":
@@ -119,9 +120,27 @@ class ClusterError(Exception):
 class Limits(Struct, frozen=True):
     """Limits of the processes that work on one robot."""
 
-    time: float = DEFAULT_TIMEOUT  # of one step, such as the conversion or one engine [s]
-    # of one process, and largest size of a file that it writes [MiB]; Linux only
-    memory: int | None = DEFAULT_MEMORY
+    time: Annotated[
+        float,
+        Meta(gt=0),
+        Option(
+            "Time limit for each step on a robot: reading, converting, one engine.",
+            "--timeout",
+            "SECONDS",
+            repeated=False,
+        ),
+    ] = DEFAULT_TIMEOUT
+    memory: Annotated[
+        int | None,
+        Meta(ge=0),
+        Option(
+            "Memory limit of a process that works on a robot, and of each file that it writes; "
+            "0: unlimited. Linux only.",
+            metavar="MIB",
+            parse=lambda mebibytes: mebibytes or None,
+            repeated=False,
+        ),
+    ] = DEFAULT_MEMORY
 
 
 DEFAULT_LIMITS = Limits()

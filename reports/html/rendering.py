@@ -48,12 +48,6 @@ _COVERAGE = {
 _SCRIPT = re.compile(r"(<script.*?</script>)", re.DOTALL)
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
-# Options of a summary that the command has under the same name.
-_RUN_OPTIONS = ("bodies", "base", "massless")
-_RUN_FLAGS = ("merge-fixed", "keep-chains", "physics-variants")
-# The summary holds all values of these, quoted for a shell.
-_REPEATED_OPTIONS = ("arg", "env")
-
 
 class Script(Struct, frozen=True):
     """A script of a page: in a file, or inline."""
@@ -119,13 +113,11 @@ def page_address(robot: RobotRecord, *, several: bool = True) -> str:
 def run_command(run: RunSummary, *sources: str) -> str:
     """Return the command that repeats a run, for given sources."""
     words = ["urdf-usd", "run", *sources]
-    for name in _RUN_OPTIONS:
-        if name in run.options:
-            words += (f"--{name}", run.options[name])
-    for name in _REPEATED_OPTIONS:
-        for value in shlex.split(run.options.get(name, "")):
-            words += (f"--{name}", value)
-    words += (f"--{name}" for name in _RUN_FLAGS if run.options.get(name) == "yes")
+    for name, text in run.options.items():
+        if text in {"yes", "no"}:
+            words += (f"--{name}",) if text == "yes" else ()
+        else:
+            words += (word for value in shlex.split(text) for word in (f"--{name}", value))
     ours_alone = all(one.name == one.recipe for one in run.converters)
     for converter in () if ours_alone else run.converters:
         words += ("--converter", _converter(converter))

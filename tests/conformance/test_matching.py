@@ -11,9 +11,10 @@ from msgspec import structs
 from pxr import Sdf, Usd
 
 from tests.conformance.miniatures import urdf_reading
-from urdf_usd.conformance.execution.run import CheckOptions, check
+from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.matching import Labels, match_names
 from urdf_usd.conformance.observation.robot import JointType, NamedJoint, NamedPrim, NamedPrims
+from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict

@@ -12,9 +12,9 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import Behave
-from urdf_usd.cli.convert import convert_options
+from urdf_usd.cli.convert import with_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
-from urdf_usd.cli.options import USD_SUFFIXES, existing_robot
+from urdf_usd.cli.options import USD_SUFFIXES, existing_robot, of_robot, parse_robot
 from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status
 from urdf_usd.conformance.behaviour.simulations import (
     MUJOCO,
@@ -29,7 +29,6 @@ from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.scratch import temporary_folder
-from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource
 
 _STATES = {
@@ -66,7 +65,7 @@ def behave(options: Behave) -> ExitCode:
         usd = robot.path
         if usd.suffix.lower() not in USD_SUFFIXES:
             usd = _converted(robot, options, folder)
-        limits = options.limits.limits
+        limits = options.limits
         # Twice the time for all: at its limit, a simulator is reported, and the others count.
         whole = structs.replace(limits, time=2.0 * limits.time)
         simulated = call_on_usd(simulate, usd, others, limits.time, limits=whole)
@@ -93,23 +92,13 @@ def _availability(simulator: str) -> Available | Unavailable:
 
 
 def _converted(robot: RobotSource, options: Behave, folder: Path) -> Path:
-    sources = options.conversion.robot.sources
-    chosen = structs.replace(
-        convert_options(options.conversion),
-        packages=sources.packages_of(robot),
-        arguments=sources.arguments_of(robot),
-    )
+    chosen = of_robot(with_settings(options.conversion), robot)
     words = []
     if chosen.base is BaseOption.AUTO:
         chosen = structs.replace(chosen, base=BaseOption.FIXED)
         words.append("a fixed base (--base)")
-    parsed = parse(
-        robot.path,
-        packages=dict(chosen.packages),
-        arguments=dict(chosen.arguments),
-        environment=chosen.environment,
-    )
-    if options.conversion.robot.description:
+    parsed = parse_robot(robot, chosen)
+    if chosen.simulation:
         conversion = convert_parsed(parsed, folder / "usd", chosen)
         show_diagnostics(conversion.diagnostics)
         usd = conversion.root_layer

@@ -13,11 +13,10 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import Certify, Check, View
-from urdf_usd.cli.convert import convert_options
+from urdf_usd.cli.convert import with_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import PAGE, RECORD, require_outputs, write_output
-from urdf_usd.cli.options import RobotOptions, existing_robot
-from urdf_usd.cli.parameters import given_options
+from urdf_usd.cli.options import existing_robot, of_robot, settings_file
 from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status, stdout
 from urdf_usd.conformance.certificate import (
     asset_hashes,
@@ -28,16 +27,16 @@ from urdf_usd.conformance.certificate import (
     write_certified_layer,
 )
 from urdf_usd.conformance.execution.record import summary_of
-from urdf_usd.conformance.execution.run import CheckOptions, variant_combinations
 from urdf_usd.conformance.execution.run import check as check_usd
+from urdf_usd.conformance.execution.run import variant_combinations
 from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.gate.decision import FailOn, failures
+from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter.conversion import convert
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.options import ColliderRules
+from urdf_usd.converter.options import command_words
 from urdf_usd.converter.scratch import temporary_folder
-from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.installed import suite_versions
 from urdf_usd.reports.badge import robot_badge
@@ -47,52 +46,17 @@ from urdf_usd.reports.records.results import record_json
 from urdf_usd.reports.summary import Figures
 from urdf_usd.reports.terminal import terminal_selections, terminal_summary
 
-# Options that change no result, those of variants, which each page has of its own, and
-# the files of the result.
-_NOT_REPEATED = frozenset(
-    {
-        *("variants", "all_variants", "timeout", "memory", "fail_on"),
-        *("json_file", "html_file"),
-    }
-)
 # Diagnostics of the USD that concern its files and variants, not the comparison.
 _SHOWN = frozenset(
     {"asset-outside", "asset-outside-refused", "variant-required", "variant-unselected"}
 )
 
 
-def _check_options(source: RobotSource, robot: RobotOptions) -> CheckOptions:
-    return CheckOptions(
-        base=robot.base,
-        packages=robot.sources.packages_of(source),
-        arguments=robot.sources.arguments_of(source),
-        environment=robot.sources.environment,
-    )
-
-
-def comparison(source: RobotSource, options: Check | Certify) -> CheckOptions:
-    """Return the options of a comparison."""
-    robot, reading = options.robot, options.reading
-    return structs.replace(
-        _check_options(source, robot),
-        engines=options.engines.names,
-        limits=options.limits.limits,
-        variants=reading.variants,
-        strict=reading.strict,
-        root=options.root,
-        simulation=None if robot.description is None else load_description(robot.description),
-        inertia=robot.inertia,
-        mass_density=robot.mass_density,
-        colliders=ColliderRules(robot.colliders, robot.collider_tolerance),
-    )
-
-
 def check(options: Check) -> ExitCode:
     source = existing_robot(options.urdf)
     if options.certificate:
         return verify(source, options)
-    usd, robot = options.usd, options.robot
-    common = comparison(source, options)
+    usd, common = options.usd, of_robot(options.comparison, source)
     with shown_status("Comparing USD with URDF ..."):
         selections, skipped = (
             variant_combinations(usd, common) if options.all_variants else ((common,), ())
@@ -104,7 +68,7 @@ def check(options: Check) -> ExitCode:
         ]
         require_outputs(
             [one for json, html in files for one in ((json, RECORD), (html, PAGE))],
-            (source.path, usd, robot.description),
+            (source.path, usd, settings_file(common)),
         )
         records = []
         for selection, (json_file, html_file) in zip(selections, files, strict=True):
@@ -113,8 +77,8 @@ def check(options: Check) -> ExitCode:
             if json_file:
                 write_output(json_file, record_json(record))
             if html_file:
-                chosen = [word for one in selection.variants for word in ("--variant", str(one))]
-                words = (options.urdf, str(usd), *chosen, *given_options(_NOT_REPEATED))
+                stated = structs.replace(options.comparison, variants=selection.variants)
+                words = (options.urdf, str(usd), *command_words(stated))
                 command = shlex.join(("urdf-usd", "check", *words, "--html", "robot.html"))
                 write_output(html_file, render_robot(record, scene, command).encode())
 
@@ -129,7 +93,7 @@ def check(options: Check) -> ExitCode:
         left_out = [(str(choice), f"no {kind}") for choice, kind in skipped]
         stdout().print(terminal_selections(records, left_out))
     else:
-        summary = summary_of(records, [source.reference], {"base": robot.base.value})
+        summary = summary_of(records, [source.reference], {"base": common.base.value})
         stdout().print(terminal_summary(Figures.of(summary, records)))
     if options.html_file:
         last = f" to {files[-1][1]}" if len(files) > 1 else ""
@@ -145,13 +109,14 @@ def certify(options: Certify) -> ExitCode:
     source, usd = existing_robot(options.urdf), options.usd
     badge = usd.with_name("conformance.svg")
     require_outputs([(badge, b"<svg")], (source.path, usd))
-    limits = options.limits.limits
+    comparison = of_robot(options.comparison, source)
+    limits = comparison.limits
     with shown_status("Comparing USD with URDF ..."):
         # Before the comparison: a file that changes meanwhile makes the certificate invalid.
-        robot = _robot_hashes(source, options.robot)
+        robot = _robot_hashes(source, comparison)
         asset = call_on_usd(asset_hashes, usd, limits=limits)
-        record, _ = _compared(source, usd, comparison(source, options), drawn=False)
-    summary = summary_of([record], [source.reference], {"base": options.robot.base.value})
+        record, _ = _compared(source, usd, comparison, drawn=False)
+    summary = summary_of([record], [source.reference], {"base": comparison.base.value})
     stdout().print(terminal_summary(Figures.of(summary, [record])))
     if code := exit_code(record, options.fail_on):
         say(f"{usd}: not certified")
@@ -166,21 +131,20 @@ def certify(options: Certify) -> ExitCode:
     return ExitCode.DONE
 
 
-def _robot_hashes(source: RobotSource, robot: RobotOptions) -> dict[str, str]:
-    sources = robot.sources
-    packages, arguments = sources.packages_of(source), sources.arguments_of(source)
-    settings = load_description(robot.description) if robot.description else None
-    return robot_hashes(source.path, dict(packages), dict(arguments), sources.environment, settings)
+def _robot_hashes(source: RobotSource, options: CheckOptions) -> dict[str, str]:
+    packages, arguments = dict(options.packages), dict(options.arguments)
+    return robot_hashes(source.path, packages, arguments, options.environment, options.simulation)
 
 
 def verify(source: RobotSource, options: Check) -> ExitCode:
     """Compare URDF and USD with the certificate in the USD."""
-    usd, limits = options.usd, options.limits.limits
+    usd, comparison = options.usd, of_robot(options.comparison, source)
+    limits = comparison.limits
     certificate = call_on_usd(read_certificate, usd, limits=limits)
     if certificate is None:
         raise CommandError(f"{usd} has no certificate; urdf-usd certify writes one")
     asset = call_on_usd(asset_hashes, usd, limits=limits)
-    changed = changes(certificate, _robot_hashes(source, options.robot), asset)
+    changed = changes(certificate, _robot_hashes(source, comparison), asset)
     engines = ", ".join(f"{name} {version}" for name, version in certificate.engines.items())
     mark = ("\u2717", "red") if changed else ("\u2713", "green")
     state = "no longer valid" if changed else "valid"
@@ -229,26 +193,22 @@ def _compared(
 
 def view(options: View) -> None:
     source = existing_robot(options.source)
-    choices = options.conversion
-    require_outputs(
-        [(options.html_file, PAGE)], (source.path, options.usd, choices.robot.description)
-    )
-    comparison = structs.replace(
-        _check_options(source, choices.robot),
+    choices = of_robot(options.conversion, source)
+    require_outputs([(options.html_file, PAGE)], (source.path, options.usd, settings_file(choices)))
+    comparison = CheckOptions(
+        base=choices.base,
+        packages=choices.packages,
+        arguments=choices.arguments,
+        environment=choices.environment,
         # The page shows what these two read.
         engines=(REFERENCE,),
-        limits=options.limits.limits,
+        limits=options.limits,
         variants=options.variants,
     )
     with shown_status("Reading the robot ..."), temporary_folder() as folder:
         usd = options.usd
         if usd is None:
-            conversion = structs.replace(
-                convert_options(choices),
-                packages=comparison.packages,
-                arguments=comparison.arguments,
-            )
-            converted = convert(source.path, folder / "asset", conversion)
+            converted = convert(source.path, folder / "asset", with_settings(choices))
             show_diagnostics(converted.diagnostics)
             usd = converted.root_layer
         record, scene = _compared(source, usd, comparison, drawn=True)

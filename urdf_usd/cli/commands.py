@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import click
+from msgspec import Struct
 
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.options import (
@@ -16,35 +16,34 @@ from urdf_usd.cli.options import (
     FILE,
     FOLDER,
     USD_SUFFIXES,
-    Conversion,
     CorpusOptions,
-    Engines,
-    RobotOptions,
-    Sources,
+    FailOnOption,
+    Mirror,
     UsdOptions,
-    WorkerLimits,
-    jobs_option,
-    mirror_option,
+)
+from urdf_usd.cli.parameters import Argument, Command, refuse
+from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.gate.decision import FailOn
+from urdf_usd.conformance.options import (
+    CheckOptions,
+    Engines,
+    Jobs,
+    RunOptions,
     require_distinct,
     variants_option,
 )
-from urdf_usd.cli.parameters import REQUIRED, Command, argument, option, refuse
-from urdf_usd.conformance.gate.decision import FailOn
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.options import VariantChoice
+from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantChoice
+
+_Texts: TypeAlias = tuple[str, ...]
+# Arguments and options of several commands.
+Robot: TypeAlias = Annotated[str, Argument()]
+Urdf: TypeAlias = Annotated[str, Argument("URDF")]
+Usd: TypeAlias = Annotated[Path, Argument("USD", EXISTING)]
+Format: TypeAlias = Annotated[Literal["text", "json"], Option("", "--format")]
 
 
-def _fail_on_option() -> Any:  # noqa: ANN401  # as dataclasses.field
-    return option(
-        FailOn.FAILS,
-        "close: fail on every check that is not exact; incomplete: also on robots of which parts "
-        "could not be compared; fails: only on checks that fail or are disputed, and on robots of "
-        "which nothing could be compared.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Behave:
+class Behave(Struct, frozen=True, kw_only=True):
     """Simulate the robot SOURCE, and say whether it holds its pose and reaches its targets.
 
     SOURCE is a USD asset, or a URDF or xacro file or a reference such as
@@ -63,27 +62,30 @@ class Behave:
         urdf-usd behave out/robot.usda --format json
     """
 
-    source: str = argument()
-    simulators: tuple[str, ...] = option(
-        (),
-        "Use only this simulator: MuJoCo, PhysX or Newton. Repeatable.  [default: all that are "
-        "installed]",
-        "--simulator",
-        kind=click.Choice(["MuJoCo", "PhysX", "Newton"], case_sensitive=False),
-    )
-    frequency: float = option(
-        5.0,
-        "Natural frequency of the drives of a URDF without --with; 0: no drives.",
-        metavar="HZ",
-        kind=click.FloatRange(min=0.0, max=100.0),
-    )
-    output_format: Literal["text", "json"] = option("text", "", "--format")
-    conversion: Conversion
-    limits: WorkerLimits
+    source: Robot
+    simulators: Annotated[
+        _Texts,
+        Option(
+            "Use only this simulator: MuJoCo, PhysX or Newton. Repeatable.  [default: all that are "
+            "installed]",
+            "--simulator",
+            kind=click.Choice(["MuJoCo", "PhysX", "Newton"], case_sensitive=False),
+        ),
+    ] = ()
+    frequency: Annotated[
+        float,
+        Option(
+            "Natural frequency of the drives of a URDF without --with; 0: no drives.",
+            metavar="HZ",
+            kind=click.FloatRange(min=0.0, max=100.0),
+        ),
+    ] = 5.0
+    output_format: Format = "text"
+    conversion: ConvertOptions
+    limits: Limits = DEFAULT_LIMITS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Certify:
+class Certify(Struct, frozen=True, kw_only=True):
     """Check a USD, and store the verdict in it if it conforms.
 
     The root layer receives a certificate as custom data: verdict, versions of this program, its
@@ -97,22 +99,13 @@ class Certify:
         urdf-usd check --certificate robot.urdf out/robot.usda
     """
 
-    urdf: str = argument("URDF")
-    usd: Path = argument("USD", EXISTING)
-    engines: Engines
-    robot: RobotOptions
-    reading: UsdOptions
-    root: str | None = option(
-        None,
-        "Prim of the robot, if it is not below the default prim, or there is none.",
-        metavar="PATH",
-    )
-    limits: WorkerLimits
-    fail_on: FailOn = _fail_on_option()
+    urdf: Urdf
+    usd: Usd
+    comparison: CheckOptions
+    fail_on: FailOnOption = FailOn.FAILS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
+class Check(Struct, frozen=True, kw_only=True):
     """Compare a USD with its URDF, quantity by quantity.
 
     URDF is a URDF or xacro file, a reference such as rd:panda_description, or - for
@@ -133,35 +126,26 @@ class Check:
         ros2 param get /robot_state_publisher robot_description | urdf-usd check - arm.usd
     """
 
-    urdf: str = argument("URDF")
-    usd: Path = argument("USD", EXISTING)
-    certificate: bool = option(
-        False,
+    urdf: Urdf
+    usd: Usd
+    certificate: Annotated[
+        bool,
         "Only verify the certificate that `urdf-usd certify` wrote: that URDF and USD are those "
         "that were compared. No engine is used.",
-    )
-    engines: Engines
-    robot: RobotOptions
-    reading: UsdOptions
-    all_variants: bool = option(
-        False,
+    ] = False
+    comparison: CheckOptions
+    all_variants: Annotated[
+        bool,
         "Check every combination of variants of the robot, at most 64; those of --variant "
         "are common to all. Variants named 'none' without physics or colliders are skipped. "
         "The worst result decides the exit status; files are numbered: FILE-1, FILE-2 ...",
-    )
-    root: str | None = option(
-        None,
-        "Prim of the robot, if it is not below the default prim, or there is none.",
-        metavar="PATH",
-    )
-    limits: WorkerLimits
-    fail_on: FailOn = _fail_on_option()
-    json_file: Path | None = option(None, "Write the record here.", "--json", kind=FILE)
-    html_file: Path | None = option(None, "Write the report page here.", "--html", kind=FILE)
+    ] = False
+    fail_on: FailOnOption = FailOn.FAILS
+    json_file: Annotated[Path | None, Option("Write the record here.", "--json")] = None
+    html_file: Annotated[Path | None, Option("Write the report page here.", "--html")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Convert:
+class Convert(Struct, frozen=True, kw_only=True):
     """Convert the robot SOURCE to a USD asset in DIR.
 
     SOURCE is a URDF or xacro file or a reference such as rd:panda_description. DIR
@@ -187,20 +171,21 @@ class Convert:
         usdview $(urdf-usd convert rd:panda_description panda)
     """
 
-    sources: tuple[str, ...] = argument("SOURCE...", default=())
-    directory: Path = argument("DIR", click.Path(path_type=Path))
-    conversion: Conversion
-    root: str | None = option(
-        None,
-        "Convert only the tree below this link, for a robot with several roots.",
-        metavar="LINK",
-    )
-    scene: bool = option(
-        False, "Add a physics scene with gravity, to simulate the asset on its own."
-    )
-    strict: bool = option(False, "Treat warnings as errors.")
-    jobs: int | None = jobs_option("Number of robots converted in parallel.")
-    limits: WorkerLimits
+    sources: Annotated[_Texts, Argument("SOURCE...")] = ()
+    directory: Annotated[Path, Argument("DIR", kind=click.Path(path_type=Path))]
+    conversion: ConvertOptions
+    root: Annotated[
+        str | None,
+        Option(
+            "Convert only the tree below this link, for a robot with several roots.", metavar="LINK"
+        ),
+    ] = None
+    scene: Annotated[
+        bool, "Add a physics scene with gravity, to simulate the asset on its own."
+    ] = False
+    strict: Annotated[bool, "Treat warnings as errors."] = False
+    jobs: Annotated[Jobs, "Number of robots converted in parallel.  [default: one per CPU]"] = None
+    limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -215,8 +200,7 @@ class Convert:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorpusList:
+class CorpusList(Struct, frozen=True, kw_only=True):
     """List the robots of CORPUS; all corpora by default.
 
     Nothing is downloaded: robots that are not available locally are listed with the
@@ -228,15 +212,15 @@ class CorpusList:
         urdf-usd corpus list erd dir:my_robots --format tsv | cut -f 1,4
     """
 
-    corpus: tuple[str, ...] = argument(default=())
-    output_format: Literal["table", "tsv", "json"] | None = option(
-        None, "[default: table on a terminal, tsv in a pipe]", "--format"
-    )
+    corpus: Annotated[_Texts, Argument()] = ()
+    output_format: Annotated[
+        Literal["table", "tsv", "json"] | None,
+        Option("[default: table on a terminal, tsv in a pipe]", "--format"),
+    ] = None
     selected: CorpusOptions
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorpusShow:
+class CorpusShow(Struct, frozen=True, kw_only=True):
     """Show origin, packages, files and hashes of the robot REF.
 
     Nothing is downloaded: of a robot that is not available locally, the details in its
@@ -247,13 +231,12 @@ class CorpusShow:
         urdf-usd corpus show erd:ur5 --format json
     """
 
-    reference: str = argument("REF")
-    output_format: Literal["text", "json"] = option("text", "", "--format")
-    mirror: Path | None = mirror_option()
+    reference: Annotated[str, Argument("REF")]
+    output_format: Format = "text"
+    mirror: Mirror = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Diff:
+class Diff(Struct, frozen=True, kw_only=True):
     """Show what changed from the run in folder RUN_A to that in RUN_B.
 
     Lists robots that were added or removed, new and fixed failures, changed grades,
@@ -267,13 +250,12 @@ class Diff:
         urdf-usd diff report.before report --format json
     """
 
-    run_a: Path = argument(kind=EXISTING_FOLDER)
-    run_b: Path = argument(kind=EXISTING_FOLDER)
-    output_format: Literal["text", "json"] = option("text", "", "--format")
+    run_a: Annotated[Path, Argument(kind=EXISTING_FOLDER)]
+    run_b: Annotated[Path, Argument(kind=EXISTING_FOLDER)]
+    output_format: Format = "text"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Doctor:
+class Doctor(Struct, frozen=True, kw_only=True):
     """Show versions and which engines and corpora are available.
 
     For those that are not, it shows how to install them. With --schema, it prints the
@@ -287,9 +269,10 @@ class Doctor:
         urdf-usd doctor --schema robot > robot.schema.json
     """
 
-    schema: Literal["history", "robot", "summary", "case", "description", "defaults"] | None = (
-        option(None, "Print the JSON Schema of a kind of file.")
-    )
+    schema: Annotated[
+        Literal["history", "robot", "summary", "case", "description", "defaults"] | None,
+        "Print the JSON Schema of a kind of file.",
+    ] = None
 
 
 def _read_renaming(text: str) -> tuple[str, str]:
@@ -303,8 +286,7 @@ def _read_renaming(text: str) -> tuple[str, str]:
     return pattern, replacement
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expand:
+class Expand(Struct, frozen=True, kw_only=True):
     r"""Print the URDF that the xacro file SOURCE expands to, or copy a robot.
 
     With --vendor, DIR receives the URDF of SOURCE, which may be a URDF too, its meshes and
@@ -319,29 +301,32 @@ class Expand:
         urdf-usd expand h1.urdf --vendor h1 --rename-joint '(.*)_joint=\1'
     """
 
-    source: str = argument()
-    vendor: Path | None = option(
-        None,
-        "Write a copy of the robot with all its files here, a new or empty folder.",
-        metavar="DIR",
-        kind=FOLDER,
-    )
-    renamed: tuple[tuple[str, str], ...] = option(
-        (),
-        "With --vendor: rename joints whose whole name matches the regular expression PATTERN, "
-        "also where other elements refer to them. Repeatable; the first match counts.",
-        "--rename-joint",
-        "PATTERN=NAME",
-        parse=_read_renaming,
-    )
+    source: Robot
+    vendor: Annotated[
+        Path | None,
+        Option(
+            "Write a copy of the robot with all its files here, a new or empty folder.",
+            metavar="DIR",
+            kind=FOLDER,
+        ),
+    ] = None
+    renamed: Annotated[
+        tuple[tuple[str, str], ...],
+        Option(
+            "With --vendor: rename joints whose whole name matches the regular expression PATTERN, "
+            "also where other elements refer to them. Repeatable; the first match counts.",
+            "--rename-joint",
+            metavar="PATTERN=NAME",
+            parse=_read_renaming,
+        ),
+    ] = ()
     sources: Sources
 
     def __post_init__(self) -> None:
         refuse((self.renamed and not self.vendor, "--rename-joint needs --vendor DIR"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Export:
+class Export(Struct, frozen=True, kw_only=True):
     """Write the robot in the file USD as the file URDF.
 
     USD is the root layer of an asset from any converter: nested or flat bodies, any
@@ -365,26 +350,27 @@ class Export:
         urdf-usd export arm.usd arm.urdf --variant Gripper=parallel --strict
     """
 
-    usd: Path = argument("USD", EXISTING)
-    urdf: Path = argument("URDF", click.Path(path_type=Path))
-    force: bool = option(False, "Replace files that were not written by an export of this URDF.")
-    root: str | None = option(
-        None,
-        "Prim of the robot to export, of a stage with several: an articulation root, a body, "
-        "or a prim above the bodies of one robot.",
-        metavar="PATH",
-    )
-    loops: bool = option(
-        False,
+    usd: Usd
+    urdf: Annotated[Path, Argument("URDF", kind=click.Path(path_type=Path))]
+    force: Annotated[bool, "Replace files that were not written by an export of this URDF."] = False
+    root: Annotated[
+        str | None,
+        Option(
+            "Prim of the robot to export, of a stage with several: an articulation root, a body, "
+            "or a prim above the bodies of one robot.",
+            metavar="PATH",
+        ),
+    ] = None
+    loops: Annotated[
+        bool,
         "Keep joints that close loops, as <usd_loop> elements, as <equality> of MuJoCo, and in "
         "an MJCF file next to the URDF that closes the loops.",
-    )
+    ] = False
     reading: UsdOptions
-    limits: WorkerLimits
+    limits: Limits = DEFAULT_LIMITS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Init:
+class Init(Struct, frozen=True, kw_only=True):
     """Write a robot description file for the robot SOURCE to FILE.
 
     FILE, by default <robot>.toml in the working folder, has all settings as comments,
@@ -398,13 +384,12 @@ class Init:
         urdf-usd convert erd:panda out --with panda.toml
     """
 
-    source: str = argument()
-    file: Path | None = argument(kind=FILE, default=None)
+    source: Robot
+    file: Annotated[Path | None, Argument(kind=FILE)] = None
     sources: Sources
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inspect:
+class Inspect(Struct, frozen=True, kw_only=True):
     """Show links, joints, shapes and totals of the robot SOURCE.
 
     SOURCE is a URDF or xacro file, a reference such as rd:panda_description, or the
@@ -430,33 +415,33 @@ class Inspect:
         urdf-usd inspect robot.urdf robot.usda --joints --numpy maps.npz
     """
 
-    source: str = argument()
-    usd: Path | None = argument(
-        kind=click.Path(path_type=Path, exists=True, dir_okay=False), default=None
-    )
-    output_format: Literal["text", "json", "dot", "mermaid"] = option(
-        "text",
-        "A tree with totals, all values, or a graph for Graphviz or Mermaid.",
-        "--format",
-    )
-    joints: bool = option(False, "Show the order of joints in each engine, as text or JSON.")
-    numpy_file: Path | None = option(
-        None,
-        "With --joints: write the index maps here, as arrays of an .npz file.",
-        "--numpy",
-        kind=FILE,
-    )
-    engines: Engines
+    source: Robot
+    usd: Annotated[
+        Path | None, Argument(kind=click.Path(path_type=Path, exists=True, dir_okay=False))
+    ] = None
+    output_format: Annotated[
+        Literal["text", "json", "dot", "mermaid"],
+        Option("A tree with totals, all values, or a graph for Graphviz or Mermaid.", "--format"),
+    ] = "text"
+    joints: Annotated[bool, "Show the order of joints in each engine, as text or JSON."] = False
+    numpy_file: Annotated[
+        Path | None,
+        Option(
+            "With --joints: write the index maps here, as arrays of an .npz file.",
+            "--numpy",
+        ),
+    ] = None
+    engines: Engines = ()
     sources: Sources
     reading: UsdOptions
-    limits: WorkerLimits
+    limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         alone = not self.joints
         refuse(
             (alone and self.usd, "argument USD needs --joints"),
             (alone and self.numpy_file, "--numpy needs --joints"),
-            (alone and self.engines.names, "--engine needs --joints"),
+            (alone and self.engines, "--engine needs --joints"),
             (
                 self.joints and self.output_format not in {"text", "json"},
                 f"--joints has no --format {self.output_format}",
@@ -464,8 +449,7 @@ class Inspect:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lint:
+class Lint(Struct, frozen=True, kw_only=True):
     """Report likely mistakes in URDF and xacro files, with a remedy for each.
 
     SOURCE is a file, a reference such as rd:panda_description, or a whole corpus:
@@ -483,23 +467,29 @@ class Lint:
         urdf-usd lint robot.urdf --fix --output repaired.urdf
     """
 
-    named: tuple[str, ...] = argument("SOURCE...", default=())
-    output_format: Literal["text", "json", "sarif"] = option("text", "Output format.", "--format")
-    select: tuple[str, ...] = option(
-        (),
-        "Report only these rules, separated by commas; * matches any text. Repeatable.",
-        metavar="RULE",
-    )
-    ignore: tuple[str, ...] = option(
-        (),
-        "Do not report these rules, separated by commas; * matches any text. Repeatable.",
-        metavar="RULE",
-    )
-    fail_on: Severity = option(Severity.ERROR, "Lowest severity that gives exit status 1.")
-    list_rules: bool = option(False, "List the rules and exit.")
-    fix: bool = option(False, "Repair mistakes that have one possible correction.")
-    output: Path | None = option(None, "With --fix: write the repaired file here.", kind=FILE)
-    in_place: bool = option(False, "With --fix: overwrite the file.")
+    named: Annotated[_Texts, Argument("SOURCE...")] = ()
+    output_format: Annotated[
+        Literal["text", "json", "sarif"], Option("Output format.", "--format")
+    ] = "text"
+    select: Annotated[
+        _Texts,
+        Option(
+            "Report only these rules, separated by commas; * matches any text. Repeatable.",
+            metavar="RULE",
+        ),
+    ] = ()
+    ignore: Annotated[
+        _Texts,
+        Option(
+            "Do not report these rules, separated by commas; * matches any text. Repeatable.",
+            metavar="RULE",
+        ),
+    ] = ()
+    fail_on: Annotated[Severity, "Lowest severity that gives exit status 1."] = Severity.ERROR
+    list_rules: Annotated[bool, "List the rules and exit."] = False
+    fix: Annotated[bool, "Repair mistakes that have one possible correction."] = False
+    output: Annotated[Path | None, Option("With --fix: write the repaired file here.")] = None
+    in_place: Annotated[bool, "With --fix: overwrite the file."] = False
     sources: Sources
 
     def __post_init__(self) -> None:
@@ -515,8 +505,7 @@ class Lint:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reduce:
+class Reduce(Struct, frozen=True, kw_only=True):
     """Shrink SOURCE to a minimal URDF that fails in the same way.
 
     SOURCE is a robot of which a check fails, or which a converter refuses, or which
@@ -533,61 +522,73 @@ class Reduce:
         urdf-usd reduce erd:panda minimal --engine pybullet
     """
 
-    source: str = argument()
-    out: Path = argument(kind=FOLDER)
-    check: str | None = option(
-        None,
-        "Check that has to fail, such as mass.link.mass.  [default: a conversion that fails, "
-        "else the first check that fails, else an engine that crashes]",
-        metavar="ID",
-    )
-    converter: str | None = option(
-        None, "Converter to test, as for urdf-usd run.  [default: urdf-usd]", metavar="NAME[=HOW]"
-    )
-    conversion: Conversion
-    engines: Engines
-    jobs: int | None = jobs_option(
-        "Number of URDFs that are examined in parallel; the result does not depend on it."
-    )
-    limits: WorkerLimits
+    source: Robot
+    out: Annotated[Path, Argument(kind=FOLDER)]
+    check: Annotated[
+        str | None,
+        Option(
+            "Check that has to fail, such as mass.link.mass.  [default: a conversion that fails, "
+            "else the first check that fails, else an engine that crashes]",
+            metavar="ID",
+        ),
+    ] = None
+    converter: Annotated[
+        str | None,
+        Option(
+            "Converter to test, as for urdf-usd run.  [default: urdf-usd]", metavar="NAME[=HOW]"
+        ),
+    ] = None
+    conversion: ConvertOptions
+    engines: Engines = ()
+    jobs: Annotated[
+        Jobs,
+        "Number of URDFs that are examined in parallel; the result does not depend on it.  "
+        "[default: one per CPU]",
+    ] = None
+    limits: Limits = DEFAULT_LIMITS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Converters:
+class Converters(Struct, frozen=True, kw_only=True):
     """The converters under test."""
 
-    texts: tuple[str, ...] = option(
-        (),
-        "Converter to test; repeat to compare several. HOW is a command with {urdf} and {out}, "
-        "such as 'other=urdf2usd {urdf} {out} [--package {name}={path}]', or folder:PATH with "
-        "existing USDs; without it, NAME is an installed entry point.  [default: urdf-usd]",
-        "--converter",
-        "NAME[=HOW]",
-    )
-    versions: tuple[str, ...] = option(
-        (),
-        "Version of a converter for the report, where it cannot be detected.",
-        "--converter-version",
-        "NAME=VERSION",
-    )
-    gated: str | None = option(
-        None,
-        "Converter that decides the exit status.  [default: urdf-usd, else the first]",
-        "--gate",
-        "NAME",
-    )
+    texts: Annotated[
+        _Texts,
+        Option(
+            "Converter to test; repeat to compare several. HOW is a command with {urdf} and {out}, "
+            "such as 'other=urdf2usd {urdf} {out} [--package {name}={path}]', or folder:PATH with "
+            "existing USDs; without it, NAME is an installed entry point.  [default: urdf-usd]",
+            "--converter",
+            metavar="NAME[=HOW]",
+        ),
+    ] = ()
+    versions: Annotated[
+        _Texts,
+        Option(
+            "Version of a converter for the report, where it cannot be detected.",
+            "--converter-version",
+            metavar="NAME=VERSION",
+        ),
+    ] = ()
+    gated: Annotated[
+        str | None,
+        Option(
+            "Converter that decides the exit status.  [default: urdf-usd, else the first]",
+            "--gate",
+            metavar="NAME",
+        ),
+    ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Gate:
+class Gate(Struct, frozen=True, kw_only=True):
     """What makes a run fail."""
 
-    fail_on: FailOn = _fail_on_option()
-    strict: bool = option(False, "Fail also on robots that cannot be read or fetched.")
-    baseline: Path | None = option(
-        None, "Fail only on results that are worse than FILE expects.", metavar="FILE", kind=FILE
-    )
-    update_baseline: bool = option(False, "Rewrite the baseline so that this run passes.")
+    fail_on: FailOnOption = FailOn.FAILS
+    strict: Annotated[bool, "Fail also on robots that cannot be read or fetched."] = False
+    baseline: Annotated[
+        Path | None,
+        Option("Fail only on results that are worse than FILE expects.", metavar="FILE"),
+    ] = None
+    update_baseline: Annotated[bool, "Rewrite the baseline so that this run passes."] = False
 
     def __post_init__(self) -> None:
         if self.baseline is None:
@@ -597,8 +598,7 @@ class Gate:
             raise CommandError(f"{self.baseline}: No such file or directory")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """Convert and check every robot of CORPUS, and write a report.
 
     CORPUS is a file, a reference such as rd:panda_description, or a whole corpus:
@@ -634,71 +634,58 @@ class Run:
         urdf-usd run erd --converter x=folder:usds --variant Physics=physx --out r
     """
 
-    corpus: tuple[str, ...] = argument(default=())
-    out: Path = option(
-        REQUIRED,
-        "Folder of the report: new, empty, or with a previous report, which is replaced, or "
-        "with --resume updated. Other files in it are refused, and a folder that another run "
-        "is using.",
-        kind=FOLDER,
-    )
-    compare: Path | None = option(
-        None,
-        "Folder of a previous run; the report lists what changed. It may be OUT.",
-        metavar="RUN",
-        kind=EXISTING_FOLDER,
-    )
-    changed_since: str | None = option(
-        None,
-        "Only robots with a URDF, xacro, mesh or texture file that changed since REVISION of "
-        "their git repository, such as origin/main; nothing is written if there are none.",
-        metavar="REVISION",
-    )
-    history: Path | None = option(
-        None,
-        "Add this run to the history in FOLDER, one file per run; the report shows the trend, "
-        "and what changed when.",
-        metavar="FOLDER",
-        kind=FOLDER,
-    )
-    label: str | None = option(
-        None, "Name of this run in the history, such as a commit.  [default: its number]"
-    )
-    jobs: int | None = jobs_option("Number of robots processed in parallel.")
-    limits: WorkerLimits
-    resume: bool = option(
-        False,
-        "Reuse results in OUT whose inputs, options and versions are the same and whose files "
-        "were not changed.",
-    )
-    retry: bool = option(False, "With --resume, repeat robots that crashed or timed out.")
-    scheduler: str | None = option(
-        None,
-        "Process robots on the workers of this Dask scheduler, such as tcp://host:8786, which "
-        "see the robots and OUT under the same paths. Needs the extra 'cluster'.",
-        metavar="ADDRESS",
-    )
-    timings: bool = option(False, "Write the time that each robot takes to timings/<id>.json.")
-    conversion: Conversion
-    engines: Engines
+    corpus: Annotated[_Texts, Argument()] = ()
+    out: Annotated[
+        Path,
+        Option(
+            "Folder of the report: new, empty, or with a previous report, which is replaced, or "
+            "with --resume updated. Other files in it are refused, and a folder that another run "
+            "is using.",
+            kind=FOLDER,
+        ),
+    ]
+    compare: Annotated[
+        Path | None,
+        Option(
+            "Folder of a previous run; the report lists what changed. It may be OUT.",
+            metavar="RUN",
+            kind=EXISTING_FOLDER,
+        ),
+    ] = None
+    changed_since: Annotated[
+        str | None,
+        Option(
+            "Only robots with a URDF, xacro, mesh or texture file that changed since REVISION of "
+            "their git repository, such as origin/main; nothing is written if there are none.",
+            metavar="REVISION",
+        ),
+    ] = None
+    history: Annotated[
+        Path | None,
+        Option(
+            "Add this run to the history in FOLDER, one file per run; the report shows the trend, "
+            "and what changed when.",
+            metavar="FOLDER",
+            kind=FOLDER,
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        "Name of this run in the history, such as a commit.  [default: its number]",
+    ] = None
+    settings: RunOptions
     selected: CorpusOptions
     converters: Converters
-    variants: tuple[VariantChoice, ...] = variants_option(
-        "in USDs of other converters, including those of folder:PATH, that have this set; "
-        "USDs of urdf-usd are compared as they are written. PRIM as for urdf-usd check."
-    )
     gate: Gate
 
     def __post_init__(self) -> None:
-        require_distinct(self.variants)
         refuse(
-            (self.retry and not self.resume, "--retry needs --resume"),
+            (self.settings.retry and not self.settings.resume, "--retry needs --resume"),
             (self.label is not None and not self.history, "--label needs --history FOLDER"),
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """Show the robot SOURCE and its USD in 3D, in the browser.
 
     USD is the root layer of an asset from any converter. Without it, SOURCE is
@@ -710,16 +697,17 @@ class View:
         urdf-usd view pybullet:r2d2.urdf --html r2d2.html
     """
 
-    source: str = argument()
-    usd: Path | None = argument(kind=EXISTING, default=None)
-    conversion: Conversion
-    variants: tuple[VariantChoice, ...] = variants_option(
-        "of the prim with path PRIM, as for urdf-usd check."
-    )
-    html_file: Path | None = option(
-        None, "Write the page here, and open no browser.", "--html", kind=FILE
-    )
-    limits: WorkerLimits
+    source: Robot
+    usd: Annotated[Path | None, Argument(kind=EXISTING)] = None
+    conversion: ConvertOptions
+    variants: Annotated[
+        tuple[VariantChoice, ...],
+        variants_option("of the prim with path PRIM, as for urdf-usd check."),
+    ] = ()
+    html_file: Annotated[
+        Path | None, Option("Write the page here, and open no browser.", "--html")
+    ] = None
+    limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         require_distinct(self.variants)

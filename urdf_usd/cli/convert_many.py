@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from urdf_usd.cli.commands import Convert
-from urdf_usd.cli.convert import convert_options, options_for, show_conversion
+from urdf_usd.cli.convert import options_for, show_conversion, with_settings
 from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
-from urdf_usd.cli.options import existing_robot
+from urdf_usd.cli.options import existing_robot, of_robot
 from urdf_usd.cli.terminal import say, show_diagnostics, shown_status
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.run import convert_all
@@ -14,14 +16,14 @@ from urdf_usd.converter.conversion import Conversion
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
+from urdf_usd.robots import with_reference
 
 
 def convert_limited(options: Convert) -> ExitCode:
     robot = existing_robot(options.sources[0])
-    arguments = options.conversion.robot.sources.arguments_of(robot)
-    chosen = options_for(robot, convert_options(options.conversion), arguments, options)
+    chosen = options_for(robot, with_settings(of_robot(options.conversion, robot)), options)
     order = robot.path, options.directory, chosen
-    (outcome,) = convert_all((order,), options.limits.limits, 1)
+    (outcome,) = convert_all((order,), options.limits, 1)
     if isinstance(outcome, ConversionError):
         raise outcome
     if isinstance(outcome, Crashed):
@@ -34,20 +36,19 @@ def convert_several(options: Convert) -> ExitCode:
     """Convert robots into folders named after their ids."""
     with shown_status("Looking for robots ...") as status:
         found = resolve_corpora(options.sources, status.say)
-        chosen = convert_options(options.conversion)
+        chosen = with_settings(options.conversion)
         robots = [robot for robot in found if isinstance(robot, RobotSource)]
         for robot in found:
             if not isinstance(robot, RobotSource):
                 status.say(f"error: {robot.reference}: {robot.reason}")
         orders = []
         for robot in robots:
-            given = dict(robot.arguments)
-            if is_xacro(str(robot.path)):
-                given |= dict(options.conversion.robot.sources.arguments)
-            own = options_for(robot, chosen, tuple(given.items()), options)
+            arguments = chosen.arguments if is_xacro(str(robot.path)) else ()
+            own = with_reference(structs.replace(chosen, arguments=arguments), robot)
+            own = options_for(robot, own, options)
             orders.append((robot.path, options.directory / robot.id, own))
         converted, total = 0, len(found)
-        outcomes = convert_all(orders, options.limits.limits, options.jobs or processors())
+        outcomes = convert_all(orders, options.limits, options.jobs or processors())
         for robot, outcome in zip(robots, outcomes, strict=True):
             status.clear()
             if isinstance(outcome, Conversion):

@@ -15,7 +15,7 @@ from lxml import etree
 
 from urdf_usd.cli.commands import Expand
 from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.options import existing_robot
+from urdf_usd.cli.options import existing_robot, of_robot
 from urdf_usd.cli.terminal import say, show_diagnostics
 from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.scratch import scratch_folder
@@ -41,11 +41,12 @@ def expand(options: Expand) -> None:
 
 
 def _expanded(robot: RobotSource, options: Expand) -> str:
+    sources = of_robot(options.sources, robot)
     expansion = expand_xacro(
         str(robot.path),
-        dict(options.sources.packages_of(robot)),
-        dict(options.sources.arguments_of(robot)),
-        environment=options.sources.environment,
+        dict(sources.packages),
+        dict(sources.arguments),
+        environment=sources.environment,
     )
     show_diagnostics(expansion.diagnostics)
     return expansion.text
@@ -61,7 +62,7 @@ def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
     except etree.XMLSyntaxError as error:
         raise CommandError(f"{robot.path}: {error.msg}; correct the XML first") from error
     renamed = _rename_joints(root, options.renamed)
-    packages = dict(options.sources.packages_of(robot))
+    packages = dict(of_robot(options.sources, robot).packages)
     files = _name_copies(root, FileResolver(robot.path, packages, os.environ))
     license_file = _license_file(robot.path)
     before = reversed(list(root.itersiblings(preceding=True)))
@@ -146,7 +147,7 @@ def _with_references(paths: set[Path]) -> Iterator[Path]:
 
 def _header(robot: RobotSource, options: Expand, renamed: Mapping[str, str]) -> str:
     origin = robot.origin
-    arguments = dict(options.sources.arguments_of(robot))
+    arguments = dict(of_robot(options.sources, robot).arguments)
     lines = {
         "Written by": f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}; change the source instead",
         "Source": robot.reference,

@@ -20,7 +20,7 @@ def export(options: Export) -> None:
         variants=options.reading.variants,
         strict=options.reading.strict,
     )
-    prepared = call_on_usd(prepare, options.usd, options.urdf, limits=options.limits.limits)
+    prepared = call_on_usd(prepare, options.usd, options.urdf, limits=options.limits)
     written = write_export(prepared, force=options.force)
     show_diagnostics(written.diagnostics)
     click.echo(written.urdf)

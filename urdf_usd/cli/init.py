@@ -8,25 +8,19 @@ import click
 
 from urdf_usd.cli.commands import Init
 from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.options import existing_robot
+from urdf_usd.cli.options import existing_robot, of_robot, parse_robot
 from urdf_usd.cli.terminal import show_diagnostics
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.simulation.template import CONTACTS, description_template
-from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.results import write_new
 
 
 def init(options: Init) -> None:
     robot = existing_robot(options.source)
-    parsed = parse(
-        robot.path,
-        packages=dict(options.sources.packages_of(robot)),
-        arguments=dict(options.sources.arguments_of(robot)),
-        environment=options.sources.environment,
-    )
+    parsed = parse_robot(robot, of_robot(options.sources, robot))
     target = options.file or Path(f"{robot.path.name.partition('.')[0]}.toml")
     if target.exists():
         raise CommandError(f"{target} exists and is not overwritten")

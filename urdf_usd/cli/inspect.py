@@ -10,23 +10,24 @@ from typing import TypeAlias
 
 import click
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.cli.commands import Inspect
 from urdf_usd.cli.files import ARRAYS, require_outputs, write_output
-from urdf_usd.cli.options import USD_SUFFIXES, existing_robot
+from urdf_usd.cli.options import USD_SUFFIXES, existing_robot, of_robot, parse_robot
 from urdf_usd.cli.robot_views import robot_dot, robot_json, robot_mermaid, tree_lines
 from urdf_usd.cli.terminal import long_stdout, print_lines, show_diagnostics, shown_status
-from urdf_usd.conformance.execution.run import CheckOptions, check
+from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.export.reading import inspect_usd
+from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.conversion import convert
 from urdf_usd.converter.inspection import inspect as inspect_robot
-from urdf_usd.converter.options import ConvertOptions
+from urdf_usd.converter.options import ConvertOptions, Sources
 from urdf_usd.converter.scratch import temporary_folder
-from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.summary import JointOrders, joint_orders
 from urdf_usd.reports.text import one_line
@@ -42,27 +43,21 @@ _ABSENT = -1
 
 def inspect(options: Inspect) -> None:
     robot = existing_robot(options.source)
-    sources, reading = options.sources, options.reading
+    reading = options.reading
     is_usd = robot.path.suffix.lower() in USD_SUFFIXES
     if (reading.variants or reading.strict) and not (is_usd and not options.joints):
         option = "--variant" if reading.variants else "--strict"
         raise click.UsageError(f"{option} requires a USD, but SOURCE is {options.source}")
-    arguments = sources.arguments_of(robot)
+    sources = of_robot(options.sources, robot)
     if options.joints:
-        _show_joints(robot, arguments, options)
+        _show_joints(robot, sources, options)
         return
     if is_usd:
         read = partial(inspect_usd, variants=reading.variants, strict=reading.strict)
-        inspection, diagnostics = call_on_usd(read, robot.path, limits=options.limits.limits)
+        inspection, diagnostics = call_on_usd(read, robot.path, limits=options.limits)
         show_diagnostics(diagnostics)
     else:
-        parsed = parse(
-            robot.path,
-            packages=dict(sources.packages_of(robot)),
-            arguments=dict(arguments),
-            environment=sources.environment,
-        )
-        inspection = inspect_robot(parsed.robot)
+        inspection = inspect_robot(parse_robot(robot, sources).robot)
     match options.output_format:
         case "json":
             click.echo(robot_json(inspection))
@@ -76,25 +71,14 @@ def inspect(options: Inspect) -> None:
             print_lines(tree_lines(inspection, console, width))
 
 
-def _show_joints(
-    robot: RobotSource, arguments: tuple[tuple[str, str], ...], options: Inspect
-) -> None:
+def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None:
     require_outputs([(options.numpy_file, ARRAYS)], (robot.path, options.usd))
-    packages, environment = options.sources.packages_of(robot), options.sources.environment
+    read = structs.asdict(sources)
     with shown_status("Reading joints ..."), temporary_folder() as folder:
         usd = options.usd
         if usd is None:
-            conversion = ConvertOptions(
-                packages=packages, arguments=arguments, environment=environment
-            )
-            usd = convert(robot.path, folder / "usd", conversion).root_layer
-        comparison = CheckOptions(
-            packages=packages,
-            arguments=arguments,
-            environment=environment,
-            engines=options.engines.names,
-            limits=options.limits.limits,
-        )
+            usd = convert(robot.path, folder / "usd", ConvertOptions(**read)).root_layer
+        comparison = CheckOptions(**read, engines=options.engines, limits=options.limits)
         record = check(robot.path, usd, comparison, name=robot.id)
     orders = joint_orders(record)
     if orders is None:

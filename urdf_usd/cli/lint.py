@@ -18,7 +18,7 @@ from rich.text import Text
 from urdf_usd.cli.commands import Lint
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import URDF, require_outputs, write_output
-from urdf_usd.cli.options import Sources
+from urdf_usd.cli.options import of_robot
 from urdf_usd.cli.terminal import SEVERITY_STYLES, print_lines, say
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.messages import group_alike
@@ -26,6 +26,7 @@ from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
 from urdf_usd.converter.lint.ros import RosReading
+from urdf_usd.converter.options import Sources
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.environment import DISTRIBUTION
@@ -99,10 +100,11 @@ def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
 
 def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) -> LintedFile | None:
     """Lint a file; None for a xacro file in a folder that is only part of a robot."""
+    sources = of_robot(sources, robot)
     report = lint_file(
         robot.path,
-        packages=dict(sources.packages_of(robot)),
-        arguments=dict(sources.arguments_of(robot)),
+        packages=dict(sources.packages),
+        arguments=dict(sources.arguments),
         environment=sources.environment,
     )
     found = [one.rule for one in report.findings]
@@ -117,7 +119,7 @@ def _write_repaired(
     robot: RobotSource, target: Path, rules: Collection[str], sources: Sources
 ) -> None:
     """Write a repaired copy of a file, and print each repair."""
-    folders = dict(sources.packages_of(robot))
+    folders = dict(of_robot(sources, robot).packages)
     if is_xacro(str(robot.path)):
         raise CommandError(f"{robot.path} is a xacro file; --fix supports URDF files only")
     broken = {finding.rule for finding in lint_file(robot.path, packages=folders).findings}

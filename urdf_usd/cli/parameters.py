@@ -1,12 +1,11 @@
-"""Commands from dataclasses: click's options, defaults in files, their schema, the command line.
+"""Commands from structs: click's options, defaults in files, their schema.
 
-A command is a frozen dataclass. Its docstring is the help; what follows ``Examples:`` is shown
-below the options. Its fields are made by :func:`option` and :func:`argument`, or are dataclasses
+A command is a frozen struct. Its docstring is the help; what follows ``Examples:`` is shown
+below the options. Fields are annotated with an ``Option`` or an :class:`Argument`, or are structs
 with further ones::
 
-    @dataclass(frozen=True, kw_only=True)
-    class Lint:
-        fix: bool = option(False, "Repair mistakes.")
+    class Lint(Struct, frozen=True, kw_only=True):
+        fix: Annotated[bool, Option("Repair mistakes.")] = False
 """
 
 from __future__ import annotations
@@ -14,60 +13,40 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from click.core import ParameterSource
+from msgspec import NODEFAULT, Meta, Struct
 
 from urdf_usd.cli.failures import EXIT_CODES, CommandError
 from urdf_usd.cli.terminal import shown_status
+from urdf_usd.converter.options import PACKAGE, Option, OptionField, option_fields
 
 OWN_FILE = "urdf-usd.toml"
 _PROJECT = "pyproject.toml"
 _TABLE = "urdf-usd"
 # Above it, files belong to something else.
 _REPOSITORY = ".git"
-# Placeholder of options that name a package and its folder.
-PACKAGE = "NAME=PATH"
-REQUIRED: Any = MISSING
-_GIVEN = "urdf-usd.given"
 
 
-def option(
-    default: object,
-    text: str,
-    flag: str | None = None,
-    metavar: str | None = None,
-    kind: click.ParamType[Any] | None = None,
-    *,
-    parse: Callable[[str], object] | None = None,
-) -> Any:  # noqa: ANN401  # as dataclasses.field
-    """Declare an option; a boolean is a flag, a tuple is repeatable.
+class Argument(Struct, frozen=True):
+    """An argument; one whose field is a tuple takes any number of values."""
 
-    Args:
-        default: Its default, or REQUIRED.
-        text: Its help.
-        flag: Its name, if that is not ``--`` and the name of the field.
-        metavar: Placeholder of its value.
-        kind: Type of each value, if the type of the field does not say enough.
-        parse: Reads each value, and raises ValueError; enumerations are read as such.
-    """
-    stated = {"help": text, "flag": flag, "metavar": metavar, "type": kind, "parse": parse}
-    return field(default=default, metadata=stated)
+    metavar: str | None = None
+    kind: Any = None  # click's type
 
 
-def argument(
-    metavar: str | None = None,
-    kind: click.ParamType[Any] | None = None,
-    default: object = REQUIRED,
-) -> Any:  # noqa: ANN401  # as dataclasses.field
-    """Declare an argument; a tuple takes any number of values."""
-    return field(default=default, metadata={"metavar": metavar, "type": kind})
+class Command(Struct, frozen=True):
+    """A command of the program."""
+
+    options: type[Struct]
+    runs: str  # module of this package and function, imported when the options are valid
+    exit_codes: str = EXIT_CODES
 
 
 def refuse(*contradictions: tuple[object, str]) -> None:
@@ -77,13 +56,10 @@ def refuse(*contradictions: tuple[object, str]) -> None:
             raise click.UsageError(message)
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command of the program."""
-
-    options: type[Any]
-    runs: str  # module of this package and function, imported when the options are valid
-    exit_codes: str = EXIT_CODES
+def is_given(flag: str) -> bool:
+    """Whether the command line or a file states an option of the running command."""
+    source = click.get_current_context().get_parameter_source(_parameter_name(flag))
+    return source is not ParameterSource.DEFAULT
 
 
 def click_command(name: str, command: Command) -> click.Command:
@@ -105,69 +81,85 @@ def click_command(name: str, command: Command) -> click.Command:
     )
 
 
-def _gather(kind: type[Any], values: Mapping[str, object]) -> object:
-    types = get_type_hints(kind)
-    return kind(
-        **{
-            one.name: values[one.name] if one.metadata else _gather(types[one.name], values)
-            for one in fields(kind)
-        }
-    )
+def _gather(kind: type[Struct], values: Mapping[str, object]) -> Struct:
+    """Make a struct of options, and those within it, from the values of parameters."""
+    fields: dict[str, object] = {}
+    for field in option_fields(kind):
+        if _is_struct(field):
+            fields[field.name] = _gather(field.type, values)
+        elif field.metadata:
+            name = _parameter_name(field.flag) if field.option else field.name
+            fields[field.name] = values[name]
+    try:
+        return kind(**fields)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
-def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
-    types = get_type_hints(kind)
-    for one in fields(kind):
-        annotation = types[one.name]
-        if not one.metadata:
-            yield from _parameters(annotation)
-        elif "help" in one.metadata:
-            yield _click_option(one, annotation)
-        else:
-            yield click.Argument(
-                (one.name,),
-                nargs=-1 if get_origin(annotation) is tuple else 1,
-                required=one.default is MISSING,
-                **one.metadata,
-            )
+def _is_struct(field: OptionField) -> bool:
+    return not field.metadata and isinstance(field.type, type) and issubclass(field.type, Struct)
 
 
-def _click_option(declared: Field[Any], annotation: object) -> click.Option:
-    stated, default = declared.metadata, declared.default
-    several = get_origin(annotation) is tuple
-    value: Any = get_args(annotation)[0] if several else annotation
+def _parameter_name(flag: str) -> str:
+    return flag.removeprefix("--").replace("-", "_")
+
+
+def _parameters(kind: type[Struct]) -> Iterator[click.Parameter]:
+    for field in option_fields(kind):
+        if _is_struct(field):
+            yield from _parameters(field.type)
+        elif field.option:
+            yield _click_option(field, field.option)
+        for argument in field.metadata:
+            if isinstance(argument, Argument):
+                yield click.Argument(
+                    (field.name,),
+                    nargs=-1 if get_origin(field.type) is tuple else 1,
+                    required=field.default is NODEFAULT,
+                    metavar=argument.metavar,
+                    type=argument.kind,
+                )
+
+
+def _click_option(field: OptionField, option: Option) -> click.Option:
+    default, several = field.default, get_origin(field.type) is tuple
+    value: Any = get_args(field.type)[0] if several else field.type
     if type(None) in get_args(value):
         value = next(one for one in get_args(value) if one is not type(None))
-    is_enum = isinstance(value, type) and issubclass(value, StrEnum)
-    parse = stated["parse"] or (value if is_enum else None)
-    kind = stated["type"] or (value if value in (int, float, bool) else click.STRING)
-    if is_enum or get_origin(value) is Literal:
-        kind = click.Choice([str(one) for one in (value if is_enum else get_args(value))])
-    shown = default not in (None, (), False, MISSING)
-    required = default is MISSING
-    written: dict[str, Any] = (
-        {} if required else {"default": str(default) if shown and parse else default}
-    )
+    parse, kind = option.parse, option.kind
+    if isinstance(value, type) and issubclass(value, StrEnum):
+        parse = parse or value
+        kind = click.Choice([*map(str, value)])
+    elif get_origin(value) is Literal:
+        kind = click.Choice(get_args(value))
+    elif value is Path or option.metavar == "FILE":
+        kind = kind or click.Path(path_type=Path, dir_okay=False)
+    elif value in (int, float) and kind is None:
+        limits = next((one for one in field.metadata if isinstance(one, Meta)), Meta())
+        number: Any = click.IntRange if value is int else click.FloatRange
+        lowest = limits.ge if limits.gt is None else limits.gt
+        kind = number(lowest, limits.le, min_open=limits.gt is not None)
+    shown = default not in (None, (), False, NODEFAULT)
+    if default is not NODEFAULT:
+        default = str(default) if shown and parse and not isinstance(default, int) else default
     return click.Option(
-        (stated["flag"] or f"--{declared.name.replace('_', '-')}", declared.name),
+        (field.flag, _parameter_name(field.flag)),
         is_flag=value is bool,
         multiple=several,
-        type=kind,
-        required=required,
+        type=kind or (click.BOOL if value is bool else click.STRING),
+        required=default is NODEFAULT,
         show_default=shown,
-        metavar=stated["metavar"],
-        help=stated["help"],
+        metavar=option.metavar,
+        help=option.help,
         callback=_reader(parse, several=several),
-        **written,
+        **({} if default is NODEFAULT else {"default": default}),
     )
 
 
 def _reader(
-    parse: Callable[[str], object] | None, *, several: bool
+    parse: Callable[[Any], object] | None, *, several: bool
 ) -> Callable[[click.Context, click.Parameter, Any], object]:
-    def read(context: click.Context, parameter: click.Parameter, value: Any) -> object:  # noqa: ANN401  # any option's
-        if context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT:
-            context.meta.setdefault(_GIVEN, {})[parameter.name] = value
+    def read(_: click.Context, parameter: click.Parameter, value: Any) -> object:  # noqa: ANN401  # any option's
         if value is None or parse is None:
             return value
         try:
@@ -176,34 +168,6 @@ def _reader(
             raise click.BadParameter(str(error), param=parameter) from error
 
     return read
-
-
-def is_given(name: str) -> bool:
-    """Whether the user stated an option of the running command, by the name of its field."""
-    return name in click.get_current_context().meta.get(_GIVEN, {})
-
-
-def given_options(without: Collection[str]) -> list[str]:
-    """Return the options that the user stated, not quoted, to repeat the command.
-
-    Those of a file of defaults count as well: they change results.
-
-    Args:
-        without: Names of fields to leave out.
-    """
-    context = click.get_current_context()
-    values = context.meta.get(_GIVEN, {})
-    words: list[str] = []
-    for parameter in context.command.params:
-        value, flag = values.get(parameter.name), parameter.opts[0]
-        if parameter.name in without or value is None or value is False:
-            continue
-        if value is True:
-            words.append(flag)
-        else:
-            several = value if isinstance(value, tuple) else (value,)
-            words += [word for one in several for word in (flag, str(one))]
-    return words
 
 
 def read_defaults(file: Path | None, commands: Mapping[str, click.Command]) -> dict[str, Any]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from urdf_usd.cli.commands import Converters, Reduce
-from urdf_usd.cli.convert import convert_options
+from urdf_usd.cli.convert import with_settings
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.options import existing_robot
-from urdf_usd.cli.parameters import given_options
 from urdf_usd.cli.run import parse_converters
 from urdf_usd.cli.terminal import say, shown_status
 from urdf_usd.conformance.converters.candidates import portable_text
@@ -16,13 +15,12 @@ from urdf_usd.conformance.execution.worker import processors
 from urdf_usd.conformance.reduction.bug_report import bug_report
 from urdf_usd.conformance.reduction.documents import ReductionError
 from urdf_usd.conformance.reduction.reduce import Progress, TrialOptions, reduce_robot
+from urdf_usd.converter.options import command_words
 from urdf_usd.converter.scratch import scratch_folder
 
 _REPORT = "report.md"
 # Options that do not concern the reduced robot.
-_NOT_REPEATED = frozenset(
-    {"check", "converter", "jobs", "timeout", "memory", "packages", "arguments", "environment"}
-)
+_NOT_REPEATED = ("--package", "--arg", "--env")
 
 
 def reduce(options: Reduce) -> None:
@@ -32,10 +30,10 @@ def reduce(options: Reduce) -> None:
     if out.exists() and any(out.iterdir()):
         raise CommandError(f"{out} is not empty; name a new folder")
     trials = TrialOptions(
-        convert=convert_options(options.conversion),
+        convert=with_settings(options.conversion),
         candidate=candidate,
-        engines=options.engines.names,
-        limits=options.limits.limits,
+        engines=options.engines,
+        limits=options.limits,
         jobs=options.jobs or processors(),
     )
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +51,8 @@ def reduce(options: Reduce) -> None:
         words = ["urdf-usd", "run", reduced.urdf.name, "--out", "report"]
         if options.converter:
             words += ["--converter", portable_text(candidate)]
-        words += given_options(_NOT_REPEATED)
+        words += command_words(options.conversion, _NOT_REPEATED)
+        words += (word for name in options.engines for word in ("--engine", name))
         report = bug_report(reduced, robot.reference, words)
         (folder / _REPORT).write_text(report, encoding="utf-8")
         # Replaces an empty folder.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from msgspec import structs
 
 from urdf_usd.cli.commands import Converters, Run
-from urdf_usd.cli.convert import convert_options
+from urdf_usd.cli.convert import with_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import require_outputs
 from urdf_usd.cli.run_report import PreviousRun, Report, load_baseline, run_and_report
@@ -22,7 +23,6 @@ from urdf_usd.conformance.converters.candidates import (
 from urdf_usd.conformance.execution.folder import RunFolderError, claim_run_folder
 from urdf_usd.conformance.execution.run import (
     RevisionError,
-    RunOptions,
     changed_robots,
     places,
     require_scheduler,
@@ -37,8 +37,7 @@ DEFAULT_CORPUS = "pybullet"
 
 def run(options: Run) -> ExitCode:
     candidates, gated = parse_converters(options.converters)
-    only_ours = candidates == (OWN,)
-    if options.variants and only_ours:
+    if options.settings.variants and candidates == (OWN,):
         raise click.UsageError("--variant needs --converter with another converter")
     baseline = load_baseline(options.gate)
     # Read before its folder may be emptied for this run.
@@ -46,18 +45,11 @@ def run(options: Run) -> ExitCode:
     _require_history(options)
     texts = options.corpus or (DEFAULT_CORPUS,)
     selected = options.selected
-    settings = RunOptions(
-        convert=convert_options(options.conversion),
-        engines=options.engines.names,
-        limits=options.limits.limits,
-        jobs=options.jobs,
-        resume=options.resume,
-        retry=options.retry,
-        scheduler=options.scheduler,
-        timed=options.timings,
+    settings = structs.replace(
+        options.settings,
+        convert=with_settings(options.settings.convert),
         converters=candidates,
         gated=gated,
-        variants=options.variants,
     )
     with shown_status("Looking for robots ...") as status:
         named = tuple(parse_reference(text).portable for text in texts)
@@ -72,7 +64,7 @@ def run(options: Run) -> ExitCode:
                     options.changed_since,
                     settings.convert,
                     settings.limits,
-                    options.jobs or processors(),
+                    settings.jobs or processors(),
                 )
             except RevisionError as error:
                 raise CommandError(str(error)) from error

@@ -14,7 +14,7 @@ from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import write_output
 from urdf_usd.cli.terminal import print_lines, say, say_error, shown_progress, stdout
 from urdf_usd.conformance.execution.folder import RunFolder
-from urdf_usd.conformance.execution.run import RunOptions, run_in_folder, summarise
+from urdf_usd.conformance.execution.run import run_in_folder, summarise
 from urdf_usd.conformance.execution.worker import ClusterError
 from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
 from urdf_usd.conformance.gate.decision import (
@@ -25,6 +25,7 @@ from urdf_usd.conformance.gate.decision import (
     failures,
     updated_baseline,
 )
+from urdf_usd.conformance.options import RunOptions
 from urdf_usd.corpus import Resolved
 from urdf_usd.reports.badge import write_badges
 from urdf_usd.reports.changes import compare_runs

@@ -21,6 +21,7 @@ from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.record import unavailable_record
 from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.gate.decision import FailOn, failures
+from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.description import Description
@@ -223,7 +224,7 @@ class Conformance(Struct, frozen=True):
         record = run.check(
             source.path,
             self._place(usd),
-            run.CheckOptions(
+            CheckOptions(
                 base=BaseOption(base),
                 packages=(*known, *folders),
                 arguments=tuple({**dict(source.arguments), **dict(values)}.items()),

@@ -17,8 +17,9 @@ from urdf_usd.conformance.converters.candidates import OWN, CommandConverter
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.run import RunOptions, run
+from urdf_usd.conformance.execution.run import run
 from urdf_usd.conformance.execution.worker import Limits, Workers
+from urdf_usd.conformance.options import RunOptions
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.corpus import resolve_corpora

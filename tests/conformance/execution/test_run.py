@@ -17,8 +17,9 @@ from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.converting import convert_robot
 from urdf_usd.conformance.execution.examine import examine_in_worker
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.run import CheckOptions, RunOptions, check, run
+from urdf_usd.conformance.execution.run import check, run
 from urdf_usd.conformance.execution.worker import Workers
+from urdf_usd.conformance.options import CheckOptions, RunOptions
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting

@@ -9,7 +9,8 @@ import pytest
 
 from tests.conformance.direct import examine_pair_here
 from tests.converter.simulation.robots import write_description, write_urdf
-from urdf_usd.conformance.execution.run import CheckOptions, check
+from urdf_usd.conformance.execution.run import check
+from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.conversion import convert, with_description
 from urdf_usd.converter.options import (
     ColliderKind,

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.record import summary_of
-from urdf_usd.conformance.execution.run import RunOptions, run
+from urdf_usd.conformance.execution.run import run
+from urdf_usd.conformance.options import RunOptions
 from urdf_usd.corpus import resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import read_run

@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from urdf_usd.conformance.execution.run import RunOptions, run
+from urdf_usd.conformance.execution.run import run
+from urdf_usd.conformance.options import RunOptions
 from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.corpus import Resolved, resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict

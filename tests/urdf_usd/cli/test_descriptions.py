@@ -49,7 +49,7 @@ def test_page_of_a_check_has_the_options_that_change_results(urdf: Path) -> None
     """With the options of ``check``, in its order; not those of files and limits."""
     options = (
         *("--engine", "mujoco", "--base", "floating", "--inertia", "geometry"),
-        *("--mass-density", "900.0", "--colliders", "tool=hull"),
+        *("--mass-density", "900", "--colliders", "tool=hull"),
         *("--colliders", "none", "--package", f"robot={urdf.parent}"),
     )
     assert urdf_usd("convert", urdf, "out").exit_code == 0

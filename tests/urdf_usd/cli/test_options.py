@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import jsonschema
 import pytest
 
 from tests.urdf_usd.cli.command import urdf_usd
-from urdf_usd.cli.convert import convert_options
+from urdf_usd.cli import parameters
+from urdf_usd.cli.commands import Convert
 from urdf_usd.cli.main import main
-from urdf_usd.cli.options import Conversion, RobotOptions, Sources
+from urdf_usd.cli.parameters import Command, click_command
 from urdf_usd.cli.terminal import SEVERITY_STYLES
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import (
@@ -26,6 +28,7 @@ from urdf_usd.converter.options import (
     Layout,
     MaterialNetworks,
     Profile,
+    command_words,
 )
 from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 from urdf_usd.reports.records.schema import RECORDS
@@ -33,36 +36,22 @@ from urdf_usd.reports.records.schema import RECORDS
 _RULE = ColliderRule(ColliderKind.HULL, "left_*")
 
 
+def _gathered(*words: str) -> ConvertOptions:
+    """Return the options of a conversion as the command receives them."""
+    seen: list[Convert] = []
+    command = click_command("convert", Command(Convert, "x:y"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parameters, "import_module", lambda _: SimpleNamespace(y=seen.append))
+        command.main(("arm.urdf", "out", *words), standalone_mode=False)
+    return seen[0].conversion
+
+
 def test_defaults_are_those_of_the_library() -> None:
-    assert convert_options(Conversion()) == ConvertOptions()
+    assert _gathered() == ConvertOptions()
 
 
-def test_every_choice_is_passed_to_the_converter() -> None:
-    robot = RobotOptions(
-        base=BaseOption.FIXED,
-        inertia=InertiaOption.GEOMETRY,
-        mass_density=2700.0,
-        colliders=(_RULE,),
-        collider_tolerance=ColliderTolerance(0.01),
-        sources=Sources(
-            packages=(("arm", Path("folder")),),
-            arguments=(("hand", "true"),),
-            environment=("NAME",),
-        ),
-    )
-    chosen = Conversion(
-        profile=Profile.PHYSX,
-        physics_variants=True,
-        layout=Layout.USDZ,
-        bodies=BodyNesting.FLAT,
-        massless=MasslessOption.ERROR,
-        materials=MaterialNetworks.OPENPBR,
-        merge_fixed=True,
-        keep_chains=True,
-        robot=robot,
-    )
-
-    assert convert_options(chosen) == ConvertOptions(
+def test_every_choice_is_passed_to_the_converter(tmp_path: Path) -> None:
+    options = ConvertOptions(
         profile=Profile.PHYSX,
         physics_variants=True,
         layout=Layout.USDZ,
@@ -75,18 +64,14 @@ def test_every_choice_is_passed_to_the_converter() -> None:
         materials=MaterialNetworks.OPENPBR,
         merge_fixed=True,
         keep_chains=True,
-        packages=(("arm", "folder"),),
+        packages=(("arm", str(tmp_path)),),
         arguments=(("hand", "true"),),
         environment=("NAME",),
     )
 
-
-def test_metadata_is_passed_to_the_converter() -> None:
-    given = (("author", "me"),)
-
-    chosen = Conversion(profile=Profile.SIMREADY, metadata=given)
-
-    assert convert_options(chosen).metadata == given
+    assert _gathered(*command_words(options)) == options
+    simready = ConvertOptions(profile=Profile.SIMREADY, metadata=(("author", "me"),))
+    assert _gathered(*command_words(simready)) == simready
 
 
 def test_tables_cover_their_enumerations() -> None:

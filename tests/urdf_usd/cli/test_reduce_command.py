@@ -101,7 +101,7 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
     assert command == (
         "urdf-usd run arm.urdf --out report --converter "
         f"'wrong={Path(sys.executable).name} wrong.py {{urdf}} {{out}}' "
-        "--mass-density 900.0 --engine mujoco"
+        "--mass-density 900 --engine mujoco"
     )
 
 

@@ -14,8 +14,8 @@ from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.conformance.engines.protocol import Available
 from urdf_usd.conformance.execution.engines import installed_engine
 from urdf_usd.conformance.execution.job import ReadOptions
-from urdf_usd.conformance.execution.run import CheckOptions
 from urdf_usd.conformance.execution.run import check as check_usd
+from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import convert
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.reports.records.record import RobotRecord

@@ -62,7 +62,7 @@ def test_variant_composes_to_the_asset_of_its_simulator(
 
 def test_assets_for_several_simulators_have_flat_bodies(tmp_path: Path) -> None:
     """One of them is PhysX; a conversion can be repeated in its folder."""
-    with pytest.raises(ValueError, match="must be flat"):
+    with pytest.raises(ValueError, match="does not simulate nested bodies"):
         ConvertOptions(physics_variants=True, bodies=BodyNesting.NESTED)
     options = ConvertOptions(physics_variants=True)
     assert options.nesting is BodyNesting.FLAT

@@ -138,5 +138,5 @@ def test_options_that_the_profile_excludes_are_refused() -> None:
     """Other layouts, and metadata for other profiles."""
     with pytest.raises(ValueError, match="prescribes layers"):
         ConvertOptions(profile=Profile.SIMREADY, layout=Layout.USDZ)
-    with pytest.raises(ValueError, match="has no metadata"):
+    with pytest.raises(ValueError, match="metadata requires profile"):
         ConvertOptions(metadata=_GIVEN)

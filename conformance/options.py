@@ -1,0 +1,187 @@
+"""Options of checks and runs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct, field, structs
+
+from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
+from urdf_usd.conformance.engines.registry import require
+from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
+from urdf_usd.converter.options import (
+    DEFAULT_DENSITY,
+    NO_COLLIDER_RULES,
+    Arguments,
+    ColliderRules,
+    ConvertOptions,
+    Density,
+    Environment,
+    FixedBase,
+    Inertia,
+    InertiaOption,
+    Option,
+    Packages,
+    Settings,
+    VariantChoice,
+    stated_options,
+)
+from urdf_usd.converter.robot.model import BaseOption
+from urdf_usd.converter.simulation.description import Description  # noqa: F401  # in annotations
+
+
+def _parse_engine(name: str) -> str:
+    require(name)
+    return name
+
+
+Engines: TypeAlias = Annotated[
+    tuple[str, ...],
+    Option(
+        "Use only this engine; 'urdf-usd doctor' lists them. Repeatable.  "
+        "[default: all that are installed]",
+        "--engine",
+        "NAME",
+        _parse_engine,
+    ),
+]
+Jobs: TypeAlias = Annotated[int | None, Meta(ge=1)]
+
+
+def variants_option(scope: str) -> Option:
+    """Return the option that selects variants of the prims that a text names."""
+    return Option(
+        f"Select variant NAME of variant set SET {scope} Repeatable.",
+        "--variant",
+        "[PRIM:]SET=NAME",
+        VariantChoice.parse,
+    )
+
+
+Variants: TypeAlias = Annotated[
+    tuple[VariantChoice, ...],
+    variants_option(
+        "of the prim with path PRIM: by default the default prim or, if it has no such set, "
+        "the only prim that has one."
+    ),
+]
+StrictFiles: TypeAlias = Annotated[
+    bool,
+    "Refuse a USD that refers to files outside the folder of its root layer: by an absolute "
+    "path, '..', a symbolic link or a URI. Otherwise these are warnings.",
+]
+
+
+def require_distinct(variants: Sequence[VariantChoice]) -> None:
+    """Refuse a variant set that is named twice.
+
+    Raises:
+        ValueError: One is.
+    """
+    named = [(choice.prim, choice.variant_set) for choice in variants]
+    for prim, variant_set in named:
+        if named.count((prim, variant_set)) > 1:
+            raise ValueError(f"variant set {variant_set!r} is named twice")
+
+
+class CheckOptions(Struct, frozen=True, kw_only=True):
+    """Options of a check: what the USD has to have of a robot, and how it is read."""
+
+    engines: Engines = ()  # besides the reference and OpenUSD; all if empty
+    base: FixedBase = BaseOption.AUTO  # the URDF decides if ``auto``
+    simulation: Settings = None  # its base counts if that of the options is ``auto``
+    inertia: Inertia = InertiaOption.KEEP
+    mass_density: Density = DEFAULT_DENSITY  # of links without mass, with those of shapes [kg/m^3]
+    colliders: ColliderRules = NO_COLLIDER_RULES
+    packages: Packages = ()
+    arguments: Arguments = ()
+    environment: Environment = ()
+    variants: Variants = ()
+    strict: StrictFiles = False
+    root: Annotated[
+        str | None,
+        Option(
+            "Prim of the robot, if it is not below the default prim, or there is none.",
+            metavar="PATH",
+        ),
+    ] = None
+    limits: Limits = DEFAULT_LIMITS  # of each process
+
+    def __post_init__(self) -> None:
+        require_distinct(self.variants)
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """Options of a run."""
+
+    jobs: Annotated[
+        Jobs,
+        Option(
+            "Number of robots processed in parallel.  [default: one per CPU]",
+            repeated=False,
+        ),
+    ] = None
+    limits: Limits = DEFAULT_LIMITS
+    resume: Annotated[
+        bool,
+        Option(
+            "Reuse results in OUT whose inputs, options and versions are the same and whose files "
+            "were not changed.",
+            repeated=False,
+        ),
+    ] = False
+    retry: Annotated[
+        bool,
+        Option("With --resume, repeat robots that crashed or timed out.", repeated=False),
+    ] = False
+    scheduler: Annotated[
+        str | None,
+        Option(
+            "Process robots on the workers of this Dask scheduler, such as tcp://host:8786, which "
+            "see the robots and OUT under the same paths. Needs the extra 'cluster'.",
+            metavar="ADDRESS",
+            repeated=False,
+        ),
+    ] = None
+    timed: Annotated[
+        bool,
+        Option(
+            "Write the time that each robot takes to timings/<id>.json.",
+            "--timings",
+            repeated=False,
+        ),
+    ] = False
+    convert: ConvertOptions = field(default_factory=ConvertOptions)
+    engines: Engines = ()  # as in :class:`CheckOptions`
+    variants: Annotated[
+        tuple[VariantChoice, ...],
+        variants_option(
+            "in USDs of other converters, including those of folder:PATH, that have this set; "
+            "USDs of urdf-usd are compared as they are written. PRIM as for urdf-usd check."
+        ),
+    ] = ()
+    converters: tuple[Candidate, ...] = (OWN,)  # every robot is converted by each
+    gated: str = OURS  # name of the converter that decides whether the run passes
+
+    def __post_init__(self) -> None:
+        require_distinct(self.variants)
+
+    def as_text(self) -> dict[str, str]:
+        """Return the options that change results, for the summary, by name.
+
+        The values of one are quoted for a shell; those of flags are ``yes`` and ``no``. Folders of
+        packages are left out, and those of other files, as they differ between machines.
+        """
+        chosen = structs.replace(
+            self, convert=structs.replace(self.convert, packages=(), bodies=self.convert.nesting)
+        )
+        texts = {
+            field.flag.removeprefix("--"): shlex.join(map(field.text, values))
+            for field, values in stated_options(chosen, recorded=True)
+        }
+        if "with" in texts:
+            texts["with"] = Path(texts["with"]).name
+        return texts
