@@ -251,7 +251,7 @@ def _surface(
             coordinates = corner_values(found.values, found.indices[order])
         except UnusableError:
             pass
-    attributes = SurfaceAttributes(texture_coordinates=coordinates)
+    attributes = SurfaceAttributes(coordinate_sets=(coordinates,))
     surface = build_mesh(points, geometry.counts, corners[order], attributes=attributes)
     if surface.skipped:
         raise MeshError("; ".join(surface.skipped))

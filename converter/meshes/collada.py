@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -32,15 +32,12 @@ from urdf_usd.converter.meshes.mesh import (
     Matrix,
     MeshError,
     PolygonMesh,
+    SurfaceAttributes,
     SurfacePart,
-    are_valid_indices,
     check_indices,
     corner_values,
-    drop_unused,
     join_parts,
-    reversed_corners,
-    transform_normals,
-    transform_vectors,
+    place_parts,
 )
 from urdf_usd.converter.meshes.mesh_materials import (
     MeshMaterial,
@@ -52,32 +49,16 @@ from urdf_usd.converter.meshes.mesh_materials import (
     visible,
 )
 
-Single: TypeAlias = "NDArray[np.float32]"
 Element: TypeAlias = Any  # of lxml, whose type allows tags as bytes
 _Number = TypeVar("_Number", np.float64, np.int32)
 
 _FLOATS = msgspec.json.Decoder(list[float])
+_COMMAS = bytes.maketrans(b" ", b",")
 # Number of values of each transform.
 _TRANSFORMS = {"matrix": 16, "rotate": 4, "scale": 3, "translate": 3}
-# Not supported: one is for cameras, the other is not written by exporters.
-_UNKNOWN_TRANSFORMS = frozenset({"lookat", "skew"})
-# Element that each kind of instance refers to.
-_INSTANCED = {
-    "instance_controller": "controller",
-    "instance_geometry": "geometry",
-    "instance_node": "node",
-}
 # Instances can multiply or be cyclic.
 _MOST_NODES = 100_000
 _PRIMITIVES = frozenset({"polygons", "polylist", "triangles", "trifans", "tristrips"})
-_COORDINATES = "TEXCOORD"
-# A semantic and the number of a set of texture coordinates, which is 0 for all others.
-_Semantic: TypeAlias = "tuple[str, int]"
-_SLOTS = (
-    (Slot.COLOR, "diffuse", "rgb"),
-    (Slot.EMISSION, "emission", "rgb"),
-    (Slot.OPACITY, "transparent", "a"),
-)
 _WRAPS = {
     "WRAP": Wrap.REPEAT,
     "MIRROR": Wrap.MIRROR,
@@ -101,19 +82,26 @@ def read_dae(data: bytes) -> PolygonMesh:
     root = _parse(data)
     if root.tag != "COLLADA":
         raise MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
-    unit, up_axis = _metres_per_unit(root), _up_axis(root)
-    sets = _coordinate_sets(root)
-    materials = _read_materials(root, sets)
-    skipped: list[str] = []
-    instances = list(_instances(root, skipped))
-    geometries = _Geometries(root, sets, materials)
-    parts = [part for instance in instances for part in geometries.place(instance)]
-    texts = tuple(dict.fromkeys([*skipped, *geometries.skipped]))
+    unit = root.find("asset/unit")
+    try:
+        metres = float(unit.get("meter", "1")) if unit is not None else 1.0
+    except ValueError:
+        metres = math.nan
+    if not (math.isfinite(metres) and metres > 0):
+        raise MeshError("its <unit> is not a positive number of metres")
+    up_axis = (root.findtext("asset/up_axis") or "").strip().upper()
+    document = _Document(root)
+    parts = document.parts()
+    skipped = tuple(dict.fromkeys(document.skipped))
     if not parts:
-        raise MeshError("; ".join(("it shows no surface", *texts)))
-    ignored = None if up_axis == "Z_UP" else up_axis
+        raise MeshError("; ".join(("it shows no surface", *skipped)))
     return join_parts(
-        parts, materials, metres_per_unit=unit, ignored_up_axis=ignored, skipped=texts
+        parts,
+        document.materials,
+        metres_per_unit=metres,
+        # COLLADA's default is Y_UP.
+        ignored_up_axis={"X_UP": "X_UP", "Z_UP": None}.get(up_axis, "Y_UP"),
+        skipped=skipped,
     )
 
 
@@ -124,7 +112,11 @@ def _parse(data: bytes) -> Element:
         MeshError: The text is not XML, or declares entities.
     """
     parser = etree.XMLParser(
-        huge_tree=True, remove_comments=True, remove_pis=True, resolve_entities=False
+        huge_tree=True,
+        remove_comments=True,
+        remove_pis=True,
+        resolve_entities=False,
+        collect_ids=False,
     )
     try:
         root: Element = etree.fromstring(data, parser)
@@ -142,13 +134,13 @@ def read_floats(text: bytes) -> NDArray[np.float64]:
     """Read numbers between white space.
 
     Decimals that are separated by single spaces, which exporters write, are read as
-    JSON: a third of numpy's time, with the same rounding. All others are read by numpy.
+    JSON: in a third of numpy's time, with the same rounding. All others are read by numpy.
 
     Raises:
         ValueError: Something in there is not a number.
     """
     if b"," not in text:
-        content = b"[" + text.strip().replace(b" ", b",") + b"]"
+        content = b"[" + text.strip().translate(_COMMAS) + b"]"
         with suppress(msgspec.DecodeError):
             decoded = _FLOATS.decode(content)
             numbers = np.fromiter(decoded, np.float64, len(decoded))
@@ -178,143 +170,244 @@ def _target(element: Element | None, attribute: str) -> str:
     return "" if element is None else element.get(attribute, "").removeprefix("#")
 
 
-def _by_id(root: Element, tag: str) -> dict[str, Element]:
-    """Return elements by id, of equal ids the first."""
-    return {element.get("id", ""): element for element in reversed(list(root.iter(tag)))}
+class _Document:
+    """Reads the scene of a document; geometries and sources are read once."""
 
-
-def _metres_per_unit(root: Element) -> float:
-    unit = root.find("asset/unit")
-    try:
-        metres = float(unit.get("meter", "1")) if unit is not None else 1.0
-    except ValueError:
-        metres = math.nan
-    if not (math.isfinite(metres) and metres > 0):
-        raise MeshError("its <unit> is not a positive number of metres")
-    return metres
-
-
-def _up_axis(root: Element) -> str:
-    """Return ``X_UP``, ``Y_UP`` or ``Z_UP``; COLLADA's default is ``Y_UP``."""
-    axis = (root.findtext("asset/up_axis") or "").strip().upper()
-    return axis if axis in {"X_UP", "Z_UP"} else "Y_UP"
-
-
-# The scene.
-
-
-class _Instance(NamedTuple):
-    geometry: Element
-    transform: Matrix  # (4, 4) from the geometry to the scene
-    materials: Mapping[str, str]  # id of the material by symbol
-
-
-def _instances(root: Element, skipped: list[str]) -> Iterator[_Instance]:
-    """Yield the instances of geometries, in the order of the document.
-
-    For a document without a scene, each geometry is yielded once.
-
-    Raises:
-        MeshError: The instances multiply without bounds.
-    """
-    targets = {tag: _by_id(root, tag) for tag in _INSTANCED.values()}
-    matrices: dict[Element, Single] = {}
-    scene = _scene(root, skipped)
-    if scene is None:
-        for geometry in root.iterfind("library_geometries/geometry"):
-            yield _Instance(geometry, np.eye(4), {})
-        return
-    pending = [(node, np.eye(4)) for node in reversed(scene.findall("node"))]
-    for _ in range(_MOST_NODES):
-        if not pending:
-            return
-        element, above = pending.pop()
-        if element.tag == "node":
-            if element not in matrices:
-                matrices[element] = _node_matrix(element, skipped)
-            # Overflow is reported when the mesh is built.
-            with np.errstate(all="ignore"):
-                transform = above @ matrices[element].astype(np.float64)
-            pending += [
-                (child, transform)
-                for child in reversed(element)
-                if child.tag == "node" or child.tag in _INSTANCED
-            ]
-            continue
-        kind = _INSTANCED[element.tag]
-        url = element.get("url", "")
-        target = targets[kind].get(url[1:]) if url.startswith("#") else None
-        if target is None:
-            skipped.append(f"<{element.tag}> refers to {url!r}, which is not there")
-            continue
-        if kind == "node":
-            pending.append((target, above))
-            continue
-        materials = {
-            binding.get("symbol", ""): _target(binding, "target")
-            for binding in element.iter("instance_material")
+    def __init__(self, root: Element) -> None:
+        self.skipped: list[str] = []
+        self._root = root
+        named = {
+            entry.get("set", "0")
+            for entry in root.iter("input")
+            if entry.get("semantic") == "TEXCOORD"
         }
-        if kind == "geometry":
-            yield _Instance(target, above, materials)
-            continue
-        skin = target.find("skin")
-        skinned = targets["geometry"].get(_target(skin, "source"))
-        if skin is None or skinned is None:
-            skipped.append(f"controller {target.get('id')!r} is no skin of a geometry")
-            continue
-        shape = skin.find("bind_shape_matrix")
-        numbers = None if shape is None else _transform_numbers(shape, 16, skipped)
-        if numbers is not None:
+        # Sets of texture coordinates are numbered in order of their names.
+        ordered = sorted(named, key=lambda name: (len(name), name))
+        self._sets = {name: number for number, name in enumerate(ordered)}
+        self.materials = _read_materials(root, self._sets)
+        textures = [one for material in self.materials.values() for _, one in material.textures]
+        self._used_sets = {0, *(texture.sampling.coordinates for texture in textures)}
+        self._sources = {source.get("id", ""): source for source in root.iter("source")}
+        self._rows: dict[tuple[str, int], Matrix | None] = {}
+        self._matrices: dict[Element, NDArray[np.float32]] = {}
+
+    def parts(self) -> list[SurfacePart]:
+        """Return the parts of all instances, in the order of the document."""
+        instances = list(self._instances())
+        geometries: dict[Element, list[SurfacePart]] = {}
+        parts = []
+        for geometry, transform, bound in instances:
+            if geometry not in geometries:
+                geometries[geometry] = list(self._geometry(geometry))
+            for part in place_parts(geometries[geometry], transform):
+                material = bound.get(str(part.material), part.material)
+                known = material if material in self.materials else None
+                parts.append(msgspec.structs.replace(part, material=known))
+        return parts
+
+    # ---- The scene
+
+    def _instances(self) -> Iterator[tuple[Element, Matrix, Mapping[str, str]]]:
+        """Yield geometries with (4, 4) transforms to the scene, and ids of materials by symbol.
+
+        For a document without a scene, each geometry is yielded once.
+
+        Raises:
+            MeshError: The instances multiply without bounds.
+        """
+        scene = self._scene()
+        if scene is None:
+            for geometry in self._root.iterfind("library_geometries/geometry"):
+                yield geometry, np.eye(4), {}
+            return
+        # Of equal ids, the first counts.
+        targets = {
+            f"instance_{tag}": {e.get("id", ""): e for e in reversed(list(self._root.iter(tag)))}
+            for tag in ("controller", "geometry", "node")
+        }
+        pending = [(node, np.eye(4)) for node in reversed(scene.findall("node"))]
+        for _ in range(_MOST_NODES):
+            if not pending:
+                return
+            element, transform = pending.pop()
+            if element.tag == "node":
+                if element not in self._matrices:
+                    self._matrices[element] = self._matrix(element)
+                # Overflow is reported when the mesh is built.
+                with np.errstate(all="ignore"):
+                    transform = transform @ self._matrices[element].astype(np.float64)
+                inside = (one for one in reversed(element) if one.tag in {"node", *targets})
+                pending += [(child, transform) for child in inside]
+                continue
+            url = element.get("url", "")
+            target = targets[element.tag].get(url[1:]) if url.startswith("#") else None
+            if target is None:
+                self.skipped.append(f"<{element.tag}> refers to {url!r}, which is not there")
+                continue
+            if element.tag == "instance_node":
+                pending.append((target, transform))
+                continue
+            if element.tag == "instance_controller":
+                skin = target.find("skin")
+                geometry = targets["instance_geometry"].get(_target(skin, "source"))
+                if skin is None or geometry is None:
+                    name = target.get("id")
+                    self.skipped.append(f"controller {name!r} is no skin of a geometry")
+                    continue
+                target, shape = geometry, skin.find("bind_shape_matrix")
+                numbers = None if shape is None else self._numbers(shape, 16)
+                if numbers is not None:
+                    with np.errstate(all="ignore"):
+                        transform = transform @ numbers.astype(np.float32).reshape(4, 4)
+            bindings = element.iter("instance_material")
+            yield target, transform, {b.get("symbol", ""): _target(b, "target") for b in bindings}
+        raise MeshError("its instances exceed the limit")
+
+    def _scene(self) -> Element | None:
+        """Return the instantiated scene, otherwise the first."""
+        scenes = self._root.findall("library_visual_scenes/visual_scene")
+        instance = self._root.find("scene/instance_visual_scene")
+        if instance is not None:
+            url = instance.get("url", "")
+            for scene in scenes:
+                if f"#{scene.get('id')}" == url:
+                    return scene
+            self.skipped.append(f"<{instance.tag}> refers to {url!r}, which is not there")
+        return scenes[0] if scenes else None
+
+    def _matrix(self, node: Element) -> NDArray[np.float32]:
+        """Return the product of a node's transforms, in float32 as the points."""
+        product = np.eye(4, dtype=np.float32)
+        for element in node:
+            # The one is for cameras, the other is not written by exporters.
+            if element.tag in {"lookat", "skew"}:
+                self.skipped.append(f"<{element.tag}> is not supported; it is ignored")
+            if element.tag not in _TRANSFORMS:
+                continue
+            numbers = self._numbers(element, _TRANSFORMS[element.tag])
+            if numbers is None:
+                continue
+            matrix = np.eye(4, dtype=np.float32)
+            match element.tag:
+                case "matrix":
+                    matrix = numbers.astype(np.float32).reshape(4, 4)
+                case "translate":
+                    matrix[:3, 3] = numbers
+                case "scale":
+                    matrix[range(3), range(3)] = numbers
+                case _:
+                    length = math.hypot(*numbers[:3].tolist())
+                    if length:
+                        matrix[:3, :3] = _rotation(numbers[:3] / length, numbers[3:])
+                    elif numbers[3]:
+                        self.skipped.append("<rotate> has no axis; it is ignored")
             with np.errstate(all="ignore"):
-                above = above @ numbers.astype(np.float32).reshape(4, 4)
-        yield _Instance(skinned, above, materials)
-    raise MeshError("its instances exceed the limit")
+                product = product @ matrix
+        return product
+
+    def _numbers(self, element: Element, count: int) -> Matrix | None:
+        with suppress(ValueError):
+            numbers = read_floats(_text(element))
+            if len(numbers) == count:
+                return numbers
+        self.skipped.append(f"<{element.tag}> does not have {count} numbers; it is ignored")
+        return None
+
+    # ---- Geometries
+
+    def _geometry(self, geometry: Element) -> Iterator[SurfacePart]:
+        """Yield the primitives of a geometry in its own frame; invalid ones are skipped."""
+        mesh = geometry.find("mesh")
+        vertices = None if mesh is None else mesh.find("vertices")
+        position = None if vertices is None else vertices.find("*[@semantic='POSITION']")
+        if mesh is None or vertices is None or position is None:
+            return
+        try:
+            points = _positions(mesh, _target(position, "source"))
+        except MeshError as error:
+            self.skipped.append(error.reason)
+            return
+        for element in mesh:
+            if element.tag not in _PRIMITIVES:
+                continue
+            if element.find("ph") is not None:
+                self.skipped.append("holes in polygons are filled")
+            try:
+                part = self._primitive(element, vertices, points)
+            except MeshError as error:
+                self.skipped.append(f"<{element.tag}>: {error.reason}")
+            else:
+                if len(part.counts):
+                    yield part
+
+    def _primitive(self, element: Element, vertices: Element, points: Matrix) -> SurfacePart:
+        try:
+            inputs = [(entry, int(entry.get("offset", ""))) for entry in element.findall("input")]
+        except ValueError as error:
+            raise MeshError("an input has no offset") from error
+        shared = {
+            (entry.get("semantic", ""), 0): _target(entry, "source")
+            for entry in vertices.findall("input")
+        }
+        known = {vertices.get("id", ""), shared.get(("POSITION", 0), "")} - {""}
+        vertex: int | None = None
+        # Source and offset by semantic and number of a set of texture coordinates.
+        sources: dict[tuple[str, int], tuple[str, int]] = {}
+        for entry, offset in inputs:
+            semantic, source = entry.get("semantic", ""), _target(entry, "source")
+            if semantic == "VERTEX" and source in known and vertex is None:
+                vertex = offset
+            number = self._sets.get(entry.get("set", "0"), 0) if semantic == "TEXCOORD" else 0
+            sources.setdefault((semantic, number), (source, offset))
+        if vertex is None:
+            raise MeshError("it has no vertices")
+        if min(offset for _, offset in inputs) < 0:
+            raise MeshError("the offset of an input is negative")
+        for key, source in shared.items():
+            sources.setdefault(key, (source, vertex))
+        counts, rows = _polygons(element, max(offset for _, offset in inputs) + 1)
+        columns = np.ascontiguousarray(rows.T)
+        check_indices(len(points), counts, columns[vertex])
+
+        def values(semantic: str, number: int, width: int) -> CornerValues | None:
+            source, column = sources.get((semantic, number), ("", 0))
+            rows = self._source(source, width)
+            if rows is None:
+                return None
+            if semantic == "COLOR":
+                rows = np.clip(rows, 0.0, 1.0)
+            elif semantic == "NORMAL" and not np.isfinite(rows).all():
+                # build_mesh replaces zero normals.
+                rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+            return corner_values(rows, columns[column])
+
+        attributes = SurfaceAttributes(
+            normals=values("NORMAL", 0, 3),
+            coordinate_sets=tuple(
+                values("TEXCOORD", number, 2) if number in self._used_sets else None
+                for number in range(max(self._used_sets) + 1)
+            ),
+            colors=values("COLOR", 0, 3),
+        )
+        material = element.get("material", "")
+        return SurfacePart(points, counts, columns[vertex], attributes, material)
+
+    def _source(self, name: str, width: int) -> Matrix | None:
+        """Read the first components of a source's rows; None if they are not complete."""
+        key = name, width
+        if key not in self._rows:
+            self._rows[key] = None
+            source = self._sources.get(name)
+            accessor = None if source is None else source.find("technique_common/accessor")
+            with suppress(ValueError):
+                stride = int("1" if accessor is None else accessor.get("stride", "1"))
+                numbers = read_floats(_text(None if source is None else source.find("float_array")))
+                if stride >= width and len(numbers) and not len(numbers) % stride:
+                    self._rows[key] = numbers.reshape(-1, stride)[:, :width]
+        return self._rows[key]
 
 
-def _scene(root: Element, skipped: list[str]) -> Element | None:
-    """Return the instantiated scene, otherwise the first."""
-    scenes = root.findall("library_visual_scenes/visual_scene")
-    instance = root.find("scene/instance_visual_scene")
-    if instance is not None:
-        url = instance.get("url", "")
-        for scene in scenes:
-            if f"#{scene.get('id')}" == url:
-                return scene
-        skipped.append(f"<{instance.tag}> refers to {url!r}, which is not there")
-    return scenes[0] if scenes else None
-
-
-def _node_matrix(node: Element, skipped: list[str]) -> Single:
-    """Return the product of a node's transforms, in float32 as the points."""
-    product = np.eye(4, dtype=np.float32)
-    for element in node:
-        if element.tag in _UNKNOWN_TRANSFORMS:
-            skipped.append(f"<{element.tag}> is not supported; it is ignored")
-        if element.tag not in _TRANSFORMS:
-            continue
-        numbers = _transform_numbers(element, _TRANSFORMS[element.tag], skipped)
-        if numbers is None:
-            continue
-        matrix = np.eye(4, dtype=np.float32)
-        match element.tag:
-            case "matrix":
-                matrix = numbers.astype(np.float32).reshape(4, 4)
-            case "translate":
-                matrix[:3, 3] = numbers.astype(np.float32)
-            case "scale":
-                matrix[range(3), range(3)] = numbers.astype(np.float32)
-            case _:
-                length = math.hypot(*numbers[:3].tolist())
-                if length:
-                    matrix[:3, :3] = _rotation(numbers[:3] / length, numbers[3:])
-                elif numbers[3]:
-                    skipped.append("<rotate> has no axis; it is ignored")
-        with np.errstate(all="ignore"):
-            product = product @ matrix
-    return product
-
-
-def _rotation(axis: Matrix, angle_deg: Matrix) -> Single:
+def _rotation(axis: Matrix, angle_deg: Matrix) -> NDArray[np.float32]:
     """Return Rodrigues' formula in float32, as in OpenGL."""
     x, y, z = axis.astype(np.float32)
     angle = angle_deg.astype(np.float32) * np.float32(math.pi) / np.float32(180.0)
@@ -328,186 +421,6 @@ def _rotation(axis: Matrix, angle_deg: Matrix) -> Single:
         ),
         np.float32,
     )
-
-
-def _transform_numbers(element: Element, count: int, skipped: list[str]) -> Matrix | None:
-    try:
-        numbers = read_floats(_text(element))
-    except ValueError:
-        numbers = np.zeros(0)
-    if len(numbers) == count:
-        return numbers
-    skipped.append(f"<{element.tag}> does not have {count} numbers; it is ignored")
-    return None
-
-
-# Geometries.
-
-
-class _Primitive(NamedTuple):
-    """Polygons with one material."""
-
-    counts: Integers
-    columns: NDArray[np.int32]  # (inputs, corners) indices into sources
-    vertex: int  # row of the positions
-    values: Mapping[_Semantic, tuple[str, int]]  # id of the source, and row
-    material: str  # symbol
-
-
-class _Surface(NamedTuple):
-    points: Matrix  # (N, 3) [units of the document], rounded to single precision
-    primitives: list[_Primitive]
-
-
-class _Geometries:
-    """Reads surfaces and sources of a document, each once."""
-
-    def __init__(
-        self, root: Element, sets: Mapping[str, int], materials: Mapping[str, MeshMaterial]
-    ) -> None:
-        self.skipped: list[str] = []
-        self._sets = sets
-        self._materials = materials
-        self._elements = {source.get("id", ""): source for source in root.iter("source")}
-        self._surfaces: dict[Element, _Surface] = {}
-        self._sources: dict[tuple[str, int], Matrix | None] = {}
-        used = {0} | {
-            texture.sampling.coordinates
-            for material in materials.values()
-            for _, texture in material.textures
-        }
-        coordinates = dict.fromkeys(((_COORDINATES, number) for number in sorted(used)), 2)
-        # Number of components that are read.
-        self._widths = {("NORMAL", 0): 3, ("COLOR", 0): 3, **coordinates}
-
-    def place(self, instance: _Instance) -> Iterator[SurfacePart]:
-        """Yield the parts of an instance in the scene [units of the document]."""
-        surface = self._surface(instance.geometry)
-        linear = instance.transform[:3, :3]
-        # What overflows here is found by build_mesh.
-        with np.errstate(all="ignore"):
-            points = transform_vectors(surface.points, linear) + instance.transform[:3, 3]
-            mirrors = bool(np.linalg.det(linear) < 0)
-        for polygons in surface.primitives:
-            indices = polygons.columns[polygons.vertex]
-            values = self._values(polygons, linear)
-            if mirrors:
-                order = reversed_corners(polygons.counts)
-                indices = indices[order]
-                values = {
-                    key: CornerValues(held.values, held.indices[order])
-                    for key, held in values.items()
-                }
-            material = instance.materials.get(polygons.material, polygons.material)
-            yield SurfacePart(
-                points=points,
-                counts=polygons.counts,
-                indices=indices,
-                normals=values.get(("NORMAL", 0)),
-                coordinates={
-                    number: held for (name, number), held in values.items() if name == _COORDINATES
-                },
-                colors=values.get(("COLOR", 0)),
-                material=material if material in self._materials else None,
-            )
-
-    def _values(self, polygons: _Primitive, linear: Matrix) -> dict[_Semantic, CornerValues]:
-        """Return the complete values of the corners of polygons."""
-        values = {}
-        for semantic, width in self._widths.items():
-            source, column = polygons.values.get(semantic, ("", 0))
-            indices: Integers = polygons.columns[column]
-            rows = self._rows(source, width)
-            if rows is None or not are_valid_indices(indices, len(rows)):
-                continue
-            rows, indices = drop_unused(rows, indices)
-            if semantic[0] == "NORMAL":
-                rows = transform_normals(rows, linear)
-            elif semantic[0] == "COLOR":
-                rows = np.clip(rows, 0.0, 1.0)
-            found = corner_values(rows, indices)
-            if found is not None:
-                values[semantic] = found
-        return values
-
-    def _rows(self, name: str, width: int) -> Matrix | None:
-        """Read the first components of a source's rows; None if they are not complete."""
-        key = name, width
-        if key not in self._sources:
-            self._sources[key] = None
-            source = self._elements.get(name)
-            accessor = None if source is None else source.find("technique_common/accessor")
-            with suppress(ValueError):
-                stride = int("1" if accessor is None else accessor.get("stride", "1"))
-                found = None if source is None else source.find("float_array")
-                numbers = read_floats(_text(found))
-                if stride >= width and len(numbers) and not len(numbers) % stride:
-                    self._sources[key] = numbers.reshape(-1, stride)[:, :width]
-        return self._sources[key]
-
-    def _surface(self, geometry: Element) -> _Surface:
-        """Read a geometry; invalid primitives are skipped."""
-        if geometry not in self._surfaces:
-            surface = self._surfaces[geometry] = _Surface(np.empty((0, 3)), [])
-            mesh = geometry.find("mesh")
-            vertices = None if mesh is None else mesh.find("vertices")
-            position = None if vertices is None else vertices.find("*[@semantic='POSITION']")
-            if mesh is None or vertices is None or position is None:
-                return surface
-            try:
-                points = _positions(mesh, _target(position, "source"))
-            except MeshError as error:
-                self.skipped.append(error.reason)
-                return surface
-            surface = self._surfaces[geometry] = _Surface(points, [])
-            for element in mesh:
-                if element.tag not in _PRIMITIVES:
-                    continue
-                try:
-                    if element.find("ph") is not None:
-                        self.skipped.append("holes in polygons are filled")
-                    primitive = self._primitive(element, vertices, len(points))
-                except MeshError as error:
-                    self.skipped.append(f"<{element.tag}>: {error.reason}")
-                else:
-                    if len(primitive.counts):
-                        surface.primitives.append(primitive)
-        return self._surfaces[geometry]
-
-    def _primitive(self, element: Element, vertices: Element, points: int) -> _Primitive:
-        try:
-            inputs = [(entry, int(entry.get("offset", ""))) for entry in element.findall("input")]
-        except ValueError as error:
-            raise MeshError("an input has no offset") from error
-        shared = {
-            (entry.get("semantic", ""), 0): _target(entry, "source")
-            for entry in vertices.findall("input")
-        }
-        known = {vertices.get("id", ""), shared.get(("POSITION", 0), "")} - {""}
-        vertex = next(
-            (
-                offset
-                for entry, offset in inputs
-                if entry.get("semantic") == "VERTEX" and _target(entry, "source") in known
-            ),
-            None,
-        )
-        if vertex is None:
-            raise MeshError("it has no vertices")
-        if min(offset for _, offset in inputs) < 0:
-            raise MeshError("the offset of an input is negative")
-        values: dict[_Semantic, tuple[str, int]] = {}
-        for entry, offset in inputs:
-            semantic = entry.get("semantic", "")
-            number = self._sets.get(entry.get("set", "0"), 0) if semantic == _COORDINATES else 0
-            values.setdefault((semantic, number), (_target(entry, "source"), offset))
-        for key, source in shared.items():
-            values.setdefault(key, (source, vertex))
-        width = max(offset for _, offset in inputs) + 1
-        counts, rows = _polygons(element, width)
-        columns = np.ascontiguousarray(rows.T)
-        check_indices(points, counts, columns[vertex])
-        return _Primitive(counts, columns, vertex, values, element.get("material", ""))
 
 
 def _positions(mesh: Element, name: str) -> Matrix:
@@ -572,19 +485,8 @@ def _fan(rows: NDArray[np.int32]) -> NDArray[np.int32]:
 # Materials.
 
 
-def _coordinate_sets(root: Element) -> dict[str, int]:
-    """Number the sets of texture coordinates from 0, in order of their names."""
-    named = {
-        entry.get("set", "0")
-        for entry in root.iter("input")
-        if entry.get("semantic") == _COORDINATES
-    }
-    ordered = sorted(named, key=lambda name: (len(name), name))
-    return {name: number for number, name in enumerate(ordered)}
-
-
 def _read_materials(root: Element, sets: Mapping[str, int]) -> dict[str, MeshMaterial]:
-    """Read the materials of a document by id."""
+    """Read the materials of a document by id; sets of texture coordinates have numbers."""
     effects = {effect.get("id", ""): effect for effect in root.iter("effect")}
     images = {image.get("id", ""): image for image in root.iter("image")}
     # Set of texture coordinates by symbol, of each material.
@@ -592,7 +494,7 @@ def _read_materials(root: Element, sets: Mapping[str, int]) -> dict[str, MeshMat
     for instance in root.iter("instance_material"):
         symbols = bound.setdefault(_target(instance, "target"), {})
         for entry in instance.iter("bind_vertex_input"):
-            if entry.get("input_semantic") == _COORDINATES:
+            if entry.get("input_semantic") == "TEXCOORD":
                 number = sets.get(entry.get("input_set", "0"), 0)
                 symbols.setdefault(entry.get("semantic", ""), number)
     materials = {}
@@ -601,121 +503,96 @@ def _read_materials(root: Element, sets: Mapping[str, int]) -> dict[str, MeshMat
         if effect is not None:
             key = material.get("id", "")
             name = material.get("name") or key
-            materials[key] = _Effect(effect, images, bound.get(key, {})).material(name)
+            materials[key] = _material(name, effect, images, bound.get(key, {}))
     return materials
 
 
-class _Effect:
-    """Reads values of an effect, which may refer to its parameters."""
+def _material(
+    name: str, effect: Element, images: Mapping[str, Element], sets: Mapping[str, int]
+) -> MeshMaterial:
+    shaders = ("phong", "lambert", "blinn", "constant")
+    shader = next((found for tag in shaders for found in effect.iter(tag)), None)
+    if shader is None:
+        return MeshMaterial(name)
+    params = {param.get("sid", ""): param for param in effect.iter("newparam")}
 
-    def __init__(
-        self, effect: Element, images: Mapping[str, Element], sets: Mapping[str, int]
-    ) -> None:
-        self._effect = effect
-        self._params = {param.get("sid", ""): param for param in effect.iter("newparam")}
-        self._images = images
-        self._sets = sets
-
-    def material(self, name: str) -> MeshMaterial:
-        shaders = ("phong", "lambert", "blinn", "constant")
-        shader = next((found for tag in shaders for found in self._effect.iter(tag)), None)
-        if shader is None:
-            return MeshMaterial(name)
-        transparent = shader.find("transparent")
-        mode = "A_ONE" if transparent is None else transparent.get("opaque", "A_ONE")
-        opacity = self._opacity(shader, mode)
-        textures = {
-            slot: self._texture(texture, components)
-            for slot, tag, components in _SLOTS
-            # Other modes use the luminance, which is not supported by shaders.
-            if (tag != "transparent" or mode == "A_ONE")
-            and (texture := shader.find(f"{tag}/texture")) is not None
-        }
-        shown = textures.get(Slot.OPACITY)
-        if shown is not None:
-            textures[Slot.OPACITY] = shown.sampled(gain=(opacity,) * 4)
-        color, emissive = self._color(shader, "diffuse"), self._color(shader, "emission")
-        return MeshMaterial(
-            name=name,
-            color=None if color is None else unit_color(color),
-            opacity=opacity,
-            emissive=(0.0, 0.0, 0.0) if emissive is None else unit_color(emissive),
-            double_sided=any(
-                (element.text or "").strip() in {"1", "true"}
-                for element in self._effect.iter("double_sided")
-            ),
-            textures=tuple((slot, one) for slot, one in textures.items() if one is not None),
-        )
-
-    def _value(self, shader: Element, tag: str, own: str, kinds: Sequence[str]) -> str | None:
-        """Return the text of a shader's value, or of the parameter that it refers to."""
-        text: str | None = shader.findtext(f"{tag}/{own}")
+    def finite(tag: str, own: str, *kinds: str) -> tuple[float, ...] | None:
+        """Return the numbers of a shader's value, or of the parameter that it refers to."""
+        texts = [shader.findtext(f"{tag}/{own}")]
         reference = shader.find(f"{tag}/param")
-        if text is None and reference is not None:
-            param = self._params.get(reference.get("ref", ""))
-            texts = () if param is None else (param.findtext(kind) for kind in kinds)
-            text = next((found for found in texts if found is not None), None)
-        return text
-
-    def _color(self, shader: Element, tag: str) -> tuple[float, ...] | None:
-        """Return red, green, blue and alpha."""
-        numbers = _finite(self._value(shader, tag, "color", ("float4", "float3")), 3)
-        return numbers and (*numbers[:3], *(numbers[3:4] or (1.0,)))
-
-    def _opacity(self, shader: Element, mode: str) -> float:
-        factor = _finite(self._value(shader, "transparency", "float", ("float",)), 1)
-        scale = factor[0] if factor else 1.0
-        color = self._color(shader, "transparent")
-        if color is None:
-            return visible(scale)
-        if mode in {"RGB_ZERO", "RGB_ONE"}:
-            scale *= sum(c * w for c, w in zip(color, _LUMINANCE, strict=False))
-        else:
-            scale *= color[3]
-        return visible(1.0 - scale if mode in {"RGB_ZERO", "A_ZERO"} else scale)
-
-    def _texture(self, texture: Element, components: str) -> MeshTexture | None:
-        """Follow a texture through sampler and surface to the file of its image."""
-        name = texture.get("texture", "")
-        sampler: Element | None = None
-        # Sampler, surface, image; some exporters refer to the image directly.
-        for _ in range(2):
-            param = self._params.get(name)
-            if name in self._images or param is None:
-                break
-            if (found := param.find("sampler2D")) is not None:
-                sampler = found
-            inner = (
-                param.findtext("sampler2D/source")
-                or param.findtext("surface/init_from")
-                or _target(param.find("sampler2D/instance_image"), "url")
-            )
-            name = inner.strip()
-        image = self._images.get(name)
-        initial = None if image is None else image.find("init_from")
-        reference = "" if initial is None else "".join(initial.itertext()).strip()
-        # The name of an image that the document does not have is reported as missing.
-        reference = reference or name
-        if not reference:
+        if texts == [None] and reference is not None:
+            param = params.get(reference.get("ref", ""))
+            texts = [] if param is None else [param.findtext(kind) for kind in kinds]
+        text = next((text for text in texts if text is not None), "")
+        try:
+            numbers = tuple(map(float, text.split()))
+        except ValueError:
             return None
-        sampling = Sampling(
-            components=components,
-            wrap_s=_wrap(sampler, "wrap_s"),
-            wrap_t=_wrap(sampler, "wrap_t"),
-            coordinates=self._sets.get(texture.get("texcoord", ""), 0),
-        )
-        return MeshTexture(reference.replace("\\", "/"), sampling=sampling)
+        return numbers if numbers and all(map(math.isfinite, numbers)) else None
+
+    def color(tag: str) -> tuple[float, ...] | None:
+        """Return red, green, blue and alpha."""
+        numbers = finite(tag, "color", "float4", "float3") or ()
+        return (*numbers[:3], *(numbers[3:4] or (1.0,))) if len(numbers) >= 3 else None
+
+    transparent = shader.find("transparent")
+    mode = "A_ONE" if transparent is None else transparent.get("opaque", "A_ONE")
+    opacity = (finite("transparency", "float", "float") or (1.0,))[0]
+    if factors := color("transparent"):
+        if mode in {"RGB_ZERO", "RGB_ONE"}:
+            opacity *= sum(c * w for c, w in zip(factors, _LUMINANCE, strict=False))
+        else:
+            opacity *= factors[3]
+        opacity = 1.0 - opacity if mode in {"RGB_ZERO", "A_ZERO"} else opacity
+    opacity = visible(opacity)
+    slots = [(Slot.COLOR, "diffuse", "rgb"), (Slot.EMISSION, "emission", "rgb")]
+    # Other modes use the luminance, which is not supported by shaders.
+    slots += [(Slot.OPACITY, "transparent", "a")] if mode == "A_ONE" else []
+    textures = []
+    for slot, tag, components in slots:
+        use = shader.find(f"{tag}/texture")
+        texture = None if use is None else _texture(use, params, images)
+        if texture is not None:
+            number = sets.get(use.get("texcoord", ""), 0)
+            gain = (opacity,) * 4 if slot is Slot.OPACITY else (1.0, 1.0, 1.0, 1.0)
+            changed = texture.sampled(components=components, coordinates=number, gain=gain)
+            textures.append((slot, changed))
+    diffuse, emissive = color("diffuse"), color("emission")
+    return MeshMaterial(
+        name=name,
+        color=None if diffuse is None else unit_color(diffuse),
+        opacity=opacity,
+        emissive=(0.0, 0.0, 0.0) if emissive is None else unit_color(emissive),
+        double_sided=any(
+            (element.text or "").strip() in {"1", "true"} for element in effect.iter("double_sided")
+        ),
+        textures=tuple(textures),
+    )
 
 
-def _wrap(sampler: Element | None, tag: str) -> Wrap:
-    mode = "WRAP" if sampler is None else (sampler.findtext(tag) or "WRAP").strip()
-    return _WRAPS.get(mode, Wrap.REPEAT)
-
-
-def _finite(text: str | None, least: int) -> tuple[float, ...] | None:
-    """Return at least so many finite numbers."""
-    try:
-        numbers = tuple(map(float, (text or "").split()))
-    except ValueError:
-        return None
-    return numbers if len(numbers) >= least and all(map(math.isfinite, numbers)) else None
+def _texture(
+    texture: Element, params: Mapping[str, Element], images: Mapping[str, Element]
+) -> MeshTexture | None:
+    """Follow a texture through sampler and surface to the file of its image."""
+    name = texture.get("texture", "")
+    wraps = {}
+    # Sampler, surface, image; some exporters refer to the image directly.
+    for _ in range(2):
+        param = params.get(name)
+        if name in images or param is None:
+            break
+        if (sampler := param.find("sampler2D")) is not None:
+            wraps = {tag: (sampler.findtext(tag) or "").strip() for tag in ("wrap_s", "wrap_t")}
+        name = (
+            param.findtext("sampler2D/source")
+            or param.findtext("surface/init_from")
+            or _target(param.find("sampler2D/instance_image"), "url")
+        ).strip()
+    image = images.get(name)
+    initial = None if image is None else image.find("init_from")
+    reference = "" if initial is None else "".join(initial.itertext()).strip()
+    # The name of an image that the document does not have is reported as missing.
+    reference = (reference or name).replace("\\", "/")
+    wrap_s, wrap_t = (_WRAPS.get(wraps.get(t, ""), Wrap.REPEAT) for t in ("wrap_s", "wrap_t"))
+    sampling = Sampling(wrap_s=wrap_s, wrap_t=wrap_t)
+    return MeshTexture(reference, sampling=sampling) if reference else None

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Raw, Struct, field, structs
 from numpy.typing import NDArray
 
 from urdf_usd.converter.colors import linear_from_srgb, srgb_from_linear
@@ -31,13 +31,12 @@ from urdf_usd.converter.meshes.mesh import (
     MeshError,
     PolygonMesh,
     SiblingReader,
+    SurfaceAttributes,
     SurfacePart,
     check_indices,
     corner_values,
     join_parts,
-    reversed_corners,
-    transform_normals,
-    transform_vectors,
+    place_parts,
 )
 from urdf_usd.converter.meshes.mesh_materials import (
     MeshMaterial,
@@ -49,10 +48,6 @@ from urdf_usd.converter.meshes.mesh_materials import (
     unit_color,
 )
 
-_MAGIC = b"glTF"
-_HEADER = struct.Struct("<4sII")
-_CHUNK = struct.Struct("<I4s")
-_VERSION = 2
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
@@ -81,42 +76,24 @@ _REPEAT = 10497
 _WRAPS = {33071: Wrap.CLAMP, 33648: Wrap.MIRROR, _REPEAT: Wrap.REPEAT}
 
 # What is read of a document, with the names and defaults of the specification (section 5).
-# Its lists hold undecoded JSON: an object is validated when it is used, so that an invalid
-# material does not cost a surface.
 
 _Count: TypeAlias = Annotated[int, Meta(ge=0)]
 _Vec2: TypeAlias = tuple[float, float]
 _Vec3: TypeAlias = tuple[float, float, float]
 _Vec4: TypeAlias = tuple[float, float, float, float]
-_Objects: TypeAlias = list[msgspec.Raw]
-_Object = TypeVar("_Object", bound=Struct)
+_Item = TypeVar("_Item")
+_Decoded = TypeVar("_Decoded", bound=Struct)
 
 
-class _Asset(Struct):
-    version: str = ""
+class _Object(Struct, rename="camel"):
+    pass
 
 
-class _Root(Struct, rename="camel"):
-    asset: _Asset = field(default_factory=_Asset)
-    extensions_required: list[str] = []
-    scene: int = 0
-    scenes: _Objects = []
-    nodes: _Objects = []
-    meshes: _Objects = []
-    accessors: _Objects = []
-    buffer_views: _Objects = []
-    buffers: _Objects = []
-    materials: _Objects = []
-    textures: _Objects = []
-    samplers: _Objects = []
-    images: _Objects = []
-
-
-class _Scene(Struct):
+class _Scene(_Object):
     nodes: list[int] = []
 
 
-class _Node(Struct):
+class _Node(_Object):
     """Transform of a subtree: ``matrix`` (column-major), or the other three."""
 
     children: list[int] = []
@@ -127,76 +104,70 @@ class _Node(Struct):
     translation: _Vec3 = (0.0, 0.0, 0.0)
 
 
-class _Primitive(Struct):
+class _Primitive(_Object):
     attributes: dict[str, int] = {}
     indices: int | None = None
     material: int | None = None
     mode: int = _TRIANGLES
 
 
-class _Mesh(Struct):
+class _Mesh(_Object):
     primitives: list[_Primitive] = []
 
 
-class _SparseIndices(Struct, rename="camel"):
-    component_type: int
-    buffer_view: int
-    byte_offset: _Count = 0
+class _Stored(_Object):
+    """Numbers in a buffer view; ``component_type`` is absent from values of sparse accessors."""
 
-
-class _SparseValues(Struct, rename="camel"):
-    buffer_view: int
-    byte_offset: _Count = 0
-
-
-class _Sparse(Struct):
-    count: _Count
-    indices: _SparseIndices
-    values: _SparseValues
-
-
-class _Accessor(Struct, rename="camel"):
-    component_type: int
-    type: str
-    count: _Count
     buffer_view: int | None = None
     byte_offset: _Count = 0
+    component_type: int = 0
+
+
+class _Sparse(_Object):
+    count: _Count
+    indices: _Stored
+    values: _Stored
+
+
+class _Accessor(_Stored, kw_only=True):
+    type: str
+    count: _Count
     normalized: bool = False
     sparse: _Sparse | None = None
-    extensions: dict[str, msgspec.Raw] = {}
+    extensions: dict[str, Raw] = {}
 
 
-class _BufferView(Struct, rename="camel"):
+class _BufferView(_Object):
     buffer: int
     byte_length: _Count
     byte_offset: _Count = 0
     byte_stride: _Count = 0
 
 
-class _Buffer(Struct):
+class _Buffer(_Object):
     uri: str | None = None  # None for the binary chunk
 
 
-class _TextureTransform(Struct, rename="camel"):
+class _TextureTransform(_Object):
     offset: _Vec2 = (0.0, 0.0)
     rotation: float = 0.0
     scale: _Vec2 = (1.0, 1.0)
     tex_coord: _Count | None = None
 
 
-class _TextureUseExtensions(Struct):
+class _TextureExtensions(Struct):
     transform: _TextureTransform = field(
         name="KHR_texture_transform", default_factory=_TextureTransform
     )
 
 
-class _TextureUse(Struct, rename="camel"):
+class _TextureUse(_Object):
     index: int
     tex_coord: _Count = 0
-    extensions: _TextureUseExtensions = field(default_factory=_TextureUseExtensions)
+    extensions: _TextureExtensions = field(default_factory=_TextureExtensions)
 
 
-class _MetallicRoughness(Struct, rename="camel"):
+class _MetallicRoughness(_Object):
     base_color_factor: _Vec4 = (1.0, 1.0, 1.0, 1.0)
     base_color_texture: _TextureUse | None = None
     metallic_factor: float = 1.0
@@ -204,18 +175,18 @@ class _MetallicRoughness(Struct, rename="camel"):
     metallic_roughness_texture: _TextureUse | None = None
 
 
-class _SpecularGlossiness(Struct, rename="camel"):
+class _SpecularGlossiness(_Object):
     diffuse_factor: _Vec4 = (1.0, 1.0, 1.0, 1.0)
     diffuse_texture: _TextureUse | None = None
     glossiness_factor: float = 1.0
 
 
-class _EmissiveStrength(Struct, rename="camel"):
+class _EmissiveStrength(_Object):
     emissive_strength: float = 1.0
 
 
 class _MaterialExtensions(Struct):
-    specular_glossiness: _SpecularGlossiness | None = field(
+    glossy: _SpecularGlossiness | None = field(
         name="KHR_materials_pbrSpecularGlossiness", default=None
     )
     emissive: _EmissiveStrength = field(
@@ -223,7 +194,7 @@ class _MaterialExtensions(Struct):
     )
 
 
-class _Material(Struct, rename="camel"):
+class _Material(_Object):
     name: str = ""
     pbr: _MetallicRoughness = field(name="pbrMetallicRoughness", default_factory=_MetallicRoughness)
     normal_texture: _TextureUse | None = None
@@ -236,28 +207,38 @@ class _Material(Struct, rename="camel"):
     extensions: _MaterialExtensions = field(default_factory=_MaterialExtensions)
 
 
-class _TextureSource(Struct):
-    source: int | None = None
-
-
-class _Texture(Struct):
+class _Texture(_Object):
     sampler: int | None = None
     source: int | None = None
-    extensions: dict[str, _TextureSource] = {}  # other formats, such as EXT_texture_webp
+    extensions: dict[str, _Texture] = {}  # other formats, such as EXT_texture_webp
 
 
-class _Sampler(Struct, rename="camel"):
+class _Sampler(_Object):
     wrap_s: int = _REPEAT
     wrap_t: int = _REPEAT
 
 
-class _Image(Struct, rename="camel"):
+class _Image(_Object):
     name: str = ""
     uri: str = ""
     buffer_view: int | None = None
 
 
-_FIELDS = {one.encode_name: one.name for one in msgspec.structs.fields(_Root)}
+class _Document(_Object):
+    asset: dict[str, Raw] = {}
+    extensions_required: list[str] = []
+    scene: int = 0
+    scenes: list[_Scene] = []
+    nodes: list[_Node] = []
+    meshes: list[_Mesh] = []
+    accessors: list[_Accessor] = []
+    buffer_views: list[_BufferView] = []
+    buffers: list[_Buffer] = []
+    # Validated when they are used, so that an invalid material does not cost a surface.
+    materials: list[Raw] = []
+    textures: list[Raw] = []
+    samplers: list[Raw] = []
+    images: list[Raw] = []
 
 
 def read_gltf(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
@@ -272,179 +253,66 @@ def read_gltf(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Poly
     Raises:
         MeshError: The file is damaged or compressed, or has no surface.
     """
-    document = _Document(data, read_sibling)
-    skipped: dict[str, None] = {}
-    # By index and whether vertices have colours.
-    materials: dict[tuple[int, bool], MeshMaterial | None] = {}
-    parts: list[SurfacePart] = []
-    for mesh, transform in _placed_meshes(document):
-        for primitive in mesh.primitives:
-            part = _place(document, primitive, transform, materials, skipped)
-            if part is not None:
-                parts.append(part)
+    chunk = None
+    if data.startswith(b"glTF"):
+        data, chunk = _chunks(data)
+    try:
+        # Not strict: 3.0 is an integer in JSON.
+        text = data.removeprefix(b"\xef\xbb\xbf")
+        document = msgspec.json.decode(text, type=_Document, strict=False)
+    except msgspec.ValidationError as error:
+        raise MeshError(f"its glTF is invalid: {error}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise MeshError(f"its glTF is not JSON: {error}") from error
+    version = bytes(document.asset.get("version", b"")).decode().strip('"')
+    if version.partition(".")[0] != "2":
+        raise MeshError(f"it is glTF {version or 'of no version'}, not 2.0")
+    for name in document.extensions_required:
+        if name in _UNREADABLE_EXTENSIONS:
+            reason = _UNREADABLE_EXTENSIONS[name]
+            raise MeshError(f"it {reason} ({name}); export it uncompressed")
+        if not name.startswith(_ACCEPTED_EXTENSIONS):
+            raise MeshError(f"it requires the glTF extension {name!r}")
+    reader = _Reader(document, chunk, read_sibling)
+    parts = [part for number, matrix in _placed(document) for part in reader.place(number, matrix)]
+    skipped = tuple(reader.skipped)
     if not parts:
         raise MeshError("; ".join(("it holds no faces", *skipped)))
-    used = {key: material for key, material in materials.items() if material is not None}
-    return join_parts(parts, used, skipped=tuple(skipped))
-
-
-class _Document:
-    """Reads the objects and numbers of a file; buffers are read once."""
-
-    def __init__(self, data: bytes, read_sibling: SiblingReader) -> None:
-        """Read the JSON of a glTF file of either form.
-
-        Raises:
-            MeshError: It is damaged, of another version, or compressed.
-        """
-        self._read_sibling = read_sibling
-        self._buffers: dict[int, bytes] = {}
-        self._chunk: bytes | None = None
-        if data.startswith(_MAGIC):
-            data, self._chunk = _chunks(data)
-        try:
-            text = data.removeprefix(b"\xef\xbb\xbf")
-            # Not strict: 3.0 is an integer in JSON.
-            self.root = msgspec.json.decode(text, type=_Root, strict=False)
-        except msgspec.ValidationError as error:
-            raise MeshError(f"its glTF is invalid: {error}") from error
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise MeshError(f"its glTF is not JSON: {error}") from error
-        version = self.root.asset.version
-        if version.partition(".")[0] != str(_VERSION):
-            raise MeshError(f"it is glTF {version or 'of no version'}, not 2.0")
-        for name in self.root.extensions_required:
-            if name in _UNREADABLE_EXTENSIONS:
-                reason = _UNREADABLE_EXTENSIONS[name]
-                raise MeshError(f"it {reason} ({name}); export it uncompressed")
-            if not name.startswith(_ACCEPTED_EXTENSIONS):
-                raise MeshError(f"it requires the glTF extension {name!r}")
-
-    def get(self, key: str, index: int | None, kind: type[_Object]) -> _Object:
-        """Decode an object of one of the document's lists.
-
-        Raises:
-            MeshError: The index is out of range, or the object is invalid.
-        """
-        objects: _Objects = getattr(self.root, _FIELDS[key])
-        if index is None or not 0 <= index < len(objects):
-            raise MeshError(f"it refers to {key} {index}, of {len(objects)}")
-        try:
-            return msgspec.json.decode(objects[index], type=kind, strict=False)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise MeshError(f"{key} {index} is invalid: {error}") from error
-
-    def rows(self, index: int) -> Matrix:
-        """Return the (count, components) values of an accessor.
-
-        Normalised integers are converted to fractions (glTF 2.0, section 3.6.2.2).
-
-        Raises:
-            MeshError: They are missing or invalid.
-        """
-        accessor = self.get("accessors", index, _Accessor)
-        stored = self._stored(accessor)
-        values: Matrix = stored.astype(np.float64)
-        if stored.dtype.kind == "f" or not accessor.normalized:
-            return values
-        largest: int = np.iinfo(stored.dtype.str).max
-        return np.maximum(values / largest, -1.0)
-
-    def indices(self, index: int) -> NDArray[np.int64]:
-        """Return the (count,) integers of an accessor.
-
-        Raises:
-            MeshError: They are missing or no integers.
-        """
-        values = self._stored(self.get("accessors", index, _Accessor))
-        if values.dtype.kind == "f" or values.shape[1] != 1:
-            raise MeshError("its indices are no integers")
-        return values[:, 0].astype(np.int64)
-
-    def view(self, index: int) -> bytes:
-        """Return the bytes of a buffer view.
-
-        Raises:
-            MeshError: They are missing.
-        """
-        view = self.get("bufferViews", index, _BufferView)
-        if view.buffer not in self._buffers:
-            self._buffers[view.buffer] = self._buffer(view.buffer)
-        end = view.byte_offset + view.byte_length
-        if end > len(self._buffers[view.buffer]):
-            raise MeshError("a part of a buffer lies beyond its end")
-        return self._buffers[view.buffer][view.byte_offset : end]
-
-    def _buffer(self, index: int) -> bytes:
-        uri = self.get("buffers", index, _Buffer).uri
-        if uri is None:
-            if index or self._chunk is None:
-                raise MeshError(f"buffer {index} has no content")
-            return self._chunk
-        content = _embedded(uri)
-        if content is None:
-            content = self._read_sibling(unquote(uri))
-        if content is None:
-            raise MeshError(f"its buffer {uri[:80]!r} is not there")
-        return content
-
-    def _stored(self, accessor: _Accessor) -> NDArray[np.generic]:
-        if accessor.type not in _WIDTHS:
-            raise MeshError(f"its numbers are of type {accessor.type!r}")
-        shape = accessor.count, _WIDTHS[accessor.type]
-        kind = accessor.component_type
-        if accessor.buffer_view is not None:
-            values = self._array(accessor.buffer_view, accessor.byte_offset, kind, shape)
-        elif accessor.extensions and accessor.sparse is None:
-            raise MeshError("its numbers are compressed")
-        else:
-            values = np.zeros(shape, _component(kind))
-        if accessor.sparse is None:
-            return values
-        count, places, new = accessor.sparse.count, accessor.sparse.indices, accessor.sparse.values
-        numbers = self._array(
-            places.buffer_view, places.byte_offset, places.component_type, (count, 1)
-        )[:, 0]
-        if numbers.dtype.kind != "u" or (count and numbers.max() >= len(values)):
-            raise MeshError("a sparse accessor replaces a row that does not exist")
-        values = values.copy()
-        values[numbers] = self._array(new.buffer_view, new.byte_offset, kind, (count, shape[1]))
-        return values
-
-    def _array(
-        self, view: int, offset: int, kind: int, shape: tuple[int, int]
-    ) -> NDArray[np.generic]:
-        component, content = _component(kind), self.view(view)
-        if not shape[0]:
-            return np.zeros(shape, component)
-        width = component.itemsize * shape[1]
-        stride = self.get("bufferViews", view, _BufferView).byte_stride or width
-        if offset + stride * (shape[0] - 1) + width > len(content):
-            raise MeshError("its numbers lie beyond the end of their buffer")
-        return np.ndarray(shape, component, content, offset, (stride, component.itemsize))
+    used = {key: material for key, material in reader.materials.items() if material is not None}
+    return join_parts(parts, used, skipped=skipped)
 
 
 def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
     """Return the JSON and the numbers of a binary file."""
-    if len(data) < _HEADER.size:
+    if len(data) < 12:
         raise MeshError("its binary glTF ends in its header")
-    _, version, length = _HEADER.unpack_from(data)
-    if version != _VERSION:
+    version, length = struct.unpack_from("<II", data, 4)
+    if version != 2:
         raise MeshError(f"it is binary glTF {version}, not 2")
     if length > len(data):
         raise MeshError("its binary glTF is truncated")
     chunks: dict[bytes, bytes] = {}
-    place = _HEADER.size
-    while place + _CHUNK.size <= length:
-        size, kind = _CHUNK.unpack_from(data, place)
-        place += _CHUNK.size
-        if place + size > length:
+    start = 12
+    while start + 8 <= length:
+        size, kind = struct.unpack_from("<I4s", data, start)
+        start += 8 + size
+        if start > length:
             raise MeshError("its binary glTF is truncated")
-        chunks.setdefault(kind, data[place : place + size])
-        place += size
+        chunks.setdefault(kind, data[start - size : start])
     if b"JSON" not in chunks:
         raise MeshError("its binary glTF has no JSON")
     return chunks[b"JSON"], chunks.get(b"BIN\0")
+
+
+def _item(objects: Sequence[_Item], index: int | None, key: str) -> _Item:
+    """Return an object of one of the document's lists.
+
+    Raises:
+        MeshError: The index is out of range.
+    """
+    if index is None or not 0 <= index < len(objects):
+        raise MeshError(f"it refers to {key} {index}, of {len(objects)}")
+    return objects[index]
 
 
 def _embedded(uri: str) -> bytes | None:
@@ -464,36 +332,30 @@ def _embedded(uri: str) -> bytes | None:
         raise MeshError("a part of it is not base64") from error
 
 
-def _component(kind: int) -> np.dtype[np.generic]:
-    if kind not in _COMPONENTS:
-        raise MeshError(f"its numbers have the component type {kind}")
-    return np.dtype(_COMPONENTS[kind])
+# ---- The scene
 
 
-def _placed_meshes(document: _Document) -> Iterator[tuple[_Mesh, Matrix]]:
-    """Yield the meshes of the scene with their transforms.
+def _placed(document: _Document) -> Iterator[tuple[int, Matrix]]:
+    """Yield the numbers of the meshes of the scene, with (4, 4) transforms.
 
     A document without a scene is read from all nodes that are no children.
     """
-    root = document.root
-    if root.scenes:
-        tops = document.get("scenes", root.scene, _Scene).nodes
+    if document.scenes:
+        tops = _item(document.scenes, document.scene, "scenes").nodes
     else:
-        numbers = range(len(root.nodes))
-        nodes = (document.get("nodes", number, _Node) for number in numbers)
-        inside = {child for node in nodes for child in node.children}
-        tops = [number for number in numbers if number not in inside]
+        inside = {child for node in document.nodes for child in node.children}
+        tops = [number for number in range(len(document.nodes)) if number not in inside]
     pending = [(top, _UPRIGHT) for top in reversed(tops)]
     placed = 0
     while pending:
         placed += 1
-        if placed + len(pending) > _MOST_NODES + len(root.nodes):
+        if placed + len(pending) > _MOST_NODES + len(document.nodes):
             raise MeshError("its nodes exceed the limit")
         number, above = pending.pop()
-        node = document.get("nodes", number, _Node)
+        node = _item(document.nodes, number, "nodes")
         transform = above @ _transform(node)
         if node.mesh is not None:
-            yield document.get("meshes", node.mesh, _Mesh), transform
+            yield node.mesh, transform
         pending += [(child, transform) for child in reversed(node.children)]
 
 
@@ -518,75 +380,268 @@ def _transform(node: _Node) -> Matrix:
     return result
 
 
-def _place(
-    document: _Document,
-    primitive: _Primitive,
-    transform: Matrix,
-    materials: dict[tuple[int, bool], MeshMaterial | None],
-    skipped: dict[str, None],
-) -> SurfacePart | None:
-    """Return the triangles of a primitive in the scene; None if it has none."""
-    mode, attributes = primitive.mode, primitive.attributes
-    if mode not in {_TRIANGLES, _STRIP, _FAN} or "POSITION" not in attributes:
-        return None
-    positions = document.rows(attributes["POSITION"])
-    if positions.shape[1] != 3:
-        raise MeshError("its positions are not three numbers each")
-    if primitive.indices is None:
+class _Reader:
+    """Reads meshes, materials and numbers of a document; each mesh and buffer once."""
+
+    def __init__(
+        self, document: _Document, chunk: bytes | None, read_sibling: SiblingReader
+    ) -> None:
+        self.skipped: dict[str, None] = {}
+        # By number and whether vertices have colours; None if invalid.
+        self.materials: dict[tuple[int, bool], MeshMaterial | None] = {}
+        self._document = document
+        self._chunk = chunk
+        self._read_sibling = read_sibling
+        self._buffers: dict[int, bytes] = {}
+        self._meshes: dict[int, list[SurfacePart]] = {}
+
+    def place(self, number: int, transform: Matrix) -> Iterator[SurfacePart]:
+        """Yield the parts of a mesh in the scene."""
+        if number not in self._meshes:
+            mesh = _item(self._document.meshes, number, "meshes")
+            read = [self._part(primitive) for primitive in mesh.primitives]
+            self._meshes[number] = [part for part in read if part is not None]
+        return place_parts(self._meshes[number], transform)
+
+    # ---- Numbers
+
+    def view(self, index: int | None) -> bytes:
+        """Return the bytes of a buffer view.
+
+        Raises:
+            MeshError: They are missing.
+        """
+        view = _item(self._document.buffer_views, index, "bufferViews")
+        if view.buffer not in self._buffers:
+            uri = _item(self._document.buffers, view.buffer, "buffers").uri
+            content = self._chunk if view.buffer == 0 else None
+            if uri is not None:
+                content = _embedded(uri)
+                content = self._read_sibling(unquote(uri)) if content is None else content
+            if content is None:
+                name = f"its buffer {uri[:80]!r} is not there" if uri else ""
+                raise MeshError(name or f"buffer {view.buffer} has no content")
+            self._buffers[view.buffer] = content
+        end = view.byte_offset + view.byte_length
+        if end > len(self._buffers[view.buffer]):
+            raise MeshError("a part of a buffer lies beyond its end")
+        return self._buffers[view.buffer][view.byte_offset : end]
+
+    def _array(self, stored: _Stored, kind: int, shape: tuple[int, int]) -> NDArray[np.generic]:
+        if kind not in _COMPONENTS:
+            raise MeshError(f"its numbers have the component type {kind}")
+        component = np.dtype(_COMPONENTS[kind])
+        if stored.buffer_view is None or not shape[0]:
+            return np.zeros(shape, component)
+        content = self.view(stored.buffer_view)
+        width = component.itemsize * shape[1]
+        stride = self._document.buffer_views[stored.buffer_view].byte_stride or width
+        if stored.byte_offset + stride * (shape[0] - 1) + width > len(content):
+            raise MeshError("its numbers lie beyond the end of their buffer")
+        strides = (stride, component.itemsize)
+        return np.ndarray(shape, component, content, stored.byte_offset, strides)
+
+    def _numbers(self, accessor: _Accessor) -> NDArray[np.generic]:
+        """Return the (count, components) stored values of an accessor.
+
+        Raises:
+            MeshError: They are missing or invalid.
+        """
+        if accessor.type not in _WIDTHS:
+            raise MeshError(f"its numbers are of type {accessor.type!r}")
+        kind, width = accessor.component_type, _WIDTHS[accessor.type]
+        sparse = accessor.sparse
+        if accessor.buffer_view is None and accessor.extensions and sparse is None:
+            raise MeshError("its numbers are compressed")
+        values = self._array(accessor, kind, (accessor.count, width))
+        if sparse is None:
+            return values
+        rows = self._array(sparse.indices, sparse.indices.component_type, (sparse.count, 1))[:, 0]
+        if rows.dtype.kind != "u" or (sparse.count and rows.max() >= len(values)):
+            raise MeshError("a sparse accessor replaces a row that does not exist")
+        values = values.copy()
+        values[rows] = self._array(sparse.values, kind, (sparse.count, width))
+        return values
+
+    def _rows(self, index: int) -> Matrix:
+        """Return values as floats; normalised integers are fractions (glTF 2.0, 3.6.2.2)."""
+        accessor = _item(self._document.accessors, index, "accessors")
+        stored = self._numbers(accessor)
+        values: Matrix = stored.astype(np.float64)
+        if stored.dtype.kind == "f" or not accessor.normalized:
+            return values
+        largest: int = np.iinfo(stored.dtype.str).max
+        return np.maximum(values / largest, -1.0)
+
+    # ---- Surfaces
+
+    def _part(self, primitive: _Primitive) -> SurfacePart | None:
+        """Return the triangles of a primitive; None if it has none."""
+        mode, attributes = primitive.mode, primitive.attributes
+        if mode not in {_TRIANGLES, _STRIP, _FAN} or "POSITION" not in attributes:
+            return None
+        positions = self._rows(attributes["POSITION"])
+        if positions.shape[1] != 3:
+            raise MeshError("its positions are not three numbers each")
         order = np.arange(len(positions))
-    else:
-        order = document.indices(primitive.indices)
-    corners = _triangles(order, mode)
-    if not len(corners):
-        return None
-    counts = np.full(len(corners) // 3, 3)
-    check_indices(len(positions), counts, corners)
-    linear = transform[:3, :3]
-    # What overflows here is found by build_mesh.
-    with np.errstate(all="ignore"):
-        points = transform_vectors(positions, linear) + transform[:3, 3]
-        if np.linalg.det(linear) < 0:
-            corners = corners[reversed_corners(counts)]
-
-    def read(key: str, width: int) -> Matrix | None:
-        """Return the rows of an attribute; an invalid one is skipped."""
-        if key not in attributes:
+        if primitive.indices is not None:
+            accessor = _item(self._document.accessors, primitive.indices, "accessors")
+            numbers = self._numbers(accessor)
+            if numbers.dtype.kind == "f" or numbers.shape[1] != 1:
+                raise MeshError("its indices are no integers")
+            order = numbers[:, 0].astype(np.int64)
+        corners = _triangles(order, mode)
+        if not len(corners):
             return None
+        counts = np.full(len(corners) // 3, 3)
+        check_indices(len(positions), counts, corners)
+
+        def read(key: str, width: int) -> Matrix | None:
+            """Return the rows of an attribute; an invalid one is skipped."""
+            if key not in attributes:
+                return None
+            try:
+                rows = self._rows(attributes[key])
+            except MeshError as error:
+                self.skipped[f"its {key} are left out: {error}"] = None
+                return None
+            if len(rows) != len(positions) or rows.shape[1] < width:
+                self.skipped[f"its {key} do not match its points"] = None
+                return None
+            return rows[:, :width]
+
+        normals = read("NORMAL", 3)
+        sets: list[CornerValues | None] = []
+        while (key := f"TEXCOORD_{len(sets)}") in attributes:
+            rows = read(key, 2)
+            if rows is not None:
+                rows = np.stack([rows[:, 0], 1.0 - rows[:, 1]], axis=1)
+            sets.append(None if rows is None else corner_values(rows, corners))
+        colors = read("COLOR_0", 3)
+        number, material = primitive.material, None
+        found = None if number is None else (number, colors is not None)
+        if found is not None:
+            if found not in self.materials:
+                self.materials[found] = self._material(*found)
+            material = self.materials[found]
+        own = None
+        if colors is not None:
+            # The material's colour is a factor of vertex colours.
+            linear = np.clip(colors[corners], 0.0, 1.0)
+            if material is not None and material.shows_corners and material.color is not None:
+                linear = linear * linear_from_srgb(material.color)
+            values, indices = np.unique(linear, axis=0, return_inverse=True)
+            own = corner_values(srgb_from_linear(values), indices.reshape(-1))
+        seen = SurfaceAttributes(
+            normals=None if normals is None else corner_values(normals, corners),
+            coordinate_sets=tuple(sets),
+            colors=own,
+        )
+        return SurfacePart(positions, counts, corners, seen, found)
+
+    # ---- Materials
+
+    def _decoded(self, key: str, index: int | None, kind: type[_Decoded]) -> _Decoded:
+        """Decode a material, texture, sampler or image.
+
+        Raises:
+            MeshError: The index is out of range, or the object is invalid.
+        """
+        raw = _item(getattr(self._document, key), index, key)
         try:
-            rows = document.rows(attributes[key])
-        except MeshError as error:
-            skipped[f"its {key} are left out: {error}"] = None
-            return None
-        if len(rows) != len(positions) or rows.shape[1] < width:
-            skipped[f"its {key} do not match its points"] = None
-            return None
-        return rows[:, :width]
+            return msgspec.json.decode(raw, type=kind, strict=False)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise MeshError(f"{key} {index} is invalid: {error}") from error
 
-    normals = read("NORMAL", 3)
-    coordinates: dict[int, CornerValues] = {}
-    number = 0
-    while (key := f"TEXCOORD_{number}") in attributes:
-        rows = read(key, 2)
-        if rows is not None:
-            values = corner_values(np.stack([rows[:, 0], 1.0 - rows[:, 1]], axis=1), corners)
-            coordinates |= {} if values is None else {number: values}
-        number += 1
-    colors = read("COLOR_0", 3)
-    found = None if primitive.material is None else (primitive.material, colors is not None)
-    if found is not None and found not in materials:
-        materials[found] = _read_material(document, *found, skipped)
-    material = None if found is None else materials[found]
-    return SurfacePart(
-        points=points,
-        counts=counts,
-        indices=corners,
-        normals=None
-        if normals is None
-        else corner_values(transform_normals(normals, linear), corners),
-        coordinates=coordinates,
-        colors=None if colors is None else _corner_colors(colors[corners], material),
-        material=found,
-    )
+    def _material(self, index: int, colored: bool) -> MeshMaterial | None:
+        """Read a material; None if it is invalid, or one of its images is missing.
+
+        Vertex colours are factors of the material's colour, unless that is an image.
+        """
+        try:
+            material = self._converted(self._decoded("materials", index, _Material))
+        except MeshError as error:
+            self.skipped[f"material {index} is left out: {error}"] = None
+            return None
+        has_image = any(slot is Slot.COLOR for slot, _ in material.textures)
+        if colored and has_image:
+            self.skipped["colours of vertices are not multiplied with textures"] = None
+        return structs.replace(material, shows_corners=colored and not has_image)
+
+    def _converted(self, material: _Material) -> MeshMaterial:
+        glossy = material.extensions.glossy
+        if glossy is not None:
+            factor, color, surface = glossy.diffuse_factor, glossy.diffuse_texture, None
+            metallic, roughness = 0.0, 1.0 - glossy.glossiness_factor
+        else:
+            factor, color = material.pbr.base_color_factor, material.pbr.base_color_texture
+            metallic, roughness = material.pbr.metallic_factor, material.pbr.roughness_factor
+            surface = material.pbr.metallic_roughness_texture
+        # Emission is clamped to one, as colours are.
+        strength = material.extensions.emissive.emissive_strength
+        emissive = unit_color([part * strength for part in material.emissive_factor])
+        red, green, blue, alpha = map(unit, factor)
+        blends = material.alpha_mode in {"BLEND", "MASK"}
+        gains = (red, green, blue, alpha), (1.0, unit(roughness), unit(metallic), 1.0)
+        plain = (1.0, 1.0, 1.0, 1.0)
+        # Uses of one image differ only in the component, so that it is read once.
+        uses = (
+            (Slot.COLOR, color, "rgb", gains[0]),
+            (Slot.OPACITY, color if blends else None, "a", gains[0]),
+            (Slot.EMISSION, material.emissive_texture, "rgb", (*emissive, 1.0)),
+            (Slot.ROUGHNESS, surface, "g", gains[1]),
+            (Slot.METALNESS, surface, "b", gains[1]),
+            (Slot.NORMAL, material.normal_texture, "rgb", plain),
+            (Slot.OCCLUSION, material.occlusion_texture, "r", plain),
+        )
+        return MeshMaterial(
+            name=material.name,
+            color=_encoded((red, green, blue)),
+            opacity=alpha if blends else 1.0,
+            emissive=_encoded(emissive),
+            metallic=unit(metallic),
+            roughness=unit(roughness),
+            cutoff=unit(material.alpha_cutoff) if material.alpha_mode == "MASK" else None,
+            double_sided=material.double_sided,
+            textures=tuple(
+                (slot, self._texture(use).sampled(components=components, gain=gain))
+                for slot, use, components, gain in uses
+                if use is not None
+            ),
+        )
+
+    def _texture(self, use: _TextureUse) -> MeshTexture:
+        """Return a texture; without content if its image is in another file.
+
+        It is converted from v down, with the origin at the upper left corner, to v up:
+        KHR_texture_transform looks the image up at R S (u, v) + t. With v = 1 - v', the
+        rotation of the scaled coordinates changes its sign, and the translation becomes
+        (t_u + s_v sin, 1 - t_v - s_v cos).
+        """
+        texture = self._decoded("textures", use.index, _Texture)
+        sampler = _Sampler()
+        if texture.sampler is not None:
+            sampler = self._decoded("samplers", texture.sampler, _Sampler)
+        source = texture.source
+        if source is None:
+            # The image is only there in a format that an extension adds.
+            source = next((other.source for other in texture.extensions.values()), None)
+        image = self._decoded("images", source, _Image)
+        content = _embedded(image.uri)
+        if content is None and image.buffer_view is not None:
+            content = self.view(image.buffer_view)
+        reference = unquote(image.uri) if content is None else image.name or f"image_{source}"
+        transform = use.extensions.transform
+        (across, up), (right, down), angle = transform.scale, transform.offset, transform.rotation
+        sampling = Sampling(
+            wrap_s=_WRAPS.get(sampler.wrap_s, Wrap.REPEAT),
+            wrap_t=_WRAPS.get(sampler.wrap_t, Wrap.REPEAT),
+            coordinates=use.tex_coord if transform.tex_coord is None else transform.tex_coord,
+            scale=(across, up),
+            rotation=angle,
+            translation=(right + up * math.sin(angle), 1.0 - down - up * math.cos(angle)),
+        )
+        return MeshTexture(reference, content, sampling)
 
 
 def _triangles(order: NDArray[np.int64], mode: int) -> NDArray[np.int64]:
@@ -602,110 +657,5 @@ def _triangles(order: NDArray[np.int64], mode: int) -> NDArray[np.int64]:
     return order[rows.reshape(-1)]
 
 
-def _corner_colors(linear: Matrix, material: MeshMaterial | None) -> CornerValues | None:
-    """Return vertex colours, multiplied by the material's colour if that is used."""
-    linear = np.clip(linear, 0.0, 1.0)
-    if material is not None and material.shows_corners and material.color is not None:
-        linear = linear * linear_from_srgb(material.color)
-    values, indices = np.unique(linear, axis=0, return_inverse=True)
-    return corner_values(srgb_from_linear(values), indices.reshape(-1))
-
-
-def _read_material(
-    document: _Document, index: int, colored: bool, skipped: dict[str, None]
-) -> MeshMaterial | None:
-    """Read a material; None if it is invalid, or one of its images is missing.
-
-    Vertex colours are factors of the material's colour, unless that is an image.
-    """
-    try:
-        material = _material(document, document.get("materials", index, _Material))
-    except MeshError as error:
-        skipped[f"material {index} is left out: {error}"] = None
-        return None
-    has_image = any(slot is Slot.COLOR for slot, _ in material.textures)
-    if colored and has_image:
-        skipped["colours of vertices are not multiplied with textures"] = None
-    return msgspec.structs.replace(material, shows_corners=colored and not has_image)
-
-
-def _material(document: _Document, material: _Material) -> MeshMaterial:
-    glossy = material.extensions.specular_glossiness
-    if glossy is not None:
-        factor, color = glossy.diffuse_factor, glossy.diffuse_texture
-        metallic, roughness = 0.0, 1.0 - glossy.glossiness_factor
-        surface = None
-    else:
-        factor, color = material.pbr.base_color_factor, material.pbr.base_color_texture
-        metallic, roughness = material.pbr.metallic_factor, material.pbr.roughness_factor
-        surface = material.pbr.metallic_roughness_texture
-    # Emission is clamped to one, as colours are.
-    strength = material.extensions.emissive.emissive_strength
-    emissive = unit_color([part * strength for part in material.emissive_factor])
-    red, green, blue, alpha = map(unit, factor)
-    blends = material.alpha_mode in {"BLEND", "MASK"}
-    gains = (red, green, blue, alpha), (1.0, unit(roughness), unit(metallic), 1.0)
-    plain = (1.0, 1.0, 1.0, 1.0)
-    # Uses of one image differ only in the component, so that it is read once.
-    uses = (
-        (Slot.COLOR, color, "rgb", gains[0]),
-        (Slot.OPACITY, color if blends else None, "a", gains[0]),
-        (Slot.EMISSION, material.emissive_texture, "rgb", (*emissive, 1.0)),
-        (Slot.ROUGHNESS, surface, "g", gains[1]),
-        (Slot.METALNESS, surface, "b", gains[1]),
-        (Slot.NORMAL, material.normal_texture, "rgb", plain),
-        (Slot.OCCLUSION, material.occlusion_texture, "r", plain),
-    )
-    return MeshMaterial(
-        name=material.name,
-        color=_encoded((red, green, blue)),
-        opacity=alpha if blends else 1.0,
-        emissive=_encoded(emissive),
-        metallic=unit(metallic),
-        roughness=unit(roughness),
-        cutoff=unit(material.alpha_cutoff) if material.alpha_mode == "MASK" else None,
-        double_sided=material.double_sided,
-        textures=tuple(
-            (slot, _texture(document, use).sampled(components=components, gain=gain))
-            for slot, use, components, gain in uses
-            if use is not None
-        ),
-    )
-
-
 def _encoded(linear: Sequence[float]) -> tuple[float, float, float]:
     return unit_color(srgb_from_linear(linear).tolist())
-
-
-def _texture(document: _Document, use: _TextureUse) -> MeshTexture:
-    """Return a texture; without content if its image is in another file.
-
-    It is converted from v down, with the origin at the upper left corner, to v up:
-    KHR_texture_transform looks the image up at R S (u, v) + t. With v = 1 - v', the
-    rotation of the scaled coordinates changes its sign, and the translation becomes
-    (t_u + s_v sin, 1 - t_v - s_v cos).
-    """
-    texture = document.get("textures", use.index, _Texture)
-    sampler = _Sampler()
-    if texture.sampler is not None:
-        sampler = document.get("samplers", texture.sampler, _Sampler)
-    source = texture.source
-    if source is None:
-        # The image is only there in a format that an extension adds.
-        source = next((other.source for other in texture.extensions.values()), None)
-    image = document.get("images", source, _Image)
-    content = _embedded(image.uri)
-    if content is None and image.buffer_view is not None:
-        content = document.view(image.buffer_view)
-    reference = unquote(image.uri) if content is None else image.name or f"image_{source}"
-    transform = use.extensions.transform
-    (across, up), (right, down), angle = transform.scale, transform.offset, transform.rotation
-    sampling = Sampling(
-        wrap_s=_WRAPS.get(sampler.wrap_s, Wrap.REPEAT),
-        wrap_t=_WRAPS.get(sampler.wrap_t, Wrap.REPEAT),
-        coordinates=use.tex_coord if transform.tex_coord is None else transform.tex_coord,
-        scale=(across, up),
-        rotation=angle,
-        translation=(right + up * math.sin(angle), 1.0 - down - up * math.cos(angle)),
-    )
-    return MeshTexture(reference, content, sampling)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from operator import attrgetter, methodcaller
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,7 +25,6 @@ _T = TypeVar("_T", bound=np.generic)
 _LARGEST_COUNT = 2**31 - 1
 # Odd, with bits in no order: the primes of xxHash, a public-domain hash function.
 _HASH_FACTORS = tuple(map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
-_TRIANGLE = 3
 # Ratio of values to corners from which unused values are dropped by sorting.
 _MANY = 8
 
@@ -43,18 +43,17 @@ class CornerValues(Struct, frozen=True, eq=False):
     values: NDArray[np.float64]  # (K, D)
     indices: Indices  # value of each corner, in the order of ``face_indices``
 
-    def take(self, corners: Integers | NDArray[np.bool_]) -> CornerValues | None:
-        """Return the values of some corners, or of all in another order."""
-        return corner_values(self.values, self.indices[corners])
+    def __post_init__(self) -> None:
+        read_only(self.values)
+        read_only(self.indices)
 
 
 class SurfaceAttributes(Struct, frozen=True, eq=False):
     """Attributes of a surface besides positions and faces; None if absent."""
 
     normals: CornerValues | None = None  # unit vectors; zero before build_mesh for none
-    # (u, v) with v up: the lower edge of the image is v = 0; unused further sets are None.
-    texture_coordinates: CornerValues | None = None
-    further_coordinates: tuple[CornerValues | None, ...] = ()
+    # By number: (u, v) with v up: the lower edge of the image is v = 0; None for unused sets.
+    coordinate_sets: tuple[CornerValues | None, ...] = ()
     colors: CornerValues | None = None  # sRGB in [0, 1]
     face_materials: Indices | None = None  # (F,) negative for none
     materials: tuple[MeshMaterial, ...] = ()
@@ -62,29 +61,25 @@ class SurfaceAttributes(Struct, frozen=True, eq=False):
     groups: tuple[str, ...] = ()  # names may repeat
 
     @property
-    def coordinate_sets(self) -> tuple[CornerValues | None, ...]:
-        """All sets of texture coordinates, by number."""
-        return (self.texture_coordinates, *self.further_coordinates)
+    def texture_coordinates(self) -> CornerValues | None:
+        """The first set of texture coordinates."""
+        return self.coordinate_set(0)
+
+    def coordinate_set(self, number: int) -> CornerValues | None:
+        return self.coordinate_sets[number] if number < len(self.coordinate_sets) else None
 
     def of_corners(self, corners: Integers | NDArray[np.bool_]) -> SurfaceAttributes:
         """Return the attributes of some corners, or of all in another order."""
-        first, *further = (values and values.take(corners) for values in self.coordinate_sets)
+
+        def take(held: CornerValues | None) -> CornerValues | None:
+            return held and corner_values(held.values, held.indices[corners])
+
         return structs.replace(
             self,
-            normals=self.normals and self.normals.take(corners),
-            texture_coordinates=first,
-            further_coordinates=tuple(further),
-            colors=self.colors and self.colors.take(corners),
+            normals=take(self.normals),
+            coordinate_sets=tuple(map(take, self.coordinate_sets)),
+            colors=take(self.colors),
         )
-
-    def of_faces(self, faces: NDArray[np.bool_], face_counts: Integers) -> SurfaceAttributes:
-        """Return the attributes of some faces."""
-        materials, groups = (
-            None if numbers is None else read_only(numbers[faces])
-            for numbers in (self.face_materials, self.face_groups)
-        )
-        kept = self.of_corners(np.repeat(faces, face_counts))
-        return structs.replace(kept, face_materials=materials, face_groups=groups)
 
 
 NO_ATTRIBUTES = SurfaceAttributes()
@@ -131,16 +126,29 @@ def build_mesh(
     """
     check_indices(len(points), face_counts, face_indices)
     sound = _faces_of_three_points(face_counts, face_indices)
+    if not _fits_float32(points):
+        with np.errstate(over="ignore"):
+            finite = np.logical_and.reduce(np.isfinite(points.astype(np.float32)), axis=1)
+        faces = np.repeat(np.arange(len(face_counts)), face_counts)
+        lost = np.unique(faces[~finite[face_indices]])
+        sound[lost] = False
+        if len(lost) == len(face_counts):
+            raise MeshError("every face has a vertex that is not finite")
+        if len(lost):
+            share = f"{len(lost)} of {len(face_counts)}"
+            skipped = (*skipped, f"faces left out for a vertex that is not finite: {share}")
     if not sound.any():
         raise MeshError("it holds no faces")
-    if not _fits_float32(points):
-        finite = _finite_faces(points, face_counts, face_indices)
-        skipped = (*skipped, *faces_left_out(sound & ~finite, sound))
-        sound &= finite
     if not sound.all():
-        attributes = attributes.of_faces(sound, face_counts)
-        face_indices = face_indices[np.repeat(sound, face_counts)]
-        face_counts = face_counts[sound]
+        materials, groups = (
+            None if numbers is None else read_only(numbers[sound])
+            for numbers in (attributes.face_materials, attributes.face_groups)
+        )
+        corners = np.repeat(sound, face_counts)
+        face_indices, face_counts = face_indices[corners], face_counts[sound]
+        attributes = structs.replace(
+            attributes.of_corners(corners), face_materials=materials, face_groups=groups
+        )
     normals = attributes.normals
     if normals is not None and not (directed := (normals.values != 0.0).any(axis=1)).all():
         indices = np.where(directed[normals.indices], normals.indices, -1)
@@ -158,23 +166,6 @@ def build_mesh(
     )
 
 
-def faces_left_out(lost: NDArray[np.bool_], faces: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return a text about the number of faces with a point that is not finite.
-
-    Args:
-        lost: (F,) faces with such a point.
-        faces: (F,) all valid faces.
-
-    Raises:
-        MeshError: All faces have such a point.
-    """
-    count, total = int(lost.sum()), int(faces.sum())
-    if count == total:
-        raise MeshError("every face has a vertex that is not finite")
-    text = f"faces left out for a vertex that is not finite: {count} of {total}"
-    return (text,) if count else ()
-
-
 def check_indices(point_count: int, face_counts: Integers, face_indices: Integers) -> None:
     """Check the indices of faces.
 
@@ -187,13 +178,13 @@ def check_indices(point_count: int, face_counts: Integers, face_indices: Integer
         raise MeshError("a face has a negative number of corners")
     if int(face_counts.sum(dtype=np.int64)) != len(face_indices):
         raise MeshError("its faces do not add up to its corners")
-    if len(face_indices) and not (face_indices.min() >= 0 and face_indices.max() < point_count):
+    if len(face_indices) and not are_valid_indices(face_indices, point_count):
         raise MeshError(f"a face refers to none of its {point_count} vertices")
 
 
 def _faces_of_three_points(face_counts: Integers, face_indices: Integers) -> NDArray[np.bool_]:
-    if len(face_counts) and face_counts.min() == face_counts.max() == _TRIANGLE:
-        a, b, c = face_indices.reshape(-1, _TRIANGLE).T
+    if len(face_counts) and face_counts.min() == face_counts.max() == 3:
+        a, b, c = face_indices.reshape(-1, 3).T
         distinct: NDArray[np.bool_] = (a != b) & (b != c) & (c != a)
         return distinct
     sound = face_counts > 0
@@ -209,17 +200,6 @@ def _faces_of_three_points(face_counts: Integers, face_indices: Integers) -> NDA
     return sound
 
 
-def _finite_faces(
-    points: NDArray[np.floating], face_counts: Integers, face_indices: Integers
-) -> NDArray[np.bool_]:
-    with np.errstate(over="ignore"):
-        finite = np.logical_and.reduce(np.isfinite(points.astype(np.float32)), axis=1)
-    faces = np.repeat(np.arange(len(face_counts)), face_counts)
-    result = np.ones(len(face_counts), dtype=bool)
-    result[faces[~finite[face_indices]]] = False
-    return result
-
-
 def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     """Mirror a mesh along the given axes; faces stay counter-clockwise."""
     if not any(axes):
@@ -227,8 +207,7 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     signs = np.where(axes, -1.0, 1.0)
     attributes, indices = mesh.attributes, mesh.face_indices
     if attributes.normals is not None:
-        values = read_only(attributes.normals.values * signs)
-        normals = CornerValues(values, attributes.normals.indices)
+        normals = CornerValues(attributes.normals.values * signs, attributes.normals.indices)
         attributes = structs.replace(attributes, normals=normals)
     if sum(axes) % 2 == 1:
         order = reversed_corners(mesh.face_counts)
@@ -246,6 +225,9 @@ def reversed_corners(face_counts: Integers) -> NDArray[np.int64]:
     sizes = np.repeat(face_counts, face_counts)
     order: NDArray[np.int64] = starts + (sizes - (np.arange(len(starts)) - starts)) % sizes
     return order
+
+
+# ---- Groups of faces
 
 
 def has_groups(mesh: PolygonMesh) -> bool:
@@ -301,16 +283,39 @@ def _concatenated(
     return np.concatenate(blocks), counts, np.concatenate(indices)
 
 
+# ---- Parts of scenes
+
+
 class SurfacePart(Struct, frozen=True, eq=False):
-    """Polygons with one material; parts of one geometry share their array of points."""
+    """Polygons with one material; consecutive parts of one geometry share their points."""
 
     points: Points
     counts: Integers
     indices: Integers
-    normals: CornerValues | None
-    coordinates: Mapping[int, CornerValues]  # by number of the set
-    colors: CornerValues | None  # sRGB
+    attributes: SurfaceAttributes  # without materials and groups
     material: Hashable  # key of the material; None for none
+
+
+def place_parts(parts: Sequence[SurfacePart], transform: Matrix) -> Iterator[SurfacePart]:
+    """Yield the parts of one geometry after a (4, 4) transform; mirrored faces are reversed."""
+    linear = transform[:3, :3]
+    # What overflows here is found by build_mesh.
+    with np.errstate(all="ignore"):
+        mirrors = bool(np.linalg.det(linear) < 0)
+    source = points = np.empty((0, 3))
+    for part in parts:
+        if part.points is not source:
+            source = part.points
+            with np.errstate(all="ignore"):
+                points = transform_vectors(source, linear) + transform[:3, 3]
+        attributes, indices, normals = part.attributes, part.indices, part.attributes.normals
+        if normals is not None:
+            normals = CornerValues(transform_normals(normals.values, linear), normals.indices)
+            attributes = structs.replace(attributes, normals=normals)
+        if mirrors:
+            order = reversed_corners(part.counts)
+            attributes, indices = attributes.of_corners(order), indices[order]
+        yield structs.replace(part, points=points, indices=indices, attributes=attributes)
 
 
 def join_parts(
@@ -324,31 +329,24 @@ def join_parts(
     """Join parts to one mesh, with the materials that they use in order of their first use.
 
     What only some parts have is completed: normals by those of the faces, coordinates by
-    zero, colours by white. Of the further sets of coordinates, those of textures are kept.
+    zero, colours by white. Of the sets of coordinates, the first and those of textures are kept.
     """
     points, counts, indices = _concatenated([(p.points, p.counts, p.indices) for p in parts])
     used = list(dict.fromkeys(part.material for part in parts if part.material in materials))
-    numbers = {key: number for number, key in enumerate(used)}
-    sets = {0} | {
-        texture.sampling.coordinates for key in used for _, texture in materials[key].textures
-    }
-    first, *further = (
-        _joined(parts, [part.coordinates.get(number) for part in parts], np.zeros(2))
-        if number in sets
-        else None
-        for number in range(max(sets) + 1)
-    )
+    textures = [texture for key in used for _, texture in materials[key].textures]
+    sets = {0, *(texture.sampling.coordinates for texture in textures)}
+    numbers = [used.index(part.material) if part.material in used else -1 for part in parts]
+    sizes = [len(part.counts) for part in parts]
     attributes = SurfaceAttributes(
-        normals=_joined(parts, [part.normals for part in parts], None),
-        texture_coordinates=first,
-        further_coordinates=tuple(further),
-        colors=_joined(parts, [part.colors for part in parts], np.ones(3)),
-        face_materials=np.repeat(
-            np.array([numbers.get(part.material, -1) for part in parts], np.int32),
-            [len(part.counts) for part in parts],
-        )
-        if used
-        else None,
+        normals=_joined(parts, attrgetter("normals"), None),
+        coordinate_sets=tuple(
+            _joined(parts, methodcaller("coordinate_set", number), np.zeros(2))
+            if number in sets
+            else None
+            for number in range(max(sets) + 1)
+        ),
+        colors=_joined(parts, attrgetter("colors"), np.ones(3)),
+        face_materials=np.repeat(np.array(numbers, np.int32), sizes) if used else None,
         materials=tuple(materials[key] for key in used),
     )
     return build_mesh(
@@ -363,18 +361,17 @@ def join_parts(
 
 def _joined(
     parts: Sequence[SurfacePart],
-    values: Sequence[CornerValues | None],
+    values_of: Callable[[SurfaceAttributes], CornerValues | None],
     missing: NDArray[np.float64] | None,
 ) -> CornerValues | None:
     """Join values of parts, completed by a value or else by the normals of faces."""
-    if all(part is None for part in values):
-        return None
-    if len(parts) == 1:
-        return values[0]
+    held = [values_of(part.attributes) for part in parts]
+    if not any(held) or len(parts) == 1:
+        return held[0]
     rows, indices, start = [], [], 0
-    for part, held in zip(parts, values, strict=True):
-        if held is not None:
-            row, index = held.values, held.indices
+    for part, values in zip(parts, held, strict=True):
+        if values is not None:
+            row, index = values.values, values.indices
         else:
             if missing is None:
                 row = face_normals(part.points, part.counts, part.indices)
@@ -382,9 +379,12 @@ def _joined(
                 row = np.broadcast_to(missing, (len(part.indices), len(missing)))
             index = np.arange(len(row), dtype=np.int32)
         rows.append(row)
-        indices.append(index + start)
+        indices.append(index + np.int32(start))
         start += len(row)
-    return corner_values(np.concatenate(rows), np.concatenate(indices))
+    return CornerValues(np.concatenate(rows), np.concatenate(indices))
+
+
+# ---- Operations on arrays
 
 
 def corner_values(values: NDArray[np.floating], indices: Integers) -> CornerValues | None:
@@ -399,11 +399,7 @@ def corner_values(values: NDArray[np.floating], indices: Integers) -> CornerValu
     values, indices = drop_unused(values, indices)
     if not _fits_float32(values):
         return None
-    # Views, so that the given arrays stay writeable.
-    return CornerValues(
-        read_only(values.astype(np.float64, copy=False).view()),
-        read_only(indices.astype(np.int32, copy=False).view()),
-    )
+    return CornerValues(values.astype(np.float64, copy=False), indices.astype(np.int32, copy=False))
 
 
 def are_valid_indices(indices: Integers, count: int) -> bool:
@@ -509,15 +505,15 @@ def transform_normals(normals: NDArray[np.float64], linear: Matrix) -> Points:
 
     The cofactors of the transform are its inverse transpose up to a factor.
     """
-    (a, b, c), (d, e, f), (g, h, i) = linear
-    cofactors = np.array(
-        [
-            [e * i - h * f, f * g - i * d, d * h - g * e],
-            [h * c - b * i, i * a - c * g, g * b - a * h],
-            [b * f - e * c, c * d - f * a, a * e - d * b],
-        ]
-    )
     with np.errstate(all="ignore"):
+        (a, b, c), (d, e, f), (g, h, i) = linear.tolist()
+        cofactors = np.array(
+            [
+                [e * i - h * f, f * g - i * d, d * h - g * e],
+                [h * c - b * i, i * a - c * g, g * b - a * h],
+                [b * f - e * c, c * d - f * a, a * e - d * b],
+            ]
+        )
         sign = -1.0 if np.linalg.det(linear) < 0 else 1.0
         return unit_vectors(transform_vectors(normals, sign * cofactors))
 
@@ -528,7 +524,7 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
     Positions are compared exactly; the two zeros are equal.
 
     Args:
-        corners: (M, 3) positions, all numbers.
+        corners: (M, 3) positions.
 
     Returns:
         The (N, 3) distinct positions, and for each corner the index of its position.
@@ -538,27 +534,26 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
     keys = np.zeros(len(rows), np.uint64)
     for column, factor in zip(rows.T, _HASH_FACTORS, strict=True):
         keys += column * factor
+
+    def first_of_equal(order: NDArray[np.intp], changes: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return for each row the first of its run in a sorted order."""
+        starts = np.flatnonzero(np.concatenate([np.ones(min(len(order), 1), bool), changes]))
+        lowest = np.minimum.reduceat(order, starts) if len(order) else order
+        first = np.empty_like(order)
+        first[order] = np.repeat(lowest, np.diff(starts, append=len(order)))
+        return first
+
     # Sorting integers is several times as fast as sorting rows.
     order = np.argsort(keys)
-    changes = keys[order[1:]] != keys[order[:-1]]
-    first = _first_of_runs(order, changes)
+    first = first_of_equal(order, keys[order[1:]] != keys[order[:-1]])
     if any((column[first] != column).any() for column in rows.T):
         # Different rows with one hash: among a million rows, once in a hundred million times.
         order = np.lexsort(rows.T)
-        first = _first_of_runs(order, (rows[order[1:]] != rows[order[:-1]]).any(axis=1))
+        first = first_of_equal(order, (rows[order[1:]] != rows[order[:-1]]).any(axis=1))
     is_first = np.zeros(len(corners), dtype=bool)
     is_first[first] = True
     numbers = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
     return corners[is_first].astype(np.float64), numbers[first]
-
-
-def _first_of_runs(order: NDArray[np.intp], changes: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return for each element the one with the lowest index in its run of the sorted order."""
-    starts = np.flatnonzero(np.concatenate([np.ones(min(len(order), 1), bool), changes]))
-    first = np.empty_like(order)
-    lowest = np.minimum.reduceat(order, starts) if len(order) else order
-    first[order] = np.repeat(lowest, np.diff(starts, append=len(order)))
-    return first
 
 
 def read_only(array: NDArray[_T]) -> NDArray[_T]:

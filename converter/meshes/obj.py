@@ -152,7 +152,7 @@ def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Polyg
     several = len(groups) > 1
     seen = SurfaceAttributes(
         normals=normals_of_corners,
-        texture_coordinates=fill_missing(coordinates, of_coordinates, np.zeros(2)),
+        coordinate_sets=(fill_missing(coordinates, of_coordinates, np.zeros(2)),),
         # Points without a colour are white.
         colors=corner_values(np.clip(colors, 0, 1), indices) if (colors != 1).any() else None,
         face_materials=np.repeat(np.array(run_materials, np.int32), sizes),

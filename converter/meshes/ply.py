@@ -85,7 +85,7 @@ def read_ply(data: bytes) -> PolygonMesh:
     st = _coordinates(vertices, faces, counts, indices)
     image = _IMAGE.search(header) if st else None
     attributes = SurfaceAttributes(
-        texture_coordinates=st,
+        coordinate_sets=(st,),
         colors=_colors(vertices, indices)
         or _colors(faces.columns, np.repeat(np.arange(len(counts)), counts)),
         face_materials=np.zeros(len(counts), np.int32) if image else None,

@@ -25,12 +25,11 @@ from urdf_usd.converter.meshes.mesh import (
     MeshError,
     PolygonMesh,
     build_mesh,
-    faces_left_out,
     merge_equal_points,
 )
 
-# A name of 80 bytes, then the number of triangles.
-_COUNT = slice(80, 84)
+# A name of 80 bytes, and the number of triangles.
+_HEADER = 84
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("extra", "<u2")])
 
 # Names of solids are free text and may contain keywords.
@@ -44,20 +43,17 @@ _FACET = re.compile(
     rb"((?:" + _CORNER + rb"){3,1000}+)endloop\s++endfacet(?:\s++|\Z)",
     re.IGNORECASE,
 )
-_WORDS_OF_CORNER = 4
 # Longest quote of a damaged facet, in characters.
 _SHOWN = 200
 
 
 def holds_binary_stl(data: bytes) -> bool:
     """Return whether the size matches the header of binary STL."""
-    return len(data) == _announced_size(data)
+    return len(data) == _HEADER + _announced(data) * _TRIANGLE.itemsize
 
 
-def _announced_size(data: bytes) -> int | None:
-    if len(data) < _COUNT.stop:
-        return None
-    return _COUNT.stop + int.from_bytes(data[_COUNT], "little") * _TRIANGLE.itemsize
+def _announced(data: bytes) -> int:
+    return int.from_bytes(data[80:_HEADER], "little")
 
 
 def read_binary_stl(data: bytes) -> PolygonMesh:
@@ -66,15 +62,13 @@ def read_binary_stl(data: bytes) -> PolygonMesh:
     Raises:
         MeshError: The data are shorter than announced, or hold no usable triangle.
     """
-    size = _announced_size(data)
-    if size is None:
+    if len(data) < _HEADER:
         raise MeshError("it is too short for an STL file")
-    announced, held = ((n - _COUNT.stop) // _TRIANGLE.itemsize for n in (size, len(data)))
+    announced, held = _announced(data), (len(data) - _HEADER) // _TRIANGLE.itemsize
     if held < announced:
         raise MeshError(f"it announces {announced} triangles but holds {held}")
-    triangles = np.frombuffer(data, _TRIANGLE, announced, offset=_COUNT.stop)
-    corners = triangles["corners"].reshape(-1, 3).astype(np.float32)
-    return _build(corners)
+    triangles = np.frombuffer(data, _TRIANGLE, announced, offset=_HEADER)
+    return _build(triangles["corners"].reshape(-1, 3).astype(np.float32))
 
 
 def read_text_stl(data: bytes) -> PolygonMesh:
@@ -106,18 +100,18 @@ def _corners(text: bytes) -> NDArray[np.float32]:
         if facet is None:
             raise MeshError(f"its STL is broken: {_quoted(text, place)} is no facet")
         words = facet[1].split()
-        if len(words) > 3 * _WORDS_OF_CORNER:
+        del words[::4]
+        if len(words) > 9:
             # The triangles of a polygon.
-            first, *others = (words[at : at + 4] for at in range(0, len(words), 4))
+            first, *others = (words[at : at + 3] for at in range(0, len(words), 3))
             words = [word for edge in pairwise(others) for word in (*first, *edge[0], *edge[1])]
-        del words[::_WORDS_OF_CORNER]
         try:
             numbers.extend(map(float, words))
         except ValueError:
             quoted = _quoted(text, place)
             raise MeshError(f"its STL is broken: no numbers in {quoted}") from None
         place = facet.end()
-    # Overflow to infinity is refused by _build.
+    # Faces with overflow to infinity are left out by build_mesh.
     with np.errstate(over="ignore"):
         return np.frombuffer(numbers, np.float64).astype(np.float32).reshape(-1, 3)
 
@@ -130,11 +124,5 @@ def _quoted(text: bytes, start: int) -> str:
 
 
 def _build(corners: NDArray[np.float32], skipped: tuple[str, ...] = ()) -> PolygonMesh:
-    # Before merging, because NaN differs from itself.
-    if not np.isfinite(corners).all():
-        finite = np.isfinite(corners.reshape(-1, 9))
-        lost: NDArray[np.bool_] = ~np.logical_and.reduce(finite, axis=1)
-        skipped = (*skipped, *faces_left_out(lost, np.ones_like(lost)))
-        corners = corners[np.repeat(~lost, 3)]
     points, indices = merge_equal_points(corners)
     return build_mesh(points, np.full(len(indices) // 3, 3), indices, skipped=skipped)
