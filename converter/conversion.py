@@ -39,10 +39,9 @@ from urdf_usd.converter.simulation.resolution import resolve
 from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.asset import (
-    CONTENTS,
     PAYLOAD,
-    PAYLOAD_LAYERS,
     RUNNABLE_LAYERS,
+    Layer,
     asset_name,
     author_asset,
     is_written_here,
@@ -333,24 +332,15 @@ def _is_asset(target: Path) -> bool:
     root, *others = [name for name in names if "/" not in name] or [""]
     if others or not is_written_here(target / root):
         return False
-    if root.endswith(Layout.USDZ.suffix):
-        return names == {root}
-    folder, layers = "", set[str]()
-    if root.endswith(Layout.LAYERED.suffix):
-        if (target / PAYLOADS).is_dir():
-            folder, layers = f"{PAYLOADS}/", {f"{PAYLOADS}/{name}" for name in ISAAC_FILES}
-        elif (target / PAYLOAD / CONTENTS).is_file():
-            folder, layers = f"{PAYLOAD}/", {f"{PAYLOAD}/{name}" for name in PAYLOAD_LAYERS}
-            layers |= set(RUNNABLE_LAYERS.values())
-            layers.add(thumbnail_path(target / root).relative_to(target).as_posix())
-        else:
-            return False
-    elif not root.endswith(Layout.SINGLE.suffix):
-        return False
+    allowed = {root}
+    folders = [PAYLOAD, PAYLOADS] if root.endswith(Layout.LAYERED.suffix) else []
+    if folders:
+        allowed |= {f"{PAYLOAD}/{name}" for name in Layer} | ISAAC_FILES
+        allowed |= set(RUNNABLE_LAYERS.values())
+        allowed.add(thumbnail_path(target / root).relative_to(target).as_posix())
+    elif root.endswith(Layout.SINGLE.suffix):
+        folders = [""]
+    textures = {(Path(folder) / TEXTURES).as_posix() for folder in folders}
     suffixes = tuple(IMAGE_TYPES.values())
-    textures = {
-        name
-        for name in names
-        if name.rpartition("/")[0] == f"{folder}{TEXTURES}" and name.endswith(suffixes)
-    }
-    return names <= {root, *layers, *textures}
+    images = {name for name in names if name.endswith(suffixes)}
+    return names <= allowed | {n for n in images if n.rpartition("/")[0] in textures}

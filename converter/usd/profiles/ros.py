@@ -11,7 +11,9 @@ from math import inf
 
 from pxr import Sdf
 
+from urdf_usd.converter.robot.bodies import principal_inertia
 from urdf_usd.converter.robot.model import Continuous
+from urdf_usd.converter.usd.urdf_attributes import LINK_AXES, LINK_MOMENTS, write_urdf
 from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
 from urdf_usd.converter.usd.writer.specs import (
     applied,
@@ -67,6 +69,14 @@ def author_ros(layer: Sdf.Layer, prims: Prims) -> None:
             if _FRAME.fullmatch(name):
                 write(link, "ros:frame:id", name)
             write(link, "ros:frame:static", True)
+    for prim in list(prim_specs(layer)):
+        if (tensor := prim.attributes.get("urdf:inertial:inertia")) is not None:
+            # Inertia as six values is forbidden (1.3, Inertia Representation). The axes are
+            # relative to the frame of the inertial.
+            moments, quat_wxyz = principal_inertia(tuple(tensor.default))
+            prim.RemoveProperty(tensor)
+            write_urdf(prim, LINK_MOMENTS, moments)
+            write_urdf(prim, LINK_AXES, quat_wxyz)
     _author_contacts(layer, prims)
 
 

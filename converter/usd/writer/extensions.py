@@ -11,7 +11,7 @@ Scope. A name that is invalid in USD or already used is changed, and kept as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, count
 
 from msgspec import structs
@@ -54,11 +54,7 @@ def has_extensions(robot: Robot) -> bool:
 
 
 def author_extensions(
-    layer: Sdf.Layer,
-    weaker: Sequence[Sdf.Layer],
-    library: Sdf.Layer,
-    robot: Robot,
-    prims: Prims,
+    layer: Sdf.Layer, weaker: Sequence[Sdf.Layer], library: Sdf.Layer, robot: Robot, prims: Prims
 ) -> None:
     """Write all custom data as overs of existing prims; that of omitted shapes is omitted.
 
@@ -72,11 +68,10 @@ def author_extensions(
 
     def author(path: Sdf.Path, custom: Custom, around: tuple[str, ...] = ()) -> None:
         others = [spec for one in weaker if (spec := one.GetPrimAtPath(path))]
-        if not others or not (custom.attributes or custom.elements):
+        if not others or not custom:
             return
-        for spec in tuple(others):
-            items = spec.referenceList.prependedItems
-            others += [library.GetPrimAtPath(reference.primPath) for reference in items]
+        references = [one for spec in others for one in spec.referenceList.prependedItems]
+        others += [library.GetPrimAtPath(reference.primPath) for reference in references]
         spec = over(layer, path)
         # No schema declares properties in this namespace.
         taken = {TEXT, WITHIN}.union(*(one.properties.keys() for one in (spec, *others)))
@@ -84,12 +79,12 @@ def author_extensions(
             name = ":".join((*around, *attribute.within, attribute.name))
             _author_text(spec, taken, name, attribute.value, NAMESPACE)
         names = set[str]().union(*(one.nameChildren.keys() for one in (spec, *others)))
-        _author_elements(spec, names, custom.elements, around)
+        _author_custom(spec, names, custom.elements, around)
 
     author(prims.robot, structs.replace(robot.custom, elements=()))
     if robot.custom.elements:
         scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
-        _author_elements(scope, set(), robot.custom.elements, ())
+        _author_custom(scope, (), robot.custom.elements)
     for link in robot.links:
         author(prims.link[link.name], link.custom)
         shapes = (*prims.visual[link.name], *prims.collision[link.name])
@@ -102,51 +97,47 @@ def author_extensions(
             author(prims.link[joint.child], joint.custom, (JOINT,))
 
 
-def _author_elements(
-    above: Sdf.PrimSpec,
-    taken: set[str],
+def _author_custom(
+    spec: Sdf.PrimSpec,
+    taken: Collection[str],
     elements: Sequence[CustomElement],
-    around: tuple[str, ...],
+    around: tuple[str, ...] = (),
 ) -> None:
-    layer, path = above.layer, above.path
-    placed = _placed(path, [element.content for element in elements], taken)
-    # Prims first, so that children are ordered as elements.
-    scopes = [(define(layer, place, "Scope"), element) for place, element in placed]
-    for scope, element in scopes:
-        show_spec_name(scope, element.tag)
-        names = {TEXT, WITHIN, *SCOPE_PROPERTIES}
-        for key, value in element.attributes:
-            _author_text(scope, names, key, value)
-        if element.text:
-            write(scope, TEXT, element.text, KINDS.String, UNIFORM, custom=True)
-    outermost = (scope for scope, _ in scopes if scope.path.GetParentPath() == path)
-    for scope, custom in zip(outermost, elements, strict=True):
-        within = "/".join((*around, *custom.within))
+    scopes = _author_elements(spec, taken, [element.content for element in elements])
+    for scope, element in zip(scopes, elements, strict=True):
+        within = "/".join((*around, *element.within))
         write(scope, WITHIN, within, KINDS.String, UNIFORM, custom=True)
 
 
-def _placed(
-    parent: Sdf.Path, elements: Sequence[XmlElement], taken: set[str]
-) -> Iterator[tuple[Sdf.Path, XmlElement]]:
-    """Yield sibling elements and all inside them with their paths, parents first."""
+def _author_elements(
+    spec: Sdf.PrimSpec, taken: Iterable[str], elements: Sequence[XmlElement]
+) -> list[Sdf.PrimSpec]:
+    """Write elements and all inside them; return the prims of the outermost."""
     names = sibling_names([element.tag for element in elements], taken)
-    for name, element in zip(names, elements, strict=True):
-        path = parent.AppendChild(name)
-        yield path, element
-        yield from _placed(path, element.children, set())
+    # All prims first, so that they are ordered as elements.
+    scopes = [define(spec.layer, spec.path.AppendChild(name), "Scope") for name in names]
+    for scope, element in zip(scopes, elements, strict=True):
+        show_spec_name(scope, element.tag)
+        known = {TEXT, WITHIN, *SCOPE_PROPERTIES}
+        for key, value in element.attributes:
+            _author_text(scope, known, key, value)
+        if element.text:
+            write(scope, TEXT, element.text, KINDS.String, UNIFORM, custom=True)
+        _author_elements(scope, (), element.children)
+    return scopes
 
 
 def _author_text(
     spec: Sdf.PrimSpec, taken: set[str], name: str, value: str, namespace: str = ""
 ) -> None:
     """Author a string attribute under a valid name, and add it to those that are taken."""
-    parts = [part for part in name.split(":") if part]
-    stem = ":".join(map(legal_name, parts)) or legal_name(name)
+    stem = ":".join(legal_name(part) for part in name.split(":") if part) or legal_name(name)
     prefix = f"{namespace}:" if namespace else ""
+    reserved = RESERVED if namespace else ()
     free = next(
         candidate
         for candidate in chain([stem], (f"{stem}_{number}" for number in count(1)))
-        if (not namespace or candidate not in RESERVED) and f"{prefix}{candidate}" not in taken
+        if candidate not in reserved and f"{prefix}{candidate}" not in taken
     )
     taken.add(f"{prefix}{free}")
     shown = {} if free == name else {"displayName": name}

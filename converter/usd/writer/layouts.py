@@ -15,33 +15,18 @@ from __future__ import annotations
 
 import errno
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pxr import Sdf, Usd, UsdUtils
 
 from urdf_usd.converter.options import Layout
 from urdf_usd.converter.usd.writer.asset import (
-    COLLIDERS_SET,
-    EXTENSIONS_LAYER,
-    GEOMETRY_LIBRARY,
-    MATERIALS_LIBRARY,
-    MUJOCO_LAYER,
-    NEWTON_LAYER,
-    NO_COLLIDERS_LAYER,
-    NONE,
+    ISAAC_BASE,
+    ISAAC_VARIANTS,
     PAYLOAD,
-    PHYSICS_LAYER,
-    PHYSICS_SET,
-    PHYSX_LAYER,
-    ROBOT_LAYER,
-    SIMULATION_LAYER,
-    WITH_MUJOCO,
-    WITH_NEWTON,
-    WITH_PHYSICS,
-    WITH_PHYSX,
     WITHOUT_PHYSICS,
-    author_choice,
+    Layer,
     write_units,
 )
 from urdf_usd.converter.usd.writer.materials import TEXTURES
@@ -49,41 +34,20 @@ from urdf_usd.converter.usd.writer.prims import sibling_names
 from urdf_usd.converter.usd.writer.specs import apply, define, over, prim_specs, relate
 
 _ROOT = Sdf.Path.absoluteRootPath
-_MERGED_PHYSICS = (EXTENSIONS_LAYER, SIMULATION_LAYER, PHYSICS_LAYER)
-# Layers of each variant, strongest first. An asset for one simulator has no variants
-# with the names of simulators.
-_MERGED_VARIANTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    (PHYSICS_SET, WITH_NEWTON, (NEWTON_LAYER, *_MERGED_PHYSICS)),
-    (PHYSICS_SET, WITH_PHYSX, (PHYSX_LAYER, *_MERGED_PHYSICS)),
-    (PHYSICS_SET, WITH_MUJOCO, (MUJOCO_LAYER, *_MERGED_PHYSICS)),
-    (PHYSICS_SET, WITH_PHYSICS, _MERGED_PHYSICS),
-    (COLLIDERS_SET, NONE, (NO_COLLIDERS_LAYER,)),
-)
-# Each library, and the name of its class.
-_CLASSES = {GEOMETRY_LIBRARY: "GeometryLibrary", MATERIALS_LIBRARY: "MaterialsLibrary"}
-
-# Folder of the layers in the profile of Isaac Sim, and its files besides textures.
-PAYLOADS = "payloads"
-_BASE, _ROBOT, _INSTANCES = "base.usda", "robot.usda", "instances.usda"
-_LIBRARIES = {GEOMETRY_LIBRARY: "geometries.usd", MATERIALS_LIBRARY: "materials.usd"}
-# Layers of variants; those of simulators are over that with UsdPhysics and the custom
-# data of the URDF.
-_VARIANTS = {
-    WITH_PHYSX: "Physics/physx.usda",
-    WITH_NEWTON: "Physics/newton.usda",
-    WITH_PHYSICS: "Physics/physics.usda",
+# Each library, the name of its class in one layer, and its file for Isaac Sim.
+_LIBRARIES = {
+    Layer.GEOMETRY_LIBRARY: ("GeometryLibrary", "geometries.usd"),
+    Layer.MATERIALS_LIBRARY: ("MaterialsLibrary", "materials.usd"),
 }
-ISAAC_FILES = frozenset({_BASE, _ROBOT, _INSTANCES, *_LIBRARIES.values(), *_VARIANTS.values()})
+PAYLOADS = "payloads"
+_ROBOT, _INSTANCES = "robot.usda", "instances.usda"
+ISAAC_FILES = frozenset(
+    {
+        *(ISAAC_BASE, *ISAAC_VARIANTS.values()),
+        *(f"{PAYLOADS}/{n}" for n in (_ROBOT, _INSTANCES, *(f for _, f in _LIBRARIES.values()))),
+    }
+)
 _INSTANCES_ROOT = Sdf.Path("/Instances")
-
-# USDZ: alignment of files; sizes of the header that precedes each file, without its
-# name and extra field, and of the header within the extra field.
-_ALIGNMENT, _LOCAL_HEADER, _EXTRA_HEADER = 64, 30, 4
-# Marks the extra field as padding, as OpenUSD's writer does.
-_PADDING = 0x1986
-# The earliest time that an archive can state.
-_NO_TIME = (1980, 1, 1, 0, 0, 0)
-_UNIX, _READABLE = 3, 0o100644 << 16
 
 
 def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
@@ -99,7 +63,7 @@ def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
         OSError: The asset cannot be written.
     """
     file = (folder / interface).with_suffix(Layout.SINGLE.suffix)
-    _write_merged(layered, interface, file)
+    _write_merged(layered / interface, file)
     textures = folder / TEXTURES
     if (layered / PAYLOAD / TEXTURES).is_dir():
         (layered / PAYLOAD / TEXTURES).rename(textures)
@@ -112,37 +76,37 @@ def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
             textures.rmdir()
 
 
-def _write_merged(layered: Path, interface: str, file: Path) -> None:
+def _write_merged(interface: Path, file: Path) -> None:
     """Write all layers of an asset as one."""
-    payload = layered / PAYLOAD
-    front = Sdf.Layer.FindOrOpen(str(layered / interface))
+    payload = interface.parent / PAYLOAD
+    front = Sdf.Layer.FindOrOpen(str(interface))
     robot = _ROOT.AppendChild(front.defaultPrim)
     merged = Sdf.Layer.CreateAnonymous()
     for key in sorted(front.pseudoRoot.ListInfoKeys()):
         merged.pseudoRoot.SetInfo(key, front.pseudoRoot.GetInfo(key))
     Sdf.CopySpec(front, robot, merged, robot)
-    identifier = Sdf.AssetPath(f"./{file.name}")
-    merged.GetPrimAtPath(robot).assetInfo["identifier"] = identifier
+    root = merged.GetPrimAtPath(robot)
+    root.assetInfo["identifier"] = Sdf.AssetPath(f"./{file.name}")
     visuals = _flattened(payload / name for name in WITHOUT_PHYSICS)
     for child in visuals.GetPrimAtPath(robot).nameChildren:
         Sdf.CopySpec(visuals, child.path, merged, child.path)
-    for choice in merged.GetPrimAtPath(robot).variantSets.values():
-        for variant in choice.variantList:
-            variant.primSpec.payloadList.ClearEdits()
-    for choice, variant, names in _MERGED_VARIANTS:
-        path = robot.AppendVariantSelection(choice, variant)
-        layers = [payload / name for name in names if (payload / name).is_file()]
-        if layers and merged.GetPrimAtPath(path) is not None:
-            Sdf.CopySpec(_flattened(layers), robot, merged, path)
-    classes = sibling_names(_CLASSES.values(), (robot.name,))
-    for library, name in zip(_CLASSES, classes, strict=True):
+    contents = Sdf.Layer.FindOrOpen(str(payload / Layer.CONTENTS))
+    for variant in [one.primSpec for s in root.variantSets.values() for one in s.variantList]:
+        names = [Path(one.assetPath).name for one in variant.payloadList.prependedItems]
+        variant.payloadList.ClearEdits()
+        if Layer.CONTENTS in names:
+            names = [*names[:-1], *(name.removeprefix("./") for name in contents.subLayerPaths)]
+        if layers := [payload / name for name in names if name not in WITHOUT_PHYSICS]:
+            Sdf.CopySpec(_flattened(layers), robot, merged, variant.path)
+    classes = sibling_names((name for name, _ in _LIBRARIES.values()), (robot.name,))
+    for library, name in zip(_LIBRARIES, classes, strict=True):
         source = Sdf.Layer.FindOrOpen(str(payload / library))
-        origin, root = _ROOT.AppendChild(source.defaultPrim), _ROOT.AppendChild(name)
-        Sdf.CopySpec(source, origin, merged, root)
+        origin, place = _ROOT.AppendChild(source.defaultPrim), _ROOT.AppendChild(name)
+        Sdf.CopySpec(source, origin, merged, place)
         for prim in prim_specs(merged):
             for reference in list(prim.referenceList.prependedItems):
                 if reference.assetPath == f"./{library}":
-                    inside = Sdf.Reference("", reference.primPath.ReplacePrefix(origin, root))
+                    inside = Sdf.Reference("", reference.primPath.ReplacePrefix(origin, place))
                     prim.referenceList.ReplaceItemEdits(reference, inside)
     # Children in variants are weaker and would be listed first, and simulators number
     # joints in stage order.
@@ -173,13 +137,14 @@ def _write_ordered(layer: Sdf.Layer, file: Path) -> None:
         inside = []
         for name, variants in source.variantSets.items():
             copied = Sdf.VariantSetSpec(target, name)
-            for one in variants.variantList:
-                variant = Sdf.VariantSpec(copied, one.name)
-                inside.append((one.primSpec, variant.primSpec))
+            inside += [
+                (one.primSpec, Sdf.VariantSpec(copied, one.name).primSpec)
+                for one in variants.variantList
+            ]
         for child in source.nameChildren:
             kind = child.specifier, child.typeName
             inside.append((child, Sdf.PrimSpec(target, child.name, *kind)))
-        pairs.extend(reversed(inside))
+        pairs += reversed(inside)
     written.Save()
 
 
@@ -203,19 +168,19 @@ def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
         OSError: A file cannot be read, or the package not be written; or it would be
             too large for some readers of zip archives.
     """
-    start = 0
     try:
         with zipfile.ZipFile(package, "w", allowZip64=False) as archive:
             for file in files:
-                name, content = file.relative_to(folder).as_posix(), file.read_bytes()
-                member = zipfile.ZipInfo(name, _NO_TIME)
-                member.create_system, member.external_attr = _UNIX, _READABLE
-                start += _LOCAL_HEADER + len(name.encode()) + _EXTRA_HEADER
-                padding = -start % _ALIGNMENT
-                header = _PADDING.to_bytes(2, "little") + padding.to_bytes(2, "little")
+                # The earliest time that an archive can state; readable on all systems.
+                name = file.relative_to(folder).as_posix()
+                member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                member.create_system, member.external_attr = 3, 0o100644 << 16
+                # Content is aligned to 64 bytes by an extra field, marked as padding as by
+                # OpenUSD's writer; headers have 30 bytes and the name, and 4 bytes.
+                padding = -(archive.start_dir + 30 + len(name.encode()) + 4) % 64
+                header = (0x1986).to_bytes(2, "little") + padding.to_bytes(2, "little")
                 member.extra = header + bytes(padding)
-                archive.writestr(member, content)
-                start += padding + len(content)
+                archive.writestr(member, file.read_bytes())
     except zipfile.LargeZipFile as error:
         message = "a package may not exceed 2 GiB; choose another layout"
         raise OSError(errno.EFBIG, message, str(package)) from error
@@ -225,38 +190,31 @@ def arrange(layered: Path, interface: str, folder: Path) -> None:
     """Write a layered asset for several simulators in the layout of Isaac Sim.
 
     Args:
-        layered: Folder of the layered asset; its libraries and textures are moved.
+        layered: Folder of the layered asset; its files are moved.
         interface: File name of its interface layer.
         folder: Empty folder for the asset.
     """
     source, target = layered / PAYLOAD, folder / PAYLOADS
-    (target / _VARIANTS[WITH_PHYSICS]).parent.mkdir(parents=True)
-    base = _merged([source / name for name in WITHOUT_PHYSICS], target / _BASE)
-    extensions = source / EXTENSIONS_LAYER
+    (folder / ISAAC_VARIANTS["physics"]).parent.mkdir(parents=True)
+    (layered / interface).rename(folder / interface)
+    base = _merged([source / name for name in WITHOUT_PHYSICS], folder / ISAAC_BASE)
+    extensions = source / Layer.EXTENSIONS
     _instantiate_visuals(base, Sdf.Layer.CreateNew(str(target / _INSTANCES)), extensions)
-    _copied(source / ROBOT_LAYER, target / _ROBOT).Save()
+    _copied(source / Layer.ROBOT, target / _ROBOT).Save()
     base.subLayerPaths = [f"./{_ROBOT}"]
     base.Save()
     # Before a stage is opened that composes them.
-    for name, new in {**_LIBRARIES, TEXTURES: TEXTURES}.items():
+    moved = {library: file for library, (_, file) in _LIBRARIES.items()}
+    for name, new in (*moved.items(), (TEXTURES, TEXTURES)):
         if (source / name).exists():
             (source / name).rename(target / new)
-    physics = [source / name for name in _MERGED_PHYSICS if (source / name).is_file()]
-    _merged(physics, target / _VARIANTS[WITH_PHYSICS]).Save()
-    for name, variant in ((PHYSX_LAYER, WITH_PHYSX), (NEWTON_LAYER, WITH_NEWTON)):
-        layer = _copied(source / name, target / _VARIANTS[variant])
+    stack = (Layer.EXTENSIONS, Layer.SIMULATION, Layer.PHYSICS)
+    physics = [source / name for name in stack if (source / name).is_file()]
+    _merged(physics, folder / ISAAC_VARIANTS["physics"]).Save()
+    for name, variant in ((Layer.PHYSX, "physx"), (Layer.NEWTON, "newton")):
+        layer = _copied(source / name, folder / ISAAC_VARIANTS[variant])
         layer.subLayerPaths = ["./physics.usda"]
         layer.Save()
-    layer = _copied(layered / interface, folder / interface)
-    prim = layer.GetPrimAtPath(f"/{layer.defaultPrim}")
-    for name in list(prim.variantSets.keys()):
-        del prim.variantSets[name]
-        del prim.variantSelections[name]
-    prim.variantSetNameList.ClearEdits()
-    prim.referenceList.prependedItems = [Sdf.Reference(f"./{PAYLOADS}/{_BASE}")]
-    variants = {name: (f"./{PAYLOADS}/{file}",) for name, file in _VARIANTS.items()}
-    author_choice(prim, PHYSICS_SET, {**variants, NONE: ()})
-    layer.Save()
 
 
 def _copied(source: Path, target: Path) -> Sdf.Layer:
@@ -291,8 +249,8 @@ def _instantiate_visuals(base: Sdf.Layer, instances: Sdf.Layer, extensions: Path
     with Sdf.ChangeBlock():
         for prim in prims:
             for reference in list(prim.referenceList.prependedItems):
-                library = _LIBRARIES[reference.assetPath.removeprefix("./")]
-                moved = Sdf.Reference(f"./{library}", reference.primPath)
+                _, file = _LIBRARIES[Layer(reference.assetPath.removeprefix("./"))]
+                moved = Sdf.Reference(f"./{file}", reference.primPath)
                 prim.referenceList.ReplaceItemEdits(reference, moved)
     made: dict[tuple[object, ...], Sdf.Path] = {}  # By mesh and materials of its parts.
     for prim in prims:
@@ -321,10 +279,7 @@ def _instantiate_visuals(base: Sdf.Layer, instances: Sdf.Layer, extensions: Path
 
 
 def _write_instance(
-    layer: Sdf.Layer,
-    path: Sdf.Path,
-    reference: Sdf.Reference,
-    materials: Mapping[str, Sdf.Reference],
+    layer: Sdf.Layer, path: Sdf.Path, reference: Sdf.Reference, materials: dict[str, Sdf.Reference]
 ) -> None:
     """Write a prim with a mesh, whose parts have materials."""
     define(layer, path, "Xform")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Vt
 
@@ -48,14 +48,6 @@ _FILLED = 0.95
 _REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
 
 
-class _Use(Struct):
-    """What a mesh is used for: as a whole, and as groups that collide each."""
-
-    location: Location | None  # Of the link that uses it first.
-    whole: bool = False
-    groups: bool = False
-
-
 class SurfaceParts(Struct, frozen=True):
     """Parts of a mesh with different materials."""
 
@@ -78,8 +70,8 @@ class MeshLibrary(Struct, frozen=True):
     prims: dict[MeshKey, Sdf.Path]  # Of meshes that are used as a whole.
     groups: dict[MeshKey, ColliderGroups]  # Of colliders with several groups.
     parts: dict[str, SurfaceParts]  # By file.
-    unreadable: frozenset[str]
-    diagnostics: tuple[Diagnostic, ...]
+    unreadable: set[str]
+    diagnostics: list[Diagnostic]
 
     def is_readable(self, geometry: MeshFile) -> bool:
         """Return whether a mesh has a file that could be read."""
@@ -88,18 +80,19 @@ class MeshLibrary(Struct, frozen=True):
     def groups_of(self, shape: Shape) -> ColliderGroups | None:
         """Return the groups of a collider; None if it is one shape."""
         mesh = shape.geometry
-        if not isinstance(mesh, MeshFile) or mesh.path is None:
+        if not isinstance(mesh, MeshFile) or not _collides_in_groups(shape):
             return None
-        collides_as_hulls = isinstance(shape, Collision) and shape.approximation is None
-        return self.groups.get(mesh_key(mesh)) if collides_as_hulls else None
+        return self.groups.get(mesh_key(mesh))
 
 
 def mesh_key(geometry: MeshFile) -> MeshKey:
     """Return the key of a mesh with a file."""
-    if geometry.path is None:
-        raise ValueError(f"mesh {geometry.uri!r} has no file")
     x, y, z = (factor < 0 for factor in geometry.scale)
-    return geometry.path, (x, y, z)
+    return geometry.path or "", (x, y, z)
+
+
+def _collides_in_groups(shape: Shape) -> bool:
+    return isinstance(shape, Collision) and shape.approximation is None
 
 
 def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
@@ -110,98 +103,87 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
     """
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
-    uses: dict[MeshKey, _Use] = {}
-    for link in robot.links:
-        for shape in link.shapes:
-            if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
-                use = uses.setdefault(mesh_key(shape.geometry), _Use(link.location))
-                if isinstance(shape, Collision) and shape.approximation is None:
-                    use.groups = True
-                else:
-                    use.whole = True
-    writer = _Writer(uses, layer)
-    unreadable = set()
+    # The first link that uses a mesh; whether it collides in groups, and is used as a whole.
+    locations: dict[MeshKey, Location | None] = {}
+    uses: dict[MeshKey, set[bool]] = {}
     files: dict[str, list[MeshKey]] = {}
-    for key in uses:
-        files.setdefault(key[0], []).append(key)
-    for file, keys in files.items():
-        try:
-            writer.write(Path(file), keys)
-        except (MeshError, OSError) as error:
-            reason = str(error)
-            if isinstance(error, OSError):
-                reason = f"it cannot be opened: {error.strerror}"
-            unreadable.add(file)
-            message = f"mesh {Path(file).name!r} cannot be read: {reason}"
-            writer.notes.append(Diagnostic("mesh-unreadable", message, uses[keys[0]].location))
-    return structs.replace(
-        writer.library, unreadable=frozenset(unreadable), diagnostics=tuple(writer.notes)
-    )
+    for link, shape in ((owner, shape) for owner in robot.links for shape in owner.shapes):
+        if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
+            key = mesh_key(shape.geometry)
+            if key not in locations:
+                locations[key] = link.location
+                files.setdefault(key[0], []).append(key)
+            uses.setdefault(key, set()).add(_collides_in_groups(shape))
+    names = dict(zip(uses, sibling_names(Path(path).stem for path, _ in uses), strict=True))
+    # Only files of equal size can be equal.
+    known = (Path(file) for file in files if Path(file).is_file())
+    sizes = Counter(file.stat().st_size for file in known)
+    library = MeshLibrary({}, {}, {}, set(), [])
+    notes = library.diagnostics
+    # By content, and by content and mirrored axes.
+    grouped: dict[str, bool] = {}
+    written: dict[MeshKey, tuple[Sdf.Path, SurfaceParts]] = {}
+    written_groups: dict[MeshKey, ColliderGroups] = {}
 
-
-class _Writer:
-    def __init__(self, uses: dict[MeshKey, _Use], layer: Sdf.Layer) -> None:
-        self.library = MeshLibrary({}, {}, {}, frozenset(), ())
-        self.notes: list[Diagnostic] = []
-        self._uses, self._layer = uses, layer
-        names = sibling_names(Path(path).stem for path, _ in uses)
-        self._names = dict(zip(uses, names, strict=True))
-        self._alike = _of_equal_size({file for file, _ in uses})
-        # By content.
-        self._has_groups: dict[str, bool] = {}
-        self._meshes: dict[MeshKey, tuple[Sdf.Path, SurfaceParts]] = {}
-        self._groups: dict[MeshKey, ColliderGroups] = {}
-
-    def write(self, file: Path, keys: Sequence[MeshKey]) -> None:
-        """Write a file as it is used, by the keys of its mirror images."""
-        data = read_file(file, LARGEST_MESH)
-        content = _content(data, file) if str(file) in self._alike else str(file)
-        location = self._uses[keys[0]].location
+    def write_file(file: Path, keys: Sequence[MeshKey]) -> None:
+        data, location = read_file(file, LARGEST_MESH), locations[keys[0]]
+        content = _content(data, file) if sizes[len(data)] > 1 else str(file)
 
         @cache
         def decoded() -> PolygonMesh:
             mesh = decode_mesh(data, file)
-            self.notes += mesh_notes(file.name, mesh, location)
+            notes.extend(mesh_notes(file.name, mesh, location))
             for path in mesh.sibling_files:
-                self.notes += outside_note(path, file.parent, location)
+                notes.extend(outside_note(path, file.parent, location))
             return mesh
 
         for key in keys:
-            use, same = self._uses[key], (content, key[1])
-            if content not in self._has_groups:
-                self._has_groups[content] = has_groups(decoded())
-            in_groups = use.groups and self._has_groups[content]
+            same = content, key[1]
+            if content not in grouped:
+                grouped[content] = has_groups(decoded())
+            in_groups, is_whole = True in uses[key] and grouped[content], False in uses[key]
             if in_groups:
-                if same not in self._groups:
-                    is_new = not any(other == content for other, _ in self._groups)
+                if same not in written_groups:
+                    name = names[key]
+                    if is_whole:
+                        taken = [own.prim.name for own in written_groups.values()]
+                        (name,) = sibling_names([f"{name}_groups"], [*names.values(), *taken])
+                    is_new = not any(other == content for other, _ in written_groups)
                     groups = split_groups(mirrored(decoded(), key[1]))
-                    self._groups[same] = self._write_groups(key, groups)
+                    written_groups[same] = _write_groups(layer, name, groups)
                     if is_new:
-                        self.notes += _concave_groups(file.name, groups, location)
-                self.library.groups[key] = self._groups[same]
-            if use.whole or not in_groups:
-                if same not in self._meshes:
-                    path = LIBRARY_ROOT.AppendChild(self._names[key])
-                    parts = write_mesh(self._layer, path, mirrored(decoded(), key[1]))
-                    self._meshes[same] = path, parts
-                self.library.prims[key], self.library.parts[key[0]] = self._meshes[same]
+                        notes.extend(_concave_groups(file.name, groups, location))
+                library.groups[key] = written_groups[same]
+            if is_whole or not in_groups:
+                if same not in written:
+                    path = LIBRARY_ROOT.AppendChild(names[key])
+                    written[same] = path, write_mesh(layer, path, mirrored(decoded(), key[1]))
+                library.prims[key], library.parts[key[0]] = written[same]
 
-    def _write_groups(
-        self, key: MeshKey, groups: Sequence[tuple[str, PolygonMesh]]
-    ) -> ColliderGroups:
-        """Write the groups of a mesh below an Xform, as positions and faces alone."""
-        name = self._names[key]
-        if self._uses[key].whole:
-            taken = [*self._names.values(), *(g.prim.name for g in self._groups.values())]
-            (name,) = sibling_names([f"{name}_groups"], taken)
-        prim = LIBRARY_ROOT.AppendChild(name)
-        define(self._layer, prim, "Xform")
-        names = sibling_names(group or _UNNAMED_GROUP for group, _ in groups)
-        for child, (group, surface) in zip(names, groups, strict=True):
-            write_mesh(self._layer, prim.AppendChild(child), surface)
-            spec = self._layer.GetPrimAtPath(prim.AppendChild(child))
-            show_spec_name(spec, group or _UNNAMED_GROUP)
-        return ColliderGroups(prim, names)
+    for file, keys in files.items():
+        try:
+            write_file(Path(file), keys)
+        except (MeshError, OSError) as error:
+            reason = str(error)
+            if isinstance(error, OSError):
+                reason = f"it cannot be opened: {error.strerror}"
+            library.unreadable.add(file)
+            message = f"mesh {Path(file).name!r} cannot be read: {reason}"
+            notes.append(Diagnostic("mesh-unreadable", message, locations[keys[0]]))
+    return library
+
+
+def _write_groups(
+    layer: Sdf.Layer, name: str, groups: Sequence[tuple[str, PolygonMesh]]
+) -> ColliderGroups:
+    """Write the groups of a mesh below an Xform, as positions and faces alone."""
+    prim = LIBRARY_ROOT.AppendChild(name)
+    define(layer, prim, "Xform")
+    names = sibling_names(group or _UNNAMED_GROUP for group, _ in groups)
+    for child, (group, surface) in zip(names, groups, strict=True):
+        write_mesh(layer, prim.AppendChild(child), surface)
+        show_spec_name(layer.GetPrimAtPath(prim.AppendChild(child)), group or _UNNAMED_GROUP)
+    return ColliderGroups(prim, names)
 
 
 def _concave_groups(
@@ -220,16 +202,6 @@ def _concave_groups(
         f"convex, such as {concave[0]!r}; each collides as its convex hull"
     )
     return (Diagnostic("collider-concave", message, location),)
-
-
-def _of_equal_size(files: Iterable[str]) -> frozenset[str]:
-    """Return the files with the same size as another; only these can be equal."""
-    sizes: dict[int, list[str]] = {}
-    for file in files:
-        # Missing files are reported when they are read.
-        with suppress(OSError, ValueError):
-            sizes.setdefault(Path(file).stat().st_size, []).append(file)
-    return frozenset(file for alike in sizes.values() if len(alike) > 1 for file in alike)
 
 
 def _content(data: bytes, file: Path) -> str:

@@ -13,9 +13,6 @@ from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Floating
 from urdf_usd.converter.robot.topology import Tree
 
-GEOMETRY = "Geometry"
-PHYSICS = "Physics"
-MATERIALS = "Materials"
 # Joint that fixes the base if the URDF has no joint to the world.
 ANCHOR = "base_anchor"
 SCENE = "PhysicsScene"
@@ -35,24 +32,29 @@ class Prims(Struct, frozen=True, eq=False):
     link_parent: dict[str, str | None]
     visual: dict[str, tuple[Sdf.Path, ...]]  # Of a link's visuals, in their order.
     collision: dict[str, tuple[Sdf.Path, ...]]
-    joint: dict[str, Sdf.Path]  # Of joints with a prim.
+    joint: dict[str, Sdf.Path]  # Of joints with a prim; frames of a body have none.
     anchor: Sdf.Path | None  # The added joint between world and root, if any.
     scene: Sdf.Path | None
 
     @property
     def geometry(self) -> Sdf.Path:
         """Scope of the links."""
-        return self.robot.AppendChild(GEOMETRY)
+        return self.robot.AppendChild("Geometry")
 
     @property
     def physics(self) -> Sdf.Path:
         """Scope of the joints."""
-        return self.robot.AppendChild(PHYSICS)
+        return self.robot.AppendChild("Physics")
 
     @property
     def materials(self) -> Sdf.Path:
         """Scope of the materials."""
-        return self.robot.AppendChild(MATERIALS)
+        return self.robot.AppendChild("Materials")
+
+    @property
+    def colliders(self) -> list[Sdf.Path]:
+        """Paths of all collision shapes, also of omitted ones."""
+        return [path for paths in self.collision.values() for path in paths]
 
 
 def place_prims(
@@ -64,81 +66,50 @@ def place_prims(
     scene: bool = False,
 ) -> Prims:
     """Assign paths to all links, shapes and joints, and optionally a scene."""
-    robot = Sdf.Path.absoluteRootPath.AppendChild(legal_name(robot_name))
-    parents = {name: _prim_parent(name, tree, bodies, nesting) for name in tree.links}
-    children: dict[str | None, list[str]] = {None: []}
+    body_of = bodies.body_of
+    parents: dict[str, str | None] = {}
+    children: dict[str | None, list[str]] = {name: [] for name in (None, *tree.links)}
     for name in tree.links:
-        children.setdefault(parents[name], []).append(name)
-
-    link: dict[str, Sdf.Path] = {}
-    visual: dict[str, tuple[Sdf.Path, ...]] = {}
-    collision: dict[str, tuple[Sdf.Path, ...]] = {}
-    top = children[None]
-    scope = robot.AppendChild(GEOMETRY)
-    for name, prim_name in zip(top, sibling_names(top), strict=True):
-        link[name] = scope.AppendChild(prim_name)
-    for name in _prim_order(children):
-        part = tree.link[name]
-        below = children.get(name, [])
-        # Links first, so that they keep their names.
-        prim_names = sibling_names(
-            [
-                *below,
-                *(shape.name or "visual" for shape in part.visuals),
-                *(shape.name or "collision" for shape in part.collisions),
-            ]
-        )
-        paths = tuple(link[name].AppendChild(prim_name) for prim_name in prim_names)
-        link.update(zip(below, paths, strict=False))
-        shapes = paths[len(below) :]
-        visual[name] = shapes[: len(part.visuals)]
-        collision[name] = shapes[len(part.visuals) :]
-
-    # Frames of a body have no joint prim.
-    joints = [tree.parent_joint[name] for name in tree.links if name != tree.root]
-    joints = [joint for joint in joints if bodies.body_of[joint.child] == joint.child]
-    names = [joint.name for joint in joints]
-    anchored = bodies.base == "fixed" and bodies.body_of[tree.root] is not None
-    *joint_prims, anchor, scene_prim = sibling_names([*names, ANCHOR, SCENE])
-    physics = robot.AppendChild(PHYSICS)
-    return Prims(
+        joint = tree.parent_joint.get(name)
+        # A free body must not inherit the transform of its parent.
+        apart = joint and (nesting is BodyNesting.FLAT or isinstance(joint.kind, Floating))
+        is_top = joint is None or (apart and body_of[name] == name)
+        parents[name] = None if joint is None or is_top else joint.parent
+        children[parents[name]].append(name)
+    joints = [tree.parent_joint[name] for name in tree.links[1:] if body_of[name] == name]
+    joint_names = sibling_names([*(joint.name for joint in joints), ANCHOR, SCENE])
+    robot = Sdf.Path.absoluteRootPath.AppendChild(legal_name(robot_name))
+    physics = robot.AppendChild("Physics")
+    *joint_paths, anchor, scene_path = map(physics.AppendChild, joint_names)
+    anchored = bodies.base == "fixed" and body_of[tree.root] is not None
+    prims = Prims(
         tree=tree,
         bodies=bodies,
         robot=robot,
-        link=link,
+        link={},
         link_parent=parents,
-        visual=visual,
-        collision=collision,
-        joint={
-            name: physics.AppendChild(prim_name)
-            for name, prim_name in zip(names, joint_prims, strict=True)
-        },
-        anchor=physics.AppendChild(anchor) if anchored else None,
-        scene=physics.AppendChild(scene_prim) if scene else None,
+        visual={},
+        collision={},
+        joint=dict(zip((joint.name for joint in joints), joint_paths, strict=True)),
+        anchor=anchor if anchored else None,
+        scene=scene_path if scene else None,
     )
-
-
-def _prim_parent(name: str, tree: Tree, bodies: BodyAssignment, nesting: BodyNesting) -> str | None:
-    """Return the link whose prim is the parent of a link's prim."""
-    joint = tree.parent_joint.get(name)
-    if joint is None:
-        return None
-    is_body = bodies.body_of[name] == name
-    # A free body must not inherit the transform of its parent.
-    if is_body and (nesting is BodyNesting.FLAT or isinstance(joint.kind, Floating)):
-        return None
-    return joint.parent
-
-
-def _prim_order(children: dict[str | None, list[str]]) -> list[str]:
-    """Return the links in prim order, parents before children."""
-    order: list[str] = []
-    pending = list(reversed(children[None]))
+    top = map(prims.geometry.AppendChild, sibling_names(children[None]))
+    prims.link.update(zip(children[None], top, strict=True))
+    pending = children[None][::-1]
     while pending:
         name = pending.pop()
-        order.append(name)
-        pending.extend(reversed(children.get(name, [])))
-    return order
+        link, below = tree.link[name], children[name]
+        visuals = [shape.name or "visual" for shape in link.visuals]
+        collisions = [shape.name or "collision" for shape in link.collisions]
+        # Links first, so that they keep their names.
+        names = sibling_names([*below, *visuals, *collisions])
+        paths = tuple(map(prims.link[name].AppendChild, names))
+        prims.link.update(zip(below, paths, strict=False))
+        shapes = paths[len(below) :]
+        prims.visual[name], prims.collision[name] = shapes[: len(visuals)], shapes[len(visuals) :]
+        pending += below[::-1]
+    return prims
 
 
 def legal_name(name: str) -> str:
@@ -148,9 +119,7 @@ def legal_name(name: str) -> str:
     original name is kept as ``displayName``.
     """
     legal = _ILLEGAL.sub("_", name)[:_LONGEST]
-    if not legal or legal[0].isdigit():
-        legal = f"_{legal}"
-    return legal
+    return f"_{legal}" if not legal or legal[0].isdigit() else legal
 
 
 def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
@@ -169,20 +138,17 @@ def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str,
     given = tuple(names)
     used = set(taken)
     result: dict[int, str] = {}
-    # Last number by stem, to continue the search there.
-    numbers: dict[str, int] = {}
     for index, name in enumerate(given):
         if legal_name(name) == name and name not in used:
             result[index] = name
             used.add(name)
-    left = [(name, index) for index, name in enumerate(given) if index not in result]
-    for name, index in sorted(left):
+    # Last number by stem, to continue the search there.
+    numbers: dict[str, int] = {}
+    for name, index in sorted((name, i) for i, name in enumerate(given) if i not in result):
         stem = candidate = legal_name(name)
-        number = numbers.get(stem, 0)
         while candidate in used:
-            number += 1
-            candidate = f"{stem}_{number}"
-        numbers[stem] = number
+            numbers[stem] = numbers.get(stem, 0) + 1
+            candidate = f"{stem}_{numbers[stem]}"
         result[index] = candidate
         used.add(candidate)
     return tuple(result[index] for index in range(len(given)))

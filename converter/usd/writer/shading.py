@@ -10,26 +10,24 @@ Textures of a material are relative to its layer.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from pxr import Gf, Sdf
 
 from urdf_usd.converter.meshes.mesh_materials import (
+    PLAIN_SAMPLING,
     MeshMaterial,
     MeshTexture,
-    Sampling,
     Slot,
     Wrap,
 )
 from urdf_usd.converter.options import MaterialNetworks
-from urdf_usd.converter.robot.model import Vec3, Vec4
+from urdf_usd.converter.robot.model import Vec3
 from urdf_usd.converter.usd.writer.specs import KINDS, UNIFORM, define
 
 _BLACK = (0.0, 0.0, 0.0)
 # Default diffuse colour of UsdPreviewSurface; fallback of textures without colour.
 _GREY = (0.18, 0.18, 0.18)
 _ROUGHNESS = 0.5
-_FULL_GAIN = (1.0, 1.0, 1.0, 1.0)
 # Name in nodes of UsdPreviewSurface, its input, name in nodes of OpenPBR, and its input.
 _INPUTS = {
     Slot.COLOR: ("Diffuse", "diffuseColor", "Color", "base_color", KINDS.Color3f),
@@ -58,93 +56,73 @@ def coordinates_name(number: int) -> str:
     return f"st{number or ''}"
 
 
-def _linear(color: Vec3) -> Vec3:
-    """Return the linear components of an sRGB colour; without numpy."""
-    red, green, blue = (
-        encoded / 12.92 if encoded <= 0.04045 else ((encoded + 0.055) / 1.055) ** 2.4
-        for encoded in color
-    )
-    return red, green, blue
-
-
 def write_networks(material: Sdf.PrimSpec, look: MeshMaterial, networks: MaterialNetworks) -> None:
     """Write the shader networks of a material.
 
     The preview surface is always written, for renderers without MaterialX.
     """
-    _write_preview_surface(material, look)
-    if networks is MaterialNetworks.OPENPBR:
-        _write_openpbr(material, look)
-
-
-def _values(look: MeshMaterial) -> dict[Slot, object]:
-    """Return the values of slots, also of those with a texture."""
-    values: dict[Slot, object] = {}
+    # Values of slots, also of those with a texture.
+    values: dict[Slot, object] = {Slot.OPACITY: look.opacity}
     if look.color is not None or look.shows_corners:
-        values[Slot.COLOR] = Gf.Vec3f(*_linear(look.color or _GREY))
-    values[Slot.OPACITY] = look.opacity
+        values = {Slot.COLOR: _linear(look.color or _GREY), **values}
     if look.emissive != _BLACK:
-        values[Slot.EMISSION] = Gf.Vec3f(*_linear(look.emissive))
+        values[Slot.EMISSION] = _linear(look.emissive)
     if look.metallic is not None:
         values[Slot.METALNESS] = look.metallic
     if look.roughness is not None:
         values[Slot.ROUGHNESS] = look.roughness
-    return values
+    _write_preview_surface(material, look, dict(values))
+    if networks is MaterialNetworks.OPENPBR:
+        _write_openpbr(material, look, {Slot.OPACITY: look.opacity, **values})
 
 
-def _images(look: MeshMaterial) -> Iterator[tuple[MeshTexture, bool, list[Slot]]]:
-    """Yield texture reads, whether they are sRGB-encoded, and the slots of each.
-
-    Alpha is never encoded, so that it can be taken from either kind.
-    """
-    slots_by_read: dict[tuple[MeshTexture, bool], list[Slot]] = {}
-    for slot, texture in look.textures:
-        whole = texture.sampled(components="rgb")
-        is_alpha = texture.sampling.components == "a"
-        is_color = slot.is_color or (is_alpha and (whole, True) in slots_by_read)
-        slots_by_read.setdefault((whole, is_color), []).append(slot)
-    return ((*read, slots) for read, slots in slots_by_read.items())
+def _linear(color: Vec3) -> Gf.Vec3f:
+    """Return the linear components of an sRGB colour; without numpy."""
+    return Gf.Vec3f(*(c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color))
 
 
-def _components(look: MeshMaterial, slot: Slot) -> str:
-    return dict(look.textures)[slot].sampling.components
-
-
-def _fallback(look: MeshMaterial, slots: list[Slot]) -> Vec4:
+def _fallback(look: MeshMaterial, slots: list[Slot]) -> Gf.Vec4f:
     """Return the linear value in place of a texture that is missing."""
     if Slot.COLOR in slots:
-        return (*_linear(look.color or _GREY), look.opacity)
+        return Gf.Vec4f(*_linear(look.color or _GREY), look.opacity)
     if Slot.EMISSION in slots:
-        return (*_linear(look.emissive), 1.0)
+        return Gf.Vec4f(*_linear(look.emissive), 1.0)
     if Slot.NORMAL in slots:
-        return 0.0, 0.0, 1.0, 1.0
+        return Gf.Vec4f(0.0, 0.0, 1.0, 1.0)
     values = {
         Slot.OPACITY: look.opacity,
         Slot.ROUGHNESS: _ROUGHNESS if look.roughness is None else look.roughness,
         Slot.METALNESS: look.metallic or 0.0,
         Slot.OCCLUSION: 1.0,
     }
-    rgba = [1.0, 1.0, 1.0, 1.0]
+    rgba = Gf.Vec4f(1.0)
     for slot in slots:
-        rgba["rgba".index(_components(look, slot))] = values[slot]
-    red, green, blue, alpha = rgba
-    return red, green, blue, alpha
+        rgba["rgba".index(dict(look.textures)[slot].sampling.components)] = values[slot]
+    return rgba
 
 
-def _write_preview_surface(material: Sdf.PrimSpec, look: MeshMaterial) -> None:
+def _write_preview_surface(
+    material: Sdf.PrimSpec, look: MeshMaterial, values: dict[Slot, object]
+) -> None:
     shader = _node(material, "PreviewSurface", "UsdPreviewSurface")
-    values = _values(look)
     if look.shows_corners:
         reader = _node(material, "CornerColors", "UsdPrimvarReader_float3", varname="displayColor")
         if look.color is not None:
             _set_input(reader, "fallback", values[Slot.COLOR])
         values[Slot.COLOR] = _output(reader, "result", KINDS.Float3)
-    for slot, _ in look.textures:
+    # Slots by texture read, and by whether it is sRGB-encoded.
+    reads: dict[tuple[MeshTexture, bool], list[Slot]] = {}
+    for slot, texture in look.textures:
         values.pop(slot, None)
-    for texture, is_color, slots in _images(look):
+        whole = texture.sampled(components="rgb")
+        # Alpha is never encoded, so that it can be taken from either kind.
+        is_alpha = texture.sampling.components == "a"
+        is_color = slot.is_color or (is_alpha and (whole, True) in reads)
+        reads.setdefault((whole, is_color), []).append(slot)
+    for (texture, is_color), slots in reads.items():
         image = _preview_texture(material, look, texture, slots, is_color=is_color)
         for slot in slots:
-            components = _components(look, slot)
+            components = dict(look.textures)[slot].sampling.components
             kind = KINDS.Float3 if components == "rgb" else KINDS.Float
             values[slot] = _output(image, components, kind)
     for slot, value in values.items():
@@ -174,19 +152,17 @@ def _preview_texture(
         sourceColorSpace="sRGB" if is_color else "raw",
         wrapS=sampling.wrap_s.value,
         wrapT=sampling.wrap_t.value,
-        fallback=Gf.Vec4f(*_fallback(look, slots)),
+        fallback=_fallback(look, slots),
     )
     if Slot.NORMAL in slots:
         # From [0, 1] to [-1, 1].
         _set_input(image, "scale", Gf.Vec4f(2.0, 2.0, 2.0, 1.0))
         _set_input(image, "bias", Gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
-    elif sampling.gain != _FULL_GAIN:
+    elif sampling.gain != PLAIN_SAMPLING.gain:
         _set_input(image, "scale", Gf.Vec4f(*sampling.gain))
+    reader_name = f"TextureCoordinates{sampling.coordinates or ''}"
     primvar = coordinates_name(sampling.coordinates)
-    suffix = sampling.coordinates or ""
-    reader = _node(
-        material, f"TextureCoordinates{suffix}", "UsdPrimvarReader_float2", varname=primvar
-    )
+    reader = _node(material, reader_name, "UsdPrimvarReader_float2", varname=primvar)
     coordinates = _output(reader, "result", KINDS.Float2)
     if sampling.moves:
         placement = _node(
@@ -203,9 +179,8 @@ def _preview_texture(
     return image
 
 
-def _write_openpbr(material: Sdf.PrimSpec, look: MeshMaterial) -> None:
+def _write_openpbr(material: Sdf.PrimSpec, look: MeshMaterial, values: dict[Slot, object]) -> None:
     shader = _node(material, "OpenPbrSurface", "ND_open_pbr_surface_surfaceshader")
-    values = {Slot.OPACITY: look.opacity, **_values(look)}
     if look.shows_corners:
         node = "ND_geompropvalue_color3"
         reader = _node(material, "CornerColorsProperty", node, geomprop="displayColor")
@@ -233,6 +208,20 @@ def _openpbr_image(
     material: Sdf.PrimSpec, look: MeshMaterial, slot: Slot, texture: MeshTexture
 ) -> Sdf.AttributeSpec:
     name, sampling = _INPUTS[slot][2], texture.sampling
+
+    def calculate(
+        step: str, node: str, kind: Sdf.ValueTypeName, **inputs: object
+    ) -> Sdf.AttributeSpec:
+        return _output(_node(material, f"{name}{step}", f"ND_{node}", **inputs), "out", kind)
+
+    def multiply(
+        step: str, type_name: str, value: Sdf.AttributeSpec, factor: object
+    ) -> Sdf.AttributeSpec:
+        node = f"ND_multiply_{type_name}"
+        product = _node(material, f"{name}{step}Product", node, in1=value)
+        _set_input(product, "in2", factor, value.typeName)
+        return _output(product, "out", value.typeName)
+
     type_name, kind = "vector3", KINDS.Float3
     if slot.is_color:
         type_name, kind = "color3", KINDS.Color3f
@@ -243,56 +232,35 @@ def _openpbr_image(
     if slot.is_color:
         image.attributes["inputs:file"].colorSpace = "srgb_texture"
     default = _fallback(look, [slot])
-    exact = Gf.Vec4f(*default) if type_name == "color4" else Gf.Vec3f(*default[:3])
+    exact = default if type_name == "color4" else Gf.Vec3f(*default[:3])
     _set_input(image, "default", exact, kind)
     for axis, wrap in (("u", sampling.wrap_s), ("v", sampling.wrap_t)):
         if wrap in _MODES:
             _set_input(image, f"{axis}addressmode", _MODES[wrap])
-    _set_input(image, "texcoord", _openpbr_coordinates(material, sampling, f"{name}Image"))
+    primvar, suffix = coordinates_name(sampling.coordinates), sampling.coordinates or ""
+    node = "ND_geompropvalue_vector2"
+    reader = _node(material, f"GeometryProperty{suffix}", node, geomprop=primvar)
+    coordinates = _output(reader, "out", KINDS.Float2)
+    if sampling.moves:
+        # Not place2d, which divides by the scale, which may be zero. rotate2d is clockwise.
+        scaled = multiply("ImageScale", "vector2", coordinates, Gf.Vec2f(*sampling.scale))
+        turning = {"in": scaled, "amount": -math.degrees(sampling.rotation)}
+        turned = calculate("ImageRotation", "rotate2d_vector2", KINDS.Float2, **turning)
+        moving = {"in1": turned, "in2": Gf.Vec2f(*sampling.translation)}
+        coordinates = calculate("ImageTranslation", "add_vector2", KINDS.Float2, **moving)
+    _set_input(image, "texcoord", coordinates)
     pixels = _output(image, "out", kind)
     if slot is Slot.NORMAL:
         bumps = _node(material, "NormalMap", "ND_normalmap_float", **{"in": pixels})
         return _output(bumps, "out", kind)
     factor: object = Gf.Vec3f(*sampling.gain[:3])
-    is_full = sampling.gain[:3] == _FULL_GAIN[:3]
+    is_full = sampling.gain[:3] == PLAIN_SAMPLING.gain[:3]
     if not slot.is_color:
         index = "rgba".index(sampling.components)
-        node = f"ND_extract_{type_name}"
-        component = _node(material, f"{name}Component", node, **{"in": pixels}, index=index)
-        type_name, pixels = "float", _output(component, "out", KINDS.Float)
-        factor, is_full = sampling.gain[index], sampling.gain[index] == 1.0
-    return pixels if is_full else _product(material, name, type_name, pixels, factor)
-
-
-def _openpbr_coordinates(
-    material: Sdf.PrimSpec, sampling: Sampling, name: str
-) -> Sdf.AttributeSpec:
-    """Return the texture coordinates of an image.
-
-    ``place2d`` is not used because it divides by the scale, which may be zero.
-    """
-    primvar, suffix = coordinates_name(sampling.coordinates), sampling.coordinates or ""
-    node = "ND_geompropvalue_vector2"
-    reader = _node(material, f"GeometryProperty{suffix}", node, geomprop=primvar)
-    read = _output(reader, "out", KINDS.Float2)
-    if not sampling.moves:
-        return read
-    scaled = _product(material, f"{name}Scale", "vector2", read, Gf.Vec2f(*sampling.scale))
-    # rotate2d rotates clockwise.
-    turning = {"in": scaled, "amount": -math.degrees(sampling.rotation)}
-    turn = _node(material, f"{name}Rotation", "ND_rotate2d_vector2", **turning)
-    addends = _output(turn, "out", KINDS.Float2), Gf.Vec2f(*sampling.translation)
-    node = "ND_add_vector2"
-    moved = _node(material, f"{name}Translation", node, in1=addends[0], in2=addends[1])
-    return _output(moved, "out", KINDS.Float2)
-
-
-def _product(
-    material: Sdf.PrimSpec, name: str, type_name: str, value: Sdf.AttributeSpec, factor: object
-) -> Sdf.AttributeSpec:
-    product = _node(material, f"{name}Product", f"ND_multiply_{type_name}", in1=value)
-    _set_input(product, "in2", factor, value.typeName)
-    return _output(product, "out", value.typeName)
+        extracted = {"in": pixels, "index": index}
+        pixels = calculate("Component", f"extract_{type_name}", KINDS.Float, **extracted)
+        type_name, factor, is_full = "float", sampling.gain[index], sampling.gain[index] == 1.0
+    return pixels if is_full else multiply("", type_name, pixels, factor)
 
 
 def _node(material: Sdf.PrimSpec, name: str, identifier: str, **inputs: object) -> Sdf.PrimSpec:

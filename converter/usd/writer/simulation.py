@@ -6,7 +6,7 @@ alone, so that removing it leaves the asset of the URDF. Angles are in degrees.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import degrees
 
 from pxr import Sdf, Usd, UsdPhysics
@@ -59,8 +59,7 @@ def author_simulation(
         AuthoringError: A number is beyond float32.
     """
     _author_joints(layer, simulation, prims, newton=newton, physx=physx)
-    roots = articulation_roots(prims)
-    for path in roots if simulation.self_collision is not None else ():
+    for path in articulation_roots(prims) if simulation.self_collision is not None else ():
         prim = over(layer, path)
         if newton:
             apply(prim, "NewtonArticulationRootAPI")
@@ -68,22 +67,21 @@ def author_simulation(
         if physx:
             apply(prim, "PhysxArticulationAPI")
             write(prim, "physxArticulation:enabledSelfCollisions", simulation.self_collision)
-    notes = _author_filtered_pairs(layer, composed, simulation, prims, roots)
+    notes = _author_filtered_pairs(layer, composed, simulation, prims)
     _author_contact_materials(layer, composed, simulation.contact_materials, prims)
-    settings = {
-        "armature": (simulation.armatures, newton or physx),
+    for key, wanted, known in (
+        ("armature", simulation.armatures, newton or physx),
         # A stiffness of PhysX would soften its limits, which are hard.
-        "limit_stiffness": (simulation.limit_stiffnesses, newton),
-        "limit_damping": (simulation.limit_dampings, newton),
-        "self_collision": (simulation.self_collision is not None, newton or physx),
-    }
-    given = {key: known for key, (wanted, known) in settings.items() if wanted}
-    for key in (key for key, known in given.items() if not known):
-        message = f"{key} is not written: the profile has no schema for it"
-        notes.append(Diagnostic("description-lost", message))
-    for key in given if not selected else ():
-        message = f"{key} is written in physics variants, none of which is selected"
-        notes.append(Diagnostic("description-variants", message))
+        ("limit_stiffness", simulation.limit_stiffnesses, newton),
+        ("limit_damping", simulation.limit_dampings, newton),
+        ("self_collision", simulation.self_collision is not None, newton or physx),
+    ):
+        if wanted and not known:
+            message = f"{key} is not written: the profile has no schema for it"
+            notes.append(Diagnostic("description-lost", message))
+        if wanted and not selected:
+            message = f"{key} is written in physics variants, none of which is selected"
+            notes.append(Diagnostic("description-variants", message))
     return notes
 
 
@@ -93,67 +91,66 @@ def _author_joints(
     """Write drives, armature, springs at limits and initial positions."""
     joints = {joint.name: joint for joint in prims.tree.parent_joint.values()}
     # Angles are in degrees, and gains per degree.
-    is_linear = {name: isinstance(joints[name].kind, Prismatic) for name in prims.joint}
-    units = {name: 1.0 if linear else degrees(1.0) for name, linear in is_linear.items()}
-    axes = {name: "linear" if linear else "angular" for name, linear in is_linear.items()}
+    linear = {name for name in prims.joint if isinstance(joints[name].kind, Prismatic)}
+    units = {name: 1.0 if name in linear else degrees(1.0) for name in prims.joint}
+    axes = {name: "linear" if name in linear else "angular" for name in prims.joint}
 
-    def author(
-        joint: str, schema: str, prefix: str, values: Mapping[str, float], what: str = ""
-    ) -> None:
+    def author(joint: str, schema: str, values: Mapping[str, float], what: str = "") -> None:
         prim = over(layer, prims.joint[joint])
         apply(prim, schema)
         for name, value in values.items():
             subject = what or name.rpartition(":")[2]
-            write(prim, f"{prefix}{name}", to_float32(value, f"{subject} of joint {joint!r}"))
+            write(prim, name, to_float32(value, f"{subject} of joint {joint!r}"))
+
+    def author_drive(joint: str, values: Mapping[str, float]) -> str:
+        prefix = f"drive:{axes[joint]}:physics:"
+        schema = f"PhysicsDriveAPI:{axes[joint]}"
+        author(joint, schema, {f"{prefix}{name}": value for name, value in values.items()})
+        return prefix
 
     for name in prims.joint if simulation.drives and not (newton or physx) else ():
         # In an asset with drives, consumers read effort limits from drives alone.
-        joint, axis = joints[name], axes[name]
-        has_one_axis = isinstance(joint.kind, (Revolute, Continuous, Prismatic))
-        if has_one_axis and joint.effort is not None and joint.effort >= 0:
-            limit = {"maxForce": joint.effort, "stiffness": 0.0, "damping": 0.0}
-            author(name, f"PhysicsDriveAPI:{axis}", f"drive:{axis}:physics:", limit)
+        has_one_axis = isinstance(joints[name].kind, (Revolute, Continuous, Prismatic))
+        effort = joints[name].effort
+        if has_one_axis and effort is not None and effort >= 0:
+            author_drive(name, {"maxForce": effort, "stiffness": 0.0, "damping": 0.0})
     for drive in simulation.drives:
-        name, unit, axis = drive.joint, units[drive.joint], axes[drive.joint]
-        prefix = f"drive:{axis}:physics:"
+        unit = units[drive.joint]
         values = {
             "stiffness": drive.stiffness / unit,
             "damping": drive.damping / unit,
             "targetPosition": drive.target_position * unit,
             "targetVelocity": drive.target_velocity * unit,
         }
-        author(name, f"PhysicsDriveAPI:{axis}", prefix, values)
-        write(over(layer, prims.joint[name]), f"{prefix}type", "force", KINDS.Token, UNIFORM)
+        prefix = author_drive(drive.joint, values)
+        prim = over(layer, prims.joint[drive.joint])
+        write(prim, f"{prefix}type", "force", KINDS.Token, UNIFORM)
     for name, armature in simulation.armatures:
         if newton:
             # Newton and PhysX read it.
-            author(name, "NewtonJointAPI", "newton:", {"armature": armature})
+            author(name, "NewtonJointAPI", {"newton:armature": armature})
         if physx:
             # Read by PhysX before ovphysx 0.7, and from then on.
-            author(name, "PhysxJointAPI", "physxJoint:", {"armature": armature})
-            schema, prefix = f"PhysxJointAxisAPI:{axes[name]}", f"physxJointAxis:{axes[name]}:"
-            author(name, schema, prefix, {"armature": armature})
+            author(name, "PhysxJointAPI", {"physxJoint:armature": armature})
+            values = {f"physxJointAxis:{axes[name]}:armature": armature}
+            author(name, f"PhysxJointAxisAPI:{axes[name]}", values)
     for key, springs in (
         ("limitStiffness", simulation.limit_stiffnesses),
         ("limitDamping", simulation.limit_dampings),
     ):
         for name, value in springs if newton else ():
-            author(name, "NewtonJointAPI", "newton:", {key: value / units[name]})
+            author(name, "NewtonJointAPI", {f"newton:{key}": value / units[name]})
     for name, position in simulation.positions:
         axis = axes[name]
         values = {f"state:{axis}:physics:position": position * units[name]}
         if newton:
             # Newton does not read PhysicsJointStateAPI, but this attribute without schema.
             values[f"newton:{axis}:position"] = position * units[name]
-        author(name, f"PhysicsJointStateAPI:{axis}", "", values, "the initial position")
+        author(name, f"PhysicsJointStateAPI:{axis}", values, "the initial position")
 
 
 def _author_filtered_pairs(
-    layer: Sdf.Layer,
-    composed: Usd.Stage,
-    simulation: Simulation,
-    prims: Prims,
-    roots: Collection[Sdf.Path],
+    layer: Sdf.Layer, composed: Usd.Stage, simulation: Simulation, prims: Prims
 ) -> list[Diagnostic]:
     """Write pairs of bodies that do not collide, and report those that overlap or touch.
 
@@ -168,7 +165,7 @@ def _author_filtered_pairs(
             shapes.setdefault(body, []).extend(paths)
     if simulation.filter_overlaps:
         # Bodies of one joint are not tested: simulators let them not collide.
-        joined = [(joint.parent, joint.child) for joint in prims.tree.parent_joint.values()]
+        joined = ((joint.parent, joint.child) for joint in prims.tree.parent_joint.values())
         ignored = set(map(frozenset, (*pairs, *_body_pairs(joined, bodies))))
         body_of = {str(path): body for body, paths in shapes.items() for path in paths}
         overlapping, touching = bodies_in_contact(composed, body_of, ignored)
@@ -181,16 +178,16 @@ def _author_filtered_pairs(
             if found:
                 listed = ", ".join(f"{one} and {other}" for one, other in found)
                 notes.append(Diagnostic(rule, f"links {verb}: {listed}"))
-
-    def prims_of(body: str) -> tuple[Sdf.Path, ...]:
-        if prims.link[body] not in roots:
-            return (prims.link[body],)
-        return tuple(_colliders(composed, shapes.get(body, ())))
-
+    roots = articulation_roots(prims)
     targets: dict[Sdf.Path, dict[Sdf.Path, None]] = {}
-    for first, second in pairs:
-        for path in prims_of(first):
-            targets.setdefault(path, {}).update(dict.fromkeys(prims_of(second)))
+    for pair in pairs:
+        sides = []
+        for body in pair:
+            path = prims.link[body]
+            of_body = shapes.get(body, ())
+            sides.append([*_colliders(composed, of_body)] if path in roots else [path])
+        for path in sides[0]:
+            targets.setdefault(path, {}).update(dict.fromkeys(sides[1]))
     for path, others in targets.items():
         if others:
             prim = over(layer, path)
@@ -204,13 +201,8 @@ def _body_pairs(
 ) -> tuple[tuple[str, str], ...]:
     """Return pairs of different bodies of links; colliders of one body do not collide."""
     found = (tuple(bodies.body_of[name] for name in pair) for pair in pairs)
-    return tuple(
-        dict.fromkeys(
-            (min(one, other), max(one, other))
-            for one, other in found
-            if one is not None and other is not None and one != other
-        )
-    )
+    known = ((one, other) for one, other in found if one and other and one != other)
+    return tuple(dict.fromkeys((min(pair), max(pair)) for pair in known))
 
 
 def _author_contact_materials(

@@ -87,6 +87,24 @@ def apply(spec: Sdf.PrimSpec, schema: str) -> None:
         set_applied(spec, [*schemas, schema])
 
 
+def move_opinions(source: Sdf.Layer, target: Sdf.Layer, namespace: str, schemas: str) -> None:
+    """Move properties and applied schemas by the beginnings of their names; "" moves no schema."""
+    with Sdf.ChangeBlock():
+        for prim in list(prim_specs(source)):
+            names = [name for name in list(prim.properties.keys()) if name.startswith(namespace)]
+            moved = [name for name in applied(prim) if schemas and name.startswith(schemas)]
+            if not names and not moved:
+                continue
+            place = over(target, prim.path)
+            for name in names:
+                path = prim.path.AppendProperty(name)
+                Sdf.CopySpec(source, path, target, path)
+                prim.RemoveProperty(prim.properties[name])
+            if moved:
+                set_applied(place, list(dict.fromkeys((*applied(place), *moved))))
+                set_applied(prim, [name for name in applied(prim) if name not in moved])
+
+
 def relate(spec: Sdf.PrimSpec, name: str, *targets: Sdf.Path) -> None:
     """Author a relationship, which replaces that of weaker layers."""
     relationship = Sdf.RelationshipSpec(spec, name, custom=False)

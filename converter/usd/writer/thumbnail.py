@@ -10,63 +10,78 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from pxr import Gf, Usd, UsdGeom, UsdShade
+from scipy.spatial import ConvexHull
 
-from urdf_usd.converter.robot.solids import fan_triangles
+from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
+from urdf_usd.converter.robot.solids import fan_triangles, outline
 
 Array: TypeAlias = NDArray[np.float64]
 
 SIZE = 256
 # Drawn larger and reduced, so that edges are smooth.
 _OVERSAMPLING = 2
-# Of the picture that the robot covers.
-_FILLED = 0.9
-# Directions to the camera and to the light, right-handed with Z up.
-_CAMERA, _LIGHT = (2.0, -1.5, 1.0), (2.0, -1.0, 3.0)
-_AMBIENT, _DIFFUSE = 0.45, 0.55
+# Axes of the picture in the world: right, up, and towards the camera.
+_AXES = np.array([[0.6, 0.8, 0.0], [-0.29712, 0.22284, 0.92848], [0.74278, -0.55709, 0.37139]])
+_LIGHT = np.array([0.53452, -0.26726, 0.80178])
+# Longest extent of a triangle along an axis of the picture [pixels].
+_LONGEST = 24.0
 _GREY = (0.5, 0.5, 0.5)
-_SEGMENTS = 32
-# Edges are halved until they are shorter [pixels], so that the order of the triangles is
-# that of their surfaces.
-_LONGEST = 12.0
 
 
 def write_thumbnail(stage: Usd.Stage, file: Path) -> None:
     """Write a picture of the visible prims of a stage.
 
-    It is an orthographic projection without textures, on white.
+    It is an orthographic projection without textures, on white, of triangles from the
+    farthest to the nearest.
     """
     width = SIZE * _OVERSAMPLING
     image = Image.new("RGB", (width, width), "white")
     if surfaces := list(_surfaces(stage)):
-        triangles = np.concatenate([triangles for triangles, _ in surfaces])
-        colors = np.concatenate([_shaded(*surface) for surface in surfaces])
-        seen, colors = _divided(_projected(triangles, width), colors)
+        # Sums, because the last digits of matrix products depend on the machine.
+        seen = [sum(points[..., [i]] * _AXES[:, i] for i in range(3)) for points, _ in surfaces]
+        triangles, colors = np.concatenate(seen), np.concatenate([c for _, c in surfaces])
+        lower, upper = triangles.min(axis=(0, 1)), triangles.max(axis=(0, 1))
+        scale = 0.9 * width / (float((upper - lower)[:2].max()) or 1.0)
+        triangles = (triangles - (lower + upper) / 2) * (scale, -scale, scale) + width / 2
+        # The order of small triangles is that of their surfaces.
+        while (is_long := np.ptp(triangles, axis=1).max(axis=1) > _LONGEST).any():
+            a, b, c = triangles[is_long].swapaxes(0, 1)
+            d, e, f = (a + b) / 2, (b + c) / 2, (c + a) / 2
+            parts = np.stack([a, d, f, d, b, e, f, e, c, d, e, f], axis=1).reshape(-1, 3, 3)
+            triangles = np.concatenate([triangles[~is_long], parts])
+            colors = np.concatenate([colors[~is_long], np.repeat(colors[is_long], 4, axis=0)])
+        order = np.argsort(triangles[..., 2].sum(axis=1), kind="stable")
+        corners = triangles[order, :, :2].reshape(-1, 6).tolist()
         draw = ImageDraw.Draw(image)
-        farthest_first = np.argsort(seen[..., 2].sum(axis=1), kind="stable")
-        corners = seen[farthest_first, :, :2].reshape(-1, 6).tolist()
-        for outline, color in zip(corners, colors[farthest_first].tolist(), strict=True):
-            draw.polygon(outline, fill=tuple(color))
+        for polygon, color in zip(corners, colors[order].tolist(), strict=True):
+            draw.polygon(polygon, fill=tuple(color))
     file.parent.mkdir(parents=True)
     image.reduce(_OVERSAMPLING).save(file, "PNG")
 
 
-def _surfaces(stage: Usd.Stage) -> Iterator[tuple[Array, Array]]:
-    """Yield the triangles (N, 3, 3) and the linear colour of each visible shape, in the world."""
+def _surfaces(stage: Usd.Stage) -> Iterator[tuple[Array, NDArray[np.uint8]]]:
+    """Yield the triangles (N, 3, 3) of each visible shape in the world, and their sRGB colours."""
     cache = UsdGeom.XformCache()
-    shown = {UsdGeom.Tokens.default_, UsdGeom.Tokens.render}
     for prim in stage.Traverse():
         image = UsdGeom.Gprim(prim)
-        if not image or image.ComputePurpose() not in shown:
+        if not image or image.ComputePurpose() not in {"default", "render"}:
             continue
         triangles = _triangles(prim)
-        if len(triangles):
-            matrix = np.array(cache.GetLocalToWorldTransform(prim))
-            # Without a matrix product, whose last digits depend on the machine.
-            placed = sum(triangles[..., [i]] * matrix[i, :3] for i in range(3))
-            yield placed + matrix[3, :3], _color(prim)
+        if not len(triangles):
+            continue
+        matrix = np.array(cache.GetLocalToWorldTransform(prim))
+        placed = sum(triangles[..., [i]] * matrix[i, :3] for i in range(3)) + matrix[3, :3]
+        a, b, c = np.swapaxes(placed, 0, 1)
+        normals = np.cross(b - a, c - a)
+        lengths = np.sqrt((normals * normals).sum(axis=1))
+        # Lit from one direction, on both sides.
+        cosines = np.abs((normals * _LIGHT).sum(axis=1)) / np.where(lengths > 0, lengths, 1)
+        lit = np.clip(_color(prim) * (0.45 + 0.55 * cosines)[:, None], 0, 1) ** (1 / 2.2)
+        yield placed, np.round(255 * lit).astype(np.uint8)
 
 
 def _color(prim: Usd.Prim) -> Array:
+    """Return the linear colour of a shape, or of its first part."""
     binding = UsdShade.MaterialBindingAPI(prim)
     material, _ = binding.ComputeBoundMaterial()
     if not material and (parts := binding.GetMaterialBindSubsets()):
@@ -78,79 +93,21 @@ def _color(prim: Usd.Prim) -> Array:
 
 def _triangles(prim: Usd.Prim) -> Array:
     """Return the triangles of a shape in its own frame."""
-
-    def number(name: str) -> float:
-        return float(prim.GetAttribute(name).Get())
-
+    names = "points", "faceVertexCounts", "faceVertexIndices", "size", "radius", "height"
+    values = {name: prim.GetAttribute(name).Get() for name in names if prim.HasAttribute(name)}
     match prim.GetTypeName():
         case "Mesh":
-            points = np.array(prim.GetAttribute("points").Get() or (), np.float64)
-            counts = np.array(prim.GetAttribute("faceVertexCounts").Get() or (), np.int64)
-            indices = np.array(prim.GetAttribute("faceVertexIndices").Get() or (), np.int64)
-            return np.asarray(points.reshape(-1, 3)[fan_triangles(counts, indices)], np.float64)
+            points, counts, indices = (np.array(values[name] or ()) for name in names[:3])
+            fans = fan_triangles(counts.astype(np.int64), indices.astype(np.int64))
+            return np.asarray(points.reshape(-1, 3)[fans], np.float64)
         case "Cube":
-            half = number("size") / 2
-            # A prism with four sides.
-            return _revolved(half * np.array([[0, -1], [2**0.5, -1], [2**0.5, 1], [0, 1]]), 4)
+            corners = outline(Box((values["size"],) * 3))
+        case "Sphere":
+            corners = outline(Sphere(values["radius"]))
         case "Cylinder":
-            size = (number("radius"), number("height") / 2)
-            return _revolved(np.array([[0, -1], [1, -1], [1, 1], [0, 1]]) * size)
-        case "Sphere" | "Capsule" as kind:
-            angles = np.linspace(-np.pi / 2, np.pi / 2, _SEGMENTS // 2)
-            half = number("height") / 2 if kind == "Capsule" else 0.0
-            circle = number("radius") * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-            circle[:, 1] += np.where(angles > 0, half, -half)
-            return _revolved(circle)
+            corners = outline(Cylinder(values["radius"], values["height"]))
+        case "Capsule":
+            corners = outline(Capsule(values["radius"], values["height"]))
         case _:
             return np.empty((0, 3, 3))
-
-
-def _revolved(outline: Array, segments: int = _SEGMENTS) -> Array:
-    """Return the triangles of an outline (radius, height) turned around Z."""
-    angles = np.pi / segments + np.linspace(0.0, 2 * np.pi, segments + 1)
-    radii, heights = outline[:, :1], np.broadcast_to(outline[:, 1:], (len(outline), len(angles)))
-    rings = np.stack([radii * np.cos(angles), radii * np.sin(angles), heights], axis=-1)
-    a, b, c, d = rings[:-1, :-1], rings[:-1, 1:], rings[1:, 1:], rings[1:, :-1]
-    return np.stack([a, b, c, a, c, d], axis=-2).reshape(-1, 3, 3)
-
-
-def _projected(triangles: Array, width: int) -> Array:
-    """Return corners as column, row, and distance towards the camera."""
-    forward = np.array(_CAMERA) / np.sqrt(np.sum(np.square(_CAMERA)))
-    right = np.cross((0.0, 0.0, 1.0), forward)
-    right /= np.sqrt(np.sum(right * right))
-    axes = (right, np.cross(forward, right), forward)
-    seen = np.stack([(triangles * axis).sum(axis=-1) for axis in axes], axis=-1)
-    lower, upper = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
-    extent = float((upper - lower)[:2].max())
-    scale = _FILLED * width / extent if extent > 0 else 1.0
-    return np.asarray((seen - (lower + upper) / 2) * (scale, -scale, scale) + (width / 2,) * 3)
-
-
-def _divided(seen: Array, colors: NDArray[np.uint8]) -> tuple[Array, NDArray[np.uint8]]:
-    """Halve triangles at their longest edges."""
-    finished = []
-    while len(seen):
-        edges = np.roll(seen, -1, axis=1) - seen
-        lengths = np.sqrt((edges * edges).sum(axis=-1))
-        long = lengths.max(axis=1) > _LONGEST
-        finished.append((seen[~long], colors[~long]))
-        first = lengths[long].argmax(axis=1)[:, None] + np.arange(3)
-        a, b, c = np.take_along_axis(seen[long], first[..., None] % 3, axis=1).swapaxes(0, 1)
-        middle = (a + b) / 2
-        halves = np.stack([a, middle, c]), np.stack([middle, b, c])
-        seen = np.concatenate([half.swapaxes(0, 1) for half in halves])
-        colors = np.tile(colors[long], (2, 1))
-    divided, painted = zip(*finished, strict=True)
-    return np.concatenate(divided), np.concatenate(painted)
-
-
-def _shaded(triangles: Array, color: Array) -> NDArray[np.uint8]:
-    """Return the sRGB colour of each triangle, lit from one direction on both sides."""
-    a, b, c = triangles.swapaxes(0, 1)
-    normals = np.cross(b - a, c - a)
-    lengths = np.sqrt((normals * normals).sum(axis=1))
-    light = np.array(_LIGHT) / np.sqrt(np.sum(np.square(_LIGHT)))
-    cosines = np.abs((normals * light).sum(axis=1)) / np.where(lengths > 0, lengths, 1)
-    lit = color * (_AMBIENT + _DIFFUSE * cosines)[:, None]
-    return np.asarray(np.round(255 * np.clip(lit, 0, 1) ** (1 / 2.2)), np.uint8)
+    return np.asarray(corners[ConvexHull(corners).simplices])
