@@ -43,12 +43,11 @@ from urdf_usd.converter.usd.writer.asset import (
     RUNNABLE_LAYERS,
     Layer,
     asset_name,
-    author_asset,
     is_written_here,
     system_errors,
     thumbnail_path,
 )
-from urdf_usd.converter.usd.writer.layouts import ISAAC_FILES, PAYLOADS, arrange, bundle
+from urdf_usd.converter.usd.writer.layouts import ISAAC_FILES, PAYLOADS, write_asset
 from urdf_usd.converter.usd.writer.materials import TEXTURES
 from urdf_usd.converter.usd.writer.textures import IMAGE_TYPES
 
@@ -203,19 +202,11 @@ def convert_parsed(
     _refuse_warnings(notes, options)
     try:
         with scratch_folder(_nearest_folder(target)) as scratch:
-            arranged, layered = (scratch / name for name in NEW)
-            layered.mkdir()
+            folder = scratch / NEW
+            folder.mkdir()
             with system_errors():
-                found = author_asset(robot, tree, bodies, layered, options, simulation)
-                _refuse_warnings(found, options)
-                folder = layered
-                if profile is Profile.ISAAC or options.layout is not Layout.LAYERED:
-                    folder = arranged
-                    folder.mkdir()
-                if profile is Profile.ISAAC:
-                    arrange(layered, asset_name(robot), folder)
-                elif folder is arranged:
-                    bundle(layered, asset_name(robot), folder, options.layout)
+                found = write_asset(robot, tree, bodies, folder, options, simulation)
+            _refuse_warnings(found, options)
             notes += found
             _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 PREFIX = ".urdf-usd-"
 # Parts of an asset that replaces another: the new one, and the one that is replaced.
-NEW = ("bundle", "asset")
+NEW = "asset"
 FORMER = "former"
 
 _LOCK, _UNLOCKED = "lock", "lock.new"
@@ -78,8 +78,8 @@ def _remove_if_abandoned(folder: Path) -> None:
         file = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            new = [folder / name for name in NEW if (folder / name).is_dir()]
-            is_moving = bool(new) and any(new[0].iterdir())
+            new = folder / NEW
+            is_moving = new.is_dir() and any(new.iterdir())
             former = folder / FORMER
             if not (is_moving and former.is_dir() and any(former.iterdir())):
                 shutil.rmtree(folder, ignore_errors=True)

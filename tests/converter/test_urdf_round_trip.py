@@ -35,7 +35,8 @@ from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.write import write
-from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name
+from urdf_usd.converter.usd.writer.layouts import write_asset
 
 # Seven joints with float32 frames, or a sum of seven masses.
 _SINGLE = 3e-6
@@ -52,7 +53,7 @@ def _exported(
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge)
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(robot, tree, body_assignment, Path(folder), asset_options(nesting, profile))
+        write_asset(robot, tree, body_assignment, Path(folder), asset_options(nesting, profile))
         urdf = Path(folder, "again.urdf")
         urdf.write_bytes(write(read_usd(Path(folder, asset_name(robot))).robot))
         return parse(urdf).robot

@@ -14,19 +14,27 @@ of a simulator over it. Visual meshes are instances in ``instances.usda`` of
 from __future__ import annotations
 
 import errno
+import shutil
 import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pxr import Sdf, Usd, UsdUtils
 
-from urdf_usd.converter.options import Layout
+from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.options import ConvertOptions, Layout, Profile
+from urdf_usd.converter.robot.bodies import BodyAssignment
+from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.robot.topology import Tree
+from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.usd.writer.asset import (
     ISAAC_BASE,
     ISAAC_VARIANTS,
     PAYLOAD,
     WITHOUT_PHYSICS,
     Layer,
+    asset_name,
+    author_asset,
     write_units,
 )
 from urdf_usd.converter.usd.writer.materials import TEXTURES
@@ -48,20 +56,40 @@ ISAAC_FILES = frozenset(
     }
 )
 _INSTANCES_ROOT = Sdf.Path("/Instances")
+_DEFAULTS = ConvertOptions()
 
 
-def bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
-    """Write a layered asset as one layer, or a package.
+def write_asset(
+    robot: Robot,
+    tree: Tree,
+    bodies: BodyAssignment,
+    folder: Path,
+    options: ConvertOptions = _DEFAULTS,
+    simulation: Simulation | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Write a robot as an asset with the files of its profile and layout.
 
-    Args:
-        layered: Folder of the layered asset; its textures are moved.
-        interface: File name of its interface layer.
-        folder: Empty folder for the asset.
-        layout: Not layered.
+    Arguments, result and errors are those of :func:`author_asset`.
 
     Raises:
         OSError: The asset cannot be written.
     """
+    is_isaac = options.profile is Profile.ISAAC
+    if options.layout is Layout.LAYERED and not is_isaac:
+        return author_asset(robot, tree, bodies, folder, options, simulation)
+    layered = folder / "layered"
+    layered.mkdir()
+    notes = author_asset(robot, tree, bodies, layered, options, simulation)
+    if is_isaac:
+        _arrange(layered, asset_name(robot), folder)
+    else:
+        _bundle(layered, asset_name(robot), folder, options.layout)
+    shutil.rmtree(layered)
+    return notes
+
+
+def _bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
+    """Write a layered asset as one layer, or a package; its textures are moved."""
     file = (folder / interface).with_suffix(Layout.SINGLE.suffix)
     _write_merged(layered / interface, file)
     textures = folder / TEXTURES
@@ -186,14 +214,8 @@ def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
         raise OSError(errno.EFBIG, message, str(package)) from error
 
 
-def arrange(layered: Path, interface: str, folder: Path) -> None:
-    """Write a layered asset for several simulators in the layout of Isaac Sim.
-
-    Args:
-        layered: Folder of the layered asset; its files are moved.
-        interface: File name of its interface layer.
-        folder: Empty folder for the asset.
-    """
+def _arrange(layered: Path, interface: str, folder: Path) -> None:
+    """Write an asset in the layout of Isaac Sim; files of the layered one are moved."""
     source, target = layered / PAYLOAD, folder / PAYLOADS
     (folder / ISAAC_VARIANTS["physics"]).parent.mkdir(parents=True)
     (layered / interface).rename(folder / interface)

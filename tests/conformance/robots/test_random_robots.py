@@ -20,7 +20,8 @@ from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import BaseOption, Robot
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name
+from urdf_usd.converter.usd.writer.layouts import write_asset
 
 
 @given(
@@ -41,7 +42,7 @@ def test_random_robots_conform_after_conversion(
     body_assignment = assign_bodies(tree, base, merge_fixed=merge_fixed)
     sampled = configurations(structure(robot))
     with tempfile.TemporaryDirectory() as folder:
-        author_asset(robot, tree, body_assignment, Path(folder), asset_options(nesting, profile))
+        write_asset(robot, tree, body_assignment, Path(folder), asset_options(nesting, profile))
         path = Path(folder, asset_name(robot))
         usd = OpenusdEngine().observe(Request(str(path), sampled))
 

@@ -11,7 +11,8 @@ from urdf_usd.converter.options import BodyNesting, ConvertOptions, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import BaseOption, Inertial, Joint, Link, Pose, Robot
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name
+from urdf_usd.converter.usd.writer.layouts import write_asset
 
 # No symmetry.
 HEAVY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.10, 0.01, 0.02, 0.12, 0.03, 0.15))
@@ -37,7 +38,7 @@ def author(
     robot = Robot("r", links, joints)
     tree = build_tree(robot)
     options = structs.replace(asset_options(nesting, profile), scene=scene)
-    author_asset(robot, tree, assign_bodies(tree, base), folder, options)
+    write_asset(robot, tree, assign_bodies(tree, base), folder, options)
     return Usd.Stage.Open(str(folder / asset_name(robot)))
 
 

@@ -19,7 +19,8 @@ from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import BaseOption, Link, Robot
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name
+from urdf_usd.converter.usd.writer.layouts import write_asset
 
 # Positions are below 10 m here: seven joints with float32 frames.
 _METRES = 2e-5
@@ -35,7 +36,7 @@ def _written(
 ) -> Path:
     tree = build_tree(robot)
     bodies = assign_bodies(tree, base)
-    author_asset(robot, tree, bodies, Path(folder), asset_options(nesting, profile))
+    write_asset(robot, tree, bodies, Path(folder), asset_options(nesting, profile))
     return Path(folder, asset_name(robot))
 
 

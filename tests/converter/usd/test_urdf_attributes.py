@@ -22,7 +22,7 @@ from urdf_usd.converter.robot.model import (
     SafetyController,
 )
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.asset import author_asset
+from urdf_usd.converter.usd.writer.layouts import write_asset
 
 
 def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
     links = (Link("a", body), Link("b", body), Link("c"))
     robot = Robot("r", links, (slide, weld))
     tree = build_tree(robot)
-    author_asset(robot, tree, assign_bodies(tree), tmp_path)
+    write_asset(robot, tree, assign_bodies(tree), tmp_path)
 
     again = read_usd(tmp_path / "r.usda")
 

@@ -29,7 +29,8 @@ from urdf_usd.converter.robot.model import BaseOption, MasslessOption, Robot
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.write import write
-from urdf_usd.converter.usd.writer.asset import asset_name, author_asset
+from urdf_usd.converter.usd.writer.asset import asset_name
+from urdf_usd.converter.usd.writer.layouts import write_asset
 from urdf_usd.converter.usd.writer.meshes import write_mesh
 
 Target: TypeAlias = Callable[[bytes], None]
@@ -72,7 +73,7 @@ def fuzz_urdf(data: bytes) -> None:
         asset = Path(folder, "asset")
         asset.mkdir()
         try:
-            author_asset(parsed.robot, tree, body_assignment, asset)
+            write_asset(parsed.robot, tree, body_assignment, asset)
         except AuthoringError:
             return
         stage = Usd.Stage.Open(str(asset / asset_name(parsed.robot)))

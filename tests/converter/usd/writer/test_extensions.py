@@ -30,10 +30,8 @@ from urdf_usd.converter.robot.model import (
     XmlElement,
 )
 from urdf_usd.converter.robot.topology import build_tree
-from urdf_usd.converter.usd.writer.asset import (
-    asset_name,
-    author_asset,
-)
+from urdf_usd.converter.usd.writer.asset import asset_name
+from urdf_usd.converter.usd.writer.layouts import write_asset
 
 _INERTIAL = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (3.0, 0.1, 0.2, 4.0, 0.3, 5.0))
 _BOX = Box((0.1, 0.2, 0.3))
@@ -41,7 +39,7 @@ _BOX = Box((0.1, 0.2, 0.3))
 
 def _stage(robot: Robot, folder: Path) -> Usd.Stage:
     tree = build_tree(robot)
-    author_asset(robot, tree, assign_bodies(tree), folder)
+    write_asset(robot, tree, assign_bodies(tree), folder)
     return Usd.Stage.Open(str(folder / asset_name(robot)))
 
 
