@@ -15,8 +15,7 @@ from lxml import etree
 from msgspec import Struct
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.engines.mesh_parts import UnreadMeshError
-from urdf_usd.conformance.engines.meshes import load_mesh
+from urdf_usd.conformance.engines.meshes import UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.prepared_urdf import (
     UrdfCopy,
     UrdfElement,

@@ -1,10 +1,12 @@
 """Materials of mesh files, as their formats define them, and their images.
 
-It shares no code with the converter, which reads the same files.
+Materials of glTF are read from its JSON, as trimesh rounds colours to 255 steps and does not
+state the material of a surface. Nothing is shared with the converter, which reads the same files.
 """
 
 from __future__ import annotations
 
+import base64
 import errno
 import hashlib
 import math
@@ -15,23 +17,29 @@ from collections.abc import Sequence
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from urllib.parse import unquote
+from typing import Any, TypeAlias
+from urllib.parse import unquote, unquote_to_bytes
 
+import collada
 from msgspec import Struct
 from PIL import Image
 
 from urdf_usd.conformance.observation.shapes import DOUBLE_SIDED, Vec3
+
+Json: TypeAlias = dict[str, Any]
+Properties: TypeAlias = tuple[tuple[str, tuple[float, ...] | str], ...]
 
 # As in docs/dev/decisions.md [B].
 LARGEST_MESH, LARGEST_IMAGE = 256 << 20, 128 << 20
 # Of files that exist and are not read.
 _REFUSED = (errno.EINVAL, errno.EFBIG)
 _RGB = 3
+_BLACK, _WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0, 1.0)
 _JPEG = b"\xff\xd8\xff"
 _PNG = b"\x89PNG\r\n\x1a\n"
 _FORMATS = ("PNG", "GIF", "TIFF", "BMP", "TGA")
+# Options before the file of a map in MTL.
 _NUMBER = r"\s+[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?=\s)"
-# Options before the file of a map.
 _OPTION = re.compile(
     r"-(?:(?:blend[uv]|bm|boost|cc|clamp|imfchan|texres|type)\s+\S+"
     rf"|mm(?:{_NUMBER}){{1,2}}|[ost](?:{_NUMBER}){{1,3}})\s+",
@@ -39,8 +47,10 @@ _OPTION = re.compile(
 )
 # Of a preview surface; smallest difference that counts, and the range of the format.
 _FALLBACK_IOR, _APART, _IOR_RANGE = 1.5, 1e-4, (1e-3, 10.0)
-# Inputs of a preview surface, and of its textures, that statements of a library define.
-_DEFINED = {
+# Inputs of a preview surface, and of its textures, that formats define and that are not compared:
+# of MTL by statement, of COLLADA and glTF those of effects, samplers and extensions.
+_WRAPS = frozenset({"diffuseColor.wrapS", "diffuseColor.wrapT"})
+_UNREAD_MTL = {
     "map_ke": ("emissiveColor",),
     "map_d": ("opacity.",),
     "pm": ("metallic",),
@@ -53,8 +63,14 @@ _DEFINED = {
     "pcr": ("clearcoatRoughness",),
     "norm": ("normal",),
 }
-# Options that move texture coordinates.
-_PLACEMENT = frozenset({"-o", "-s", "-t"})
+_UNREAD = frozenset(
+    {"clearcoat", "ior", "normal", "opacity.", "specularColor", "useSpecularWorkflow"}
+)
+_UNREAD_DAE = _UNREAD | {"roughness"}
+_UNREAD_GLTF = _UNREAD | {"clearcoatRoughness", "occlusion"}
+_LUMINANCE = (0.212671, 0.715160, 0.072169)
+# Wrap mode of glTF by its constant of OpenGL.
+_REPEAT = 10497
 
 
 def read_bounded(path: Path, largest: int) -> bytes:
@@ -70,6 +86,14 @@ def read_bounded(path: Path, largest: int) -> bytes:
     if status.st_size > largest:
         raise OSError(errno.EFBIG, f"{path.name} is larger than {largest >> 20} MiB")
     return path.read_bytes()
+
+
+def decoded(content: bytes) -> str:
+    """Return a text of unknown encoding."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 class ImageFile(Struct, frozen=True):
@@ -117,7 +141,7 @@ class FileMaterial(Struct, frozen=True):
     has_more: bool = False  # whether it has anything else: emission, or vertex colours
     # Other inputs of a surface that it defines, and that its format can define, as of
     # :class:`~urdf_usd.conformance.observation.shapes.Appearance`.
-    properties: tuple[tuple[str, tuple[float, ...] | str], ...] = ()
+    properties: Properties = ()
     unread: frozenset[str] = frozenset()
 
     @property
@@ -126,31 +150,24 @@ class FileMaterial(Struct, frozen=True):
         return self.color is not None or self.image is not None or self.has_more
 
 
-def emitting(emission: Vec3 | None) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Return the property of a linear emitted colour; none if it is black."""
-    return (("emissiveColor", emission),) if emission and any(emission) else ()
-
-
-def both_sides(shown: object) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Return the property of a material that shows both sides of faces, if it does."""
-    return ((DOUBLE_SIDED, (1.0,)),) if shown else ()
-
-
 def light(encoded: Sequence[float]) -> Vec3:
     """Return the linear components of an sRGB colour (IEC 61966-2-1), clamped to [0, 1]."""
     red, green, blue = (
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in clamped(encoded)
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in _clamped(encoded)
     )
     return red, green, blue
 
 
-def clamped(linear: Sequence[float]) -> Vec3:
-    """Return the first three components in [0, 1]."""
+def _clamped(linear: Sequence[float]) -> Vec3:
     red, green, blue = (min(max(float(c), 0.0), 1.0) for c in linear[:_RGB])
     return red, green, blue
 
 
-def effective_opacity(stated: float) -> float:
+def _emitting(emission: Vec3 | None) -> Properties:
+    return (("emissiveColor", emission),) if emission and any(emission) else ()
+
+
+def _effective_opacity(stated: float) -> float:
     """Return an opacity in (0, 1]; zero is taken for one.
 
     Many exporters confuse opacity and transparency, and fully transparent parts are
@@ -170,13 +187,10 @@ def image_digest(content: bytes) -> str | None:
         None unless it is an image in one of the formats that materials use; for a PNG
         that cannot be decoded, the SHA-256 of its bytes.
     """
-    if not content.startswith(_JPEG):
-        pixels = _pixels(content)
-        if pixels is not None:
-            return hashlib.sha256(pixels).hexdigest()
-    if content.startswith((_JPEG, _PNG)):
-        return hashlib.sha256(content).hexdigest()
-    return None
+    pixels = None if content.startswith(_JPEG) else _pixels(content)
+    if pixels is None and content.startswith((_JPEG, _PNG)):
+        pixels = content
+    return None if pixels is None else hashlib.sha256(pixels).hexdigest()
 
 
 def _pixels(content: bytes) -> bytes | None:
@@ -196,16 +210,8 @@ def _pixels(content: bytes) -> bytes | None:
     return f"{shown.mode} {shown.size}".encode() + shown.tobytes()
 
 
-def decoded(content: bytes) -> str:
-    """Return a text of unknown encoding."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
-
-
-def read_libraries(
-    lines: Sequence[str], names: Sequence[str], folder: str
+def mtl_materials(
+    lines: Sequence[str], names: Sequence[str], folder: Path
 ) -> tuple[FileMaterial, ...]:
     """Read the materials that an OBJ file uses.
 
@@ -220,37 +226,27 @@ def read_libraries(
     Raises:
         OSError: A library cannot be read, or is too large.
     """
-    known: dict[str, FileMaterial] = {}
-    for line in lines:
-        whole = Path(folder, line.replace("\\", "/"))
+    # Statements by keyword in lower case, and the folder of the library.
+    known: dict[str, tuple[dict[str, str], str]] = {}
+    for line in lines if names else ():
+        whole = folder / line.replace("\\", "/")
         # A name that may hold spaces, or several names.
-        words = [Path(folder, word) for word in line.replace("\\", "/").split()]
+        words = [folder / word for word in line.replace("\\", "/").split()]
         for library in [whole] if whole.is_file() else [path for path in words if path.is_file()]:
-            for name, statements in _materials(decoded(read_bounded(library, LARGEST_MESH))):
-                known.setdefault(name, _material(statements, str(library.parent)))
-    return tuple(known.get(name, FileMaterial()) for name in names)
+            statements: dict[str, str] = {}
+            for statement in decoded(read_bounded(library, LARGEST_MESH)).splitlines():
+                keyword, _, value = statement.strip().replace("\t", " ").partition(" ")
+                if keyword.lower() == "newmtl":
+                    statements = {}
+                    known.setdefault(value.strip(), (statements, str(library.parent)))
+                else:
+                    statements[keyword.lower()] = value.strip()
+    return tuple(_mtl_material(*known[name]) if name in known else FileMaterial() for name in names)
 
 
-def _materials(text: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the statements of each material, by keyword in lower case."""
-    found: list[tuple[str, dict[str, str]]] = []
-    statements: dict[str, str] = {}
-    for line in text.splitlines():
-        keyword, _, value = line.strip().replace("\t", " ").partition(" ")
-        if keyword.lower() == "newmtl":
-            statements = {}
-            found.append((value.strip(), statements))
-        else:
-            statements[keyword.lower()] = value.strip()
-    return found
-
-
-def _material(statements: dict[str, str], folder: str) -> FileMaterial:
-    color = _color(statements.get("kd"))
-    # By the format a black factor makes a texture black; exporters mean no factor.
-    factor = (1.0, 1.0, 1.0) if color is None else color if any(color) else None
-    emission = _color(statements.get("ke"))
-    glow = _image(statements.get("map_ke"), folder)
+def _mtl_material(statements: dict[str, str], folder: str) -> FileMaterial:
+    color, emission = _mtl_color(statements.get("kd")), _mtl_color(statements.get("ke"))
+    glow = _mtl_image(statements.get("map_ke"), folder)
     solid, through = _numbers(statements.get("d", "").removeprefix("-halo")), None
     if not solid and (through := _numbers(statements.get("tr"))):
         solid = (1.0 - through[0],)
@@ -258,28 +254,28 @@ def _material(statements: dict[str, str], folder: str) -> FileMaterial:
     refracts = (
         _IOR_RANGE[0] <= refraction <= _IOR_RANGE[1] and abs(refraction - _FALLBACK_IOR) > _APART
     )
-    unread = {name for keyword in _DEFINED if keyword in statements for name in _DEFINED[keyword]}
+    unread = {name for word in _UNREAD_MTL if word in statements for name in _UNREAD_MTL[word]}
     options = statements.get("map_kd", "").lower().split()
-    if "-clamp" in options:
-        unread |= {"diffuseColor.wrapS", "diffuseColor.wrapT"}
-    if not _PLACEMENT.isdisjoint(options):
-        unread.add("mapping")
+    unread |= _WRAPS if "-clamp" in options else set()
+    # Options that move texture coordinates.
+    unread |= {"mapping"} if {"-o", "-s", "-t"} & {*options} else set()
     return FileMaterial(
         color=color,
-        factor=factor,
-        opacity=effective_opacity(solid[0]) if solid else 1.0,
-        image=_image(statements.get("map_kd"), folder),
-        mask=_image(statements.get("map_d"), folder),
+        # By the format a black factor makes a texture black; exporters mean no factor.
+        factor=(1.0, 1.0, 1.0) if color is None else color if any(color) else None,
+        opacity=_effective_opacity(solid[0]) if solid else 1.0,
+        image=_mtl_image(statements.get("map_kd"), folder),
+        mask=_mtl_image(statements.get("map_d"), folder),
         has_more=glow is not None or any(emission or ()),
         properties=(
-            *(() if glow else emitting(emission)),
+            *(() if glow else _emitting(emission)),
             *((("ior", (refraction,)),) if refracts else ()),
         ),
         unread=frozenset(unread),
     )
 
 
-def _color(value: str | None) -> Vec3 | None:
+def _mtl_color(value: str | None) -> Vec3 | None:
     """Return linear components; None for colours that are spectra or CIE XYZ."""
     numbers = _numbers(value)
     if not numbers:
@@ -287,7 +283,7 @@ def _color(value: str | None) -> Vec3 | None:
     return light(numbers if len(numbers) >= _RGB else numbers[:1] * _RGB)
 
 
-def _image(value: str | None, folder: str) -> ImageFile | None:
+def _mtl_image(value: str | None, folder: str) -> ImageFile | None:
     rest = value or ""
     while option := _OPTION.match(rest):
         rest = rest[option.end() :]
@@ -301,3 +297,140 @@ def _numbers(value: str | None) -> tuple[float, ...]:
     except ValueError:
         return ()
     return numbers if all(map(math.isfinite, numbers)) else ()
+
+
+def dae_material(effect: collada.material.Effect, folder: str) -> FileMaterial:
+    """Read an effect of COLLADA: its diffuse colour or image, emission and opacity."""
+    diffuse, glow, unread = effect.diffuse, effect.emission, set(_UNREAD_DAE)
+    glows = isinstance(glow, collada.material.Map)
+    emission = None
+    if glows:
+        unread.add("emissiveColor")
+    elif glow is not None and len(glow) >= _RGB:
+        emission = light([float(c) for c in glow])
+    wraps = {(node.text or "").strip() for node in effect.xmlnode.iter("{*}wrap_s", "{*}wrap_t")}
+    unread |= set() if wraps <= {"WRAP"} else _WRAPS
+    shows_image = isinstance(diffuse, collada.material.Map)
+    has_color = not shows_image and diffuse is not None and len(diffuse) >= _RGB
+    opacity, mask = _dae_opacity(effect, folder)
+    return FileMaterial(
+        color=light([float(c) for c in diffuse]) if has_color else None,
+        opacity=opacity,
+        image=_dae_image(diffuse, folder) if shows_image else None,
+        mask=mask,
+        has_more=glows or any(emission or ()),
+        properties=(
+            *(((DOUBLE_SIDED, (1.0,)),) if effect.double_sided else ()),
+            *_emitting(emission),
+        ),
+        unread=frozenset(unread),
+    )
+
+
+def _dae_opacity(
+    effect: collada.material.Effect, folder: str
+) -> tuple[float | None, ImageFile | None]:
+    """Compute opacity in the mode of the effect, by default A_ONE.
+
+    An absent factor is 1; pycollada returns 0 for some effects.
+    """
+    shader = next(effect.xmlnode.iter(f"{{*}}{effect.shadingtype}"), None)
+    stated = shader is not None and shader.find("{*}transparency") is not None
+    element = None if shader is None else shader.find("{*}transparent")
+    mode = "A_ONE" if element is None else element.get("opaque", "A_ONE")
+    scale = effect.transparency if stated else 1.0
+    scale = scale[0] if isinstance(scale, list | tuple) else scale
+    transparent = effect.transparent
+    is_map = isinstance(transparent, collada.material.Map)
+    # The luminance of a texture is not supported by shaders.
+    if not isinstance(scale, int | float) or (is_map and mode != "A_ONE"):
+        return None, None
+    if is_map or transparent is None:
+        return _effective_opacity(scale), _dae_image(transparent, folder) if is_map else None
+    *rgb, alpha = (float(c) for c in [*transparent, 1.0][:4])
+    luminance = sum(part * c for part, c in zip(_LUMINANCE, rgb, strict=True))
+    opaque = scale * (alpha if mode.startswith("A_") else luminance)
+    return _effective_opacity(1.0 - opaque if mode.endswith("ZERO") else opaque), None
+
+
+def _dae_image(texture: collada.material.Map, folder: str) -> ImageFile:
+    image = texture.sampler.surface.image
+    return ImageFile((image.path or image.id or "").strip(), folder)
+
+
+def gltf_material(document: Json, binary: bytes, folder: str, primitive: Json) -> FileMaterial:
+    """Return the material of a primitive of glTF; an empty one without a material.
+
+    A malformed document raises errors of Python.
+
+    Args:
+        document: The JSON.
+        binary: Content of the buffer without a URI.
+        folder: What files that it names are relative to.
+        primitive: Part of the document.
+    """
+    if "material" not in primitive:
+        return FileMaterial()
+    material = document["materials"][primitive["material"]]
+    extensions = material.get("extensions", {})
+    surface = material.get("pbrMetallicRoughness", {})
+    glossy = extensions.get("KHR_materials_pbrSpecularGlossiness")
+    base, diffuse = (surface, "baseColor") if glossy is None else (glossy, "diffuse")
+    factor, texture = base.get(f"{diffuse}Factor", _WHITE), base.get(f"{diffuse}Texture")
+    image = None if texture is None else _gltf_image(document, binary, folder, texture["index"])
+    # Colours of vertices are factors as well, and vary over the surface.
+    color = None if "COLOR_0" in primitive["attributes"] else _clamped(factor)
+    mode = material.get("alphaMode", "OPAQUE")
+    blends = mode in {"BLEND", "MASK"}
+    glow = extensions.get("KHR_materials_emissive_strength", {}).get("emissiveStrength", 1.0)
+    emission = _clamped([float(glow) * c for c in material.get("emissiveFactor", _BLACK)])
+    properties = {name: (1.0,) for name in (DOUBLE_SIDED,) if material.get("doubleSided", False)}
+    # With the fallbacks of a preview surface.
+    for name, fallback in (("metallic", 0.0), ("roughness", 0.5)):
+        value = min(max(float(surface.get(f"{name}Factor", 1.0)), 0.0), 1.0)
+        properties |= {name: (value,)} if value != fallback else {}
+    cutoff = float(material.get("alphaCutoff", 0.5))
+    properties |= {"opacityThreshold": (cutoff,)} if mode == "MASK" and cutoff else {}
+    unread = set(_UNREAD_GLTF)
+    unread |= {"emissiveColor"} if "emissiveTexture" in material else set()
+    if glossy is not None or "metallicRoughnessTexture" in surface:
+        unread |= {"metallic", "roughness"}
+    samplers = document.get("samplers", ())
+    if {one.get(axis, _REPEAT) for one in samplers for axis in ("wrapS", "wrapT")} - {_REPEAT}:
+        unread |= _WRAPS
+    return FileMaterial(
+        color=color,
+        factor=color,
+        opacity=min(max(float(factor[3]), 0.0), 1.0) if blends else 1.0,
+        image=image,
+        mask=image if blends else None,
+        has_more=True,
+        properties=tuple(sorted([*properties.items(), *_emitting(emission)])),
+        unread=frozenset(unread),
+    )
+
+
+def _gltf_image(document: Json, binary: bytes, folder: str, number: int) -> ImageFile:
+    texture = document["textures"][number]
+    # Extensions may hold an alternative image.
+    holders = (texture, *texture.get("extensions", {}).values())
+    source = next(holder["source"] for holder in [*holders, {"source": None}] if "source" in holder)
+    image = document["images"][source]
+    name, uri = f"image {source}", image.get("uri", "")
+    if uri:
+        embedded = _data(uri)
+        return ImageFile(unquote(uri) if embedded is None else name, folder, embedded)
+    view = document["bufferViews"][image["bufferView"]]
+    uri = document["buffers"][view["buffer"]].get("uri")
+    if uri is not None and (binary := _data(uri) or b"") == b"":
+        binary = read_bounded(Path(folder, unquote(uri)), LARGEST_MESH)
+    start = view.get("byteOffset", 0)
+    return ImageFile(image.get("name") or name, folder, binary[start : start + view["byteLength"]])
+
+
+def _data(uri: str) -> bytes | None:
+    """Return the content of a data URI; None of another."""
+    if not uri.startswith("data:"):
+        return None
+    head, _, data = uri.partition(",")
+    return base64.b64decode(data) if head.endswith(";base64") else unquote_to_bytes(data)

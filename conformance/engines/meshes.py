@@ -1,46 +1,45 @@
-"""Mesh files: a library, or a reader of ours, for each format.
+"""Mesh files as the harness reads them.
 
-No format is read by the same library as in the converter. OBJ, glTF and text STL are read by
-trimesh, COLLADA by pycollada. Binary STL is a list of fixed records, read here, and PLY has a
-reader of ours: trimesh rejects binary files with polygons of several sizes, and reorders those
-of text files. docs/dev/decisions.md lists what these libraries misread.
+No format is read by the same library as in the converter: COLLADA is read by pycollada; glTF, PLY
+and other formats by trimesh, which reads them as they are. OBJ and binary STL, which trimesh
+misreads in several forms, are lists of numbers that are read here. A file that uses something
+which a library is known to leave out or misread is not read.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import re
 import struct
-from collections import Counter
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 
+import collada
 import numpy as np
+import trimesh
+from lxml import etree
 from msgspec import Struct, structs
-from trimesh.exchange.obj import load_obj
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mesh_materials import (
     LARGEST_MESH,
     FileMaterial,
     ImageFile,
+    Json,
+    dae_material,
     decoded,
+    gltf_material,
+    mtl_materials,
     read_bounded,
-    read_libraries,
 )
-from urdf_usd.conformance.engines.mesh_parts import (
-    FaceGroup,
-    LoadedMesh,
-    MeshPart,
-    UnreadMeshError,
-    joined_parts,
-    reading_by,
-)
-from urdf_usd.conformance.engines.mesh_scenes import read_dae, read_gltf, read_scene
-from urdf_usd.conformance.engines.surfaces import Array, Indices, fan_places, fans
+from urdf_usd.conformance.engines.surfaces import Array, Indices, fans, moved
 
 _HEAD = 4096
+_LONGEST_REASON = 200
 # Formats of trimesh that expand when they are read.
 _ARCHIVES = frozenset({"3mf", "bz2", "gz", "tar", "tgz", "xz", "zip"})
 # Number of meshes in the cache: more than most robots have.
@@ -50,20 +49,67 @@ _STL_HEADER = 84
 _STL_TRIANGLE = np.dtype([("normal", "<f4", 3), ("points", "<f4", 9), ("attribute", "<u2")])
 # A line in a comment is not continued, as in MuJoCo and PyBullet.
 _COMMENT_OR_CONTINUED = re.compile(r"(#[^\n]*+)|\\\n")
-_COMMENT = re.compile(r"#[^\n]*")
-_INDEX_ZERO = re.compile(r"(?<!\d)0+(?!\d)")
+_NEGATIVE = re.compile(r"-\d+")
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
-# Kinds of rows that corners of an OBJ file refer to, in the order of their indices.
-_ROWS = ("v", "vt", "vn")
-# Format characters of the module struct, by the names in headers of PLY, old and new.
-_TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H"}
-_TYPES |= {"int": "i", "uint": "I", "float": "f", "double": "d"}
-_TYPES |= {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H"}
-_TYPES |= {"int32": "i", "uint32": "I", "float32": "f", "float64": "d"}
-_BYTE_ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 _IMAGES = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
-# Names of texture coordinates of vertices, v upwards, as of MeshLab, Blender and others.
-_COORDINATES = (("s", "t"), ("u", "v"), ("texture_u", "texture_v"))
+
+# Children of a node of COLLADA that define its transform and its surfaces.
+_TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
+_INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
+_SHOWN = (collada.scene.ControllerNode, collada.scene.GeometryNode, collada.scene.Node)
+# Of axes in single precision.
+_AXIS_TOLERANCE = 1e-5
+_ENTITIES = tuple("<!ENTITY".encode(code) for code in ("ascii", "utf-16-le", "utf-16-be"))
+
+_UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+# Modes of primitives of glTF that trimesh reads: points, lines, triangles and strips of these.
+_TRIANGLES, _READ = 4, frozenset({0, 1, 4, 5})
+_COMPRESSIONS = frozenset(
+    {"EXT_meshopt_compression", "KHR_draco_mesh_compression", "KHR_meshopt_compression"}
+)
+# Exceptions that a document raises which violates the specification.
+_MALFORMED = (AttributeError, LookupError, RecursionError, TypeError, ValueError, struct.error)
+# Number of a set of texture coordinates other than the first, or their transform.
+_MOVED_IMAGE = re.compile(r'"texCoord": [1-9]|KHR_texture_transform')
+
+
+class UnreadMeshError(Exception):
+    """A mesh file cannot be read; the message says why, in one line."""
+
+
+class LoadedMesh(Struct, frozen=True, eq=False):
+    """The content of a mesh file."""
+
+    points: Array  # (N, 3) [m]
+    triangles: Indices  # (M, 3) indices of points, counter-clockwise seen from outside
+    material_of: Indices  # (M) index of the material of each triangle; -1 for none
+    materials: tuple[FileMaterial, ...] = ()
+    has_normals: bool | None = None  # whether the file has normals; None if that is not read
+    # (M, 3, 3) of the corners of triangles, of any length; None unless all have one
+    normals: NDArray[np.float32] | None = None
+    # (M, 3, 2) texture coordinates of the corners of triangles with v up, NaN where there are
+    # none or the reader does not state them; None without any
+    coordinates: NDArray[np.float32] | None = None
+    corners: int = 3  # of the largest face of an OBJ file; three for others
+    # Groups of an OBJ file that has several with faces; each collides as its own convex hull.
+    groups: tuple[LoadedMesh, ...] = ()
+
+    @property
+    def pieces(self) -> int:
+        """Number of groups that have faces; one for formats without groups."""
+        return len(self.groups) or 1
+
+
+class MeshPart(Struct, frozen=True, eq=False):
+    """Triangles with one transform, one material and one group."""
+
+    points: Array  # (N, 3) in the part's own frame and unit
+    triangles: Indices  # (M, 3) indices of points
+    transform: Array  # (4, 4) from there to the file's frame [m]
+    material: int = -1  # index of the material; -1 for none
+    normals: NDArray[np.floating] | None = None  # (M, 3, 3) of corners, in the part's own frame
+    coordinates: NDArray[np.floating] | None = None  # (M, 3, 2) texture coordinates of corners
+    group: int = 0
 
 
 def load_mesh(path: str) -> LoadedMesh:
@@ -77,59 +123,41 @@ def load_mesh(path: str) -> LoadedMesh:
     Raises:
         UnreadMeshError: It cannot be read, or holds no triangle.
     """
+    file = Path(path)
     try:
-        state = Path(path).stat()
-        mesh, libraries, names = _load_mesh(path, state.st_mtime_ns, state.st_size)
-        if not names:
-            return mesh
-        # Libraries may change while the file does not.
-        materials = read_libraries(libraries, names, str(Path(path).parent))
+        libraries = file.parent.glob("*.mtl") if file.suffix.lower() == ".obj" else ()
+        return _load_mesh(file, tuple(_state(one) for one in (file, *sorted(libraries))))
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
-    return _completed(mesh, materials)
 
 
-# Measures of a mesh are kept by its identity.
-@lru_cache(maxsize=_KEPT)
-def _completed(mesh: LoadedMesh, materials: tuple[FileMaterial, ...]) -> LoadedMesh:
-    return structs.replace(mesh, materials=materials)
+def _state(file: Path) -> tuple[int, int]:
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=_KEPT)
-def _load_mesh(
-    path: str, changed: int, size: int
-) -> tuple[LoadedMesh, tuple[str, ...], tuple[str, ...]]:
-    """Read a mesh file; a changed file is read again.
-
-    Returns:
-        The mesh; and of an OBJ file the arguments of ``mtllib``, line by line, and the names
-        of its materials.
-    """
-    del changed, size
-    file = Path(path)
+def _load_mesh(file: Path, state: tuple[tuple[int, int], ...]) -> LoadedMesh:
+    """Read a mesh file; if it or a material library next to it has changed, again."""
+    del state
     content = read_bounded(file, LARGEST_MESH)
     form, folder = _format(content, file), str(file.parent)
-    libraries: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
     match form:
         case "obj":
-            mesh, libraries, names = _read_obj(content)
+            return _read_obj(content, file.parent)
         case "stl":
-            mesh = _read_binary_stl(content)
+            return _read_binary_stl(content)
         case "ply":
-            mesh = _read_ply(content, folder)
+            return _read_ply(content, folder)
         case "dae":
-            mesh = read_dae(content, folder)
+            return _read_dae(content, folder)
         case "glb" | "gltf":
-            mesh = read_gltf(content, folder)
+            return _read_gltf(content, folder)
         case _ if form in _ARCHIVES:
             raise UnreadMeshError("it is an archive")
-        case _:
-            # STL as text, and formats that the converter does not read.
-            parts = read_scene(content, form, folder)[1]
-            mesh = joined_parts(part for _, part in parts)
-            mesh = structs.replace(mesh, has_coordinates=False, has_normals=None)
-    return _finite(mesh), libraries, names
+    # STL as text, and formats that the converter does not read.
+    mesh = _joined(part for _, part in _read_scene(content, form, folder)[1])
+    return structs.replace(mesh, coordinates=None, has_normals=None)
 
 
 def _format(content: bytes, file: Path) -> str:
@@ -148,313 +176,498 @@ def _format(content: bytes, file: Path) -> str:
     return file.suffix.lower().removeprefix(".")
 
 
-def _finite(mesh: LoadedMesh) -> LoadedMesh:
-    """Leave out triangles with a corner that is not finite in single precision."""
-    # False for NaN as well.
-    if mesh.points.min() >= -_LARGEST and mesh.points.max() <= _LARGEST:
-        return mesh
-    finite = np.abs(mesh.points) <= _LARGEST
-    kept = finite[mesh.triangles].all(axis=(1, 2))
-    if not kept.any():
-        raise UnreadMeshError("no triangle is finite")
-    groups = []
-    for group in mesh.groups:
-        inside = (np.abs(group.points) <= _LARGEST)[group.triangles].all(axis=(1, 2))
-        if inside.any():
-            used, corners = np.unique(group.triangles[inside], return_inverse=True)
-            groups.append(FaceGroup(group.points[used], corners.reshape(-1, 3)))
-    return structs.replace(
-        mesh,
-        points=np.where(finite, mesh.points, 0.0),
-        triangles=mesh.triangles[kept],
-        material_of=mesh.material_of[kept],
-        normals=None if mesh.normals is None else mesh.normals[kept],
-        coordinates=None if mesh.coordinates is None else mesh.coordinates[kept],
-        groups=tuple(groups),
+def _joined(parts: Iterable[MeshPart]) -> LoadedMesh:
+    """Join parts; a mirroring transform keeps the outside of a part outside.
+
+    Triangles with a corner that is not finite in single precision are left out.
+
+    Raises:
+        UnreadMeshError: There is no triangle, or one refers to a missing point.
+    """
+    placed = [_placed(part) for part in parts if len(part.triangles)]
+    placed = [part for part in placed if len(part.triangles)]
+    if not placed:
+        raise UnreadMeshError("it holds no triangles")
+    starts = np.cumsum([0, *(len(part.points) for part in placed)])
+    normals = [part.normals for part in placed if part.normals is not None]
+    coordinates = [
+        np.full((len(part.triangles), 3, 2), np.nan)
+        if part.coordinates is None
+        else part.coordinates
+        for part in placed
+    ]
+    mapped = any(part.coordinates is not None for part in placed)
+    groups: dict[int, list[MeshPart]] = {}
+    for part in placed:
+        groups.setdefault(part.group, []).append(part)
+    has_all = len(normals) == len(placed)
+    return LoadedMesh(
+        points=np.concatenate([part.points for part in placed]),
+        triangles=np.concatenate(
+            [part.triangles + start for part, start in zip(placed, starts, strict=False)]
+        ),
+        material_of=np.concatenate([np.full(len(p.triangles), p.material) for p in placed]),
+        has_normals=has_all or (None if normals else False),
+        normals=np.concatenate(normals).astype(np.float32) if has_all else None,
+        coordinates=np.concatenate(coordinates).astype(np.float32) if mapped else None,
+        groups=tuple(map(_joined, groups.values())) if len(groups) > 1 else (),
     )
+
+
+def _placed(part: MeshPart) -> MeshPart:
+    """Return a part in the file's frame, without triangles that are not finite."""
+    if part.triangles.min() < 0 or part.triangles.max() >= len(part.points):
+        raise UnreadMeshError("a face refers to a missing vertex")
+    points, linear = moved(part.points, part.transform), part.transform[:3, :3]
+    finite: NDArray[np.bool_] = np.all(np.abs(points) <= _LARGEST, axis=1)
+    kept = finite[part.triangles].all(axis=1)
+    triangles = part.triangles[kept]
+    if not kept.all():
+        used, corners = np.unique(triangles, return_inverse=True)
+        points, triangles = points[used], corners.reshape(-1, 3)
+    sign = np.sign(np.linalg.det(linear))
+    order = slice(None, None, -1 if sign < 0.0 else 1)
+    normals, coordinates = part.normals, part.coordinates
+    if normals is not None:
+        # Rows of cofactors, which are the inverse transpose times the determinant.
+        cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0))
+        normals = normals[kept][:, order].astype(np.float64) @ (cofactors * sign).T
+    return MeshPart(
+        points,
+        triangles[:, order],
+        np.eye(4),
+        part.material,
+        normals,
+        None if coordinates is None else coordinates[kept][:, order],
+        part.group,
+    )
+
+
+@contextmanager
+def _reading_by(library: str) -> Iterator[None]:
+    """Convert any exception of a library into the reason why a file is not read.
+
+    Only calls of the library, and accesses to its objects, belong inside.
+
+    Raises:
+        UnreadMeshError: The library raised; the message has the library, the type of
+            the error and its message.
+    """
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            # numpy warns if it stops reading numbers before the end of a text.
+            warnings.filterwarnings("error", "string or file could not be read")
+            yield
+    except UnreadMeshError:
+        raise
+    # Libraries raise any exception on damaged files, which is recorded as the outcome.
+    except Exception as error:
+        shown = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UnreadMeshError(f"{library} raises {shown}"[:_LONGEST_REASON]) from error
 
 
 def _read_binary_stl(content: bytes) -> LoadedMesh:
     """Read the triangles of a file; what follows them is ignored, as by MuJoCo and PyBullet."""
     count = int.from_bytes(content[_STL_HEADER - 4 : _STL_HEADER], "little")
-    if not count:
-        raise UnreadMeshError("it holds no triangles")
     if len(content) < _STL_HEADER + _STL_TRIANGLE.itemsize * count:
         raise UnreadMeshError(f"it is shorter than {count} triangles")
     corners = np.frombuffer(content, _STL_TRIANGLE, count, _STL_HEADER)["points"].reshape(-1, 3)
-    # Merge corners of the same bits, six for each point of a closed surface. Integers of
-    # 64 bits are sorted much faster than rows of three numbers.
-    x, y, z = np.ascontiguousarray(corners).view(np.uint32).astype(np.uint64).T
-    half = np.uint64(32)
-    _, number = np.unique(x << half | y, return_inverse=True)
-    keys = number.astype(np.uint64) << half | z
-    _, first, point_of = np.unique(keys, return_index=True, return_inverse=True)
-    # Points stay in the order of the file.
-    order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    # Merge corners of the same bits, six for each point of a closed surface. Integers are sorted
+    # much faster than rows of three numbers.
+    x, y, z = np.ascontiguousarray(corners).view(np.uint32).astype(np.int64).T
+    number = np.unique(x << 32 | y, return_inverse=True)[1]
+    _, first, point_of = np.unique(number << 32 | z, return_index=True, return_inverse=True)
+    points, triangles = corners[first].astype(np.float64), point_of.reshape(-1, 3)
     # Its normals are those of the faces, and many files leave them zero.
-    return LoadedMesh(
-        corners[first[order]].astype(np.float64),
-        place[point_of].reshape(-1, 3),
-        np.full(count, -1),
-        has_normals=False,
-    )
+    return _joined([MeshPart(points, triangles, np.eye(4))])
 
 
-class _Faces(Struct, frozen=True):
-    """What the faces of one block of an OBJ file have in common."""
-
-    material: int  # -1 for none
-    group: int  # every ``o`` or ``g`` begins one
-    form: str  # of the corners, without digits
-
-
-def _read_obj(content: bytes) -> tuple[LoadedMesh, tuple[str, ...], tuple[str, ...]]:
-    """Read a file by trimesh, with statements in an order and a form that it reads correctly.
-
-    trimesh mixes faces with different forms of indices but equal counts, reads ``usemtl`` in
-    comments, ignores indented statements and those with tabs, joins groups of one name, and
-    misreads negative indices and the index 0.
+def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
+    """Read faces by material, group, and number of indices of a corner.
 
     Raises:
+        OSError: A material library cannot be read.
         UnreadMeshError: A statement is invalid, or there is no triangle.
     """
-    rows: dict[str, list[str]] = {kind: [] for kind in _ROWS}
-    blocks: dict[_Faces, list[str]] = {}
+    rows: dict[str, list[str]] = {"v": [], "vt": [], "vn": []}
+    faces: dict[tuple[int, int, int], list[str]] = {}
     libraries: dict[str, None] = {}
     names: dict[str, int] = {}
-    material, group, lines, form = -1, 0, list[str](), None
+    material, group = -1, 0
     for line in _statements(content):
-        keyword, _, words = line.partition(" ")
+        keyword, _, words = line.lstrip().partition(" ")
         if keyword == "f":
-            words = words.strip()
-            if "-" in words or _INDEX_ZERO.search(words):
-                words = _from_one(words, [len(rows[kind]) for kind in _ROWS])
-            if (shape := words.translate(_WITHOUT_DIGITS)) != form:
-                form = shape
-                lines = blocks.setdefault(_Faces(material, group, form), [])
-            lines.append(words)
+            words = words.partition("#")[0].strip()
+            if "-" in words:
+                words = _from_one(words, [len(found) for found in rows.values()])
+            slashes = words.partition(" ")[0].count("/")
+            faces.setdefault((material, group, slashes), []).append(words)
         elif keyword in rows:
-            # trimesh shortens all texture coordinates to the shortest.
-            single = keyword == "vt" and " " not in words.strip()
-            rows[keyword].append(f"{words} 0" if single else words)
+            rows[keyword].append(words.partition("#")[0])
         elif keyword in {"o", "g"} and words.strip():
-            group, form = group + 1, None
+            group += 1
         elif keyword == "usemtl":
-            material, form = names.setdefault(words.strip(), len(names)), None
+            material = names.setdefault(words.strip(), len(names))
         elif keyword == "mtllib":
             libraries[words.strip()] = None
-    return _obj_mesh(rows, blocks), tuple(libraries), tuple(names)
+    try:
+        points, textures, normals = (
+            _table(rows[k], n) for k, n in (("v", 3), ("vt", 2), ("vn", 3))
+        )
+        parts, largest = [], 0
+        for (material, group, slashes), lines in faces.items():
+            counts = np.array([len(words.split()) for words in lines])
+            largest = max(largest, int(counts.max()))
+            text = " ".join(lines)
+            forms = ["/" * slashes] * int(counts.sum()) if slashes else []
+            if slashes >= len(rows) or text.translate(_WITHOUT_DIGITS).split() != forms:
+                raise UnreadMeshError("the corners of a face have different or invalid indices")
+            numbers = text.replace("//", "/0/").replace("/", " ").split()
+            indices = np.array(list(map(int, numbers)), np.int64).reshape(-1, slashes + 1) - 1
+            corners = indices[fans(counts, np.arange(len(indices)))]
+            used, triangles = np.unique(corners[..., 0], return_inverse=True)
+            if used.min(initial=0) < 0:
+                raise UnreadMeshError("a face has the index 0 or one before the first vertex")
+            columns = dict(enumerate(np.moveaxis(corners, 2, 0)))
+            part = MeshPart(
+                points[used],
+                triangles.reshape(-1, 3),
+                np.eye(4),
+                material,
+                _at_corners(normals, columns.get(2), 3),
+                _at_corners(textures, columns.get(1), 2),
+                group,
+            )
+            parts.append(part)
+    except (IndexError, OverflowError, ValueError) as error:
+        message = " ".join(f"a statement is invalid: {error}".split())
+        raise UnreadMeshError(message[:_LONGEST_REASON]) from error
+    mesh = structs.replace(_joined(parts), corners=largest)
+    return structs.replace(mesh, materials=mtl_materials([*libraries], [*names], folder))
 
 
 def _statements(content: bytes) -> list[str]:
-    """Return statements of an OBJ file without indentation and tabs; names may have a ``#``."""
     text = decoded(content).replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
     if "\\\n" in text:
         text = _COMMENT_OR_CONTINUED.sub(lambda match: match[1] or " ", text)
-    lines = text.split("\n")
-    if "\n " in text or text.startswith(" "):
-        lines = [line.lstrip() for line in lines]
-    if "#" not in text:
-        return lines
-    return [
-        _COMMENT.sub("", line) if "#" in line and line.startswith(("f", "v")) else line
-        for line in lines
-    ]
+    return text.split("\n")
 
 
 def _from_one(words: str, counts: list[int]) -> str:
-    """Count negative indices from the first row; leave out an index 0 except of a point."""
-    corners = []
-    for corner in words.split():
-        indices = []
-        for written, count in zip(corner.split("/"), counts, strict=False):
-            try:
-                index = int(written or 0)
-            except ValueError as error:
-                raise UnreadMeshError("an index of a face is not a number") from error
-            index = index + count + 1 if index < 0 else index
-            if index < 0 or (index == 0 and written.startswith("-")):
-                raise UnreadMeshError("a face has an index before the first vertex")
-            indices.append(str(index) if index else "")
-        if not indices[0]:
-            raise UnreadMeshError("a face has the index 0, but indices begin at 1")
-        corners.append("/".join(indices).rstrip("/"))
-    return " ".join(corners)
-
-
-def _obj_mesh(rows: dict[str, list[str]], blocks: dict[_Faces, list[str]]) -> LoadedMesh:
-    statements = [f"\n{kind} " + f"\n{kind} ".join(rows[kind]) for kind in _ROWS if rows[kind]]
-    corners = 0
-    for number, (block, lines) in enumerate(blocks.items()):
-        count = len(lines[0].split())
-        forms = Counter(block.form.split())
-        if "///" in block.form:
-            raise UnreadMeshError("a corner of a face has more than three indices")
-        if len(forms) > 1 or (forms and forms.total() != count):
-            message = "trimesh does not read faces whose corners have different indices"
-            raise UnreadMeshError(message)
-        corners = max(corners, count)
-        statements.append(f"\no {number}\nf " + "\nf ".join(lines))
-    with reading_by("trimesh"):
-        text = io.BytesIO("".join(statements).encode())
-        read = load_obj(text, split_objects=True, skip_materials=True).get("geometry", {})
-    if not read:
-        raise UnreadMeshError("it holds no triangles")
-    groups: dict[int, list[MeshPart]] = {}
-    for number, block in enumerate(blocks):
-        mesh = read[str(number)]
-        polygons = np.asarray(mesh["faces"])
-        if mesh["vertices"].shape[1] != 3:
-            raise UnreadMeshError("a vertex is not 3 numbers")
-        triangles = fans(np.full(len(polygons), polygons.shape[1]), polygons.reshape(-1))
-        normals, uv = mesh.get("vertex_normals"), getattr(mesh["visual"], "uv", None)
-        if len(triangles):
-            part = MeshPart(
-                mesh["vertices"],
-                triangles,
-                np.eye(4),
-                block.material,
-                normals=None if normals is None else normals[triangles],
-                coordinates=None if uv is None else uv[triangles],
-            )
-            groups.setdefault(block.group, []).append(part)
-    pieces = [joined_parts(parts) for parts in groups.values()] if len(groups) > 1 else []
-    return structs.replace(
-        joined_parts(part for parts in groups.values() for part in parts),
-        corners=corners,
-        groups=tuple(FaceGroup(piece.points, piece.triangles) for piece in pieces),
+    """Count negative indices of a face from the first row."""
+    corners = (
+        [
+            str(count + 1 + int(index)) if _NEGATIVE.fullmatch(index) else index
+            for index, count in zip(corner.split("/"), counts, strict=False)
+        ]
+        for corner in words.split()
     )
+    return " ".join(map("/".join, corners))
 
 
-# The values of a row of a PLY file by name of the property; of a list, all of its items.
-_Row = dict[str, tuple[float, ...]]
+def _table(rows: list[str], width: int) -> Array:
+    """Return the first numbers of rows, (N, width); of texture coordinates, v may be absent."""
+    if not rows:
+        return np.zeros((0, width))
+    if width == 2:
+        rows = [row if " " in row.strip() else f"{row} 0" for row in rows]
+    table: Array = np.loadtxt(rows, usecols=range(width), ndmin=2, comments=None)
+    return table
 
 
-class _Element(Struct, frozen=True):
-    """An element in the header of a PLY file."""
-
-    name: str
-    rows: int
-    # Name, type, and type of the length of a list or None.
-    properties: list[tuple[str, str, str | None]]
-
-
-def _read_ply(content: bytes, folder: str) -> LoadedMesh:
-    """Read points, polygons as fans of triangles, images and texture coordinates.
-
-    Of the libraries on PyPI, plyfile and pymeshlab are licensed under the GPL, which no
-    requirement of every installation may be. The format defines neither axes nor units, nor
-    textures: images and texture coordinates are stated as by MeshLab, Blender and others.
-
-    Raises:
-        UnreadMeshError: The file is damaged, has no triangle, or a face refers to a missing vertex.
-    """
-    try:
-        elements = _ply_rows(content)
-        vertices, faces = elements.get("vertex", []), elements.get("face", [])
-        points = np.array([[row[axis][0] for axis in "xyz"] for row in vertices], np.float64)
-        rows = [row["vertex_index" if "vertex_index" in row else "vertex_indices"] for row in faces]
-        corners = np.array([corner for row in rows for corner in row], np.int64)
-        counts = np.array([len(row) for row in rows], np.int64)
-        coordinates = _ply_coordinates(vertices, faces, corners, counts)
-        image_of = np.array([row.get("texnumber", (0,))[0] for row in faces], np.int64)
-    except (ArithmeticError, LookupError, ValueError, struct.error) as error:
-        message = " ".join(str(error).split())
-        raise UnreadMeshError(f"its PLY is broken: {message}") from error
-    if "face" not in elements:
-        raise UnreadMeshError("it holds no faces")
-    triangles = fans(counts, corners)
-    if not len(triangles):
-        raise UnreadMeshError("it holds no triangles")
-    if corners.min() < 0 or corners.max() >= len(points):
-        raise UnreadMeshError("a face refers to a missing vertex")
-    named = _IMAGES.findall(content.partition(b"end_header")[0])
-    names = [name.decode("utf-8", "replace").strip() for name in named]
-    image_of[(image_of < 0) | (image_of >= len(names))] = -1
-    has_coordinates = coordinates is not None
-    return LoadedMesh(
-        points,
-        triangles,
-        np.repeat(image_of, np.maximum(counts - 2, 0)),
-        materials=tuple(FileMaterial(image=ImageFile(name, folder)) for name in names),
-        has_coordinates=has_coordinates,
-        coordinates=coordinates[fan_places(counts)].astype(np.float32)
-        if coordinates is not None
-        else None,
-    )
-
-
-def _ply_coordinates(
-    vertices: list[_Row], faces: list[_Row], corners: Indices, counts: Indices
-) -> Array | None:
-    """Return (C, 2) texture coordinates of the corners of faces, NaN where absent."""
-    if any(row.get("texcoord") for row in faces):
-        values: list[float] = []
-        for row, count in zip(faces, counts.tolist(), strict=True):
-            given = row.get("texcoord", ())
-            values += given if len(given) == 2 * count else [np.nan] * (2 * count)
-        return np.array(values).reshape(-1, 2)
-    for names in _COORDINATES:
-        if vertices and all(name in vertices[0] for name in names):
-            of_vertices = np.array([[row[name][0] for name in names] for row in vertices])
-            return of_vertices[np.clip(corners, 0, len(vertices) - 1)]
-    return None
-
-
-def _ply_rows(content: bytes) -> dict[str, list[_Row]]:
-    """Return the rows of every element; a damaged file raises errors of Python."""
-    head, mark, body = content.partition(b"end_header")
-    if not mark:
-        raise ValueError("the header does not end")
-    form = ""
-    elements: list[_Element] = []
-    for line in head.decode("latin-1").splitlines():
-        match line.split():
-            case ["format", form, _]:
-                pass
-            case ["element", name, number]:
-                elements.append(_Element(name, int(number), []))
-            case ["property", "list", length, kind, name]:
-                elements[-1].properties.append((name, _TYPES[kind], _TYPES[length]))
-            case ["property", kind, name]:
-                elements[-1].properties.append((name, _TYPES[kind], None))
-    if form == "ascii":
-        lines = iter([line.split() for line in body.splitlines() if line.strip()])
-        return {element.name: _ply_text(lines, element) for element in elements}
-    # One line end follows: CR LF, LF or CR.
-    body = body[2:] if body.startswith(b"\r\n") else body[1:]
-    order, start = _BYTE_ORDERS[form], 0
-    found: dict[str, list[_Row]] = {}
-    for element in elements:
-        rows = found.setdefault(element.name, [])
-        for _ in range(element.rows if element.properties else 0):
-            row: _Row = {}
-            for name, kind, count_type in element.properties:
-                count = 1
-                if count_type:
-                    (count,) = struct.unpack_from(order + count_type, body, start)
-                    start += struct.calcsize(order + count_type)
-                row[name] = struct.unpack_from(f"{order}{count}{kind}", body, start)
-                start += struct.calcsize(f"{order}{count}{kind}")
-            rows.append(row)
+def _at_corners(
+    values: NDArray[np.floating] | None, indices: Indices | None, width: int
+) -> NDArray[np.floating] | None:
+    """Return the values of corners, (M, 3, width); None without, or if some have none."""
+    if values is None or indices is None or not len(values):
+        return None
+    rows = np.asarray(indices).reshape(-1, 3)
+    if not len(rows) or rows.min() < 0 or rows.max() >= len(values):
+        return None
+    found: NDArray[np.floating] = np.asarray(values)[rows, :width]
     return found
 
 
-def _ply_text(lines: Iterator[list[bytes]], element: _Element) -> list[_Row]:
-    rows: list[_Row] = []
-    for words in islice(lines, element.rows):
-        row: _Row = {}
-        start = 0
-        for name, _, length in element.properties:
-            count = int(words[start]) if length else 1
-            start += bool(length)
-            row[name] = tuple(map(float, words[start : start + count]))
-            start += count
-        if start != len(words):
-            raise ValueError(f"a row has {len(words)} numbers, expected {start}")
-        rows.append(row)
-    if len(rows) < element.rows:
-        raise ValueError(f"{element.rows} rows of {element.name}, but {len(rows)} follow")
-    return rows
+def _read_ply(content: bytes, folder: str) -> LoadedMesh:
+    """Read a file by trimesh, and its image.
+
+    The format does not define textures: they are stated as by MeshLab, Blender and others.
+    """
+    mesh = _joined(part for _, part in _read_scene(content, "ply", folder)[1])
+    names = _IMAGES.findall(content.partition(b"end_header")[0])
+    if len(names) > 1:
+        raise UnreadMeshError("trimesh does not read several images")
+    shown = tuple(ImageFile(name.decode("utf-8", "replace").strip(), folder) for name in names)
+    return structs.replace(
+        mesh,
+        has_normals=None,
+        material_of=mesh.material_of + len(shown),
+        materials=tuple(FileMaterial(image=image) for image in shown),
+    )
+
+
+def _read_dae(content: bytes, folder: str) -> LoadedMesh:
+    """Read the scene of a COLLADA document; ``<up_axis>`` is not applied.
+
+    Raises:
+        UnreadMeshError: pycollada raised, leaves out part of the scene, or is known to
+            misread it; or there is no triangle.
+    """
+    # pycollada switches the limits of lxml off.
+    if any(mark in content for mark in _ENTITIES):
+        raise UnreadMeshError("it declares entities")
+    with _reading_by("pycollada"):
+        # Surfaces with a material that it cannot read are kept.
+        document = collada.Collada(io.BytesIO(content), ignore=[collada.common.DaeError])
+        if _add_images(document.xmlnode.getroot()):
+            completed = io.BytesIO(etree.tostring(document.xmlnode))
+            document = collada.Collada(completed, ignore=[collada.common.DaeError])
+        root = document.xmlnode.getroot()
+        scene = document.scene
+        if root.find("{*}scene/{*}instance_visual_scene") is None:
+            # COLLADA does not say what such a document shows; Assimp and PyBullet refuse it.
+            scene = next(iter(document.scenes), None)
+        if scene is None:
+            raise UnreadMeshError(_with_errors("pycollada finds no scene", document))
+        positions = {
+            entry.get("source")
+            for entry in root.iterfind(".//{*}vertices/{*}input[@semantic='POSITION']")
+        }
+        for source in root.iter("{*}source"):
+            text = source.findtext("{*}float_array") or ""
+            if f"#{source.get('id')}" in positions and "nan" in text.lower():
+                raise UnreadMeshError("pycollada reads NaN as zero")
+        unit = document.assetInfo.unitmeter
+        metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])
+        # Of instances that pycollada can read.
+        targets = {
+            f"#{one.get('id')}"
+            for one in root.iter("{*}geometry", "{*}controller", "{*}node")
+            if not one.tag.endswith("}geometry") or one.find("{*}mesh") is not None
+        }
+        parts = [
+            part for node in scene.nodes for part in _dae_parts(document, node, metres, targets)
+        ]
+        materials = tuple(dae_material(one.effect, folder) for one in document.materials)
+    return structs.replace(_joined(parts), materials=materials)
+
+
+def _add_images(root: etree._Element) -> bool:
+    """Add images that a document names and does not have.
+
+    Without them, pycollada leaves out all that shows a material with such an image.
+    """
+    named = {one.text for one in root.iterfind(".//{*}surface/{*}init_from") if one.text}
+    missing = sorted(named - {one.get("id") for one in root.iter("{*}image")})
+    if not missing or root.find(".//{*}library_effects") is None:
+        return False
+    space = str(root.tag).rpartition("}")[0] + "}"
+    library = root.makeelement(f"{space}library_images")
+    for name in missing:
+        image = etree.SubElement(library, f"{space}image", id=name)
+        etree.SubElement(image, f"{space}init_from").text = name
+    root.insert(1, library)
+    return True
+
+
+def _dae_parts(
+    document: collada.Collada, node: collada.scene.SceneNode, transform: Array, targets: set[str]
+) -> Iterator[MeshPart]:
+    """Yield surfaces; a node that pycollada misreads raises UnreadMeshError."""
+    if isinstance(node, collada.scene.Node):
+        _require_whole(document, node, targets)
+        below = transform @ np.asarray(node.matrix, np.float64)
+        for child in node.children or ():
+            yield from _dae_parts(document, child, below, targets)
+    elif isinstance(node, collada.scene.GeometryNode):
+        yield from _dae_surfaces(document, node, node.geometry, transform)
+    elif isinstance(node, collada.scene.ControllerNode):
+        skin = node.controller
+        if not isinstance(skin, collada.controller.Skin):
+            raise UnreadMeshError("pycollada does not read morphs")
+        bound = transform @ np.asarray(skin.bind_shape_matrix, np.float64)
+        yield from _dae_surfaces(document, node, skin.geometry, bound)
+
+
+def _require_whole(
+    document: collada.Collada, node: collada.scene.SceneNode, targets: set[str]
+) -> None:
+    """Refuse a node of which pycollada leaves something out, or misreads it."""
+    if isinstance(node, collada.scene.NodeNode):
+        node = node.node
+    names = [str(child.tag).rpartition("}")[2] for child in node.xmlnode]
+    transforms = [name for name in names if name in _TRANSFORMS]
+    shown = [
+        child
+        for child, name in zip(node.xmlnode, names, strict=True)
+        if name == "node" or (name in _INSTANCES and child.get("url") in targets)
+    ]
+    kept = [child for child in node.children if isinstance(child, _SHOWN)]
+    if len(transforms) != len(node.transforms) or len(shown) != len(kept):
+        message = f"pycollada leaves out parts of node {node.id!r}"
+        raise UnreadMeshError(_with_errors(message, document))
+    for one in node.transforms:
+        if isinstance(one, collada.scene.LookAtTransform):
+            raise UnreadMeshError("pycollada transposes <lookat>")
+        if isinstance(one, collada.scene.RotateTransform):
+            axis = np.linalg.norm([one.x, one.y, one.z])
+            if abs(axis - 1.0) > _AXIS_TOLERANCE and one.angle:
+                raise UnreadMeshError("pycollada reads the length of a <rotate> axis as a scale")
+
+
+def _with_errors(message: str, document: collada.Collada) -> str:
+    errors = dict.fromkeys(" ".join(str(one.msg).split()) for one in document.errors)
+    return f"{message}: {'; '.join(errors)}"[:_LONGEST_REASON] if errors else message
+
+
+def _dae_surfaces(
+    document: collada.Collada,
+    node: collada.scene.SceneNode,
+    geometry: collada.geometry.Geometry,
+    transform: Array,
+) -> Iterator[MeshPart]:
+    numbers = {one.id: index for index, one in enumerate(document.materials)}
+    bound = {one.symbol: numbers.get(one.target.id, -1) for one in node.materials}
+    for primitive in geometry.primitives:
+        is_polygons = isinstance(primitive, collada.polylist.Polylist)
+        surface = primitive.triangleset() if is_polygons else primitive
+        is_surface = isinstance(surface, collada.triangleset.TriangleSet)
+        if not is_surface or surface.vertex is None or not len(surface.vertex_index):
+            continue
+        triangles = np.asarray(surface.vertex_index).reshape(-1, 3)
+        sets = surface.sources.get("TEXCOORD") or ()
+        coordinates = None
+        # With several sets, the material's binding selects one.
+        if len(sets) == 1:
+            coordinates = _at_corners(surface.texcoordset[0], surface.texcoord_indexset[0], 2)
+        if sets and coordinates is None:
+            coordinates = np.full((len(triangles), 3, 2), np.nan)
+        yield MeshPart(
+            np.asarray(surface.vertex, np.float64),
+            triangles,
+            transform,
+            bound.get(surface.material, -1),
+            _at_corners(surface.normal, surface.normal_index, 3),
+            coordinates,
+        )
+
+
+def _read_gltf(content: bytes, folder: str) -> LoadedMesh:
+    """Read a glTF or GLB file, turned upright.
+
+    trimesh's geometries are the primitives of the document, in order, without those of
+    modes that it does not support.
+
+    Raises:
+        UnreadMeshError: trimesh raised, or does not support a feature of the document;
+            the document is malformed, or has no triangle.
+    """
+    is_binary = content.startswith(b"glTF")
+    try:
+        text, binary = content, b""
+        if is_binary:
+            (length,) = struct.unpack_from("<I", content, 12)
+            text, binary = content[20 : 20 + length], content[28 + length :]
+        document: Json = json.loads(text)
+        primitives = [one for mesh in document.get("meshes", ()) for one in mesh["primitives"]]
+        _require_readable(document, primitives)
+        materials = tuple(gltf_material(document, binary, folder, one) for one in primitives)
+        with_normals = sum("NORMAL" in one["attributes"] for one in primitives)
+        mapped = any("TEXCOORD_0" in one["attributes"] for one in primitives)
+        moves_images = _MOVED_IMAGE.search(json.dumps(document.get("materials", ())))
+    except _MALFORMED as error:
+        message = f"its document is malformed: {type(error).__name__}: {error}"
+        raise UnreadMeshError(message) from error
+    has_all = 0 < with_normals == len(primitives)
+    form = "glb" if is_binary else "gltf"
+    count, parts = _read_scene(content, form, folder, with_normals=has_all)
+    read = [n for n, one in enumerate(primitives) if one.get("mode", _TRIANGLES) in _READ]
+    if count != len(read):
+        raise UnreadMeshError(f"trimesh reads {count} of {len(read)} primitives")
+    mesh = _joined(
+        structs.replace(part, transform=_UPRIGHT @ part.transform, material=read[number])
+        for number, part in parts
+    )
+    unread = np.full((len(mesh.triangles), 3, 2), np.nan, np.float32)
+    return structs.replace(
+        mesh,
+        materials=materials,
+        has_normals=has_all or (None if with_normals else False),
+        coordinates=unread
+        if mapped and (moves_images or mesh.coordinates is None)
+        else mesh.coordinates,
+    )
+
+
+def _require_readable(document: Json, primitives: list[Json]) -> None:
+    """Reject features that trimesh ignores or misreads."""
+    compressed = _COMPRESSIONS.intersection(document.get("extensionsRequired", ()))
+    if compressed:
+        raise UnreadMeshError(f"trimesh does not read {min(compressed)}")
+    for primitive in primitives:
+        if primitive.get("mode", _TRIANGLES) > max(_READ):
+            raise UnreadMeshError("trimesh does not read fans of triangles")
+        for number in (primitive["attributes"].get("POSITION"), primitive.get("indices")):
+            accessor = {} if number is None else document["accessors"][number]
+            if "sparse" in accessor or accessor.get("normalized"):
+                message = "trimesh does not read sparse or normalized accessors"
+                raise UnreadMeshError(message)
+
+
+def _read_scene(
+    content: bytes, form: str, folder: str, *, with_normals: bool = False
+) -> tuple[int, list[tuple[int, MeshPart]]]:
+    """Read a file by trimesh.
+
+    Args:
+        content: The file.
+        form: Name of the format in trimesh.
+        folder: Folder that references are relative to.
+        with_normals: Whether all its corners have normals, so that trimesh states
+            these; it computes them for others.
+
+    Returns:
+        Number of geometries, instanced or not; and for each instance the index of its
+        geometry, and its surface.
+
+    Raises:
+        UnreadMeshError: trimesh raised.
+    """
+    with _reading_by("trimesh"):
+        scene = trimesh.load_scene(
+            io.BytesIO(content),
+            file_type=form,
+            process=False,
+            skip_materials=True,
+            resolver=_Resolver(folder),
+        )
+        numbers = {name: number for number, name in enumerate(scene.geometry)}
+        parts = []
+        for node in scene.graph.nodes_geometry:
+            transform, name = scene.graph[node]
+            mesh = scene.geometry[name]
+            if isinstance(mesh, trimesh.Trimesh):
+                faces, uv = np.asarray(mesh.faces), getattr(mesh.visual, "uv", None)
+                has_uv = uv is not None and len(uv) == len(mesh.vertices)
+                part = MeshPart(
+                    np.asarray(mesh.vertices, np.float64),
+                    faces,
+                    transform,
+                    normals=mesh.vertex_normals[faces] if with_normals else None,
+                    coordinates=np.asarray(uv)[faces, :2] if has_uv else None,
+                )
+                parts.append((numbers[name], part))
+    return len(numbers), parts
+
+
+class _Resolver(trimesh.resolvers.FilePathResolver):
+    """Reads files that are regular and not too large."""
+
+    def get(self, name: str) -> object:
+        """Read the file that trimesh would read."""
+        for spelling in (name.strip(), name.strip().lstrip("/"), Path(name).name):
+            path = Path(self.parent, spelling)
+            if path.exists():
+                return read_bounded(path, LARGEST_MESH)
+        return super().get(name)

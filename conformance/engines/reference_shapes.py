@@ -18,8 +18,7 @@ from urdf_usd.conformance.engines.mesh_materials import (
     image_digest,
     light,
 )
-from urdf_usd.conformance.engines.mesh_parts import FaceGroup, LoadedMesh, UnreadMeshError
-from urdf_usd.conformance.engines.meshes import load_mesh
+from urdf_usd.conformance.engines.meshes import LoadedMesh, UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.solids import hull_volume
 from urdf_usd.conformance.engines.surfaces import (
     Array,
@@ -193,7 +192,7 @@ def _measured(mesh: LoadedMesh, transform: tuple[float, ...]) -> tuple[Surface, 
 
 
 @lru_cache(maxsize=_KEPT)
-def _hull_volume(content: LoadedMesh | FaceGroup) -> float:
+def _hull_volume(content: LoadedMesh) -> float:
     """Measure the convex hull of a mesh in its own unit; cached for further links."""
     return hull_volume(content.points, content.triangles)
 
@@ -233,7 +232,7 @@ def _appearances(
         is_whole = len(used) == 1
         stated = mesh.materials[material] if material >= 0 else _EMPTY
         shown = stated if stated.defines_appearance else own
-        if not mesh.has_coordinates:
+        if mesh.coordinates is None:
             shown = structs.replace(shown, image=None, mask=None)
         look = _look(shown, surface.area if is_whole else float(areas[part].sum()))
         triangles = mesh.triangles[part]

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from urdf_usd.conformance.engines.mesh_parts import UnreadMeshError
-from urdf_usd.conformance.engines.meshes import load_mesh
+from urdf_usd.conformance.engines.meshes import UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Engine, Request
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
