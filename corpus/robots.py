@@ -166,7 +166,8 @@ A robot is
 A corpus is a robot, or
   pybullet, rd, erd                all robots of that source
   suite:, suite:<chapter>          cases of the feature suite, see docs/suite.md
-  dir:<folder>                     every .urdf and .xacro below a folder
+  dir:<folder>                     every .urdf, .xacro and MJCF robot below a folder
+  mjcf:<path>                      an MJCF file, or every MJCF robot below a folder
   list:<file.toml>                 the robots listed in a file, see docs/corpora.md"""
 
 
@@ -175,6 +176,7 @@ class Scheme(StrEnum):
 
     FILE = "file"
     FOLDER = "dir"
+    MJCF = "mjcf"
     LIST = "list"
     PYBULLET = "pybullet"
     DESCRIPTIONS = "rd"
@@ -182,7 +184,7 @@ class Scheme(StrEnum):
     SUITE = "suite"
 
 
-_OF_MANY = frozenset({Scheme.FOLDER, Scheme.LIST})
+_OF_MANY = frozenset({Scheme.FOLDER, Scheme.MJCF, Scheme.LIST})
 # The target is a path, which may be absolute.
 _OF_PATHS = _OF_MANY | {Scheme.FILE}
 WHOLE_CORPORA = (Scheme.PYBULLET, Scheme.DESCRIPTIONS, Scheme.EXAMPLES, Scheme.SUITE)

@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from urdf_usd.corpus.formats import Format
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 
 GROUP = "urdf_usd.converters"
@@ -28,7 +29,13 @@ _FOLDER = "folder:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _QUOTED = re.compile(r"[\s'\"\\]")
-_PLACEHOLDERS = frozenset({"urdf", "out", "packages"})
+# The file, by the formats that a converter reads.
+_INPUTS = {
+    "urdf": {Format.URDF},
+    "mjcf": {Format.MJCF},
+    "source": {Format.URDF, Format.MJCF},
+}
+_PLACEHOLDERS = frozenset({*_INPUTS, "out", "packages"})
 _OF_A_PACKAGE = frozenset({"name", "path"})
 # A program without the option --version may run for long [s].
 _PATIENCE = 30.0
@@ -45,6 +52,10 @@ class OwnConverter(Struct, frozen=True):
     """The converter of this project, with the options of the run."""
 
     name: str = OURS
+
+    def reads(self, source: Format) -> bool:
+        """Whether it converts robots of a format."""
+        return source is Format.URDF
 
     @property
     def title(self) -> str:
@@ -65,6 +76,11 @@ class CommandConverter(Struct, frozen=True):
     version: str | None = None  # name and version of the program, if known
     program: str | None = None  # as the user named it, if not by its path
 
+    def reads(self, source: Format) -> bool:
+        """Whether it converts robots of a format: by its placeholder."""
+        used = {name for word in self.words for name in _PLACEHOLDER.findall(word)}
+        return any(source in formats for name, formats in _INPUTS.items() if name in used)
+
     @property
     def title(self) -> str:
         """Name and version, for records; the name in the run if none is known."""
@@ -81,6 +97,10 @@ class RegisteredConverter(Struct, frozen=True):
     """A callable that a package registers under :data:`GROUP`."""
 
     name: str
+
+    def reads(self, source: Format) -> bool:
+        """Whether it converts robots of a format."""
+        return source is Format.URDF
 
     @property
     def title(self) -> str:
@@ -101,6 +121,10 @@ class ReadyUsds(Struct, frozen=True):
 
     name: str  # in the run
     folder: Path
+
+    def reads(self, source: Format) -> bool:
+        """Whether there may be USDs of robots of a format."""
+        return source in Format
 
     @property
     def title(self) -> str:
@@ -166,14 +190,15 @@ def command_line(
 ) -> list[str]:
     """Fill in the command line of a converter.
 
-    ``{urdf}`` is the file, ``{out}`` an empty folder, ``{packages}`` a search path of
-    folders, as ``ROS_PACKAGE_PATH`` is one. Words in brackets are repeated for every
-    package, with its ``{name}`` and ``{path}``. Paths are absolute: the program does
+    ``{urdf}``, ``{mjcf}`` or ``{source}`` is the file, ``{out}`` an empty folder,
+    ``{packages}`` a search path of folders, as ``ROS_PACKAGE_PATH`` is one. Words in
+    brackets are repeated for every package, with its ``{name}`` and ``{path}``. Paths are
+    absolute: the program does
     not work where this one does.
     """
     packages = {name: str(Path(path).absolute()) for name, path in packages.items()}
     values = {
-        "urdf": str(urdf.absolute()),
+        **dict.fromkeys(_INPUTS, str(urdf.absolute())),
         "out": str(out.absolute()),
         "packages": _search_path(packages),
     }
@@ -218,7 +243,7 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
     except ValueError as error:
         raise CandidateError(f"{name}: {error}") from error
     for needed in ("urdf", "out"):
-        if needed not in used:
+        if not used & (_INPUTS.keys() if needed == "urdf" else {needed}):
             raise CandidateError(f"{name}: the command has no {{{needed}}}")
     program = shutil.which(words[0])
     if program is None:

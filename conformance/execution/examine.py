@@ -253,6 +253,9 @@ def _examined(robot: _Robot) -> Examined | SourceError:
     refusal: str | None = None
     results: EngineResults | None = None
     try:
+        if not (job.usd or job.candidate.reads(Format.URDF)):
+            reason = f"{job.candidate.name} does not convert URDF"
+            raise UncomparedError(Verdict.NOT_AVAILABLE, reason)
         if isinstance(reading, Crashed):
             reason = f"the URDF reader crashed: {reading.reason}"
             raise UncomparedError(Verdict.CRASHED, reason, ())
@@ -311,8 +314,8 @@ def _examined_mjcf(robot: _Robot) -> Examined | SourceError:
 
 def _compared_with_mjcf(robot: _Robot, begun: RobotRecord, chosen: Configurations) -> RobotRecord:
     job, steps, names = robot.job, robot.steps, robot.names
-    if job.own:
-        reason = "it is MJCF, which this project does not convert: --converter names others"
+    if not (job.usd or job.candidate.reads(Format.MJCF)):
+        reason = f"{job.candidate.name} does not convert MJCF: --converter names others"
         raise UncomparedError(Verdict.NOT_AVAILABLE, reason)
     made = None if job.usd else _converted(robot, None, job.source.path, job.packages)
     usd = made.root_layer if made else job.usd

@@ -214,6 +214,19 @@ def test_mirror_replaces_cloning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert cache.clone_to_cache is clone_to_cache
 
 
+def test_robot_without_urdf_is_taken_from_the_mirror_if_mjcf_is_converted(tmp_path: Path) -> None:
+    robot = tmp_path / "mujoco_menagerie" / "kuka_iiwa_14" / "iiwa14.xml"
+    robot.parent.mkdir(parents=True)
+    robot.write_text("<mujoco/>")
+
+    for fetched in (False, True):
+        found = resolve_corpora(["rd"], lambda _: None, mirror=tmp_path, mjcf=fetched)
+        (kuka,) = (one for one in found if one.id == "rd--iiwa14_mj_description")
+        assert (getattr(kuka, "path", None) == robot) is fetched
+    named = resolve_robot("rd:iiwa14_mj_description", mirror=tmp_path)
+    assert named.path == robot
+
+
 def test_mirror_needs_no_git_executable(tmp_path: Path) -> None:
     # GitPython, which robot_descriptions imports, refuses to load without one.
     repository = tmp_path / "upkie_description"

@@ -14,7 +14,14 @@ from urdf_usd.conformance.execution.folder import STATE
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 from urdf_usd.corpus.descriptions import MANIFEST, head_commit, mirrored_commit
-from urdf_usd.corpus.files import declared_license, first_of_each, ros_packages
+from urdf_usd.corpus.files import (
+    declared_license,
+    first_of_each,
+    locate_below,
+    locate_mjcf,
+    ros_packages,
+)
+from urdf_usd.corpus.robots import UnknownRobotError
 
 _ROBOT = """<robot name="r"><link name="a"><visual><geometry>
 <mesh filename="package://arm_description/meshes/part.stl"/>
@@ -182,3 +189,25 @@ def test_manifest_of_a_mirror_gives_commits(
     (tmp_path / MANIFEST).write_text(json.dumps(manifest))
 
     assert mirrored_commit(tmp_path, "robot") == commit
+
+
+_BODY = "<mujoco><worldbody><body><geom size='1'/></body></worldbody></mujoco>"
+
+
+def test_mjcf_with_bodies_of_its_own_is_a_robot_of_a_folder(tmp_path: Path) -> None:
+    texts = {
+        "arm.xml": _BODY,
+        "scene.xml": "<mujoco><include file='arm.xml'/><worldbody><light/></worldbody></mujoco>",
+        "defaults.xml": "<mujocoinclude><default/></mujocoinclude>",
+        "package.xml": "<package/>",
+        "arm.urdf": "<robot name='arm'><link name='a'/></robot>",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+
+    assert [one.id for one in locate_below(str(tmp_path))] == ["dir--arm", "dir--arm.xml"]
+    (arm,) = locate_mjcf(str(tmp_path))
+    assert arm.id == "mjcf--arm.xml"
+    assert [one.id for one in locate_mjcf(str(tmp_path / "arm.xml"))] == ["file--arm.xml"]
+    with pytest.raises(UnknownRobotError, match="is no MJCF"):
+        locate_mjcf(str(tmp_path / "arm.urdf"))

@@ -29,6 +29,7 @@ from urdf_usd.conformance.execution.run import (
 )
 from urdf_usd.conformance.execution.worker import processors
 from urdf_usd.corpus import parse_reference, resolve_corpora
+from urdf_usd.corpus.formats import Format
 from urdf_usd.reports.records.history import HistoryError, read_history
 from urdf_usd.reports.records.results import StoredRunError, read_run
 
@@ -54,7 +55,11 @@ def run(options: Run) -> ExitCode:
     with shown_status("Looking for robots ...") as status:
         named = tuple(parse_reference(text).portable for text in texts)
         sources = resolve_corpora(
-            texts, status.say, selection=selected.selection, mirror=selected.mirror
+            texts,
+            status.say,
+            selection=selected.selection,
+            mirror=selected.mirror,
+            mjcf=any(one.reads(Format.MJCF) for one in candidates),
         )
         if options.changed_since is not None:
             status.show("Looking for changed robots ...")

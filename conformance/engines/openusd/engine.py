@@ -29,6 +29,7 @@ from urdf_usd.conformance.engines.openusd.joints import (
     assembly_gaps,
     at_world,
     connections,
+    free_bodies,
     place_bodies,
     span_tree,
     unarticulated,
@@ -122,7 +123,9 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     is_tied = any(
         WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING for joint in joints
     )
-    if request.configurations.root == "world" and is_tied:
+    free = free_bodies(request.configurations, links, joints, world)
+    joints += free
+    if request.configurations.root == "world" and (is_tied or free):
         links = with_world(links)
     tree = span_tree(joints, tuple(physics.bodies), articulated_bodies(physics))
     masses = {path: body_mass(physics, world, path) for path in physics.bodies}

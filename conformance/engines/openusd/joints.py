@@ -244,6 +244,33 @@ def _floating_body(link: LinkPrim, links: LinkPrims, world: WorldTransforms) -> 
     )
 
 
+def free_bodies(
+    configurations: Configurations,
+    links: LinkPrims,
+    joints: Sequence[Connection],
+    world: WorldTransforms,
+) -> tuple[Connection, ...]:
+    """Return floating joints of bodies that nothing connects to the world.
+
+    USD has no prim for them. They are those that the configurations move under the name
+    ``<body>_free``, as of the objects beside a robot in an MJCF.
+    """
+    tied = {body for joint in joints if WORLD in joint.bodies for body in joint.bodies}
+    return tuple(
+        Connection(
+            name=f"{link.name}_free",
+            path=link.path,
+            bodies=(WORLD, link.path),
+            targets=("", link.path),
+            anchors=(world.rigid(link.path), np.eye(4)),
+            mobility=Mobility(JointType.FLOATING),
+            articulated=False,
+        )
+        for link in links.by_name.values()
+        if link.is_body and link.path not in tied and f"{link.name}_free" in configurations.joints
+    )
+
+
 def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     kinds = UsdPhysics.ObjectType
     match descriptor.type:

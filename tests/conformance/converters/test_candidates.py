@@ -20,6 +20,7 @@ from urdf_usd.conformance.converters.candidates import (
     parse_candidates,
     portable_text,
 )
+from urdf_usd.corpus.formats import Format
 from urdf_usd.reports.records.environment import DISTRIBUTION
 
 TEMPLATE = f"{sys.executable} tool.py {{urdf}} {{out}}"
@@ -113,7 +114,7 @@ def test_recipe_is_the_command_of_the_user(command: str, recipe: str) -> None:
         (("../x=tool {urdf} {out}",), "is not NAME"),
         (("x=",), r"no \{urdf\}"),
         ((f"x={sys.executable} {{urdf}}",), r"no \{out\}"),
-        ((f"x={TEMPLATE} {{file}}",), r"\{file\} is none of \{out\}"),
+        ((f"x={TEMPLATE} {{file}}",), r"\{file\} is none of \{mjcf\}, \{out\}"),
         ((f"x={TEMPLATE} {{name}}",), r"\{name\} is none of"),
         ((f"x={TEMPLATE} [--package {{name}}",), "a bracket is not closed"),
         ((f"x={TEMPLATE} 'a",), "No closing quotation"),
@@ -178,3 +179,20 @@ def test_default_converter_is_registered_like_others(tmp_path: Path) -> None:
 
     assert Path(root_layer) == tmp_path / "usd" / "one.usda"
     assert RegisteredConverter(OURS).title == OWN.title
+
+
+@pytest.mark.parametrize(
+    ("input_name", "formats"),
+    [
+        ("urdf", {Format.URDF}),
+        ("mjcf", {Format.MJCF}),
+        ("source", {Format.URDF, Format.MJCF}),
+    ],
+)
+def test_placeholder_of_the_file_states_the_formats(input_name: str, formats: set[Format]) -> None:
+    (command,) = parse_candidates([f"mine={sys.executable} {{{input_name}}} {{out}}"])
+
+    assert {one for one in Format if command.reads(one)} == formats
+    assert isinstance(command, CommandConverter)
+    line = command_line(command.words, Path("/a/robot.xml"), Path("/out"), {})
+    assert line[1:] == ["/a/robot.xml", "/out"]
