@@ -254,7 +254,7 @@ def compare(session: nox.Session) -> None:
     """
     session.install(".[example-robot-data]", *MJCF_ROBOTS)
     site = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    folder = Path(session.run("python", "-c", site, silent=True).strip())
+    folder = Path(str(session.run("python", "-c", site, silent=True)).strip())
     names = (robots.partition("==")[0].replace("-", "_") for robots in MJCF_ROBOTS)
     corpora = ("erd", *(f"mjcf:{folder / name}" for name in names))
     mjcf = install_apart(session, "mjcf-peer", MJCF_PEER, interpreter="python3.12")
