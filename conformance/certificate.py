@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from pxr import Sdf, UsdUtils
 
-from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics
+from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.simulation.description import Description

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field, structs
 
-from urdf_usd.conformance.engines.openusd.names import labelled, named_prims
+from urdf_usd.conformance.engines.openusd.engine import labelled, named_prims
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.observation.robot import (
     JointObservation,

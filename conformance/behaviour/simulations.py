@@ -24,7 +24,7 @@ from urdf_usd.conformance.behaviour.assessment import (
 from urdf_usd.conformance.behaviour.process import Simulator
 from urdf_usd.conformance.behaviour.simulate_mujoco import simulate_in_mujoco
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urdf_name
+from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics, urdf_name
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.conformance.observation.robot import (

@@ -20,17 +20,12 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.joint_attributes import (
+from urdf_usd.conformance.engines.openusd.reading import (
     SchemaFamily,
-    refusal,
-    used_families,
-)
-from urdf_usd.conformance.engines.openusd.links import find_links
-from urdf_usd.conformance.engines.openusd.stage import (
     Units,
-    WorldTransforms,
     captured_diagnostics,
-    read_physics,
+    open_reading,
+    refusal,
     urdf_name,
 )
 from urdf_usd.conformance.engines.protocol import (
@@ -196,11 +191,10 @@ class NewtonUsdEngine(Struct, frozen=True):
         """
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
         with captured_diagnostics():
-            physics = read_physics(request.path)
-            if physics.units != _SI:
+            reading = open_reading(request.path)
+            if reading.units != _SI:
                 raise AbstentionError("Newton reads all numbers as SI units")
-            links = find_links(physics)
-            families = used_families(physics)
+            links, families = reading.links, reading.families
 
             def find_names(builder: newton.ModelBuilder) -> Names:
                 bodies = {
@@ -209,9 +203,9 @@ class NewtonUsdEngine(Struct, frozen=True):
                     if path in links.by_path
                 }
                 joints = {
-                    urdf_name(physics.stage.GetPrimAtPath(path)): index
+                    urdf_name(reading.prim(path)): index
                     for index, path in enumerate(builder.joint_label)
-                    if path in physics.joints
+                    if path in reading.joints
                 }
                 return bodies, joints
 
@@ -223,12 +217,12 @@ class NewtonUsdEngine(Struct, frozen=True):
                 raise refusal(str(error), families, _FAMILIES) from error
             if not robot.bodies:
                 reason = "Newton finds no body"
-                if physics.bodies:
+                if reading.bodies:
                     raise refusal(reason, families, _FAMILIES)
                 raise AbstentionError(reason)
             still = None
             if names.root not in robot.bodies:
-                pose = WorldTransforms(physics).rigid(links.by_name[names.root].path)
+                pose = reading.rigid(links.by_name[names.root].path)
                 still = pose[np.newaxis, :3, 3], pose[np.newaxis, :3, :3]
         by_schema, notes = _BY_SCHEMA, tuple[str, ...]()
         if SchemaFamily.NEWTON not in families:

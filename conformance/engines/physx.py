@@ -25,19 +25,14 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.joint_attributes import (
+from urdf_usd.conformance.engines.openusd.reading import (
+    Reading,
     SchemaFamily,
-    applied_schemas,
-    refusal,
-    used_families,
-)
-from urdf_usd.conformance.engines.openusd.links import find_links
-from urdf_usd.conformance.engines.openusd.stage import (
-    Physics,
     Units,
-    WorldTransforms,
+    applied_schemas,
     captured_diagnostics,
-    read_physics,
+    open_reading,
+    refusal,
     urdf_name,
 )
 from urdf_usd.conformance.engines.protocol import (
@@ -156,14 +151,13 @@ class PhysxEngine(Struct, frozen=True):
         """
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
         with captured_diagnostics():
-            physics = read_physics(request.path)
-            links = find_links(physics)
-            paths = {urdf_name(physics.stage.GetPrimAtPath(path)): path for path in physics.joints}
-            families = used_families(physics)
+            reading = open_reading(request.path)
+            paths = {urdf_name(reading.prim(path)): path for path in reading.joints}
+            families = reading.families
             by_schema = bool(_FAMILIES & families)
-            root = links.by_name.get(names.root)
-            outside = WorldTransforms(physics).rigid(root.path) if root else np.eye(4)
-        if physics.units != _SI:
+            root = reading.links.by_name.get(names.root)
+            outside = reading.rigid(root.path) if root else np.eye(4)
+        if reading.units != _SI:
             raise AbstentionError(_NOT_SI)
         # Joints with an axis, all of which have a prim.
         movable = [joint for joint in names.joints if joint.type in _ONE_AXIS]
@@ -175,10 +169,10 @@ class PhysxEngine(Struct, frozen=True):
                 free = root.path if root and names.base is Base.FLOATING else None
                 with captured_diagnostics():
                     _author_passive(
-                        physics,
+                        reading,
                         request.path,
                         usd,
-                        root=free if free in physics.bodies else None,
+                        root=free if free in reading.bodies else None,
                         iterations=_iterations(names.joints),
                     )
                 passive = _passive_request(request, names, movable, paths, usd)
@@ -196,13 +190,13 @@ class PhysxEngine(Struct, frozen=True):
         if count > 1:
             raise AbstentionError(f"PhysX makes {count} articulations of the stage")
         rows = {
-            links.by_path[path].name: row
+            reading.links.by_path[path].name: row
             for row, path in enumerate(answer["links"].tolist())
-            if path in links.by_path
+            if path in reading.links.by_path
         }
         if not rows:
             reason = "PhysX finds no body"
-            if physics.bodies:
+            if reading.bodies:
                 raise refusal(reason, families, _FAMILIES)
             raise AbstentionError(reason)
         name_of = {path: name for name, path in paths.items()}
@@ -331,7 +325,7 @@ def _iterations(joints: Iterable[JointObservation]) -> int:
 
 
 def _author_passive(
-    physics: Physics, usd: str, path: Path, *, root: str | None, iterations: int
+    reading: Reading, usd: str, path: Path, *, root: str | None, iterations: int
 ) -> None:
     """Write a layer over a stage that configures PhysX for a passive simulation.
 
@@ -340,7 +334,7 @@ def _author_passive(
     root is fixed.
 
     Args:
-        physics: The stage.
+        reading: The stage.
         usd: Its root layer.
         path: File of the new layer.
         root: Path of the body to fix.
@@ -352,14 +346,14 @@ def _author_passive(
     # Not composed from sublayers.
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
     UsdPhysics.SetStageKilogramsPerUnit(stage, 1.0)
-    UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(physics.stage))
-    stage.SetDefaultPrim(stage.GetPrimAtPath(physics.default.GetPath()))
-    roots = [stage.GetPrimAtPath(found) for found in physics.articulations]
+    UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(reading.stage))
+    stage.SetDefaultPrim(stage.GetPrimAtPath(reading.robot.GetPath()))
+    roots = [stage.GetPrimAtPath(found) for found in reading.articulations]
     if root is not None:
-        pose = WorldTransforms(physics).rigid(root)
+        pose = reading.rigid(root)
         w, x, y, z = quats_wxyz(pose[:3, :3]).tolist()
         joint = UsdPhysics.FixedJoint.Define(
-            stage, physics.default.GetPath().AppendChild("passive_root")
+            stage, reading.robot.GetPath().AppendChild("passive_root")
         )
         joint.CreateBody1Rel().SetTargets([Sdf.Path(root)])
         joint.CreateLocalPos0Attr(Gf.Vec3f(*pose[:3, 3].tolist()))
@@ -376,7 +370,7 @@ def _author_passive(
             (_ITERATIONS, Sdf.ValueTypeNames.Int, iterations),
         ):
             prim.CreateAttribute(name, kind, custom=False).Set(value)
-    for body in physics.bodies:
+    for body in reading.bodies:
         prim = stage.GetPrimAtPath(body)
         applied = "PhysxRigidBodyAPI" in applied_schemas(prim)
         for name, number in _BODY.items():

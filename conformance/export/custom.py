@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from msgspec import structs
 from pxr import Sdf, Usd
@@ -26,6 +27,8 @@ def _tags(element_type: ElementType) -> Iterator[str]:
         yield from _tags(child.type)
 
 
+_STRING = Sdf.ValueTypeNames.String
+_Part = TypeVar("_Part", CustomAttribute, CustomElement)
 # URDF elements, which precede the custom part of a name.
 _TAGS = frozenset(_tags(ROBOT))
 
@@ -39,29 +42,30 @@ def legible_name(prim: Usd.Prim) -> str:
     return name if name.strip() else str(prim.GetName())
 
 
-def read_custom(prim: Usd.Prim) -> Custom:
-    """Read the custom data of a prim, without that of a joint stored with its child link."""
-    found = _read(prim)
-    return Custom(
-        tuple(part for part in found.attributes if part.within[:1] != (JOINT,)),
-        tuple(part for part in found.elements if part.within[:1] != (JOINT,)),
-    )
+def read_custom(prim: Usd.Prim, *, of_joint: bool = False) -> Custom:
+    """Read the custom data of a prim, or that of a joint without a prim from its child link."""
+    attributes = []
+    for attribute in prim.GetAuthoredPropertiesInNamespace(NAMESPACE):
+        name = attribute.GetName().partition(":")[2]
+        is_text = isinstance(attribute, Usd.Attribute) and attribute.GetTypeName() == _STRING
+        if is_text and name not in RESERVED:
+            within, original = _split(attribute.GetDisplayName() or name)
+            attributes.append(CustomAttribute(original, _text(attribute), within))
+    elements = [
+        CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
+        for child in prim.GetAllChildren()
+        if (within := child.GetAttribute(WITHIN).Get()) is not None
+    ]
 
+    def chosen(parts: list[_Part]) -> tuple[_Part, ...]:
+        own = (part for part in parts if (part.within[:1] == (JOINT,)) == of_joint)
+        return tuple(structs.replace(part, within=part.within[of_joint:]) for part in own)
 
-def read_joint_custom(link_prim: Usd.Prim) -> Custom:
-    """Read the custom data of a joint without a prim, from its child link."""
-    found = _read(link_prim)
-    attributes = (part for part in found.attributes if part.within[:1] == (JOINT,))
-    elements = (part for part in found.elements if part.within[:1] == (JOINT,))
-    return Custom(
-        tuple(structs.replace(part, within=part.within[1:]) for part in attributes),
-        tuple(structs.replace(part, within=part.within[1:]) for part in elements),
-    )
+    return Custom(chosen(attributes), chosen(elements))
 
 
 def read_robot_custom(default: Usd.Prim) -> Custom:
     scope = default.GetChild(EXTENSIONS)
-    elements = read_custom(scope).elements if scope else ()
     attributes = []
     for attribute in read_custom(default).attributes:
         if attribute.within[:1] == (MATERIAL.tag,):
@@ -70,24 +74,7 @@ def read_robot_custom(default: Usd.Prim) -> Custom:
             within, name = _split(name)
             attribute = CustomAttribute(name, attribute.value, (MATERIAL.tag, material, *within))
         attributes.append(attribute)
-    return Custom(tuple(attributes), elements)
-
-
-def _read(prim: Usd.Prim) -> Custom:
-    attributes = []
-    for attribute in prim.GetAuthoredPropertiesInNamespace(NAMESPACE):
-        name = attribute.GetName().partition(":")[2]
-        if name in RESERVED or not isinstance(attribute, Usd.Attribute):
-            continue
-        if attribute.GetTypeName() == Sdf.ValueTypeNames.String:
-            within, original = _split(attribute.GetDisplayName() or name)
-            attributes.append(CustomAttribute(original, _text(attribute), within))
-    elements = [
-        CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
-        for child in prim.GetAllChildren()
-        if (within := child.GetAttribute(WITHIN).Get()) is not None
-    ]
-    return Custom(tuple(attributes), tuple(elements))
+    return Custom(tuple(attributes), read_custom(scope).elements if scope else ())
 
 
 def _split(name: str) -> tuple[tuple[str, ...], str]:

@@ -7,7 +7,7 @@ and count unless a schema has another value.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,20 @@ from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joint_attributes import (
     MUJOCO,
-    Couplings,
     Freedom,
-    applied_schemas,
     force_range,
     schema_couplings,
     stated_numbers,
 )
 from urdf_usd.conformance.engines.openusd.joints import Connection, free_axes
-from urdf_usd.conformance.engines.openusd.stage import Physics, Units
-from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.engines.openusd.reading import (
+    Reading,
+    Units,
+    applied_schemas,
+    number_attribute,
+    text_attribute,
+)
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import (
@@ -45,13 +49,10 @@ from urdf_usd.converter.robot.model import (
     Spherical,
     Vec3,
 )
-from urdf_usd.converter.usd.urdf_attributes import read_number, read_text
 
 # Relative and absolute tolerance between a double and its float32.
 _SAME = 1e-6
 _NOTHING = 1e-36
-# Smaller offsets of a joint frame from the link's origin or axis are ignored [m].
-_AT_ORIGIN = 1e-9
 _TYPES = UsdPhysics.ObjectType
 _SAFETY = ("k_velocity", "k_position", "soft_lower_limit", "soft_upper_limit")
 
@@ -74,23 +75,24 @@ class Motion(Struct, frozen=True):
 
 
 def read_motion(
-    joint: Connection, physics: Physics, notes: list[Diagnostic], *, lockable: bool
+    joint: Connection, reading: Reading, notes: list[Diagnostic], *, lockable: bool
 ) -> Motion:
-    descriptor, mobility = physics.joints[joint.path], joint.mobility
-    prim = physics.stage.GetPrimAtPath(joint.path)
-    generic = descriptor.type == _TYPES.D6Joint
+    """Read the motion of a joint; if ``lockable``, reversed limits lock it."""
+    descriptor, mobility = reading.joints[joint.path], joint.mobility
+    prim = reading.prim(joint.path)
     if not descriptor.jointEnabled:
         return Motion((("", Floating()),))
     if descriptor.type == _TYPES.SphericalJoint and descriptor.limit.enabled:
         message = f"the cone limit of joint {joint.path} becomes a limit about each of two axes"
         notes.append(Diagnostic("joint-limit-approximated", message))
         return _cone(UsdPhysics.SphericalJoint(prim), joint)
-    free = free_axes(descriptor, physics.units) if generic else {}
+    is_generic = descriptor.type == _TYPES.D6Joint
+    free = free_axes(descriptor, reading.units) if is_generic else {}
     is_bounded = any(limits != (-math.inf, math.inf) for limits in free.values())
+    if is_generic and (mobility.type is None or (len(free) > 1 and is_bounded)):
+        return _chain(free, joint)
     axis, token = joint.axis_in_child, ""
     kind: JointKind = Fixed()
-    if generic and (mobility.type is None or (len(free) > 1 and is_bounded)):
-        return _chain(free, joint)
     if mobility.type is JointType.FLOATING:
         kind = Floating()
     elif mobility.type is JointType.SPHERICAL:
@@ -98,13 +100,13 @@ def read_motion(
     elif mobility.type is JointType.PLANAR and axis:
         kind = Planar(_positive(axis))
     elif mobility.type not in {None, JointType.FIXED} and axis:
-        linear = mobility.type is JointType.PRISMATIC
         limits = UNLIMITED
         if mobility.lower is not None and mobility.upper is not None:
             limits = Range(mobility.lower, mobility.upper)
-        declared = read_text(prim, "joint:type")
-        # Reversed limits lock a joint, except in our own conversions.
+        declared = text_attribute(prim, "urdf:joint:type")
+        # Not in our own conversions.
         if not (limits.lower > limits.upper and declared is None and lockable):
+            linear = mobility.type is JointType.PRISMATIC
             token = next(iter(free), "linear" if linear else "angular")
             is_limited = limits != UNLIMITED or declared == "revolute"
             kind = _single(_positive(axis), limits, linear=linear, is_limited=is_limited)
@@ -118,8 +120,7 @@ def _single(axis: Vec3, limits: Range, *, linear: bool, is_limited: bool) -> Joi
 
 
 def _positive(axis: Vec3) -> Vec3:
-    x, y, z = axis
-    return x + 0.0, y + 0.0, z + 0.0
+    return vec3(np.array(axis) + 0.0)
 
 
 def _cone(spherical: UsdPhysics.SphericalJoint, joint: Connection) -> Motion:
@@ -130,10 +131,8 @@ def _cone(spherical: UsdPhysics.SphericalJoint, joint: Connection) -> Motion:
     no limit if one of the angles is negative.
     """
     primary = "XYZ".index(str(spherical.GetAxisAttr().Get() or "X"))
-    angles = (
-        float(spherical.GetConeAngle0LimitAttr().Get()),
-        float(spherical.GetConeAngle1LimitAttr().Get()),
-    )
+    first, second = spherical.GetConeAngle0LimitAttr(), spherical.GetConeAngle1LimitAttr()
+    angles = float(first.Get()), float(second.Get())
     limits = {
         f"rot{'XYZ'[(primary + step) % 3]}": (-math.radians(angle), math.radians(angle))
         for step, angle in zip((2, 1), angles, strict=True)
@@ -153,46 +152,23 @@ def _chain(
     axes = []
     for token in tokens:
         column = (frame if token == tokens[-1] else np.eye(3))[:, "XYZ".index(token[-1])]
-        x, y, z = ((-column if joint.reversed else column) + 0.0).tolist()
+        axis = _positive(vec3(-column if joint.reversed else column))
         limits, linear = Range(*free[token]), token.startswith("trans")
-        kind = _single((x, y, z), limits, linear=linear, is_limited=limits != UNLIMITED)
-        axes.append((token, kind))
+        axes.append((token, _single(axis, limits, linear=linear, is_limited=limits != UNLIMITED)))
     return Motion(tuple(axes) or (("", Fixed()),), joint.reversed, cone)
 
 
-def offset_from_axis(kind: JointKind, frame: Array) -> Vec3 | None:
-    """Return the origin of a link's frame in its body; None for the body's origin.
-
-    In URDF, a joint axis passes through the origin of the child link. For prismatic and fixed
-    joints, the origin does not matter.
-
-    Args:
-        kind: Joint type.
-        frame: (4, 4) joint frame in the body [m].
-    """
-    place = frame[:3, 3]
-    match kind:
-        case Revolute(axis) | Continuous(axis) | Planar(axis):
-            away = place - np.dot(place, axis) * np.array(axis)
-        case Spherical():
-            away = place
-        case _:
-            return None
-    if np.linalg.norm(away) <= _AT_ORIGIN:
-        return None
-    x, y, z = (place + 0.0).tolist()
-    return x, y, z
-
-
 def read_fields(
-    prim: Usd.Prim, kind: JointKind, token: str, names: Mapping[str, str], couplings: Couplings
+    prim: Usd.Prim, kind: JointKind, token: str, names: Mapping[str, str], reading: Reading
 ) -> dict[str, Any]:
-    """Read the fields of a joint of URDF other than its type and frames."""
-    numbers = _schema_numbers(prim, kind, token, couplings.units)
-    moves = isinstance(kind, Revolute | Continuous | Prismatic)
+    """Read the fields of a joint of URDF other than its type and frames.
+
+    ``names`` are those of the joints that others can mimic, by path.
+    """
+    numbers = _schema_numbers(prim, kind, token, reading.units)
 
     def own(name: str) -> float | None:
-        return read_number(prim, name)
+        return number_attribute(prim, f"urdf:{name}")
 
     def effective(name: str, field: str) -> float | None:
         custom, schema = own(name), numbers.get(field)
@@ -205,14 +181,13 @@ def read_fields(
     )
     safety = SafetyController(*(own(f"safety_controller:{name}") for name in _SAFETY))
     calibration = Calibration(own("calibration:rising"), own("calibration:falling"))
+    moves = isinstance(kind, Revolute | Continuous | Prismatic)
     return {
         "effort": effective("limit:effort", "effort"),
         "velocity": effective("limit:velocity", "velocity"),
-        "acceleration": own("limit:acceleration"),
-        "deceleration": own("limit:deceleration"),
-        "jerk": own("limit:jerk"),
+        **{name: own(f"limit:{name}") for name in ("acceleration", "deceleration", "jerk")},
         "dynamics": None if dynamics == Dynamics() else dynamics,
-        "mimic": _read_mimic(prim, names, couplings) if moves else None,
+        "mimic": _read_mimic(prim, names, reading) if moves else None,
         "safety": None if safety == SafetyController() else safety,
         "calibration": None if calibration == Calibration() else calibration,
         "dont_collapse": bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
@@ -226,12 +201,8 @@ def read_axis_fields(prim: Usd.Prim, kind: JointKind, token: str, units: Units) 
     several axes.
     """
     numbers = _schema_numbers(prim, kind, token, units, of_axis=True)
-    dynamics = Dynamics(numbers.get("damping"), numbers.get("friction"))
-    return {
-        "effort": numbers.get("effort"),
-        "velocity": numbers.get("velocity"),
-        "dynamics": None if dynamics == Dynamics() else dynamics,
-    }
+    dynamics = Dynamics(numbers.pop("damping", None), numbers.pop("friction", None))
+    return {**numbers, "dynamics": None if dynamics == Dynamics() else dynamics}
 
 
 def _schema_numbers(
@@ -242,12 +213,10 @@ def _schema_numbers(
         return {}
     freedom = Freedom(not isinstance(kind, Prismatic), token)
     stated = stated_numbers(prim, freedom, units, of_axis=of_axis)
-    if any(map(math.isnan, stated["effort"])):
-        # A range with two bounds, of which URDF has one.
-        lower, upper = force_range(prim) or (0.0, 0.0)
-        bound = max(-lower, upper) * units.effort(angular=freedom.angular)
-        stated["effort"] = [bound if math.isnan(value) else value for value in stated["effort"]]
-    stated["effort"].sort()
+    # NaN is a range with two bounds, of which URDF has one.
+    lower, upper = force_range(prim) or (0.0, 0.0)
+    bound = max(-lower, upper) * units.effort(angular=freedom.angular)
+    stated["effort"] = sorted(bound if math.isnan(x) else x for x in stated["effort"])
     return {field: values[0] for field, values in stated.items() if values}
 
 
@@ -255,7 +224,7 @@ def _close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=_SAME, abs_tol=_NOTHING)
 
 
-def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], couplings: Couplings) -> Mimic | None:
+def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], reading: Reading) -> Mimic | None:
     """Read the mimic coupling of a joint.
 
     The schemas of simulators take precedence. If they agree with the ``urdf:`` attributes, possibly
@@ -265,7 +234,7 @@ def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], couplings: Couplings) 
     effective = next(
         (
             Mimic(names[path], coupling.multiplier + 0.0, coupling.offset + 0.0)
-            for schema, coupling in schema_couplings(prim, couplings)
+            for schema, coupling in schema_couplings(prim, reading)
             if (path := str(coupling.leader.GetPath())) in names
             and coupling.leader != prim
             and not (schema == MUJOCO and _is_polynomial(prim))
@@ -285,8 +254,7 @@ def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], couplings: Couplings) 
         ):
             return custom
         seen.add(step.joint)
-        leader = paths.get(step.joint)
-        above = _custom_mimic(couplings.stage.GetPrimAtPath(leader)) if leader else None
+        above = _custom_mimic(reading.prim(paths[step.joint])) if step.joint in paths else None
         step = above and Mimic(
             above.joint,
             step.multiplier * above.multiplier,
@@ -296,9 +264,9 @@ def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], couplings: Couplings) 
 
 
 def _custom_mimic(prim: Usd.Prim) -> Mimic | None:
-    leader = read_text(prim, "mimic:joint")
-    multiplier = read_number(prim, "mimic:multiplier")
-    offset = read_number(prim, "mimic:offset")
+    leader = text_attribute(prim, "urdf:mimic:joint")
+    multiplier = number_attribute(prim, "urdf:mimic:multiplier")
+    offset = number_attribute(prim, "urdf:mimic:offset")
     if leader is None or multiplier is None or offset is None:
         return None
     return Mimic(leader, multiplier, offset)
@@ -315,14 +283,11 @@ def faulty_leaders(prim: Usd.Prim, names: Mapping[str, str]) -> Iterator[Diagnos
     Those to no joint are not read, nor are polynomials of MuJoCo.
     """
     applied, path = applied_schemas(prim), prim.GetPath()
-    relationships = []
-    if prim.GetAttribute("newton:mimicEnabled").Get() is not False:
-        relationships.append("newton:mimicJoint")
-    if MUJOCO in applied:
-        relationships.append("mjc:target")
-        if _is_polynomial(prim):
-            message = f"joint {path} follows a polynomial of another; omitted"
-            yield Diagnostic("mimic-polynomial", message)
+    is_newton = prim.GetAttribute("newton:mimicEnabled").Get() is not False
+    relationships = ["newton:mimicJoint"] * is_newton + ["mjc:target"] * (MUJOCO in applied)
+    if MUJOCO in applied and _is_polynomial(prim):
+        message = f"joint {path} follows a polynomial of another; omitted"
+        yield Diagnostic("mimic-polynomial", message)
     relationships += (
         f"physxMimicJoint:{schema.partition(':')[2]}:referenceJoint"
         for schema in applied
@@ -337,13 +302,10 @@ def faulty_leaders(prim: Usd.Prim, names: Mapping[str, str]) -> Iterator[Diagnos
                 yield Diagnostic("mimic-target-missing", message)
 
 
-def dropped_settings(stage: Usd.Stage, prims: list[Usd.Prim]) -> Iterator[Diagnostic]:
+def dropped_settings(stage: Usd.Stage, prims: Sequence[Usd.Prim]) -> Iterator[Diagnostic]:
     """Report armature and gains of joints, which URDF does not have."""
     if heavier := sum(
-        any(
-            attribute.GetBaseName() == "armature" and attribute.Get()
-            for attribute in prim.GetAuthoredAttributes()
-        )
+        any(x.GetBaseName() == "armature" and x.Get() for x in prim.GetAuthoredAttributes())
         for prim in prims
     ):
         message = f"armature of {heavier} joints is not URDF; left out"

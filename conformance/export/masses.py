@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from pxr import Usd
+from pxr import Usd, Vt
 
 from urdf_usd.conformance.engines.openusd.masses import body_mass
-from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
+from urdf_usd.conformance.engines.openusd.reading import Reading, number_attribute
 from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.export.mechanism import StageLink, rigid
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Inertial, Pose
@@ -25,12 +26,7 @@ from urdf_usd.converter.robot.spatial import (
     shift_inertia,
     transform_from_pose,
 )
-from urdf_usd.converter.usd.urdf_attributes import (
-    LINK_AXES,
-    LINK_MOMENTS,
-    read_number,
-    read_numbers,
-)
+from urdf_usd.converter.usd.urdf_attributes import LINK_AXES, LINK_MOMENTS
 
 _AUTHORED = tuple(
     f"physics:{name}" for name in ("mass", "centerOfMass", "diagonalInertia", "principalAxes")
@@ -46,19 +42,16 @@ _NONE_BESIDE_INVENTED = 3e-9
 
 
 def read_inertials(
-    links: Sequence[StageLink], physics: Physics, world: WorldTransforms, notes: list[Diagnostic]
+    links: Sequence[StageLink], reading: Reading, notes: list[Diagnostic]
 ) -> dict[str, Inertial | None]:
     """Read the inertial of every link, in the frame of its prim.
 
     A conversion merges links into bodies and stores the inertial of each link in ``urdf:``
     attributes. These are used if they add up to the inertial of the body.
     """
-    prims = {link.path: physics.stage.GetPrimAtPath(link.path) for link in links}
-    own = {path: _own_inertial(prim) for path, prim in prims.items()}
+    own = {link.path: _own_inertial(reading.prim(link.path)) for link in links}
     inertials = {
-        link.path: _body_inertial(prims[link.path], physics, world, notes)
-        if link.is_body
-        else own[link.path][1]
+        link.path: _body_inertial(reading, link.path, notes) if link.is_body else own[link.path][1]
         for link in links
     }
     bodies = [link.path for link in links if link.is_body]
@@ -70,7 +63,7 @@ def read_inertials(
         if stated is None or not (is_kept or carried):
             continue
         first = kept if is_kept else stated
-        parts = [(inertials[path], rigid(world.within(path, body))) for path in carried]
+        parts = [(inertials[path], rigid(reading.within(path, body))) for path in carried]
         if adds_up(stated, [(first, np.eye(4)), *parts], robot_mass):
             inertials[body] = first
             continue
@@ -80,37 +73,32 @@ def read_inertials(
     return inertials
 
 
-def _body_inertial(
-    prim: Usd.Prim, physics: Physics, world: WorldTransforms, notes: list[Diagnostic]
-) -> Inertial | None:
+def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> Inertial | None:
     """Read the mass properties of a rigid body; None if it has none at all."""
-    _normalise(prim)
-    path = prim.GetPath()
-    mass = body_mass(physics, world, str(path))
+    _normalise(reading.prim(path))
+    mass = body_mass(reading, path)
     if mass.is_empty:
         notes.append(Diagnostic("mass-unstated", f"body {path} states no mass and has no collider"))
         return None
-    computed = mass.computed
-    moments, axes = mass.moments, mass.axes
-    tensor = axes @ np.diag(moments) @ axes.T
-    small, middle, large = np.sort(moments)
+    computed, axes = mass.computed, mass.axes
+    tensor = axes @ np.diag(mass.moments) @ axes.T
+    small, middle, large = np.sort(mass.moments)
     if "inertia" in computed and mass.restated:
         # Of Newton's schema, in place of one that OpenUSD computes.
         computed = tuple(name for name in computed if name != "inertia")
         tensor, axes = inertia_tensor(mass.restated.second), np.eye(3)
     elif small + middle <= large * (1 + _FLAT):
         # Rounding of a rotated tensor of a flat body makes it invalid for consumers.
-        tensor = np.diag(moments)
+        tensor = np.diag(mass.moments)
     else:
         axes = np.eye(3)
+    center = np.array(mass.properties.center)
     if computed:
         message = f"body {path} states no {' and no '.join(computed)}"
         notes.append(Diagnostic("mass-computed", f"{message}; computed as OpenUSD does"))
-    center = np.array(mass.properties.center)
-    if computed and not (np.isfinite(center).all() and np.isfinite(tensor).all()):
-        center, tensor, axes = np.zeros(3), np.zeros((3, 3)), np.eye(3)
-    x, y, z = (center + 0.0).tolist()
-    pose = Pose((x, y, z), quat_wxyz_from_rotation(axes))
+        if not (np.isfinite(center).all() and np.isfinite(tensor).all()):
+            center, tensor, axes = np.zeros(3), np.zeros((3, 3)), np.eye(3)
+    pose = Pose(vec3(center + 0.0), quat_wxyz_from_rotation(axes))
     return Inertial(mass.properties.mass, pose, inertia_values(tensor))
 
 
@@ -142,13 +130,19 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
         Whether there are attributes, and the inertial; a mass alone means that the link has no
         ``<inertial>``.
     """
-    mass = read_number(prim, "inertial:mass")
+
+    def numbers(name: str, count: int) -> tuple[float, ...] | None:
+        value = prim.GetAttribute(f"urdf:{name}").Get()
+        is_array = isinstance(value, Vt.DoubleArray | Vt.FloatArray | Vt.IntArray)
+        return tuple(map(float, value)) if is_array and len(value) == count else None
+
+    mass = number_attribute(prim, "urdf:inertial:mass")
     if mass is None:
         return False, None
-    position = read_numbers(prim, "inertial:origin:position", 3)
-    quat_wxyz = read_numbers(prim, "inertial:origin:quat_wxyz", 4)
-    inertia = read_numbers(prim, "inertial:inertia", 6)
-    moments, axes = read_numbers(prim, LINK_MOMENTS, 3), read_numbers(prim, LINK_AXES, 4)
+    position = numbers("inertial:origin:position", 3)
+    quat_wxyz = numbers("inertial:origin:quat_wxyz", 4)
+    inertia = numbers("inertial:inertia", 6)
+    moments, axes = numbers(LINK_MOMENTS, 3), numbers(LINK_AXES, 4)
     if inertia is None and moments and axes:
         # By its principal axes, in an asset for ROS.
         (ixx, iyy, izz), (w, i, j, k) = moments, axes
@@ -187,11 +181,10 @@ def adds_up(
     size = float(np.sqrt(np.abs(stated).max() / body.mass))
     largest = max(abs(value) for each, _ in massive for value in each.inertia)
     pointlike = largest <= _NONE_BESIDE_INVENTED * max(map(abs, body.inertia))
-    moments = np.abs(tensor - stated).max()
     return bool(
         abs(mass - body.mass) <= _ADDS_UP * body.mass
         and np.abs(moment - body.mass * center).max() <= _ADDS_UP * body.mass * size
-        and (pointlike or moments <= _ADDS_UP * np.abs(stated).max())
+        and (pointlike or np.abs(tensor - stated).max() <= _ADDS_UP * np.abs(stated).max())
     )
 
 
@@ -200,5 +193,5 @@ def _about_origin(inertial: Inertial, to_body: Array) -> Array:
     pose = to_body @ transform_from_pose(inertial.origin)
     rotation = pose[:3, :3]
     tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
-    x, y, z = pose[:3, 3].tolist()
-    return inertia_tensor(shift_inertia(inertia_values(tensor), inertial.mass, (x, y, z)))
+    offset = vec3(pose[:3, 3])
+    return inertia_tensor(shift_inertia(inertia_values(tensor), inertial.mass, offset))

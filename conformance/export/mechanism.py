@@ -14,17 +14,14 @@ import numpy as np
 from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import couplings_of
 from urdf_usd.conformance.engines.openusd.joints import BodyTree, Connection, connections, span_tree
-from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims, candidates
-from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
+from urdf_usd.conformance.engines.openusd.reading import PROXIES, WORLD, Reading, text_attribute
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
-from urdf_usd.conformance.export.custom import legible_name, read_custom, read_joint_custom
+from urdf_usd.conformance.export.custom import legible_name, read_custom
 from urdf_usd.conformance.export.joints import (
     Motion,
     dropped_settings,
     faulty_leaders,
-    offset_from_axis,
     read_axis_fields,
     read_fields,
     read_motion,
@@ -32,13 +29,26 @@ from urdf_usd.conformance.export.joints import (
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.robot.joint_chains import MASSLESS, chain_mark
-from urdf_usd.converter.robot.model import IDENTITY, Custom, Fixed, Joint, Link, LoopJoint
+from urdf_usd.converter.robot.model import (
+    IDENTITY,
+    Continuous,
+    Custom,
+    Fixed,
+    Joint,
+    JointKind,
+    Link,
+    LoopJoint,
+    Planar,
+    Revolute,
+    Spherical,
+)
 from urdf_usd.converter.robot.spatial import pose_from_transform
-from urdf_usd.converter.usd.urdf_attributes import read_text
 
 # Robots that a message lists.
 _MOST_LISTED = 20
 _ROUNDING = 1e-9
+# Smaller offsets of a joint frame from the link's origin or axis are ignored [m].
+_AT_ORIGIN = 1e-9
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 # Turns Y onto Z.
 _STANDING = np.array(
@@ -49,8 +59,8 @@ _STANDING = np.array(
 class StageLink(Struct, frozen=True):
     path: str
     name: str  # URDF name
-    body: str  # Body that carries it: its own path for a body, WORLD for none
-    above: str | None  # nearest ancestor that is a link, if any
+    body: str  # that carries it: its own path for a body, WORLD for none
+    above: str | None  # path of the nearest ancestor that is a link
 
     @property
     def is_body(self) -> bool:
@@ -82,26 +92,24 @@ def rigid(matrix: Array) -> Array:
     return matrix if is_rotation and np.linalg.det(linear) > 0 else rigid_part(matrix)
 
 
-def find_links(physics: Physics, frames: Iterable[str]) -> list[StageLink]:
+def find_links(reading: Reading, frames: Iterable[str]) -> list[StageLink]:
     """Find rigid bodies, and frames that a conversion marked as links; names are not unique yet."""
-    found = candidates(physics)
-    prims = {link.path: physics.stage.GetPrimAtPath(link.path) for link in found}
+    prims = {link.path: reading.prim(link.path) for link in reading.candidates}
     names = {path: legible_name(prim) for path, prim in prims.items()}
     chosen = {
-        link.path
-        for link in found
-        if link.is_body or read_text(prims[link.path], "link") is not None
+        path
+        for path, prim in prims.items()
+        if path in reading.bodies or text_attribute(prim, "urdf:link") is not None
     }
     unmarked = set(frames) - {names[path] for path in chosen}
     for path, name in names.items():
         if name in unmarked:
             unmarked.remove(name)
             chosen.add(path)
-    above = {path: nearest(path.rpartition("/")[0], chosen) for path in chosen}
     return [
-        StageLink(link.path, names[link.path], link.body, above[link.path])
-        for link in found
-        if link.path in chosen
+        StageLink(x.path, names[x.path], x.body, nearest(x.path.rpartition("/")[0], chosen))
+        for x in reading.candidates
+        if x.path in chosen
     ]
 
 
@@ -136,24 +144,20 @@ def _unused(stem: str, taken: set[str]) -> str:
     return name
 
 
-def read_connections(
-    physics: Physics, world: WorldTransforms, notes: list[Diagnostic]
-) -> list[Connection]:
+def read_connections(reading: Reading, notes: list[Diagnostic]) -> list[Connection]:
     """Return the joints that connect something, in stage order."""
-    found, omitted = connections(physics, LinkPrims({}, {}, ()), world)
-    notes += (Diagnostic(one.problem, one.message(one.path)) for one in omitted)
+    found, omitted = connections(reading, welds=False)
+    notes += (Diagnostic(note.rule, note.message(note.path)) for note in omitted)
     distance = UsdPhysics.ObjectType.DistanceJoint
     order: dict[str, int] = {}
-    for prim in Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies()):
+    for prim in Usd.PrimRange(reading.robot, PROXIES):
         path = str(prim.GetPath())
         order[path] = len(order)
-        descriptor = physics.joints.get(path)
-        if (descriptor and descriptor.type == distance) or (
-            prim.IsA(UsdPhysics.Joint) and descriptor is None
-        ):
+        descriptor = reading.joints.get(path)
+        if descriptor.type == distance if descriptor else prim.IsA(UsdPhysics.Joint):
             message = f"the type of joint {path} does not exist in URDF; omitted"
             notes.append(Diagnostic("joint-not-urdf", message))
-    kept = (joint for joint in found if physics.joints[joint.path].type != distance)
+    kept = (joint for joint in found if reading.joints[joint.path].type != distance)
     return sorted(kept, key=lambda joint: order.get(joint.path, -1))
 
 
@@ -184,26 +188,19 @@ def choose_robot(
     """
     bodies = [link.path for link in links if link.is_body]
     robots = _robots(bodies, joints, stage)
+    chosen = [robot for robot in robots if robot.roots] or [x for x in robots if x.joints] or robots
     if named is not None:
-
-        def has(robot: _StageRobot) -> bool:
-            return named in robot.joints or named in robot.bodies
-
+        own = [x for x in robots if named in (*x.joints, *x.bodies)]
         chosen = [
-            robot
-            for robot in robots
-            if has(robot) or any(Sdf.Path(body).HasPrefix(named) for body in robot.bodies)
+            x for x in robots if x in own or any(Sdf.Path(y).HasPrefix(named) for y in x.bodies)
         ]
         # Bodies of other robots may lie below its prim.
-        own = [robot for robot in chosen if named == robot.path or has(robot)]
+        own = [x for x in chosen if x in own or x.path == named]
         chosen = own if len(own) == 1 else chosen
         if not chosen:
             _refuse(f"{named} belongs to no robot; the stage holds {_listed(robots)}")
     elif len(robots) < 2:
         return frozenset(bodies)
-    else:
-        marked = [robot for robot in robots if robot.roots]
-        chosen = marked or [robot for robot in robots if robot.joints] or robots
     if len(chosen) > 1:
         several = f"{named or 'the stage'} holds {len(chosen)} robots"
         _refuse(f"{several}; choose one with --root PATH: {_listed(chosen)}")
@@ -226,9 +223,8 @@ def _listed(robots: Sequence[_StageRobot]) -> str:
         f"{robot.path} ({len(robot.bodies)} {'body' if len(robot.bodies) == 1 else 'bodies'})"
         for robot in robots[:_MOST_LISTED]
     ]
-    if len(robots) > _MOST_LISTED:
-        shown.append(f"and {len(robots) - _MOST_LISTED} more")
-    return ", ".join(shown)
+    more = len(robots) - _MOST_LISTED
+    return ", ".join([*shown, f"and {more} more"] if more > 0 else shown)
 
 
 def _robots(
@@ -248,36 +244,34 @@ def _robots(
     held: dict[int, list[Connection]] = {part: [] for part in part_of.values()}
     for joint in joints:
         held[part_of[joint.bodies[0] or joint.bodies[1]]].append(joint)
-    roots = {
-        part: _articulation_roots([body for body in bodies if part_of[body] == part], own, stage)
-        for part, own in held.items()
-    }
-    origins = {}
+    members = {part: [body for body in bodies if part_of[body] == part] for part in held}
+    roots = {part: _articulation_roots(members[part], held[part], stage) for part in held}
+    origins: dict[int, tuple[str, ...]] = {}
     for part, own in held.items():
         if any(WORLD in joint.bodies for joint in own):
-            prims = ((stage.GetPrimAtPath(joint.path), joint.path) for joint in own)
-            marked = (path for prim, path in prims if read_text(prim, "joint:type") is not None)
-            first = next(marked, None)
-            origins[part] = roots[part] if first is None else (first.rpartition("/")[0],)
+            marked = (
+                (joint.path.rpartition("/")[0],)
+                for joint in own
+                if text_attribute(stage.GetPrimAtPath(joint.path), "urdf:joint:type") is not None
+            )
+            origins[part] = next(marked, roots[part])
     several = len({origin for origin in origins.values() if origin}) > 1
     whole: dict[object, list[int]] = {}
     for part in held:
-        key: object = part
-        if part in origins:
-            key = (origins[part] or part) if several else WORLD
+        key = ((origins[part] or part) if several else WORLD) if part in origins else part
         whole.setdefault(key, []).append(part)
     united = [
-        (group, tuple(dict.fromkeys(root for part in group for root in roots[part])))
-        for group in whole.values()
+        tuple(dict.fromkeys(x for part in group for x in roots[part])) for group in whole.values()
     ]
-    uses = Counter(root for _, own_roots in united for root in own_roots)
+    uses = Counter(root for own_roots in united for root in own_roots)
     robots = []
-    for group, own_roots in united:
-        members = tuple(body for body in bodies if part_of[body] in group)
+    for group, own_roots in zip(whole.values(), united, strict=True):
+        inside = tuple(body for body in bodies if part_of[body] in group)
         is_named = len(own_roots) == 1 and uses[own_roots[0]] == 1
         paths = tuple(joint.path for part in group for joint in held[part])
-        path = own_roots[0] if is_named else members[0]
-        robots.append(_StageRobot(path, members, paths, own_roots))
+        robots.append(
+            _StageRobot(own_roots[0] if is_named else inside[0], inside, paths, own_roots)
+        )
     return sorted(robots, key=lambda robot: bodies.index(robot.bodies[0]))
 
 
@@ -312,36 +306,34 @@ def _tree(members: Sequence[str], joints: Sequence[Connection], stage: Usd.Stage
 
 
 def read_mechanism(
-    physics: Physics,
-    world: WorldTransforms,
+    reading: Reading,
     links: Sequence[StageLink],
     joints: Sequence[Connection],
     reversed_limits: Container[str],
     notes: list[Diagnostic],
 ) -> Mechanism:
-    prim_at = physics.stage.GetPrimAtPath
-    tree = _tree([link.path for link in links if link.is_body], joints, physics.stage)
+    tree = _tree([link.path for link in links if link.is_body], joints, reading.stage)
     for loop in tree.loops:
         message = f"joint {loop.path} closes a loop; left out, --loops keeps it as data"
         notes.append(Diagnostic("joint-loop-opened", message))
     in_tree = {joint.path: joint for joint in tree.joints}
     tree_joints = [in_tree[joint.path] for joint in joints if joint.path in in_tree]
-    prims = [prim_at(joint.path) for joint in tree_joints]
+    prims = [reading.prim(joint.path) for joint in tree_joints]
     names = _unique_names("joint", prims, notes)
     motions = [
-        read_motion(joint, physics, notes, lockable=name not in reversed_limits)
+        read_motion(joint, reading, notes, lockable=name not in reversed_limits)
         for joint, name in zip(tree_joints, names, strict=True)
     ]
-    notes += dropped_settings(physics.stage, prims)
-    link_names = _unique_names("link", [prim_at(link.path) for link in links], notes)
+    notes += dropped_settings(reading.stage, prims)
+    link_names = _unique_names("link", [reading.prim(link.path) for link in links], notes)
     links = [structs.replace(x, name=name) for x, name in zip(links, link_names, strict=True)]
     at_world = any(WORLD in joint.bodies for joint in joints) or tree.base is None
     every = [*zip(tree_joints, names, motions, strict=True)]
     single = {joint.path: name for joint, name, motion in every if len(motion.axes) == 1}
-    writer = _JointWriter(physics, world, links, single, notes)
+    writer = _JointWriter(reading, links, single, notes)
     writer.stand(None if at_world else tree.base)
     for joint, name, motion in every:
-        writer.move_to_axis(joint, name, motion)
+        writer.move_to_axis(joint, name, motion.axes[-1][1])
     taken = set(names)
     written = [joint for one in every for joint in writer.write(*one, taken)]
     taken = {joint.name for joint in written}
@@ -367,8 +359,7 @@ class _JointWriter:
 
     def __init__(
         self,
-        physics: Physics,
-        world: WorldTransforms,
+        reading: Reading,
         links: Sequence[StageLink],
         single: Mapping[str, str],  # names of the joints of one axis, by path
         notes: list[Diagnostic],
@@ -383,11 +374,8 @@ class _JointWriter:
         self.world_name = "world"
         while self.world_name in self._by_name:
             self.world_name += "_"
-        self._physics, self._world, self._single, self._notes = physics, world, single, notes
-        self._prim_at = physics.stage.GetPrimAtPath
-        self._robot = str(physics.default.GetPath())
-        self._is_y_up = UsdGeom.GetStageUpAxis(physics.stage) == UsdGeom.Tokens.y
-        self._couplings = couplings_of(physics)
+        self._reading, self._single, self._notes = reading, single, notes
+        self._robot = str(reading.robot.GetPath())
         self._taken_links = {*self._by_name, self.world_name}
 
     def stand(self, root: str | None) -> None:
@@ -396,22 +384,36 @@ class _JointWriter:
         if path is not None and self._is_y_up:
             self.moved[path] = self._upright(path)
 
+    @property
+    def _is_y_up(self) -> bool:
+        return bool(UsdGeom.GetStageUpAxis(self._reading.stage) == UsdGeom.Tokens.y)
+
     def _upright(self, path: str) -> Array:
         """Return the (4, 4) frame with Z up in a prim's frame.
 
         The identity if the prim's Z axis points up more than its Y axis: robots that were converted
         from Z up are often rotated at their root prim.
         """
-        up = self._world.rigid(path)[1, :3]
+        up = self._reading.rigid(path)[1, :3]
         return _STANDING if self._is_y_up and not up[2] > up[1] else np.eye(4)
 
-    def move_to_axis(self, joint: Connection, name: str, motion: Motion) -> None:
-        """Move the frame of a joint's child to the joint, if its axis is elsewhere."""
-        place = offset_from_axis(motion.axes[-1][1], joint.anchors[joint.child])
-        if place is not None:
-            child = joint.bodies[joint.child]
+    def move_to_axis(self, joint: Connection, name: str, kind: JointKind) -> None:
+        """Move the frame of a joint's child to the joint, if its axis is elsewhere.
+
+        In URDF, a joint axis passes through the origin of the child link. For prismatic and fixed
+        joints, the origin does not matter.
+        """
+        child, place = joint.bodies[joint.child], joint.anchors[joint.child][:3, 3]
+        match kind:
+            case Revolute(axis) | Continuous(axis) | Planar(axis):
+                away = place - np.dot(place, axis) * np.array(axis)
+            case Spherical():
+                away = place
+            case _:
+                return
+        if np.linalg.norm(away) > _AT_ORIGIN:
             self.moved[child] = np.eye(4)
-            self.moved[child][:3, 3] = place
+            self.moved[child][:3, 3] = place + 0.0
             message = f"frame of {child} moves to joint {name!r}"
             self._notes.append(Diagnostic("joint-moved", message))
 
@@ -422,22 +424,22 @@ class _JointWriter:
         moved = self.moved.get(link.path, np.eye(4))
         if link.is_body:
             return moved
-        return rigid(self._world.within(link.path, link.body or self._robot)) @ moved
+        return rigid(self._reading.within(link.path, link.body or self._robot)) @ moved
 
     def _side(self, joint: Connection, side: int) -> tuple[StageLink | None, Array]:
         """Return the link of a side, and the (4, 4) joint frame in its body, or the robot's."""
         if joint.bodies[side] != WORLD:
             return self._by_path[joint.bodies[side]], joint.anchors[side]
-        return self.world_link, inverses(self._world.rigid(self._robot)) @ joint.anchors[side]
+        return self.world_link, self._reading.inverse(self._robot) @ joint.anchors[side]
 
     def write(
         self, joint: Connection, name: str, motion: Motion, taken: set[str]
     ) -> Iterator[Joint]:
         """Write a joint of the tree; one of several axes as a chain, whose names are taken."""
-        prim = self._prim_at(joint.path)
+        prim = self._reading.prim(joint.path)
         parent, anchor = self._side(joint, joint.parent)
         # A conversion stores the name of a parent link that is no body.
-        stated = self._by_name.get(read_text(prim, "joint:parent") or "")
+        stated = self._by_name.get(text_attribute(prim, "urdf:joint:parent") or "")
         if stated is not None and not joint.reversed:
             parent = stated
         child, child_anchor = self._side(joint, joint.child)
@@ -448,7 +450,7 @@ class _JointWriter:
         self._notes += faulty_leaders(prim, self._single)
         if len(motion.axes) == 1:
             ((token, kind),) = motion.axes
-            fields = read_fields(prim, kind, token, self._single, self._couplings)
+            fields = read_fields(prim, kind, token, self._single, self._reading)
             origin = pose_from_transform(before @ after)
             custom = read_custom(prim)
             yield Joint(name, parent_name, child.name, kind, origin, **fields, custom=custom)
@@ -457,16 +459,16 @@ class _JointWriter:
         names = [_unused(f"{name}_{token}", taken) for token in tokens]
         between = [_unused(f"{name}_{token}_link", self._taken_links) for token in tokens[:-1]]
         mark = chain_mark(name, tokens, backwards=motion.backwards, cone=motion.cone)
-        customs = [read_custom(prim) + Custom(elements=(mark,))] + [Custom()] * len(between)
-        origins = [pose_from_transform(before)] + [IDENTITY] * len(between)
-        origins[-1] = pose_from_transform(after)
+        custom = read_custom(prim) + Custom(elements=(mark,))
         ends = [parent_name, *between, child.name]
         for index, (token, kind) in enumerate(motion.axes):
-            fields = read_axis_fields(prim, kind, token, self._physics.units)
-            (parent_name, child_name), custom = ends[index : index + 2], customs[index]
-            origin = origins[index]
+            origin = pose_from_transform(before) if index == 0 else IDENTITY
+            if index == len(between):
+                origin = pose_from_transform(after)
+            fields = read_axis_fields(prim, kind, token, self._reading.units)
+            own = custom if index == 0 else Custom()
             yield Joint(
-                names[index], parent_name, child_name, kind, origin, **fields, custom=custom
+                names[index], ends[index], ends[index + 1], kind, origin, **fields, custom=own
             )
         self.intermediate += (Link(link, MASSLESS) for link in between)
         message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(names)}"
@@ -474,23 +476,23 @@ class _JointWriter:
 
     def frame_joint(self, link: StageLink, taken: set[str]) -> Joint:
         """Return the fixed joint of a frame, which USD represents only by nested prims."""
-        prim, above = self._prim_at(link.path), link.above or ""
-        nested = rigid(self._world.within(link.path, above))
+        prim, above = self._reading.prim(link.path), link.above or ""
+        nested = rigid(self._reading.within(link.path, above))
         if (moved := self.moved.get(above)) is not None:
             nested = inverses(moved) @ nested
         return Joint(
-            _unused(read_text(prim, "joint:name") or f"{link.name}_joint", taken),
+            _unused(text_attribute(prim, "urdf:joint:name") or f"{link.name}_joint", taken),
             self._by_path[above].name,
             link.name,
             Fixed(),
             pose_from_transform(nested),
-            **read_fields(prim, Fixed(), "", self._single, self._couplings),
-            custom=read_joint_custom(prim),
+            **read_fields(prim, Fixed(), "", self._single, self._reading),
+            custom=read_custom(prim, of_joint=True),
         )
 
     def loop(self, joint: Connection, taken: set[str]) -> LoopJoint:
         """Return a joint that closes a loop, with its frames in the links."""
-        prim = self._prim_at(joint.path)
+        prim = self._reading.prim(joint.path)
         sides = [self._side(joint, side) for side in (0, 1)]
         first, second = (link.name if link else self.world_name for link, _ in sides)
         frames = [pose_from_transform(inverses(self._frame(x)) @ anchor) for x, anchor in sides]

@@ -13,17 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct, field, structs
 from pxr import Tf, Usd, UsdGeom
 
-from urdf_usd.conformance.engines.openusd.links import WORLD
-from urdf_usd.conformance.engines.openusd.stage import (
-    Physics,
-    WorldTransforms,
+from urdf_usd.conformance.engines.openusd.reading import (
+    WORLD,
+    Reading,
     lower_colliders,
     missing_parts,
     parse_physics,
-    read_authored,
-    unusable_values,
 )
 from urdf_usd.conformance.engines.openusd.transforms import inverses
+from urdf_usd.conformance.engines.openusd.values import read_authored, unusable_values
 from urdf_usd.conformance.export.custom import legible_name, read_custom, read_robot_custom
 from urdf_usd.conformance.export.masses import HARMLESS, read_inertials
 from urdf_usd.conformance.export.mechanism import (
@@ -191,14 +189,12 @@ def _read(
     if named is not None and not (default and named.GetPath().HasPrefix(default.GetPath())):
         # The whole stage is read then.
         default = Usd.Prim()
-    physics, found = _find_links(stage, default, frames)
-    world = WorldTransforms(physics)
-    joints = read_connections(physics, world, notes)
+    reading, found = _find_links(stage, default, frames)
+    joints = read_connections(reading, notes)
     name = None if named is None else str(named.GetPath())
     members = choose_robot(found, joints, stage, name, notes)
     mechanism = read_mechanism(
-        physics,
-        world,
+        reading,
         [link for link in found if link.body == WORLD or link.body in members],
         [joint for joint in joints if members.issuperset({*joint.bodies} - {WORLD})],
         reversed_limits,
@@ -216,8 +212,8 @@ def _read(
     all_shapes = NO_SHAPES
     # An empty link of that name is the world.
     if shapes or any(link.name == WORLD_LINK for link in mechanism.links):
-        all_shapes = read_shapes(physics, world, mechanism.links, others, notes)
-    links = _links(mechanism, all_shapes, physics, world, notes)
+        all_shapes = read_shapes(reading, mechanism.links, others, notes)
+    links = _links(mechanism, all_shapes, reading, notes)
     robot_name = legible_name(default) if default else "robot"
     robot_name = _name_above(named, mechanism.links) if named else robot_name
     custom = read_robot_custom(default) if default else NO_CUSTOM
@@ -233,12 +229,12 @@ def _read(
 
 def _find_links(
     stage: Usd.Stage, default: Usd.Prim, frames: tuple[str, ...]
-) -> tuple[Physics, list[StageLink]]:
+) -> tuple[Reading, list[StageLink]]:
     """Find the links below the default prim, otherwise of the whole stage."""
     for root in filter(None, (default, stage.GetPseudoRoot())):
-        physics = parse_physics(stage, root)
-        if found := find_links(physics, frames):
-            return physics, found
+        reading = parse_physics(stage, root)
+        if found := find_links(reading, frames):
+            return reading, found
     nothing = "the stage has no rigid body and no link"
     required = (
         Diagnostic("variant-required", f"{nothing}: {each.message}")
@@ -269,14 +265,13 @@ def _name_above(named: Usd.Prim, links: Iterable[StageLink]) -> str:
 def _links(
     mechanism: Mechanism,
     shapes: Shapes,
-    physics: Physics,
-    world: WorldTransforms,
+    reading: Reading,
     notes: list[Diagnostic],
 ) -> tuple[Link, ...]:
-    inertials = read_inertials(mechanism.links, physics, world, notes)
+    inertials = read_inertials(mechanism.links, reading, notes)
     links = [] if mechanism.world is None else [Link(mechanism.world)]
     for link in mechanism.links:
-        inertial, custom = inertials[link.path], read_custom(physics.stage.GetPrimAtPath(link.path))
+        inertial, custom = inertials[link.path], read_custom(reading.prim(link.path))
         visuals = shapes.visuals.get(link.path, ())
         collisions = shapes.collisions.get(link.path, ())
         if (frame := mechanism.moved.get(link.path)) is not None:

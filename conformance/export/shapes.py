@@ -16,10 +16,11 @@ from urdf_usd.conformance.engines.openusd.appearances import (
     shader_sources,
     texture_coordinates,
 )
+from urdf_usd.conformance.engines.openusd.reading import PROXIES, Reading
 from urdf_usd.conformance.engines.openusd.shapes import Geometry as GprimGeometry
 from urdf_usd.conformance.engines.openusd.shapes import gprim_geometry, roles_of
-from urdf_usd.conformance.engines.openusd.stage import Physics, WorldTransforms
 from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.export.custom import read_custom
 from urdf_usd.conformance.export.mechanism import StageLink, nearest
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
@@ -47,7 +48,6 @@ from urdf_usd.converter.robot.model import (
     Visual,
 )
 from urdf_usd.converter.robot.spatial import pose_from_transform
-from urdf_usd.converter.usd.urdf_attributes import read_flag
 
 # Columns of a scaled rotation are orthogonal within float32 rounding.
 _SKEW = 1e-6
@@ -63,9 +63,9 @@ class Texture(Struct, frozen=True, eq=False):
     """An image that gives the colour of a mesh."""
 
     material: str  # name of the material
-    reference: str  # The path in the stage
-    location: str  # The path that it resolves to, perhaps inside a package
-    node: UsdShade.Shader | None  # The shader that reads the image; None for MDL surfaces
+    reference: str  # path in the stage
+    location: str  # path that it resolves to, perhaps inside a package
+    node: UsdShade.Shader | None  # shader that reads the image; None for MDL surfaces
 
 
 class Shapes(Struct, frozen=True, eq=False):
@@ -81,13 +81,9 @@ NO_SHAPES = Shapes({}, {}, {}, {})
 
 
 def read_shapes(
-    physics: Physics,
-    world: WorldTransforms,
-    links: Iterable[StageLink],
-    others: Container[str],
-    notes: list[Diagnostic],
+    reading: Reading, links: Iterable[StageLink], others: Container[str], notes: list[Diagnostic]
 ) -> Shapes:
-    """Read the shapes of a robot.
+    """Read the shapes of a robot, but those below links of others.
 
     Raises:
         StageError: A point of a mesh is not finite.
@@ -98,7 +94,7 @@ def read_shapes(
     collisions: dict[str, dict[Usd.Prim, list[Collision]]] = {}
     meshes: dict[str, PolygonMesh] = {}
     textures: dict[str, Texture] = {}
-    for prim in Usd.PrimRange(physics.default, Usd.TraverseInstanceProxies()):
+    for prim in Usd.PrimRange(reading.robot, PROXIES):
         roles = set(roles_of(prim)) if prim.IsA(UsdGeom.Gprim) else set()
         path = str(prim.GetPath())
         owner = nearest(path, paths) if roles else None
@@ -109,7 +105,7 @@ def read_shapes(
             continue
         source = _main_material(prim) if Role.VISUAL in roles else None
         texture = _read_texture(source) if source and prim.IsA(UsdGeom.Mesh) else None
-        shape = _read_shape(prim, world.within(path, owner), texture, notes)
+        shape = _read_shape(prim, reading.within(path, owner), texture, notes)
         if shape is None:
             continue
         pose, geometry, mesh = shape
@@ -120,7 +116,7 @@ def read_shapes(
         name, custom = prim.GetDisplayName() or prim.GetName(), read_custom(prim)
         if Role.COLLISION in roles:
             collision = Collision(name, pose, geometry, custom=custom)
-            is_group = mesh is not None and read_flag(prim.GetParent(), "collision")
+            is_group = mesh is not None and _is_collision(prim.GetParent())
             element = prim.GetParent() if is_group else prim
             collisions.setdefault(owner, {}).setdefault(element, []).append(collision)
         if Role.VISUAL in roles:
@@ -134,13 +130,17 @@ def read_shapes(
     return Shapes({path: tuple(of) for path, of in visuals.items()}, joined, meshes, textures)
 
 
+def _is_collision(prim: Usd.Prim) -> bool:
+    return prim.GetAttribute("urdf:collision").Get() is True
+
+
 def _joined(
     element: Usd.Prim, groups: list[Collision], meshes: dict[str, PolygonMesh]
 ) -> list[Collision]:
     """Join the groups of one ``<collision>``, unless they were moved separately."""
     named = [(g.name or "", g.origin, g.geometry) for g in groups if type(g.geometry) is MeshFile]
     places = {(origin, geometry.scale) for _, origin, geometry in named}
-    if not read_flag(element, "collision") or len(places) != 1:
+    if not _is_collision(element) or len(places) != 1:
         return groups
     ((origin, scale),) = places
     uri = str(element.GetPath())
@@ -187,8 +187,7 @@ def _read_shape(
         if baked is not None:
             return Pose(), MeshFile(str(path), None), mesh
         pose[:3, :3] = turn
-        x, y, z = scale.tolist()
-        return pose_from_transform(pose), MeshFile(str(path), None, (x, y, z)), mesh
+        return pose_from_transform(pose), MeshFile(str(path), None, vec3(scale)), mesh
     if geometry.problem:
         notes.append(Diagnostic("shape-not-urdf", f"{path} is a {prim.GetTypeName()}; left out"))
         return None
@@ -263,8 +262,8 @@ class _Source(Struct, frozen=True, eq=False):
 
     name: str
     path: Sdf.Path
-    shader: UsdShade.Shader | None  # Its surface; None without one
-    count: int  # Number of materials of the gprim
+    shader: UsdShade.Shader | None  # its surface
+    count: int  # number of materials of the gprim
 
 
 def _main_material(prim: Usd.Prim) -> _Source | None:
@@ -296,9 +295,9 @@ def _value(shader: UsdShade.Shader, name: str) -> Any:  # noqa: ANN401  pxr is u
     return next((source.Get() for source in shader_sources(shader, name)), None)
 
 
-def _node(shader: UsdShade.Shader, name: str) -> UsdShade.Shader | None:
+def _node(shader: UsdShade.Shader, name: str | None) -> UsdShade.Shader | None:
     """Return the shader that an input is connected to, for example a texture."""
-    for source in shader_sources(shader, name):
+    for source in shader_sources(shader, name) if name else ():
         if UsdShade.Utils.GetType(source.GetName()) == UsdShade.AttributeType.Output:
             return UsdShade.Shader(source.GetPrim())
     return None
@@ -312,11 +311,9 @@ def _read_texture(source: _Source) -> Texture | None:
     """Read the texture of the diffuse colour of a material."""
     if source.shader is None:
         return None
-    node = None
-    image = _value(source.shader, "diffuse_texture")
+    node, image = None, _value(source.shader, "diffuse_texture")
     if not image:
-        name = _color_input(source.shader)
-        node = _node(source.shader, name) if name else None
+        node = _node(source.shader, _color_input(source.shader))
         image = _value(node, "file") if node else None
     return Texture(source.name, image.path, image.resolvedPath, node) if image else None
 
@@ -325,43 +322,46 @@ def _read_material(
     prim: Usd.Prim, source: _Source | None, texture: Texture | None, notes: list[Diagnostic]
 ) -> Material | None:
     """Read the material of a gprim, or its display colour; None without both."""
+    displayed = UsdGeom.Gprim(prim).GetDisplayColorAttr().Get()
     if source is None:
-        colors = UsdGeom.Gprim(prim).GetDisplayColorAttr().Get()
-        opacities = UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get()
-        return _material(None, colors[0], opacities[0] if opacities else 1.0) if colors else None
+        opacities = UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get() or (1.0,)
+        return _material(None, displayed[0], opacities[0]) if displayed else None
     if source.count > 1:
         message = f"{prim.GetPath()} has {source.count} materials; that of most faces is used"
         notes.append(Diagnostic("material-parts", message))
     shader = source.shader
     if shader is None:
         return None
-    images = list(dict.fromkeys(_images(shader)))
+    # The file names of all textures of the surface.
+    nodes = (_node(shader, one.GetBaseName()) for one in shader.GetInputs())
+    files = (_value(node, "file") for node in nodes if node and node.GetInput("file"))
+    images = dict.fromkeys(file.path if file else "" for file in files)
     if texture is not None:
         if settings := ", ".join(_other_settings(texture.node) if texture.node else ()):
             message = f"{settings} of texture {texture.reference!r} of material {source.path} are "
             notes.append(Diagnostic("texture-dropped", f"{message}not converted"))
-        images = [image for image in images if image != texture.reference]
+        images.pop(texture.reference, None)
     if images:
         named = ", ".join(map(repr, images))
         message = f"textures of material {source.path} are not converted: {named}"
         notes.append(Diagnostic("texture-dropped", message))
-    color = _color(shader, prim)
+    # The linear colour if it is uniform.
+    name = _color_input(shader)
+    node, color = _node(shader, name), _value(shader, name) if name else None
+    if node is None:
+        color = _DEFAULT_COLOR if color is None else color
+    elif str(node.GetIdAttr().Get()).startswith("UsdPrimvarReader") and displayed:
+        # The first vertex colour, as for a gprim without material.
+        color = displayed[0]
+    else:
+        color = _value(node, "fallback")
     alpha = None if _node(shader, "opacity") else _value(shader, "opacity")
     return _material(source.name, color, 1.0 if alpha is None else alpha) if color else None
 
 
 def _material(name: str | None, linear: Iterable[float], alpha: float) -> Material:
-    red, green, blue = srgb_from_linear([*linear][:3]).tolist()
+    red, green, blue = srgb_from_linear([*map(float, linear)][:3]).tolist()
     return Material(name, (red, green, blue, float(alpha)))
-
-
-def _images(shader: UsdShade.Shader) -> Iterator[str]:
-    """Yield the file names of a surface's textures."""
-    for one in shader.GetInputs():
-        node = _node(shader, one.GetBaseName())
-        if node and node.GetInput("file"):
-            value = _value(node, "file")
-            yield value.path if value else ""
 
 
 def _other_settings(node: UsdShade.Shader) -> Iterator[str]:
@@ -372,20 +372,3 @@ def _other_settings(node: UsdShade.Shader) -> Iterator[str]:
     for name in ("wrapS", "wrapT"):
         if str(_value(node, name) or "repeat") not in {"repeat", "useMetadata"}:
             yield name
-
-
-def _color(shader: UsdShade.Shader, gprim: Usd.Prim) -> tuple[float, ...] | None:
-    """Return the linear colour of a surface if it is uniform."""
-    name = _color_input(shader)
-    if name is None:
-        return _DEFAULT_COLOR
-    node, value = _node(shader, name), _value(shader, name)
-    if node is None:
-        return _DEFAULT_COLOR if value is None else tuple(map(float, value))
-    if str(node.GetIdAttr().Get()).startswith("UsdPrimvarReader"):
-        # The first vertex colour, as for a gprim without material.
-        colors = UsdGeom.Gprim(gprim).GetDisplayColorAttr().Get()
-        if colors:
-            return tuple(map(float, colors[0]))
-    value = _value(node, "fallback")
-    return tuple(map(float, value)) if value else None

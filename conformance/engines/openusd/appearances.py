@@ -1,8 +1,8 @@
 """Appearance of visuals on a stage: materials, textures, normals.
 
-A part of a surface is stated with everything that its surface shader computes from:
-colour, opacity and images, texture coordinates as the images receive them, and every
-other input of the preview surface that differs from its fallback.
+A part of a surface is stated with everything that its surface shader computes from: colour, opacity
+and images, texture coordinates as the images receive them, and every other input of the preview
+surface that differs from its fallback.
 """
 
 from __future__ import annotations
@@ -37,16 +37,14 @@ from urdf_usd.conformance.observation.shapes import (
 )
 
 Property: TypeAlias = tuple[str, tuple[float, ...] | str]
+Indices: TypeAlias = NDArray[np.integer]
 
 _PREVIEW = "UsdPreviewSurface"
-_SURFACE = "outputs:surface"
 _TEXTURE = "UsdUVTexture"
 _READER = "UsdPrimvarReader_float2"
 _PLACEMENT = "UsdTransform2d"
 NODES = (_PREVIEW, _TEXTURE, _READER, _PLACEMENT)
 """Shader nodes of which the appearance of a visual is computed."""
-# Compared by fields of their own.
-_OWN_FIELDS = frozenset({"diffuseColor", "opacity"})
 # Inputs without effect at the fallback of another input.
 _NEEDS = {"specularColor": "useSpecularWorkflow", "clearcoatRoughness": "clearcoat"}
 _OF_OPACITY = frozenset({"opacityThreshold", "opacityMode"})
@@ -54,21 +52,17 @@ _OF_OPACITY = frozenset({"opacityThreshold", "opacityMode"})
 _LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
 # Purposes of bindings, apart from the one for all purposes.
 _PURPOSES = (UsdShade.Tokens.full, UsdShade.Tokens.preview)
-# Nodes of MaterialX: their inputs by the input of the preview surface.
-_PREVIEW_INPUTS = ("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior")
+# Inputs of the preview surface, and those of nodes of MaterialX in the same order.
+_INPUTS = ("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior")
 _MATERIALX = {
-    f"ND_{node}_surfaceshader": dict(zip(_PREVIEW_INPUTS, names, strict=True))
+    f"ND_{node}_surfaceshader": names.split()
     for node, names in {
-        "open_pbr_surface": (
-            *("base_color", "geometry_opacity", "base_metalness"),
-            *("specular_roughness", "emission_color", "specular_ior"),
-        ),
-        "standard_surface": (
-            *("base_color", "opacity", "metalness"),
-            *("specular_roughness", "emission_color", "specular_IOR"),
-        ),
-        "gltf_pbr": ("base_color", "alpha", "metallic", "roughness", "emissive", "ior"),
-        "UsdPreviewSurface": _PREVIEW_INPUTS,
+        "open_pbr_surface": "base_color geometry_opacity base_metalness specular_roughness "
+        "emission_color specular_ior",
+        "standard_surface": "base_color opacity metalness specular_roughness emission_color "
+        "specular_IOR",
+        "gltf_pbr": "base_color alpha metallic roughness emissive ior",
+        "UsdPreviewSurface": " ".join(_INPUTS),
     }.items()
 }
 # Factors of the emission, which are zero unless authored, and colours then white.
@@ -76,12 +70,10 @@ _EMISSION = {
     "ND_open_pbr_surface_surfaceshader": "emission_luminance",
     "ND_standard_surface_surfaceshader": "emission",
 }
-# Layers that a preview surface does not have, of all nodes.
-_LAYERS = frozenset(
-    {
-        *("transmission", "transmission_weight", "subsurface", "subsurface_weight"),
-        *("coat", "coat_weight", "sheen", "fuzz_weight", "clearcoat"),
-    }
+# Layers that a preview surface does not have, of all nodes, sorted.
+_LAYERS = (
+    *("clearcoat", "coat", "coat_weight", "fuzz_weight", "sheen"),
+    *("subsurface", "subsurface_weight", "transmission", "transmission_weight"),
 )
 # Smallest difference of colours and other numbers that counts here.
 _APART = 1e-4
@@ -95,23 +87,32 @@ _FALLBACK_COLOR = (0.18, 0.18, 0.18)
 _PNG_HEAD, _PNG_COLOR_TYPES = 33, frozenset({2, 3, 6})
 
 
+class UnusableError(Exception):
+    """Values of corners cannot be used; the message says why."""
+
+
+class CornerValues(Struct, frozen=True, eq=False):
+    values: NDArray[np.floating]  # (K, D) values
+    indices: Indices  # value of each corner of :attr:`Mesh.corners`
+
+
 class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
     """The faces of a mesh, in units of the stage and in its own frame."""
 
     points: Array = np.zeros((0, 3))  # (N, 3)
-    triangles: NDArray[np.integer] = np.zeros((0, 3), np.int64)  # (M, 3) its faces, as fans
-    counts: NDArray[np.integer] = np.zeros(0, np.int64)  # (F) number of corners of its faces
-    corners: NDArray[np.integer] = np.zeros(0, np.int64)  # points of all corners of its faces
+    triangles: Indices = np.zeros((0, 3), np.int64)  # (M, 3) its faces, as fans
+    counts: Indices = np.zeros(0, np.int64)  # (F) number of corners of its faces
+    corners: Indices = np.zeros(0, np.int64)  # points of all corners of its faces
     # Whether its faces are left-handed: the corners of triangles are in reverse order then.
     mirrored: bool = False
 
     @cached_property
-    def face_of(self) -> NDArray[np.integer]:
+    def face_of(self) -> Indices:
         """(M) index of the face of each triangle."""
         return np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
 
     @cached_property
-    def places(self) -> NDArray[np.integer]:
+    def places(self) -> Indices:
         """(M, 3) places of corners of triangles in :attr:`corners`."""
         found = fan_places(self.counts)
         return found[:, ::-1] if self.mirrored else found
@@ -121,6 +122,56 @@ class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
         found: NDArray[np.floating] = corners.values[corners.indices[self.places]]
         return found
 
+    def corner_values(
+        self,
+        values: NDArray[np.floating],
+        interpolation: str,
+        width: int,
+        chosen: Indices | None = None,
+    ) -> CornerValues:
+        """Return (K, width) values at the corners of faces.
+
+        Raises:
+            UnusableError: Their number or type does not fit, or one is not finite.
+        """
+        places: Indices
+        match interpolation:
+            case "constant":
+                count, places = 1, np.zeros(len(self.corners), np.int64)
+            case "uniform":
+                count = len(self.counts)
+                places = np.repeat(np.arange(count), np.maximum(self.counts, 0))
+            case "vertex" | "varying":
+                count, places = len(self.points), self.corners
+            case "faceVarying":
+                count = len(self.corners)
+                places = np.arange(count)
+            case _:
+                raise UnusableError(f"have the unknown interpolation {interpolation!r}")
+        if values.shape[1:] != (width,):
+            raise UnusableError(f"have not {width} components")
+        stated = len(values) if chosen is None else len(chosen)
+        if stated != count:
+            raise UnusableError(f"are {stated}, not {count}, for {interpolation}")
+        if not np.isfinite(values if chosen is None else values[chosen]).all():
+            raise UnusableError("are not finite")
+        return CornerValues(values, places if chosen is None else chosen[places])
+
+    def primvar_values(self, primvar: UsdGeom.Primvar, width: int) -> CornerValues:
+        """Return the (K, width) values of a primvar at the corners of faces.
+
+        Raises:
+            UnusableError: Number, type or indices do not fit the mesh.
+        """
+        values, chosen = np.array(primvar.Get()), None
+        if primvar.GetElementSize() != 1:
+            raise UnusableError(f"have {primvar.GetElementSize()} values per element")
+        if primvar.IsIndexed():
+            chosen = np.array(primvar.GetIndices(), np.int64)
+            if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(values):
+                raise UnusableError("have indices out of range")
+        return self.corner_values(values, str(primvar.GetInterpolation()), width, chosen)
+
 
 class MeshFaces(Struct, frozen=True, eq=False):
     mesh: Mesh
@@ -128,9 +179,17 @@ class MeshFaces(Struct, frozen=True, eq=False):
     to_link: Array  # (4, 4) from the mesh's frame to the link's [m]
 
 
-class CornerValues(Struct, frozen=True, eq=False):
-    values: NDArray[np.floating]  # (K, D) values
-    indices: NDArray[np.integer]  # value of each corner of :attr:`Mesh.corners`
+class _Texture(Struct, frozen=True):
+    name: str  # of its file
+    # By :func:`image_digest`; of the bytes of what is no image, of no bytes if it is not found or
+    # too large
+    digest: str
+    sha256: str  # of its bytes
+    factors: tuple[float, ...]  # scale of red, green, blue and alpha
+    bias: tuple[float, ...]  # what is added to them
+    color_space: str  # ``sRGB`` or ``raw``
+    output: str  # the connected output
+    node: UsdShade.Shader  # that reads it
 
 
 class MaterialLook(Struct, frozen=True, eq=False):
@@ -146,100 +205,46 @@ Materials: TypeAlias = dict[str, MaterialLook | None]
 """Materials of a stage so far, by path; None without a preview surface."""
 
 
-class UnusableError(Exception):
-    """Values of corners cannot be used; the message says why."""
-
-
 def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
     """State the normals of a mesh; a primvar replaces the attribute."""
-    mesh = UsdGeom.Mesh(prim)
+    mesh, geom, corners = faces.mesh, UsdGeom.Mesh(prim), None
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("normals")
     try:
         if primvar and primvar.HasValue():
-            corners = _primvar_corners(primvar, faces.mesh, _RGB)
-        elif values := mesh.GetNormalsAttr().Get():
-            corners = _corner_values(
-                np.array(values), str(mesh.GetNormalsInterpolation()), faces.mesh, _RGB
-            )
-        else:
-            corners = None
+            corners = mesh.primvar_values(primvar, _RGB)
+        elif values := geom.GetNormalsAttr().Get():
+            interpolation = str(geom.GetNormalsInterpolation())
+            corners = mesh.corner_values(np.array(values), interpolation, _RGB)
     except UnusableError as error:
         return Shading(
             stated=True, facing=0.0, against=1.0, mean=(0.0, 0.0, 0.0), problem=f"normals {error}"
         )
-    normals = None if corners is None else faces.mesh.of_triangles(corners)
-    return measured_shading(faces.mesh.points, faces.mesh.triangles, normals, faces.to_link)
+    normals = None if corners is None else mesh.of_triangles(corners)
+    return measured_shading(mesh.points, mesh.triangles, normals, faces.to_link)
 
 
-def _primvar_corners(primvar: UsdGeom.Primvar, mesh: Mesh, width: int) -> CornerValues:
-    """Return the (K, width) values of a primvar at the corners of faces.
+class _Part(Struct, frozen=True, eq=False):
+    """A part of a Gprim with one material."""
 
-    Raises:
-        UnusableError: Number, type or indices do not fit the mesh.
-    """
-    values, chosen = np.array(primvar.Get()), None
-    if primvar.GetElementSize() != 1:
-        raise UnusableError(f"have {primvar.GetElementSize()} values per element")
-    if primvar.IsIndexed():
-        chosen = np.array(primvar.GetIndices(), np.int64)
-        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(values):
-            raise UnusableError("have indices out of range")
-    return _corner_values(values, str(primvar.GetInterpolation()), mesh, width, chosen)
-
-
-def _corner_values(
-    values: NDArray[np.floating],
-    interpolation: str,
-    mesh: Mesh,
-    width: int,
-    chosen: NDArray[np.integer] | None = None,
-) -> CornerValues:
-    """Return (K, width) values at the corners of faces.
-
-    Raises:
-        UnusableError: Their number or type does not fit, or one is not finite.
-    """
-    places: NDArray[np.integer]
-    match interpolation:
-        case "constant":
-            count, places = 1, np.zeros(len(mesh.corners), np.int64)
-        case "uniform":
-            count = len(mesh.counts)
-            places = np.repeat(np.arange(count), np.maximum(mesh.counts, 0))
-        case "vertex" | "varying":
-            count, places = len(mesh.points), mesh.corners
-        case "faceVarying":
-            count = len(mesh.corners)
-            places = np.arange(count)
-        case _:
-            raise UnusableError(f"have the unknown interpolation {interpolation!r}")
-    if values.shape[1:] != (width,):
-        raise UnusableError(f"have not {width} components")
-    stated = len(values) if chosen is None else len(chosen)
-    if stated != count:
-        raise UnusableError(f"are {stated}, not {count}, for {interpolation}")
-    if not np.isfinite(values if chosen is None else values[chosen]).all():
-        raise UnusableError("are not finite")
-    return CornerValues(values, places if chosen is None else chosen[places])
+    gprim: Usd.Prim  # which holds the primvars
+    area: float  # of the part [m^2]
+    faces: MeshFaces | None  # of the Gprim, if it is a mesh
+    chosen: NDArray[np.bool_]  # (M) which of its triangles belong to the part
 
 
 def state_appearances(
     prim: Usd.Prim, area: float, faces: MeshFaces | None, materials: Materials
 ) -> tuple[Appearance, ...]:
-    """State the appearance of a Gprim, part by part.
+    """State the appearance of a Gprim with an area [m^2], part by part.
 
-    Args:
-        prim: The Gprim.
-        area: Of its surface [m^2].
-        faces: Its faces, if it is a mesh.
-        materials: Materials of the stage so far; others are added.
+    Materials are added to those of the stage so far.
     """
     looks: list[Appearance] = []
     rest = area
-    left = None if faces is None else np.ones(len(faces.mesh.triangles), dtype=bool)
+    left = np.ones(len(faces.mesh.triangles) if faces else 0, dtype=bool)
     for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets():
         chosen, own = np.zeros(0, dtype=bool), 0.0
-        if faces is not None and left is not None:
+        if faces is not None:
             indices = np.array(subset.GetIndicesAttr().Get(), np.int64)
             within = np.zeros(len(faces.mesh.counts), dtype=bool)
             within[indices[(indices >= 0) & (indices < len(within))]] = True
@@ -254,15 +259,6 @@ def state_appearances(
     return merge_appearances(looks)
 
 
-class _Part(Struct, frozen=True, eq=False):
-    """A part of a Gprim with one material."""
-
-    gprim: Usd.Prim  # The Gprim, which holds the primvars
-    area: float  # of the part [m^2]
-    faces: MeshFaces | None  # of the Gprim, if it is a mesh
-    chosen: NDArray[np.bool_] | None  # (M) which of its triangles belong to the part
-
-
 def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
     """State the appearance of a part, whose material is bound to the Gprim or a subset of it."""
     binding = UsdShade.MaterialBindingAPI(prim)
@@ -271,48 +267,15 @@ def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
     others: list[Property] = []
     for purpose in _PURPOSES:
         other, _ = binding.ComputeBoundMaterial(purpose)
-        if (
-            other
-            and other.GetPath() != (material.GetPath() if material else None)
-            and _shown(other, part, materials) != look
-        ):
+        is_same = bool(material) and bool(other) and other.GetPath() == material.GetPath()
+        if other and not is_same and _shown(other, part, materials) != look:
             others.append((f"material:binding:{purpose}", other.GetPath().name))
-    center = None
-    faces, chosen = part.faces, part.chosen
-    if faces is not None and chosen is not None and not chosen.all():
-        center = surface_center(
-            faces.mesh.points, faces.mesh.triangles[chosen], faces.areas[chosen], faces.to_link
-        )
+    center, faces, chosen = None, part.faces, part.chosen
+    if faces is not None and not chosen.all():
+        triangles = faces.mesh.triangles[chosen]
+        center = surface_center(faces.mesh.points, triangles, faces.areas[chosen], faces.to_link)
     properties = tuple(sorted((*look.properties, *others)))
     return structs.replace(look, properties=properties, center=center)
-
-
-def _material_look(material: UsdShade.Material) -> MaterialLook | None:
-    """Read a preview surface; None if a material has none."""
-    shader, _, _ = material.ComputeSurfaceSource()
-    if not shader or shader.GetShaderId() != _PREVIEW:
-        return None
-    found = _shader_look(shader)
-    others = (*_outputs(material), *_of_contexts(material, shader, found))
-    return structs.replace(found, properties=(*found.properties, *others))
-
-
-def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
-    texture, mask = _texture(shader, "diffuseColor"), _texture(shader, "opacity")
-    sources = shader_sources(shader, "diffuseColor")
-    color = sources[0].Get() if sources else _FALLBACK_COLOR
-    if texture:
-        color = texture.factors[:_RGB]
-    look = Appearance(
-        area=0.0,
-        color=None if color is None else vec3(color),
-        opacity=mask.factor if mask else _number(shader, "opacity", 1.0),
-        texture=texture.digest if texture else None,
-        image=texture.name if texture else None,
-        image_sha256=texture.sha256 if texture else None,
-        mask=mask.digest if mask else None,
-    )
-    return MaterialLook(look, tuple(_surface_properties(shader, look)), texture, mask)
 
 
 def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Appearance:
@@ -325,141 +288,70 @@ def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Ap
         return Appearance(part.area, color, 1.0 if opacity is None else opacity)
     path = str(material.GetPath())
     if path not in materials:
-        materials[path] = _material_look(material)
+        shader, _, _ = material.ComputeSurfaceSource()
+        is_preview = shader and shader.GetShaderId() == _PREVIEW
+        materials[path] = _material_look(material, shader) if is_preview else None
     found = materials[path]
     if found is None:
         # Renderers without this shader show their own colour.
         return Appearance(part.area, None, None)
-    look, texture, mask = found.look, found.texture, found.mask
-    properties = [*found.properties]
+    look, properties = found.look, [*found.properties]
     if UsdGeom.Gprim(gprim).GetDoubleSidedAttr().Get():
         properties.append((DOUBLE_SIDED, (1.0,)))
-    mapping = None
-    for name, image in (("diffuseColor", texture), ("opacity", mask)):
-        if image is None:
-            continue
-        own, described = _image_properties(name, image, part)
-        properties += described
-        if image is texture:
-            mapping = own
-    if not texture and look.color and color and _differ(look.color, color):
+    mapping, described = None, list[Property]()
+    if found.texture:
+        mapping, described = _image_properties("diffuseColor", found.texture, part)
+    elif look.color and color and _differ(look.color, color):
         properties.append(("primvars:displayColor", color))
+    if found.mask:
+        described += _image_properties("opacity", found.mask, part)[1]
     # Viewers without materials show these primvars.
-    if not mask and opacity is not None and look.opacity is not None:
-        opaque = _differ((look.opacity,), (opacity,))
-        properties += [("primvars:displayOpacity", (opacity,))] if opaque else []
-    return structs.replace(
-        look, area=part.area, properties=tuple(sorted(properties)), mapping=mapping
-    )
+    elif opacity is not None and look.opacity is not None and _differ((look.opacity,), (opacity,)):
+        properties.append(("primvars:displayOpacity", (opacity,)))
+    properties = sorted((*properties, *described))
+    return structs.replace(look, area=part.area, properties=tuple(properties), mapping=mapping)
 
 
-@cache
-def node_inputs(identifier: str) -> dict[str, object]:
-    """Return the inputs of a shader node in the registry, with their fallbacks."""
-    node = Sdr.Registry().GetShaderNodeByIdentifier(identifier)
-    if not node:
-        return {}
-    return {
-        name: node.GetShaderInput(name).GetDefaultValue() for name in node.GetShaderInputNames()
-    }
+def _displayed(prim: Usd.Prim, name: str) -> list[Any]:
+    """Return the values of a primvar of a prim, or inherited."""
+    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(name)
+    return list(primvar.ComputeFlattened() or ()) if primvar else []
 
 
-def _surface_properties(shader: UsdShade.Shader, look: Appearance) -> Iterator[Property]:
-    """Yield the inputs of a preview surface whose values have another effect."""
-    opaque = look.mask is None and look.opacity == 1.0
-    specular = bool(_number(shader, "useSpecularWorkflow", 0.0))
-    for source in shader_sources(shader, "diffuseColor"):
-        space = str(source.GetColorSpace()) if source.HasColorSpace() else ""
-        if space and space not in _LINEAR and source.Get() is not None:
-            yield "diffuseColor.colorSpace", space
-    for name, fallback in node_inputs(_PREVIEW).items():
-        needed = _NEEDS.get(name)
-        if name == "opacity" and look.mask is None:
-            value = _input_value(shader, name)
-            if isinstance(value, str):
-                yield name, value
-        if (
-            name in _OWN_FIELDS
-            or (opaque and name in _OF_OPACITY)
-            or (needed and not _number(shader, needed, 0.0))
-            or (specular and name == "metallic")
-        ):
-            continue
-        value = _input_value(shader, name)
-        if isinstance(value, str):
-            if value != fallback:
-                yield name, value
-        elif value is not None and _differ(value, _components(fallback)):
-            yield name, value
-
-
-def _input_value(shader: UsdShade.Shader, name: str) -> tuple[float, ...] | str | None:
-    """Return the value of an input, or what it is connected to; None without."""
-    image = _texture(shader, name)
-    if image is not None:
-        return f"image {image.name} ({image.digest[:8]})"
-    for source in shader_sources(shader, name):
-        value = source.Get()
-        if value is None:
-            return f"connected to {source.GetPrim().GetName()}"
-        return value if isinstance(value, str) else _components(value)
-    return None
-
-
-def _components(value: object) -> tuple[float, ...]:
-    if isinstance(value, bool | int | float):
-        return (float(value),)
-    return tuple(np.array(value, np.float64).ravel().tolist())
-
-
-def _differ(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    """Whether numbers differ, or one of them is NaN."""
-    if len(one) != len(other):
-        return True
-    return not all(abs(a - b) <= _APART for a, b in zip(one, other, strict=True))
-
-
-def _outputs(material: UsdShade.Material) -> Iterator[Property]:
-    """Yield the displacement and the volume of a material."""
+def _material_look(material: UsdShade.Material, shader: UsdShade.Shader) -> MaterialLook:
+    """Read the preview surface of a material, and its other outputs."""
+    found = _shader_look(shader)
+    outputs: list[Property] = []
     displaced, _, _ = material.ComputeDisplacementSource()
+    # That of the surface shader is one of its own inputs.
     if displaced and (
         displaced.GetShaderId() != _PREVIEW
-        # That of the surface shader is one of its own inputs.
         or (
-            displaced.GetPath() != material.ComputeSurfaceSource()[0].GetPath()
+            displaced.GetPath() != shader.GetPath()
             and _input_value(displaced, "displacement") not in {None, (0.0,)}
         )
     ):
-        yield "outputs:displacement", f"connected to {displaced.GetPath().name}"
-    volume, _, _ = material.ComputeVolumeSource()
-    if volume:
-        yield "outputs:volume", f"connected to {volume.GetPath().name}"
-
-
-def _of_contexts(
-    material: UsdShade.Material, shader: UsdShade.Shader, found: MaterialLook
-) -> Iterator[Property]:
-    """Yield what other render contexts show otherwise than the preview surface.
-
-    Renderers prefer the surface of their own context: ``glslfx`` in Storm, ``mdl`` in
-    Omniverse, ``mtlx`` with MaterialX.
-    """
+        outputs.append(("outputs:displacement", f"connected to {displaced.GetPath().name}"))
+    if volume := material.ComputeVolumeSource()[0]:
+        outputs.append(("outputs:volume", f"connected to {volume.GetPath().name}"))
+    # Renderers prefer the surface of their own context: ``glslfx`` in Storm, ``mdl`` in Omniverse,
+    # ``mtlx`` with MaterialX.
     for output in material.GetSurfaceOutputs():
-        if output.GetFullName() == _SURFACE:
-            continue
-        context = output.GetBaseName()
-        for source in output.GetValueProducingAttributes():
+        sources = output.GetValueProducingAttributes()
+        context, full = output.GetBaseName(), output.GetFullName()
+        for source in sources if full != UsdShade.Tokens.outputsSurface else ():
             node = UsdShade.Shader(source.GetPrim())
             identifier = str(node.GetShaderId()) if node else ""
             if identifier == _PREVIEW:
-                for name, value in _unlike_preview(_shader_look(node), found):
-                    yield f"{context}:{name}", value
+                unlike = _unlike_preview(_shader_look(node), found)
             elif identifier in _MATERIALX:
-                for name, value in _unlike_materialx(node, identifier, shader):
-                    yield f"{context}:{name}", value
+                unlike = _unlike_materialx(node, identifier, shader)
             else:
-                text = f"the shader {source.GetPrim().GetName()}"
-                yield output.GetFullName(), f"{text} (not explained by the URDF)"
+                name = source.GetPrim().GetName()
+                outputs.append((full, f"the shader {name} (not explained by the URDF)"))
+                continue
+            outputs += ((f"{context}:{name}", value) for name, value in unlike)
+    return structs.replace(found, properties=(*found.properties, *outputs))
 
 
 def _unlike_preview(one: MaterialLook, other: MaterialLook) -> Iterator[Property]:
@@ -473,16 +365,14 @@ def _unlike_preview(one: MaterialLook, other: MaterialLook) -> Iterator[Property
             yield name, str(getattr(one.look, name) or "none")
     yield from set(one.properties) - set(other.properties)
     stated = {name for name, _ in one.properties}
-    for name, _ in other.properties:
-        if name not in stated:
-            yield name, "the fallback"
+    yield from ((name, "the fallback") for name, _ in other.properties if name not in stated)
 
 
 def _unlike_materialx(
     node: UsdShade.Shader, identifier: str, shader: UsdShade.Shader
 ) -> Iterator[Property]:
     """Yield the authored constants of a node that differ from a preview surface."""
-    for name, own in _MATERIALX[identifier].items():
+    for name, own in zip(_INPUTS, _MATERIALX[identifier], strict=True):
         value = _input_value(node, own)
         if name == "emissiveColor" and identifier in _EMISSION:
             factor = _number(node, _EMISSION[identifier], 0.0)
@@ -497,9 +387,144 @@ def _unlike_materialx(
         count = len(value) // len(stated) or 1
         if isinstance(stated, str) or _differ(value, stated * count):
             yield own, value
-    for name in sorted(_LAYERS):
-        if _number(node, name, 0.0):
-            yield name, (_number(node, name, 0.0),)
+    for name in _LAYERS:
+        if amount := _number(node, name, 0.0):
+            yield name, (amount,)
+
+
+def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
+    texture, mask = _texture(shader, "diffuseColor"), _texture(shader, "opacity")
+    sources = shader_sources(shader, "diffuseColor")
+    color = sources[0].Get() if sources else _FALLBACK_COLOR
+    if texture:
+        color = texture.factors[:_RGB]
+    opacity = _number(shader, "opacity", 1.0)
+    if mask:
+        opacity = mask.factors["rgba".index(mask.output)] if mask.output in "rgba" else 1.0
+    look = Appearance(
+        area=0.0,
+        color=None if color is None else vec3(color),
+        opacity=opacity,
+        texture=texture.digest if texture else None,
+        image=texture.name if texture else None,
+        image_sha256=texture.sha256 if texture else None,
+        mask=mask.digest if mask else None,
+    )
+    return MaterialLook(look, tuple(_surface_properties(shader, look)), texture, mask)
+
+
+def _surface_properties(shader: UsdShade.Shader, look: Appearance) -> Iterator[Property]:
+    """Yield the inputs of a preview surface whose values have another effect."""
+    opaque = look.mask is None and look.opacity == 1.0
+    specular = bool(_number(shader, "useSpecularWorkflow", 0.0))
+    for source in shader_sources(shader, "diffuseColor"):
+        space = str(source.GetColorSpace()) if source.HasColorSpace() else ""
+        if space and space not in _LINEAR and source.Get() is not None:
+            yield "diffuseColor.colorSpace", space
+    for name, fallback in node_inputs(_PREVIEW).items():
+        needed = _NEEDS.get(name)
+        # Colour and opacity are compared by fields of their own.
+        if (
+            name == "diffuseColor"
+            or (name == "opacity" and look.mask is not None)
+            or (opaque and name in _OF_OPACITY)
+            or (needed and not _number(shader, needed, 0.0))
+            or (specular and name == "metallic")
+        ):
+            continue
+        value = _input_value(shader, name)
+        if isinstance(value, str):
+            if value != fallback:
+                yield name, value
+        elif value is not None and name != "opacity" and _differ(value, _components(fallback)):
+            yield name, value
+
+
+@cache
+def node_inputs(identifier: str) -> dict[str, object]:
+    """Return the inputs of a shader node in the registry, with their fallbacks."""
+    node = Sdr.Registry().GetShaderNodeByIdentifier(identifier)
+    names = node.GetShaderInputNames() if node else ()
+    return {name: node.GetShaderInput(name).GetDefaultValue() for name in names}
+
+
+def shader_sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
+    """Return the attributes that an input has its value from."""
+    found = shader.GetInput(name)
+    return list(found.GetValueProducingAttributes()) if found else []
+
+
+def _value(node: UsdShade.Shader, name: str) -> object:
+    """Return the value of an input, else its fallback."""
+    values = (source.Get() for source in shader_sources(node, name))
+    fallback = node_inputs(str(node.GetShaderId())).get(name)
+    return next((value for value in values if value is not None), fallback)
+
+
+def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
+    values = (source.Get() for source in shader_sources(shader, name))
+    return next((float(value) for value in values if isinstance(value, int | float)), fallback)
+
+
+def _input_value(shader: UsdShade.Shader, name: str) -> tuple[float, ...] | str | None:
+    """Return the value of an input, or what it is connected to; None without."""
+    if image := _texture(shader, name):
+        return f"image {image.name} ({image.digest[:8]})"
+    for source in shader_sources(shader, name):
+        value = source.Get()
+        if value is None:
+            return f"connected to {source.GetPrim().GetName()}"
+        return value if isinstance(value, str) else _components(value)
+    return None
+
+
+def _components(value: object) -> tuple[float, ...]:
+    return tuple(np.array(value, np.float64).ravel().tolist())
+
+
+def _differ(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Whether numbers differ, or one of them is NaN."""
+    pairs = zip(one, other, strict=False)
+    return len(one) != len(other) or not all(abs(a - b) <= _APART for a, b in pairs)
+
+
+def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
+    for source in shader_sources(shader, name):
+        node = UsdShade.Shader(source.GetPrim())
+        for file in shader_sources(node, "file") if node.GetShaderId() == _TEXTURE else ():
+            path = file.Get()
+            opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(path.resolvedPath))
+            is_small = opened and opened.GetSize() <= LARGEST_IMAGE
+            content = bytes(opened.GetBuffer()) if is_small else b""
+            sha256 = hashlib.sha256(content).hexdigest()
+            return _Texture(
+                name=Path(path.path).name,
+                digest=image_digest(content) or sha256,
+                sha256=sha256,
+                factors=_components(_value(node, "scale")),
+                bias=_components(_value(node, "bias")),
+                color_space=_color_space(node, file, content),
+                output=str(source.GetBaseName()),
+                node=node,
+            )
+    return None
+
+
+def _color_space(node: UsdShade.Shader, file: Usd.Attribute, content: bytes) -> str:
+    """Return ``sRGB`` or ``raw``, or an unknown colour space.
+
+    By default it depends on the file: images with three or four channels of eight bits are sRGB,
+    others are raw. JPEG is taken to have them; a PNG has bit depth and colour type in its header.
+    """
+    stated = str(_value(node, "sourceColorSpace"))
+    if stated != "auto":
+        return stated
+    if file.HasColorSpace():
+        named = str(file.GetColorSpace())
+        return "sRGB" if "srgb" in named.lower() else named
+    is_png = content.startswith(b"\x89PNG")
+    is_color = not is_png or (content[24] <= 8 and content[25] in _PNG_COLOR_TYPES)
+    return "sRGB" if is_color else "raw"
 
 
 def _image_properties(
@@ -513,26 +538,25 @@ def _image_properties(
         found.append((f"{name}.output", image.output))
     if any(image.bias):
         found.append((f"{name}.bias", image.bias))
-    encoded = image.color_space == "sRGB"
-    if is_color != encoded and image.output != "a":
+    if is_color != (image.color_space == "sRGB") and image.output != "a":
         found.append((f"{name}.sourceColorSpace", image.color_space))
-    mapping = coordinates = None
+    if faces is None:
+        return None, found
     try:
-        if faces is not None and chosen is not None:
-            corners = texture_coordinates(image.node, part.gprim, faces.mesh)
-            coordinates = faces.mesh.of_triangles(corners)[chosen]
+        corners = texture_coordinates(image.node, part.gprim, faces.mesh)
     except UnusableError as error:
-        found.append((f"{name}.st", f"texture coordinates {error}"))
-    if coordinates is not None and faces is not None and len(coordinates):
-        triangles = faces.mesh.triangles[chosen]
-        mapping = measured_mapping(faces.mesh.points, triangles, coordinates, faces.to_link)
-        # (2) by coordinate.
-        low, high = coordinates.min(axis=(0, 1)), coordinates.max(axis=(0, 1))
-        for axis, key in enumerate(("wrapS", "wrapT")):
-            wrap = str(_value(image.node, key))
-            if wrap != "repeat" and not _LEAST <= low[axis] <= high[axis] <= _MOST:
-                found.append((f"{name}.{key}", wrap))
-    return mapping, found
+        return None, [*found, (f"{name}.st", f"texture coordinates {error}")]
+    coordinates = faces.mesh.of_triangles(corners)[chosen]
+    if not len(coordinates):
+        return None, found
+    # (2) by coordinate.
+    low, high = coordinates.min(axis=(0, 1)), coordinates.max(axis=(0, 1))
+    for axis, key in enumerate(("wrapS", "wrapT")):
+        wrap = str(_value(image.node, key))
+        if wrap != "repeat" and not _LEAST <= low[axis] <= high[axis] <= _MOST:
+            found.append((f"{name}.{key}", wrap))
+    triangles = faces.mesh.triangles[chosen]
+    return measured_mapping(faces.mesh.points, triangles, coordinates, faces.to_link), found
 
 
 def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Mesh) -> CornerValues:
@@ -541,8 +565,7 @@ def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Mesh) -> C
     Raises:
         UnusableError: They are not connected, or the mesh has none.
     """
-    name = "in" if node.GetShaderId() == _PLACEMENT else "st"
-    sources = shader_sources(node, name)
+    sources = shader_sources(node, "in" if node.GetShaderId() == _PLACEMENT else "st")
     if not sources:
         raise UnusableError("are not connected")
     source = UsdShade.Shader(sources[0].GetPrim())
@@ -559,8 +582,7 @@ def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Mesh) -> C
     value = sources[0].Get()
     if value is None:
         raise UnusableError(f"come from the node {identifier}")
-    constant = np.array([value], np.float64)
-    return _corner_values(constant, str(UsdGeom.Tokens.constant), mesh, 2)
+    return mesh.corner_values(np.array([value], np.float64), "constant", 2)
 
 
 def read_coordinates(name: str, gprim: Usd.Prim, mesh: Mesh) -> CornerValues:
@@ -572,101 +594,4 @@ def read_coordinates(name: str, gprim: Usd.Prim, mesh: Mesh) -> CornerValues:
     primvar = UsdGeom.PrimvarsAPI(gprim).FindPrimvarWithInheritance(name)
     if not primvar or not primvar.HasValue():
         raise UnusableError(f"are missing: there is no primvar {name!r}")
-    return _primvar_corners(primvar, mesh, 2)
-
-
-def _value(node: UsdShade.Shader, name: str) -> object:
-    """Return the value of an input, else its fallback."""
-    for source in shader_sources(node, name):
-        value = source.Get()
-        if value is not None:
-            return value
-    return node_inputs(str(node.GetShaderId())).get(name)
-
-
-def shader_sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
-    """Return the attributes that an input has its value from."""
-    found = shader.GetInput(name)
-    return list(found.GetValueProducingAttributes()) if found else []
-
-
-def _number(shader: UsdShade.Shader, name: str, fallback: float) -> float:
-    values = [source.Get() for source in shader_sources(shader, name)]
-    known = [value for value in values if isinstance(value, int | float)]
-    return float(known[0]) if known else fallback
-
-
-class _Texture(Struct, frozen=True):
-    name: str  # of its file
-    # By :func:`image_digest`; of the bytes of what is no image, of no bytes if it is not found or
-    # too large
-    digest: str
-    sha256: str  # of its bytes
-    factors: tuple[float, ...]  # Scale of red, green, blue and alpha
-    bias: tuple[float, ...]  # what is added to them
-    color_space: str  # ``sRGB`` or ``raw``
-    output: str  # The connected output
-    node: UsdShade.Shader  # The node that reads it
-
-    @property
-    def factor(self) -> float:
-        """Scale of the connected component."""
-        return self.factors["rgba".index(self.output)] if self.output in "rgba" else 1.0
-
-
-def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
-    for source in shader_sources(shader, name):
-        node = UsdShade.Shader(source.GetPrim())
-        if node.GetShaderId() != _TEXTURE:
-            continue
-        asset = node.GetInput("file")
-        for file in asset.GetValueProducingAttributes() if asset else ():
-            path = file.Get()
-            content = _content(path.resolvedPath)
-            return _Texture(
-                name=Path(path.path).name,
-                digest=image_digest(content) or hashlib.sha256(content).hexdigest(),
-                sha256=hashlib.sha256(content).hexdigest(),
-                factors=_components(_value(node, "scale")),
-                bias=_components(_value(node, "bias")),
-                color_space=_color_space(node, file, path.resolvedPath),
-                output=str(source.GetBaseName()),
-                node=node,
-            )
-    return None
-
-
-def _color_space(node: UsdShade.Shader, file: Usd.Attribute, resolved: str) -> str:
-    """Return ``sRGB`` or ``raw``, or an unknown colour space.
-
-    By default it depends on the file: images with three or four channels of eight bits
-    are sRGB, others are raw.
-    """
-    stated = str(_value(node, "sourceColorSpace"))
-    if stated != "auto":
-        return stated
-    if file.HasColorSpace():
-        named = str(file.GetColorSpace())
-        return "sRGB" if "srgb" in named.lower() else named
-    return "sRGB" if _has_bytes_of_color(resolved) else "raw"
-
-
-def _has_bytes_of_color(resolved: str) -> bool:
-    """Whether an image has three or four channels of eight bits; JPEG is taken to."""
-    opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
-    head = bytes(opened.Read(_PNG_HEAD, 0) if opened and opened.GetSize() else b"")
-    # Bit depth and colour type are in the header.
-    return not head.startswith(b"\x89PNG") or (head[24] <= 8 and head[25] in _PNG_COLOR_TYPES)
-
-
-def _content(resolved: str) -> bytes:
-    """Return the bytes of an image; none if it is not found or too large."""
-    opened = Ar.GetResolver().OpenAsset(Ar.ResolvedPath(resolved))
-    is_small = opened and opened.GetSize() <= LARGEST_IMAGE
-    return bytes(opened.GetBuffer()) if is_small else b""
-
-
-def _displayed(prim: Usd.Prim, name: str) -> list[Any]:
-    """Return the values of a primvar of a prim, or inherited."""
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(name)
-    return list(primvar.ComputeFlattened() or ()) if primvar else []
+    return mesh.primvar_values(primvar, 2)

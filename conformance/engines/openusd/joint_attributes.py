@@ -1,7 +1,7 @@
 """Effort, velocity, damping, friction and couplings of joints, as simulators read them.
 
-A simulator whose schemas an asset uses reads its values from these schemas alone: a value that
-they could state and do not is absent, even if a custom attribute ``urdf:`` states it. In an asset
+A simulator whose schemas an asset uses reads its values from these schemas alone: a value that they
+could state and do not is absent, even if a custom attribute ``urdf:`` states it. In an asset
 without such schemas the ``urdf:`` attributes are used. Drives count as a schema family: in an asset
 without drives no joint is driven, and there is no attribute for the limit of a motor.
 """
@@ -9,22 +9,23 @@ without drives no joint is driven, and there is no attribute for the limit of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
-from enum import StrEnum
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from msgspec import Struct
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.joints import ANGULAR, LINEAR, UNBOUNDED
-from urdf_usd.conformance.engines.openusd.stage import (
-    Physics,
+from urdf_usd.conformance.engines.openusd.joints import ANGULAR, UNBOUNDED
+from urdf_usd.conformance.engines.openusd.reading import (
+    Reading,
+    SchemaFamily,
     Units,
+    applied_schemas,
     number_attribute,
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.engines.protocol import AbstentionError, InvalidFileError
 from urdf_usd.conformance.observation.robot import (
     HeadCoupling,
     JointType,
@@ -47,55 +48,6 @@ _RANGE = "mjc:actuatorfrcrange"
 _PER_RADIAN = "mjc:damping"
 
 
-class SchemaFamily(StrEnum):
-    """Schemas of one simulator for joints, or the drives of OpenUSD."""
-
-    DRIVES = "drives"
-    NEWTON = "newton"
-    PHYSX = "physx"
-    MUJOCO = "mujoco"
-
-
-# Prefixes of names of schemas and properties, in lower case.
-_BEGINNINGS = {
-    SchemaFamily.DRIVES: ("drive:", "physicsdriveapi:"),
-    SchemaFamily.NEWTON: ("newton",),
-    SchemaFamily.PHYSX: ("physx",),
-    SchemaFamily.MUJOCO: ("mjc",),
-}
-
-
-def used_families(physics: Physics) -> frozenset[SchemaFamily]:
-    """Return the schema families that any joint uses."""
-    names: set[str] = set()
-    for path in physics.joints:
-        prim = physics.stage.GetPrimAtPath(path)
-        names |= {*map(str.lower, (*applied_schemas(prim), *prim.GetAuthoredPropertyNames()))}
-    return frozenset(
-        family
-        for family, beginnings in _BEGINNINGS.items()
-        if any(name.startswith(beginnings) for name in names)
-    )
-
-
-def refusal(
-    reason: str, families: Collection[SchemaFamily], own: Collection[SchemaFamily]
-) -> AbstentionError:
-    """Return the error for a stage that a simulator refuses."""
-    others = set(families) - {SchemaFamily.DRIVES}
-    meant = not others or others & set(own)
-    return InvalidFileError(reason) if meant else AbstentionError(reason)
-
-
-def applied_schemas(prim: Usd.Prim) -> tuple[str, ...]:
-    """Return the API schemas of a prim, registered in OpenUSD or not.
-
-    ``GetAppliedSchemas`` leaves out schemas that are not registered, as those of PhysX, or that
-    were registered after a stage was opened in the same process.
-    """
-    return tuple(prim.GetPrimTypeInfo().GetAppliedAPISchemas())
-
-
 class Freedom(Struct, frozen=True):
     """The degree of freedom of a joint that has exactly one."""
 
@@ -104,9 +56,9 @@ class Freedom(Struct, frozen=True):
     instance: str
 
 
-def freedom_of(prim: Usd.Prim, kind: JointType, axis: int | None) -> Freedom | None:
+def freedom_of(prim: Usd.Prim, kind: JointType | None, axis: int | None) -> Freedom | None:
     """Return the degree of freedom of a joint; None if it has not exactly one."""
-    if axis is None or kind not in ANGULAR | LINEAR:
+    if axis is None or kind not in ANGULAR | {JointType.PRISMATIC}:
         return None
     angular = kind in ANGULAR
     if prim.GetTypeName() == "PhysicsJoint":
@@ -114,36 +66,50 @@ def freedom_of(prim: Usd.Prim, kind: JointType, axis: int | None) -> Freedom | N
     return Freedom(angular, "angular" if angular else "linear")
 
 
+# Attributes of a schema family, with braces for the instance of the freedom, and the schemas that
+# have to be applied. Newton and its importer of MuJoCo's schemas read attributes whether or not a
+# schema is applied. The first whose schema is applied is read.
+_Source = tuple[SchemaFamily, tuple[tuple[str, str | None], ...]]
+
+
+def _newton(name: str) -> _Source:
+    return SchemaFamily.NEWTON, ((f"newton:{name}", None),)
+
+
+def _mujoco(name: str) -> _Source:
+    return SchemaFamily.MUJOCO, ((name, None),)
+
+
+def _physx(axis: str, *others: tuple[str, str]) -> _Source:
+    own = f"physxJointAxis:{{}}:{axis}", "PhysxJointAxisAPI:{}"
+    return SchemaFamily.PHYSX, (own, *others)
+
+
 class _Number(NamedTuple):
     custom: str  # attribute in SI units
-    unit: str  # key of _unit
-    # Attributes of each source, with braces for the instance of the freedom. The first whose schema
-    # is applied is read.
-    sources: tuple[tuple[str, ...], ...]
+    unit: Callable[[float, float], float]  # SI value of its unit, from those of force and position
+    sources: tuple[_Source, ...]
     has_zero: bool = True  # whether schemas can state zero; none can state negative numbers
     is_limit: bool = False  # whether infinity stands for no limit
 
 
-# Families of attributes by their beginnings, and schemas that have to be applied. Newton and its
-# importer of MuJoCo's schemas read attributes whether or not a schema is applied.
-_SCHEMA_OF = {
-    "drive": (SchemaFamily.DRIVES, "PhysicsDriveAPI:{}"),
-    "newton": (SchemaFamily.NEWTON, None),
-    "physxJointAxis": (SchemaFamily.PHYSX, "PhysxJointAxisAPI:{}"),
-    "physxJoint": (SchemaFamily.PHYSX, "PhysxJointAPI"),
-    "mjc": (SchemaFamily.MUJOCO, None),
-}
 _NUMBERS = {
     "effort": _Number(
-        "urdf:limit:effort", "force", (("drive:{}:physics:maxForce",), (_RANGE,)), is_limit=True
+        "urdf:limit:effort",
+        lambda force, _: force,
+        (
+            (SchemaFamily.DRIVES, (("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)),
+            _mujoco(_RANGE),
+        ),
+        is_limit=True,
     ),
     "velocity": _Number(
         "urdf:limit:velocity",
-        "velocity",
+        lambda _, position: position,
         (
-            ("newton:velocityLimit",),
+            _newton("velocityLimit"),
             # An axis with its own schema ignores that of the joint.
-            ("physxJointAxis:{}:maxJointVelocity", "physxJoint:maxJointVelocity"),
+            _physx("maxJointVelocity", ("physxJoint:maxJointVelocity", "PhysxJointAPI")),
         ),
         # Newton's schema excludes it, and PhysX would freeze the joint.
         has_zero=False,
@@ -151,28 +117,21 @@ _NUMBERS = {
     ),
     "damping": _Number(
         "urdf:dynamics:damping",
-        "damping",
-        (("newton:damping",), ("physxJointAxis:{}:viscousFrictionCoefficient",), (_PER_RADIAN,)),
+        lambda force, position: force / position,
+        (_newton("damping"), _physx("viscousFrictionCoefficient"), _mujoco(_PER_RADIAN)),
     ),
     "friction": _Number(
         "urdf:dynamics:friction",
-        "force",
+        lambda force, _: force,
         (
-            ("newton:friction",),
+            _newton("friction"),
             # One number in URDF, whether the joint moves or rests.
-            ("physxJointAxis:{}:dynamicFrictionEffort",),
-            ("physxJointAxis:{}:staticFrictionEffort",),
-            ("mjc:frictionloss",),
+            _physx("dynamicFrictionEffort"),
+            _physx("staticFrictionEffort"),
+            _mujoco("mjc:frictionloss"),
         ),
     ),
 }
-
-
-def _unit(number: _Number, units: Units, *, angular: bool) -> float:
-    """SI value of the unit of schemas for a number."""
-    position = units.position(angular=angular)
-    force = units.effort(angular=angular)
-    return {"force": force, "velocity": position, "damping": force / position}[number.unit]
 
 
 def is_storable(value: float) -> bool:
@@ -188,69 +147,43 @@ def force_range(prim: Usd.Prim) -> tuple[float, float] | None:
     return (lower, upper) if is_effective else None
 
 
-def _authored(prim: Usd.Prim, name: str) -> float | None:
-    """Return a number; of a range of forces its bound, NaN if it has two."""
-    if name != _RANGE:
-        return number_attribute(prim, name)
-    bounds = force_range(prim)
-    if bounds is None:
-        return None
-    return bounds[1] if bounds[0] == -bounds[1] else math.nan
-
-
 def _read(
     number: _Number,
-    source: tuple[str, ...],
+    source: _Source,
     prim: Usd.Prim,
     freedom: Freedom,
-    unit: float,
+    units: Units,
     *,
     of_axis: bool = False,
 ) -> tuple[str, float | None]:
     """Return the attribute that a schema family reads, and its value in SI units.
 
-    The smallest number stands for zero, which no range of MuJoCo can be.
+    The smallest number stands for zero, which no range of MuJoCo can be. A range with two bounds is
+    NaN.
     """
     applied, name, value = applied_schemas(prim), "", None
-    for template in source:
+    for template, schema in source[1]:
         if of_axis and "{" not in template:
             continue
         name = template.format(freedom.instance)
-        _, schema = _SCHEMA_OF[template.partition(":")[0]]
         if schema is None or schema.format(freedom.instance) in applied:
-            value = _authored(prim, name)
+            value = number_attribute(prim, name)
+            if name == _RANGE and (bounds := force_range(prim)):
+                value = bounds[1] if bounds[0] == -bounds[1] else math.nan
             break
     if value is None or (number.is_limit and value >= UNBOUNDED):
         return name, None
     if number.is_limit and 0.0 < value <= _SMALLEST:
         return name, 0.0
     is_per_radian = name == _PER_RADIAN and freedom.angular
-    return name, value * unit * (math.radians(1.0) if is_per_radian else 1.0)
+    return name, value * _unit(number, freedom, units) * (
+        math.radians(1.0) if is_per_radian else 1.0
+    )
 
 
-def joint_numbers(
-    prim: Usd.Prim,
-    freedom: Freedom | None,
-    units: Units,
-    families: Collection[SchemaFamily],
-    remarks: list[str],
-) -> dict[str, float | None]:
-    """Read effort, velocity, damping and friction of a joint in SI units; None is absent.
-
-    Args:
-        prim: The joint.
-        freedom: Its degree of freedom, if it has exactly one. Units of schemas depend on it, so
-            that other joints have custom attributes alone.
-        units: Units of the stage.
-        families: Schema families of the asset.
-        remarks: Receives notes on missing and contradictory values.
-    """
-    return {
-        field: number_attribute(prim, number.custom)
-        if freedom is None
-        else _effective(prim, freedom, number, units, families, remarks)
-        for field, number in _NUMBERS.items()
-    }
+def _unit(number: _Number, freedom: Freedom, units: Units) -> float:
+    angular = freedom.angular
+    return number.unit(units.effort(angular=angular), units.position(angular=angular))
 
 
 def stated_numbers(
@@ -258,30 +191,37 @@ def stated_numbers(
 ) -> dict[str, list[float]]:
     """Return what the schemas state of a joint, in SI units, by field of :func:`joint_numbers`.
 
-    Args:
-        prim: The joint.
-        freedom: Its degree of freedom.
-        units: Units of the stage.
-        of_axis: Whether attributes of the whole joint are left out.
+    ``of_axis`` leaves out attributes of the whole joint.
     """
-    found: dict[str, list[float]] = {}
-    for field, number in _NUMBERS.items():
-        unit = _unit(number, units, angular=freedom.angular)
-        values = (
-            _read(number, source, prim, freedom, unit, of_axis=of_axis)[1]
+    return {
+        field: [
+            value
             for source in number.sources
-        )
-        found[field] = [value for value in values if value is not None]
-    return found
+            if (value := _read(number, source, prim, freedom, units, of_axis=of_axis)[1])
+            is not None
+        ]
+        for field, number in _NUMBERS.items()
+    }
+
+
+def joint_numbers(
+    prim: Usd.Prim, freedom: Freedom | None, reading: Reading, remarks: list[str]
+) -> dict[str, float | None]:
+    """Read effort, velocity, damping and friction of a joint in SI units; None is absent.
+
+    Units of schemas depend on the freedom, so that joints without exactly one have custom
+    attributes alone. ``remarks`` receives notes on missing and contradictory values.
+    """
+    return {
+        field: number_attribute(prim, number.custom)
+        if freedom is None
+        else _effective(prim, freedom, number, reading, remarks)
+        for field, number in _NUMBERS.items()
+    }
 
 
 def _effective(
-    prim: Usd.Prim,
-    freedom: Freedom,
-    number: _Number,
-    units: Units,
-    families: Collection[SchemaFamily],
-    remarks: list[str],
+    prim: Usd.Prim, freedom: Freedom, number: _Number, reading: Reading, remarks: list[str]
 ) -> float | None:
     """Return the value of the schemas, or of the custom attribute without any.
 
@@ -289,17 +229,17 @@ def _effective(
     whether that has one or not.
     """
     custom = number_attribute(prim, number.custom)
-    unit = _unit(number, units, angular=freedom.angular)
     stated: list[tuple[str, float]] = []
     missing: list[str] = []
     for source in number.sources:
-        name, value = _read(number, source, prim, freedom, unit)
+        name, value = _read(number, source, prim, freedom, reading.units)
         if value is not None:
             stated.append((name, value))
-        elif _SCHEMA_OF[source[0].partition(":")[0]][0] in families:
+        elif source[0] in reading.families:
             missing.append(name)
     if custom is not None and missing:
-        is_expressible = is_storable(custom) and is_storable(custom / unit) and custom > 0.0
+        stored = custom / _unit(number, freedom, reading.units)
+        is_expressible = is_storable(custom) and is_storable(stored) and custom > 0.0
         if is_expressible or (custom == 0.0 and number.has_zero):
             remarks.append(f"{number.custom} is {custom:g}, but {missing[0]} is absent")
             return None
@@ -315,7 +255,7 @@ def _effective(
     return value
 
 
-class Linear(Struct, frozen=True, eq=False):
+class Linear(NamedTuple):
     """Position = multiplier * position of the leader + offset [rad or m]."""
 
     leader: Usd.Prim
@@ -323,93 +263,61 @@ class Linear(Struct, frozen=True, eq=False):
     offset: float
 
 
-class Couplings(Struct, frozen=True, eq=False):
-    """All joints, to resolve leaders."""
+class _MimicSchema(NamedTuple):
+    family: SchemaFamily | None  # None if no simulator needs it
+    name: str
+    read: Callable[[Usd.Prim, Reading], Linear | None]
+    # Whether it could couple a joint to a leader.
+    could: Callable[[Usd.Prim, Usd.Prim], bool]
 
-    stage: Usd.Stage
-    units: Units
-    named: Mapping[str, Usd.Prim]  # joints by URDF name
-    families: frozenset[SchemaFamily]  # of the asset
 
-    def unit(self, prim: Usd.Prim) -> float:
-        """SI value of one unit of a joint's position."""
-        return self.units.position(angular=prim.IsA(UsdPhysics.RevoluteJoint))
+def coupling(name: str, reading: Reading, remarks: list[str]) -> MimicObservation | None:
+    """Return the effective coupling of a joint, or the custom one if no schema can."""
+    prims = reading.joint_prims
 
-    def radian_unit(self, prim: Usd.Prim) -> float:
-        """SI value of one unit of a joint's position in MuJoCo."""
-        return 1.0 if prim.IsA(UsdPhysics.RevoluteJoint) else self.units.length
-
-    def target(self, prim: Usd.Prim, name: str) -> Usd.Prim | None:
-        targets = prim.GetRelationship(name).GetTargets()
-        return self.stage.GetPrimAtPath(targets[0]) if targets else None
-
-    def custom(self, name: str) -> MimicObservation | None:
-        """Return the ``urdf:mimic`` coupling of the joint of a name."""
-        prim = self.named.get(name)
+    def custom(name: str) -> MimicObservation | None:
+        prim = prims.get(name)
         leader = text_attribute(prim, "urdf:mimic:joint") if prim else None
         if leader is None:
             return None
         multiplier = _first(prim, 1.0, "urdf:mimic:multiplier")
         return MimicObservation(leader, multiplier, _first(prim, 0.0, "urdf:mimic:offset"))
 
+    def of_schema(schema: _MimicSchema, name: str) -> MimicObservation | None:
+        found = schema.read(prims[name], reading) if name in prims else None
+        return found and MimicObservation(urdf_name(found.leader), found.multiplier, found.offset)
 
-def couplings_of(physics: Physics) -> Couplings:
-    prims = [physics.stage.GetPrimAtPath(path) for path in physics.joints]
-    named = {urdf_name(prim): prim for prim in prims}
-    return Couplings(physics.stage, physics.units, named, used_families(physics))
-
-
-class _MimicSchema(NamedTuple):
-    family: SchemaFamily | None  # None if no simulator needs it
-    name: str
-    read: Callable[[Usd.Prim, Couplings], Linear | None]
-    # Whether it could couple a joint to a leader.
-    could: Callable[[Usd.Prim, Usd.Prim], bool]
-
-    def stated(self, name: str, couplings: Couplings) -> MimicObservation | None:
-        prim = couplings.named.get(name)
-        read = self.read(prim, couplings) if prim else None
-        if read is None:
-            return None
-        return MimicObservation(urdf_name(read.leader), read.multiplier, read.offset)
-
-
-def coupling(name: str, couplings: Couplings, remarks: list[str]) -> MimicObservation | None:
-    """Return the effective coupling of a joint, or the custom one if no schema can."""
-    custom = couplings.custom(name)
-    custom_head = head_coupling(name, couplings.custom)
+    own, own_head = custom(name), head_coupling(name, custom)
     stated: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
+
+    def acting(schema: _MimicSchema, name: str) -> MimicObservation | None:
+        return of_schema(schema, name) or custom(name)
+
     for schema in _SCHEMAS:
-        if (mimic := schema.stated(name, couplings)) is not None:
-
-            def acting(joint: str, schema: _MimicSchema = schema) -> MimicObservation | None:
-                return schema.stated(joint, couplings) or couplings.custom(joint)
-
-            stated.append((schema.name, mimic, head_coupling(name, acting)))
-        elif custom and custom_head and schema.family in couplings.families:
+        if (mimic := of_schema(schema, name)) is not None:
+            stated.append((schema.name, mimic, head_coupling(name, partial(acting, schema))))
+        elif (
+            own
+            and own_head
+            and schema.family in reading.families
+            and {name, own.leader} <= {*prims}
+        ):
             # The asset has schemas of the simulator, and lacks this one.
-            prim, leader = couplings.named.get(name), couplings.named.get(custom.leader)
-            if prim and leader and schema.could(prim, leader):
-                numbers = custom_head.multiplier, custom_head.offset / couplings.unit(prim)
-                if all(not number or is_storable(number) for number in numbers):
-                    remarks.append(f"urdf:mimic names {custom.leader}, but {schema.name} does not")
-                    return None
+            numbers = own_head.multiplier, own_head.offset / _unit_of(prims[name], reading)
+            could = schema.could(prims[name], prims[own.leader])
+            if could and all(not number or is_storable(number) for number in numbers):
+                remarks.append(f"urdf:mimic names {own.leader}, but {schema.name} does not")
+                return None
     if not stated:
-        return custom
+        return own
     (first, mimic, head), *others = stated
     for other_name, _, other in others:
         if not _alike(head, other):
             remarks.append(f"{first} and {other_name} disagree")
             return None
-    if custom and not _alike(head, custom_head):
+    if own and not _alike(head, own_head):
         remarks.append(f"{first} and urdf:mimic disagree")
     return mimic
-
-
-def schema_couplings(prim: Usd.Prim, couplings: Couplings) -> Iterator[tuple[str, Linear]]:
-    for schema in _SCHEMAS:
-        if (read := schema.read(prim, couplings)) is not None:
-            yield schema.name, read
 
 
 def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
@@ -422,32 +330,46 @@ def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
     )
 
 
+def schema_couplings(prim: Usd.Prim, reading: Reading) -> Iterator[tuple[str, Linear]]:
+    for schema in _SCHEMAS:
+        if (read := schema.read(prim, reading)) is not None:
+            yield schema.name, read
+
+
+def _unit_of(prim: Usd.Prim, reading: Reading) -> float:
+    """SI value of one unit of a joint's position."""
+    return reading.units.position(angular=prim.IsA(UsdPhysics.RevoluteJoint))
+
+
+def _target(prim: Usd.Prim, name: str, reading: Reading) -> Usd.Prim | None:
+    targets = prim.GetRelationship(name).GetTargets()
+    return reading.prim(targets[0]) if targets else None
+
+
 def _first(prim: Usd.Prim, fallback: float, *names: str) -> float:
     """Return the first authored number; schemas may not be registered with OpenUSD."""
-    for name in names:
-        if (value := number_attribute(prim, name)) is not None:
-            return value
-    return fallback
+    numbers = (number_attribute(prim, name) for name in names)
+    return next((number for number in numbers if number is not None), fallback)
 
 
 def _is_disabled(prim: Usd.Prim) -> bool:
     return prim.GetAttribute("newton:mimicEnabled").Get() is False
 
 
-def _read_newton(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
-    leader = couplings.target(prim, "newton:mimicJoint")
+def _read_newton(prim: Usd.Prim, reading: Reading) -> Linear | None:
+    leader = _target(prim, "newton:mimicJoint", reading)
     if "NewtonMimicAPI" not in applied_schemas(prim) or _is_disabled(prim) or not leader:
         return None
-    offset = _first(prim, 0.0, "newton:mimicCoef0") * couplings.unit(prim)
+    offset = _first(prim, 0.0, "newton:mimicCoef0") * _unit_of(prim, reading)
     return Linear(leader, _first(prim, 1.0, "newton:mimicCoef1"), offset)
 
 
-def _read_extended(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
+def _read_extended(prim: Usd.Prim, reading: Reading) -> Linear | None:
     """Read the coupling of REP 158, section 4.2.2, in units of the joint."""
-    leader = couplings.target(prim, "ext_physics:mimic:joint")
+    leader = _target(prim, "ext_physics:mimic:joint", reading)
     if "ExtendedPhysicsMimicAPI" not in applied_schemas(prim) or not leader:
         return None
-    offset = _first(prim, 0.0, "ext_physics:mimic:offset") * couplings.unit(prim)
+    offset = _first(prim, 0.0, "ext_physics:mimic:offset") * _unit_of(prim, reading)
     return Linear(leader, _first(prim, 1.0, "ext_physics:mimic:multiplier"), offset)
 
 
@@ -456,14 +378,14 @@ def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
     return bool(prim.GetTypeName() == leader.GetTypeName())
 
 
-def _read_physx(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
+def _read_physx(prim: Usd.Prim, reading: Reading) -> Linear | None:
     """Read ``position + gearing * leader + offset = 0``."""
     applied = applied_schemas(prim)
     found = [name for name in _PHYSX_INSTANCES if f"PhysxMimicJointAPI:{name}" in applied]
     if not found:
         return None
     prefix = f"physxMimicJoint:{found[0]}"
-    leader = couplings.target(prim, f"{prefix}:referenceJoint")
+    leader = _target(prim, f"{prefix}:referenceJoint", reading)
     if not leader or not _physx_couples(prim, leader):
         return None
     # PhysX drops the coupling if an authored axis of the leader is unknown; it ignores which one it
@@ -471,9 +393,9 @@ def _read_physx(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
     axis = prim.GetAttribute(f"{prefix}:referenceJointAxis")
     if axis and axis.IsAuthored() and axis.Get() not in _PHYSX_INSTANCES:
         return None
-    unit = couplings.unit(prim)
+    unit = _unit_of(prim, reading)
     gearing = _first(prim, 1.0, f"{prefix}:gearing")
-    multiplier = -gearing * (unit / couplings.unit(leader))
+    multiplier = -gearing * (unit / _unit_of(leader, reading))
     return Linear(leader, multiplier, -_first(prim, 0.0, f"{prefix}:offset") * unit)
 
 
@@ -482,18 +404,15 @@ def _physx_couples(*joints: Usd.Prim) -> bool:
     for prim in joints:
         if UsdPhysics.Joint(prim).GetExcludeFromArticulationAttr().Get():
             return False
-        if prim.IsA(UsdPhysics.PrismaticJoint):
-            continue
-        joint = UsdPhysics.RevoluteJoint(prim)
-        if not joint:
-            return False
-        limits = joint.GetLowerLimitAttr().Get(), joint.GetUpperLimitAttr().Get()
-        if not all(abs(limit) < _PHYSX_UNLIMITED for limit in limits):
-            return False
+        if not prim.IsA(UsdPhysics.PrismaticJoint):
+            joint = UsdPhysics.RevoluteJoint(prim)
+            limits = (joint.GetLowerLimitAttr(), joint.GetUpperLimitAttr()) if joint else ()
+            if not limits or any(abs(limit.Get()) >= _PHYSX_UNLIMITED for limit in limits):
+                return False
     return True
 
 
-def _read_mujoco(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
+def _read_mujoco(prim: Usd.Prim, reading: Reading) -> Linear | None:
     """Read ``position = coef0 + coef1 * leader``, in radians or distance.
 
     The schema includes that of Newton, whose attributes precede its own.
@@ -501,17 +420,20 @@ def _read_mujoco(prim: Usd.Prim, couplings: Couplings) -> Linear | None:
     if MUJOCO not in applied_schemas(prim) or _is_disabled(prim):
         return None
     names = ("newton:mimicJoint", "mjc:target")
-    leader = next(filter(None, (couplings.target(prim, name) for name in names)), None)
+    leader = next(filter(None, (_target(prim, name, reading) for name in names)), None)
     if not leader:
         return None
-    unit = couplings.radian_unit(prim)
+    unit, leader_unit = (
+        1.0 if joint.IsA(UsdPhysics.RevoluteJoint) else reading.units.length
+        for joint in (prim, leader)
+    )
     offset = number_attribute(prim, "newton:mimicCoef0")
     if offset is None:
         offset = _first(prim, 0.0, "mjc:coef0") * unit
     else:
-        offset *= couplings.unit(prim)
+        offset *= _unit_of(prim, reading)
     multiplier = _first(prim, 1.0, "newton:mimicCoef1", "mjc:coef1")
-    return Linear(leader, multiplier * (unit / couplings.radian_unit(leader)), offset)
+    return Linear(leader, multiplier * (unit / leader_unit), offset)
 
 
 def _mujoco_couples(*joints: Usd.Prim) -> bool:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct, structs
 from pxr import UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrim, LinkPrims
-from urdf_usd.conformance.engines.openusd.stage import (
-    Physics,
+from urdf_usd.conformance.engines.openusd.reading import (
+    WORLD,
+    LinkPrim,
+    Reading,
     Units,
-    WorldTransforms,
     text_attribute,
     urdf_name,
 )
@@ -30,6 +30,7 @@ from urdf_usd.conformance.engines.openusd.transforms import (
     transforms,
     turns,
 )
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     AssemblyGap,
@@ -38,27 +39,27 @@ from urdf_usd.conformance.observation.robot import (
     Vec3,
 )
 
-_AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
+AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 _TOKENS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
-# Equal limits of zero are that far apart in the variant for MuJoCo, which refuses an
-# empty range [degrees or distance].
+_KINDS = UsdPhysics.ObjectType
+# Equal limits of zero are that far apart in the variant for MuJoCo, which refuses an empty range
+# [degrees or distance].
 _NO_RANGE = 2.0**-120
-# The parser disables a revolute limit with a bound beyond 5e37 degrees, so that writers
-# use some other large number for a range that is open on one side.
+# The parser disables a revolute limit with a bound beyond 5e37 degrees, so that writers use some
+# other large number for a range that is open on one side.
 UNBOUNDED = 1e30
 # By the numbers of free translations and rotations.
 _AXISLESS = {(0, 0): JointType.FIXED, (0, 3): JointType.SPHERICAL, (3, 3): JointType.FLOATING}
 ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
-LINEAR = frozenset({JointType.PRISMATIC})
 
 
 class Mobility(Struct, frozen=True):
     """Motion that a joint allows its second side relative to its first."""
 
-    type: JointType | None  # kind of motion; None if URDF has no such type
+    type: JointType | None  # None if URDF has no such type
     axis: int | None = None  # coordinate axis of the joint frame about or along which it moves
-    lower: float | None = None  # lower limit [rad or m]; None where the type has none
-    upper: float | None = None  # upper limit likewise
+    lower: float | None = None  # [rad or m]; None where the type has none
+    upper: float | None = None
     note: str | None = None  # what is unusual about it
 
 
@@ -66,9 +67,8 @@ class Connection(Struct, frozen=True, eq=False):
     """A joint as the parser resolves it; frames in metres."""
 
     name: str  # URDF name
-    path: str  # path of the prim that states the joint
-    # Paths of the bodies on side 0 and 1; WORLD for the world and static colliders
-    bodies: tuple[str, str]
+    path: str  # of the prim that states the joint
+    bodies: tuple[str, str]  # on side 0 and 1; WORLD for the world and static colliders
     targets: tuple[str, str]  # authored targets of the joint; empty for none
     anchors: tuple[Array, Array]  # (4, 4) joint frame in the frame of the body on each side
     mobility: Mobility  # motion of side 1 relative to side 0
@@ -84,97 +84,89 @@ class Connection(Struct, frozen=True, eq=False):
         return 1 - self.parent
 
     @property
+    def ends(self) -> tuple[str, str]:
+        """Bodies of the parent and the child."""
+        return self.bodies[self.parent], self.bodies[self.child]
+
+    @property
     def axis_in_child(self) -> Vec3 | None:
         """Unit vector, in the child's frame, of positive motion of the child."""
         if self.mobility.axis is None:
             return None
         column = self.anchors[self.child][:3, self.mobility.axis]
-        x, y, z = (float(value) for value in (-column if self.reversed else column))
-        return x, y, z
+        return vec3(-column if self.reversed else column)
 
     @property
     def anchor_in_child(self) -> Vec3:
         """Point that rotations are about, in the child's frame [m]."""
-        x, y, z = (float(value) for value in self.anchors[self.child][:3, 3])
-        return x, y, z
-
-    def turned(self) -> Connection:
-        """Return the same joint with the roles of parent and child exchanged."""
-        return structs.replace(self, reversed=not self.reversed)
-
-
-_NOTES = {
-    "joint-target-missing": "joint {joint} targets {target}, which does not exist: that side is "
-    "attached to the world",
-    "joint-disabled": "joint {joint} is disabled and connects nothing",
-    "joint-body-outside": "joint {joint} targets {target}, which is no active body below the "
-    "default prim: it connects nothing",
-    "joint-not-urdf": "joint {joint} has one body, or none, on both sides",
-}
+        return vec3(self.anchors[self.child][:3, 3])
 
 
 class JointNote(Struct, frozen=True):
     """A joint that connects nothing, or less than it states."""
 
-    problem: str  # key of ``_NOTES``
+    rule: str
     path: str
     name: str
-    target: str = ""  # The prim that is concerned
+    problem: str
 
     def message(self, joint: str) -> str:
         """Return a sentence that names the joint as given."""
-        return _NOTES[self.problem].format(joint=joint, target=self.target)
+        return f"joint {joint} {self.problem}"
 
 
 def connections(
-    physics: Physics, links: LinkPrims, world: WorldTransforms
+    reading: Reading, *, welds: bool = True
 ) -> tuple[tuple[Connection, ...], list[JointNote]]:
     """Return the joints that connect something, and notes on the others.
 
-    A disabled joint is a floating joint of URDF if it has no limits either, and nothing
-    else connects its bodies. Otherwise it has no effect.
+    A disabled joint is a floating joint of URDF if it has no limits either, and nothing else
+    connects its bodies. Otherwise it has no effect.
+
+    Args:
+        reading: The stage.
+        welds: Whether floating joints in custom attributes of bodies are joints.
     """
     found: list[Connection] = []
     free: list[Connection] = []
     notes: list[JointNote] = []
-    for path, descriptor in physics.joints.items():
-        prim = physics.stage.GetPrimAtPath(path)
-        name = urdf_name(prim)
-        notes += (
-            JointNote("joint-target-missing", path, name, str(target))
-            for target in (descriptor.rel0, descriptor.rel1)
-            if not target.isEmpty and not physics.stage.GetPrimAtPath(target)
-        )
-        mobility = _mobility(descriptor, physics.units)
+    for path, descriptor in reading.joints.items():
+        prim = reading.prim(path)
+        name, is_enabled = urdf_name(prim), descriptor.jointEnabled
+        for target in (descriptor.rel0, descriptor.rel1):
+            if not target.isEmpty and not reading.prim(target):
+                problem = f"targets {target}, which does not exist: that side is attached to the "
+                notes.append(JointNote("joint-target-missing", path, name, f"{problem}world"))
+        mobility = _mobility(descriptor, reading.units)
         marked = text_attribute(prim, "urdf:joint:type") == "floating"
-        if not descriptor.jointEnabled:
-            if not marked and mobility.type is not JointType.FLOATING:
-                notes.append(JointNote("joint-disabled", path, name))
-                continue
-            mobility = Mobility(JointType.FLOATING)
-        if absent := _absent_body(descriptor, physics):
-            notes.append(JointNote("joint-body-outside", path, name, absent))
+        if not (is_enabled or marked or mobility.type is JointType.FLOATING):
+            notes.append(JointNote("joint-disabled", path, name, _DISABLED))
             continue
-        connection = _connection(name, path, mobility, physics, world)
-        if connection.bodies[0] == connection.bodies[1]:
-            notes.append(JointNote("joint-not-urdf", path, name))
+        if absent := _absent_body(descriptor, reading):
+            problem = f"targets {absent}, which is no active body below the default prim: it "
+            notes.append(JointNote("joint-body-outside", path, name, f"{problem}connects nothing"))
             continue
-        (found if descriptor.jointEnabled or marked else free).append(connection)
-    for connection in free:
-        if _are_connected(*connection.bodies, found):
-            notes.append(JointNote("joint-disabled", connection.path, connection.name))
+        mobility = mobility if is_enabled else Mobility(JointType.FLOATING)
+        joint = _connection(name, path, mobility, reading)
+        if joint.bodies[0] == joint.bodies[1]:
+            problem = "has one body, or none, on both sides"
+            notes.append(JointNote("joint-not-urdf", path, name, problem))
+            continue
+        (found if is_enabled or marked else free).append(joint)
+    for joint in free:
+        if _are_connected(*joint.bodies, found):
+            notes.append(JointNote("joint-disabled", joint.path, joint.name, _DISABLED))
         else:
-            found.append(connection)
-    stated = {connection.name for connection in found}
-    found += (
-        _floating_body(link, links, world)
-        for link in links.by_name.values()
-        if link.is_body
-        and link.weld
-        and link.weld.type is JointType.FLOATING
-        and link.weld.joint not in stated
-    )
+            found.append(joint)
+    named = {joint.name for joint in found}
+    for link in reading.links.by_name.values() if welds else ():
+        weld = link.weld
+        if link.is_body and weld and weld.type is JointType.FLOATING and weld.joint not in named:
+            found.append(_floating_body(link, weld.joint, weld.parent or link.above, reading))
     return tuple(found), notes
+
+
+_DISABLED = "is disabled and connects nothing"
 
 
 def _are_connected(body: str, other: str, joints: Sequence[Connection]) -> bool:
@@ -187,11 +179,9 @@ def _are_connected(body: str, other: str, joints: Sequence[Connection]) -> bool:
     return other in reached
 
 
-def _connection(
-    name: str, path: str, mobility: Mobility, physics: Physics, world: WorldTransforms
-) -> Connection:
+def _connection(name: str, path: str, mobility: Mobility, reading: Reading) -> Connection:
     """Return a joint; colliders without a rigid body at or above them are the world."""
-    joint = physics.joints[path]
+    joint = reading.joints[path]
     bodies, anchors = [], []
     for body, position, quat in (
         (str(joint.body0), joint.localPose0Position, joint.localPose0Orientation),
@@ -199,10 +189,10 @@ def _connection(
     ):
         # From float32 values, normalised in double.
         turn = rotations((quat.GetReal(), *quat.GetImaginary()))
-        anchor = transforms(turn, np.array(position, np.float64) * physics.units.length)
-        is_static = body and body not in physics.bodies
+        anchor = transforms(turn, np.array(position, np.float64) * reading.units.length)
+        is_static = body and body not in reading.bodies
         bodies.append(WORLD if is_static else body)
-        anchors.append(world.rigid(body) @ anchor if is_static else anchor)
+        anchors.append(reading.rigid(body) @ anchor if is_static else anchor)
     return Connection(
         name=name,
         path=path,
@@ -214,41 +204,37 @@ def _connection(
     )
 
 
-def _absent_body(descriptor: UsdPhysics.JointDesc, physics: Physics) -> str | None:
+def _absent_body(descriptor: UsdPhysics.JointDesc, reading: Reading) -> str | None:
     """Return a targeted rigid body that is not simulated with the robot."""
     for path in (str(descriptor.body0), str(descriptor.body1)):
-        if not path or path in physics.bodies:
+        if not path or path in reading.bodies:
             continue
-        prim = physics.stage.GetPrimAtPath(path)
+        prim = reading.prim(path)
         is_simulated = prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
         if prim.HasAPI(UsdPhysics.RigidBodyAPI) or not is_simulated:
             return path
     return None
 
 
-def _floating_body(link: LinkPrim, links: LinkPrims, world: WorldTransforms) -> Connection:
+def _floating_body(
+    link: LinkPrim, joint: str, parent_name: str | None, reading: Reading
+) -> Connection:
     """Return the floating joint that a body's custom attributes state."""
-    weld = link.weld
-    assert weld is not None  # noqa: S101  the caller selects links with a weld
-    parent = links.by_name.get(weld.parent or link.above or "")
+    parent = reading.links.by_name.get(parent_name or "")
     carrier = parent.body if parent else WORLD
-    start = world.rigid(carrier) if carrier else np.eye(4)
     return Connection(
-        name=weld.joint,
+        name=joint,
         path=link.path,
         bodies=(carrier, link.path),
         targets=(parent.path if parent else "", link.path),
-        anchors=(inverses(start) @ world.rigid(link.path), np.eye(4)),
+        anchors=(reading.inverse(carrier) @ reading.rigid(link.path), np.eye(4)),
         mobility=Mobility(JointType.FLOATING),
         articulated=False,
     )
 
 
 def free_bodies(
-    configurations: Configurations,
-    links: LinkPrims,
-    joints: Sequence[Connection],
-    world: WorldTransforms,
+    configurations: Configurations, reading: Reading, joints: Sequence[Connection]
 ) -> tuple[Connection, ...]:
     """Return floating joints of bodies that nothing connects to the world.
 
@@ -257,33 +243,24 @@ def free_bodies(
     """
     tied = {body for joint in joints if WORLD in joint.bodies for body in joint.bodies}
     return tuple(
-        Connection(
-            name=f"{link.name}_free",
-            path=link.path,
-            bodies=(WORLD, link.path),
-            targets=("", link.path),
-            anchors=(world.rigid(link.path), np.eye(4)),
-            mobility=Mobility(JointType.FLOATING),
-            articulated=False,
-        )
-        for link in links.by_name.values()
+        _floating_body(link, f"{link.name}_free", None, reading)
+        for link in reading.links.by_name.values()
         if link.is_body and link.path not in tied and f"{link.name}_free" in configurations.joints
     )
 
 
 def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
-    kinds = UsdPhysics.ObjectType
     match descriptor.type:
-        case kinds.FixedJoint:
+        case _KINDS.FixedJoint:
             return Mobility(JointType.FIXED)
-        case kinds.RevoluteJoint:
-            return _single(_AXES[descriptor.axis], descriptor.limit, None)
-        case kinds.PrismaticJoint:
-            return _single(_AXES[descriptor.axis], descriptor.limit, units)
-        case kinds.SphericalJoint:
+        case _KINDS.RevoluteJoint:
+            return _single(AXES[descriptor.axis], descriptor.limit, None)
+        case _KINDS.PrismaticJoint:
+            return _single(AXES[descriptor.axis], descriptor.limit, units)
+        case _KINDS.SphericalJoint:
             limited = descriptor.limit.enabled
             return Mobility(JointType.SPHERICAL, note="its cone is limited" if limited else None)
-        case kinds.D6Joint:
+        case _KINDS.D6Joint:
             return _six(descriptor, units)
     return Mobility(None, note="it is a distance joint")
 
@@ -315,14 +292,13 @@ def _bounds(limit: UsdPhysics.JointLimit) -> tuple[float, float]:
 def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tuple[float, float]]:
     """Return the limits [m or rad] of the axes of a D6 joint that are not locked.
 
-    An axis without a limit, or with a disabled one, is free; it is locked if lower is
-    above upper, or both are zero. The names are those of instances of ``PhysicsLimitAPI``.
+    An axis without a limit, or with a disabled one, is free; it is locked if lower is above upper,
+    or both are zero. The names are those of instances of ``PhysicsLimitAPI``.
     """
     limits = _enabled_limits(descriptor)
     axes = {}
     for token in _TOKENS:
-        limit = limits.get(token)
-        low, high = (-math.inf, math.inf) if limit is None else _bounds(limit)
+        low, high = _bounds(limits[token]) if token in limits else (-math.inf, math.inf)
         if low <= high and (low, high) != (0.0, 0.0):
             unit = units.length if token.startswith("trans") else math.radians(1.0)
             axes[token] = low * unit, high * unit
@@ -344,8 +320,10 @@ def _six(descriptor: UsdPhysics.D6JointDesc, units: Units) -> Mobility:
     unusual += ["distance"] * ("distance" in limits)
     if unusual:
         return Mobility(None, note=f"its limits hold or bound {_listed(unusual)}")
-    slides = [axis for axis in range(3) if f"trans{'XYZ'[axis]}" in free]
-    spins = [axis for axis in range(3) if f"rot{'XYZ'[axis]}" in free]
+    slides, spins = (
+        ["XYZ".index(token[-1]) for token in free if token.startswith(kind)]
+        for kind in ("trans", "rot")
+    )
     match slides, spins:
         case [], [axis]:
             return _single(axis, limits.get(free[0]), None)
@@ -376,10 +354,8 @@ class BodyTree(Struct, frozen=True):
     @property
     def base(self) -> str | None:
         """Body next to the world, else the first root, if there is any body."""
-        for joint in self.joints:
-            if joint.bodies[joint.parent] == WORLD:
-                return joint.bodies[joint.child]
-        return self.roots[0] if self.roots else None
+        at_world = (joint.ends[1] for joint in self.joints if joint.ends[0] == WORLD)
+        return next(at_world, self.roots[0] if self.roots else None)
 
 
 def span_tree(
@@ -391,11 +367,10 @@ def span_tree(
     adrift = {joint.bodies[1] for joint in joints if joint.mobility.type is JointType.FLOATING}
     starts = [body for body in preferred if body in bodies and body not in adrift]
     starts += [body for body in bodies if body not in seconds]
-    starts += bodies
     placed = {WORLD}
     ordered = _grow(joints, WORLD, placed)
     roots = []
-    for start in starts:
+    for start in (*starts, *bodies):
         if start not in placed:
             placed.add(start)
             roots.append(start)
@@ -408,61 +383,48 @@ def span_tree(
 def _grow(joints: Sequence[Connection], start: str, placed: set[str]) -> list[Connection]:
     """Add bodies that are reachable from a body to ``placed``; return the joints used.
 
-    Joints that are excluded from articulations close loops, so they are used last; before
-    them those whose first body is the child.
+    Joints that are excluded from articulations close loops, so they are used last; before them
+    those whose first body is the child.
     """
     ordered: list[Connection] = []
     reached = {start}
     while True:
-        step = min(
-            (
-                joint if joint.bodies[0] in reached else joint.turned()
-                for joint in joints
-                if (joint.bodies[0] in reached) != (joint.bodies[1] in reached)
-                and not placed.issuperset(joint.bodies)
-            ),
-            key=lambda joint: (not joint.articulated, joint.reversed),
-            default=None,
-        )
-        if step is None:
+        steps = [
+            structs.replace(joint, reversed=joint.reversed ^ (joint.bodies[0] not in reached))
+            for joint in joints
+            if (joint.bodies[0] in reached) != (joint.bodies[1] in reached)
+            and not placed.issuperset(joint.bodies)
+        ]
+        if not steps:
             return ordered
+        step = min(steps, key=lambda joint: (not joint.articulated, joint.reversed))
         ordered.append(step)
-        reached.add(step.bodies[step.child])
-        placed.add(step.bodies[step.child])
+        reached.add(step.ends[1])
+        placed.add(step.ends[1])
 
 
 def place_bodies(
-    tree: BodyTree, world: WorldTransforms, configurations: Configurations
+    tree: BodyTree, reading: Reading, configurations: Configurations
 ) -> dict[str, Array]:
     """Return the (K, 4, 4) world transforms of all bodies, and of the world."""
-    count = configurations.count
-    still = np.tile(np.eye(4), (count, 1, 1))
-    poses = {WORLD: still}
-    poses |= {root: np.tile(world.rigid(root), (count, 1, 1)) for root in tree.roots}
+    still = np.tile(np.eye(4), (configurations.count, 1, 1))
+    poses = {root: reading.rigid(root) @ still for root in (WORLD, *tree.roots)}
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     for joint in tree.joints:
-        poses[joint.bodies[joint.child]] = poses[joint.bodies[joint.parent]] @ _relative(
-            joint, positions, count
-        )
+        parent, child = joint.ends
+        # (K, 4, 4) of the child's joint frame in the parent's.
+        motion = _motion(joint, positions.get(joint.name))
+        anchors = joint.anchors[joint.parent], joint.anchors[joint.child]
+        relative = anchors[0] @ (still if motion is None else motion) @ inverses(anchors[1])
+        poses[child] = poses[parent] @ relative
     return poses
 
 
-def _relative(joint: Connection, positions: Mapping[str, Array], count: int) -> Array:
-    """Return (K, 4, 4) transforms of the child body in the parent body's frame."""
-    anchor = joint.anchors[joint.child]
-    motion = _motion(joint, anchor, positions.get(joint.name))
-    if motion is None:
-        motion = np.tile(np.eye(4), (count, 1, 1))
-    relative: Array = joint.anchors[joint.parent] @ motion @ inverses(anchor)
-    return relative
-
-
-def _motion(joint: Connection, anchor: Array, given: Array | None) -> Array | None:
+def _motion(joint: Connection, given: Array | None) -> Array | None:
     """Return (K, 4, 4) transforms of the child's joint frame in the parent's.
 
     Args:
         joint: The joint.
-        anchor: (4, 4) joint frame in the child's frame.
         given: (K, d) coordinates, or None for a joint that stays at zero.
     """
     kind, axis = joint.mobility.type, joint.mobility.axis
@@ -470,6 +432,7 @@ def _motion(joint: Connection, anchor: Array, given: Array | None) -> Array | No
         return None
     # A position counts from side 0 to side 1, whichever of them is the parent.
     sign = -1.0 if joint.reversed else 1.0
+    anchor = joint.anchors[joint.child]
     to_child = anchor[:3, :3]
     match kind, axis:
         case ((JointType.REVOLUTE | JointType.CONTINUOUS), int()):
@@ -492,75 +455,69 @@ def _motion(joint: Connection, anchor: Array, given: Array | None) -> Array | No
     return None
 
 
-def assembly_gaps(joints: Sequence[Connection], world: WorldTransforms) -> tuple[AssemblyGap, ...]:
+def assembly_gaps(joints: Sequence[Connection], reading: Reading) -> tuple[AssemblyGap, ...]:
     """Compare both frames of every joint at the authored poses."""
-    gaps = []
-    for joint in joints:
-        sides = [
-            (world.rigid(body) if body else np.eye(4)) @ anchor
-            for body, anchor in zip(joint.bodies, joint.anchors, strict=True)
-        ]
-        gaps.append(AssemblyGap(joint.name, *separation(*sides)))
-    return tuple(gaps)
+    return tuple(
+        AssemblyGap(joint.name, *separation(*(reading.rigid(body) @ x for body, x in sides)))
+        for joint in joints
+        for sides in [zip(joint.bodies, joint.anchors, strict=True)]
+    )
 
 
-def articulated_bodies(physics: Physics) -> tuple[str, ...]:
+def articulated_bodies(reading: Reading) -> tuple[str, ...]:
     """Return the bodies that articulations start from."""
-    starts = (str(path) for found in physics.articulations.values() for path in found.rootPrims)
-    return tuple(path for path in starts if path in physics.bodies)
+    starts = (str(path) for found in reading.articulations.values() for path in found.rootPrims)
+    return tuple(path for path in starts if path in reading.bodies)
 
 
-def unarticulated(physics: Physics, tree: BodyTree) -> tuple[str, ...]:
+def unarticulated(reading: Reading, tree: BodyTree) -> tuple[str, ...]:
     """Name the joints of the robot that belong to no articulation.
 
-    The parser lists the moving joints of an articulation, and some of those that are
-    excluded from it. A fixed joint to the world defines the base of an articulation,
-    which PhysX reads as floating if the joint is excluded.
+    The parser lists the moving joints of an articulation, and some of those that are excluded from
+    it. A fixed joint to the world defines the base of an articulation, which PhysX reads as
+    floating if the joint is excluded.
     """
-    # Not by bodies: for a single body with a joint to the world, the parser lists the
-    # joint alone.
-    listed = _articulated_joints(physics)
+    # Not by bodies: for a single body with a joint to the world, the parser lists the joint alone.
+    listed = _articulated_joints(reading)
 
     def is_outside(joint: Connection) -> bool:
         match joint.mobility.type:
             case JointType.FLOATING:
                 return False
             case JointType.FIXED:
-                alone = WORLD in joint.bodies and not physics.articulations
+                alone = WORLD in joint.bodies and not reading.articulations
                 return not (joint.articulated or alone)
         return joint.path not in listed or not joint.articulated
 
     return tuple(joint.name for joint in tree.joints if is_outside(joint))
 
 
-def at_world(physics: Physics, joints: Sequence[Connection]) -> tuple[str, ...]:
+def at_world(reading: Reading, joints: Sequence[Connection]) -> tuple[str, ...]:
     """Name the moving joints of articulations with the world on one side.
 
-    The parser reports the world for the default prim and for missing targets, and the
-    collider for static colliders.
+    The parser reports the world for the default prim and for missing targets, and the collider for
+    static colliders.
     """
-    listed = _articulated_joints(physics)
+    listed = _articulated_joints(reading)
 
     def moves(joint: Connection) -> bool:
         kind = joint.mobility.type
         if kind is None:
             # Solvers keep a distance joint out of the articulation's tree.
-            distance = UsdPhysics.ObjectType.DistanceJoint
-            return bool(physics.joints[joint.path].type != distance)
+            return bool(reading.joints[joint.path].type != _KINDS.DistanceJoint)
         return kind is not JointType.FLOATING and COORDINATES[kind] > 0
 
     return tuple(
         joint.name
         for joint in joints
-        if not physics.bodies.keys() >= set(joint.bodies)
+        if not reading.bodies.keys() >= set(joint.bodies)
         and joint.articulated
         and joint.path in listed
         and moves(joint)
     )
 
 
-def _articulated_joints(physics: Physics) -> set[str]:
+def _articulated_joints(reading: Reading) -> set[str]:
     """Paths of the joints that the parser lists for an articulation."""
-    return {
-        str(path) for found in physics.articulations.values() for path in found.articulatedJoints
-    }
+    articulations = reading.articulations.values()
+    return {str(path) for found in articulations for path in found.articulatedJoints}

@@ -1,37 +1,40 @@
-"""Scenes, bodies, joints, actuators and lists of parts that a URDF does not imply."""
+"""Scenes, bodies, joints, contacts, actuators and lists of parts that a URDF does not imply."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import combinations, product
 
 import numpy as np
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import (
-    SAME,
+from urdf_usd.conformance.engines.openusd.joint_attributes import SAME
+from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
+from urdf_usd.conformance.engines.openusd.reading import (
+    WORLD,
+    Reading,
     SchemaFamily,
     applied_schemas,
-    used_families,
-)
-from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
-from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
-from urdf_usd.conformance.engines.openusd.settings import Parts, authored_settings, schema_settings
-from urdf_usd.conformance.engines.openusd.simulation import (
-    contact_settings,
-    material_settings,
-    shape_settings,
-)
-from urdf_usd.conformance.engines.openusd.stage import (
-    Physics,
+    approximation,
     collides,
     is_shown,
     number_attribute,
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
+from urdf_usd.conformance.engines.openusd.settings import (
+    APPROXIMATIONS,
+    COMPARED,
+    authored_settings,
+    part_setting,
+    schema_settings,
+    value_setting,
+)
+from urdf_usd.conformance.engines.openusd.simulation import SELF_COLLISION, filtered_pairs
+from urdf_usd.conformance.observation.robot import JointType, SettingKind, UnexpectedSetting
+from urdf_usd.conformance.observation.simulation import USUAL_FRICTIONS
 
 # Attributes of masses, which concern bodies and their colliders alone.
 _MASSES = (
@@ -47,53 +50,68 @@ _NAMES = {
     # The first is a former spelling, which Isaac Sim converts.
     "IsaacJointAPI": ("isaac:nameOverride", "isaac:NameOverride"),
 }
+_FRICTION = ("physics:dynamicFriction", "physics:staticFriction")
+_NEWTON_MATERIAL = tuple(
+    name
+    for name, check in COMPARED.items()
+    if check == "collision.materials" and name.startswith("newton:")
+)
+# Subdivisions that keep all points of a surface.
+_FLAT = frozenset({UsdGeom.Tokens.none, UsdGeom.Tokens.bilinear})
 
 
 def unexpected_settings(
-    physics: Physics, links: LinkPrims, joints: Sequence[Connection], tree: BodyTree
+    reading: Reading, joints: Sequence[Connection], tree: BodyTree
 ) -> tuple[UnexpectedSetting, ...]:
-    parts = Parts(physics, links)
     found = (
-        *schema_settings(parts),
-        *_scene_settings(parts),
-        *_outside_settings(parts),
-        *contact_settings(parts, joints),
-        *material_settings(parts),
-        *_mass_settings(parts),
-        *_joint_settings(parts, joints),
-        *shape_settings(parts),
-        *_actuator_settings(parts),
-        *_robot_schema_settings(parts, joints),
-        *authored_settings(parts),
-        *_exchanged_bodies(parts, tree),
+        *schema_settings(reading),
+        *_scene_settings(reading),
+        *_outside_settings(reading),
+        *_contact_settings(reading, joints),
+        *_material_settings(reading),
+        *_mass_settings(reading),
+        *_joint_settings(reading, joints),
+        *_shape_settings(reading),
+        *_actuator_settings(reading),
+        *_robot_schema_settings(reading, joints),
+        *authored_settings(reading),
+        *_exchanged_bodies(reading, tree),
     )
     return tuple(dict.fromkeys(found))
 
 
-def _scene_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
+def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield gravity other than that of the Earth, and parts in different scenes."""
-    kind, physics = SettingKind.SCENE, parts.physics
-    scenes = [prim for prim in parts.prims if prim.IsA(UsdPhysics.Scene)]
-    down = np.zeros(3)
-    down["XYZ".index(UsdGeom.GetStageUpAxis(physics.stage))] = -1.0
+    kind, scenes = SettingKind.SCENE, [x for x in reading.prims if x.IsA(UsdPhysics.Scene)]
+    down = -np.eye(3)[reading.up]
     for prim in scenes:
         scene = UsdPhysics.Scene(prim)
         direction = np.array(scene.GetGravityDirectionAttr().Get(), np.float64)
         size = float(np.linalg.norm(direction))
         # Zero stands for the up axis of the stage, reversed.
         if size and not np.linalg.norm(direction / size - down) <= _DOWN:
-            value = tuple(direction.tolist())
-            yield parts.value_setting(kind, prim, "physics:gravityDirection", "down", value)
+            name, value = "physics:gravityDirection", tuple(direction.tolist())
+            yield value_setting(reading, kind, prim, name, "down", value)
         magnitude = float(scene.GetGravityMagnitudeAttr().Get())
         # Negative infinity stands for that of the Earth; OpenUSD's parser reverses gravity for
         # other negative numbers.
         least, most = _GRAVITY
-        if magnitude > -UNBOUNDED and not least <= magnitude * physics.units.length <= most:
-            gravity = 9.81 / physics.units.length
-            yield parts.value_setting(kind, prim, "physics:gravityMagnitude", gravity, magnitude)
+        if magnitude > -UNBOUNDED and not least <= magnitude * reading.units.length <= most:
+            name, gravity = "physics:gravityMagnitude", 9.81 / reading.units.length
+            yield value_setting(reading, kind, prim, name, gravity, magnitude)
         if prim.GetAttribute("newton:gravityEnabled").Get() is False:
-            yield parts.value_setting(kind, prim, "newton:gravityEnabled", "True", value=False)
-    owners = dict(_owners(parts))
+            yield value_setting(reading, kind, prim, "newton:gravityEnabled", "True", value=False)
+    # The scene that bodies and colliders state. A collider of a body that states none has that of
+    # the body.
+    owners: dict[Usd.Prim, str] = {}
+    for prim in reading.prims:
+        path = str(prim.GetPath())
+        is_body = path in reading.bodies
+        if is_body or path in reading.shapes:
+            api = (UsdPhysics.RigidBodyAPI if is_body else UsdPhysics.CollisionAPI)(prim)
+            targets = api.GetSimulationOwnerRel().GetTargets()
+            if targets or is_body or not reading.body_of(path):
+                owners[prim] = str(targets[0]) if targets else ""
     known = {str(scene.GetPath()) for scene in scenes}
     first = next(iter(known)) if len(known) == 1 else ""
     resolved = {prim: owner or first for prim, owner in owners.items()}
@@ -101,32 +119,16 @@ def _scene_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
     for prim, owner in resolved.items():
         if owner != usual or (owners[prim] and owner not in known):
             name, implied = "physics:simulationOwner", usual or "none"
-            yield parts.value_setting(kind, prim, name, implied, owner or "none")
+            yield value_setting(reading, kind, prim, name, implied, owner or "none")
 
 
-def _owners(parts: Parts) -> Iterator[tuple[Usd.Prim, str]]:
-    """Yield bodies and colliders with the scene that they state.
-
-    A collider of a body that states none has the scene of the body.
-    """
-    for prim in parts.prims:
-        path = str(prim.GetPath())
-        is_body = path in parts.physics.bodies
-        if is_body or path in parts.physics.shapes:
-            api = (UsdPhysics.RigidBodyAPI if is_body else UsdPhysics.CollisionAPI)(prim)
-            targets = api.GetSimulationOwnerRel().GetTargets()
-            if targets or is_body or not parts.body_of(path):
-                yield prim, str(targets[0]) if targets else ""
-
-
-def _outside_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
+def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield what is outside of the robot, such as a ground plane, and instances.
 
     A joint outside holds the robot for whoever opens the stage. Of a body of an instance PhysX
     makes none, and nobody can author where it moves.
     """
-    default = parts.physics.default.GetPath()
-    for prim in parts.prims:
+    for prim in reading.prims:
         if prim.HasAPI(UsdPhysics.RigidBodyAPI):
             what = "body"
         elif prim.IsA(UsdPhysics.Joint):
@@ -139,11 +141,11 @@ def _outside_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
             what = "visual"
         else:
             continue
-        within, moves = prim.GetPath().HasPrefix(default), what in {"body", "joint"}
+        within, moves = prim.GetPath().HasPrefix(reading.robot.GetPath()), what in ("body", "joint")
         place = "belongs to no link" if within else "is outside of the default prim"
         if moves and prim.IsInstanceProxy():
             place = "is in an instance, where simulators find none"
-        elif (within and (moves or parts.subject(prim) != "robot")) or (
+        elif (within and (moves or reading.subject(prim) != "robot")) or (
             what == "visual" and not is_shown(prim)
         ):
             continue
@@ -151,11 +153,112 @@ def _outside_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
         yield UnexpectedSetting(SettingKind.SCENE, "robot", message, *sides)
 
 
-def _mass_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
+def _contact_settings(
+    reading: Reading, joints: Sequence[Connection]
+) -> Iterator[UnexpectedSetting]:
+    """Yield contacts between links of a joint, and contacts that are filtered out."""
+    kind = SettingKind.FILTER
+    collide = {reading.body_of(path) for path in reading.shapes} - {WORLD}
+    for joint in joints:
+        descriptor = reading.joints.get(joint.path)
+        if descriptor and descriptor.collisionEnabled and collide >= set(joint.bodies):
+            message = "physics:collisionEnabled lets the links that it connects collide with each "
+            message += f"other ({reading.subject(reading.prim(joint.path))})"
+            yield UnexpectedSetting(kind, f"joint {joint.name}", message, "False", "True")
+    joined = {frozenset(joint.bodies) for joint in joints}
+    # A representative of all bodies that fixed joints connect.
+    rigid = {body: body for joint in joints for body in joint.bodies}
+    for joint in joints:
+        if joint.mobility.type is JointType.FIXED and WORLD not in joint.bodies:
+            kept, other = (rigid[body] for body in joint.bodies)
+            rigid |= {body: kept for body, part in rigid.items() if part == other}
+
+    def matters(pair: frozenset[str]) -> bool:
+        """Whether two bodies could collide, and a contact would move them."""
+        parts = {rigid.get(body, body) for body in pair}
+        return len(parts) > 1 and pair not in joined and pair <= collide
+
+    for prim in reading.prims:
+        if collides(prim) and "PhysxTriggerAPI" in applied_schemas(prim):
+            message = f"collider {prim.GetName()} is a trigger of PhysX, without contacts"
+            yield part_setting(reading, kind, prim, message, "contacts", "no contacts")
+    for prim in map(reading.prim, reading.articulations):
+        for schema, name in SELF_COLLISION:
+            if (
+                prim.GetAttribute(name).Get() is False
+                and schema in applied_schemas(prim)
+                and any(map(matters, map(frozenset, combinations(collide, 2))))
+            ):
+                yield value_setting(reading, kind, prim, name, "True", value=False)
+    named = dict(filtered_pairs(reading))
+    for pair, source in {**named, **dict(_filtered_groups(reading))}.items():
+        if matters(pair):
+            subject, other = (reading.subject(reading.prim(path)) for path in sorted(pair))
+            message = f"does not collide with {other}: {source}"
+            attribute = "physics:filteredPairs" if pair in named else ""
+            sides = "contacts", "no contacts"
+            yield UnexpectedSetting(kind, subject, message, *sides, attribute, other)
+
+
+def _filtered_groups(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:
+    groups = [prim for prim in reading.prims if prim.IsA(UsdPhysics.CollisionGroup)]
+    if not groups:
+        return
+    table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(reading.stage)
+    members: dict[Sdf.Path, list[str]] = {}
+    for prim in groups:
+        collection = UsdPhysics.CollisionGroup(prim).GetCollidersCollectionAPI()
+        query = collection.ComputeMembershipQuery()
+        inside = (path for path in reading.shapes if query.IsPathIncluded(Sdf.Path(path)))
+        members[prim.GetPath()] = [reading.body_of(path) for path in inside]
+    for one, other in product(members, members):
+        if not table.IsCollisionEnabled(one, other):
+            for pair in product(members[one], members[other]):
+                yield frozenset(pair), f"collision group {one.name}"
+
+
+def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+    """Yield properties of the contact materials that colliders have."""
+    materials = {
+        str(prim.GetPath()): settings
+        for prim in reading.prims
+        if prim.IsA(UsdShade.Material) and (settings := tuple(_of_material(prim)))
+    }
+    for prim in reading.prims if materials else ():
+        if not collides(prim):
+            continue
+        bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
+        for name, value in materials.get(str(bound.GetPath()), ()) if bound else ():
+            message = f"{name} of its collider is {value:.6g}; the URDF states none"
+            kind, subject = SettingKind.MATERIAL, reading.subject(prim)
+            yield UnexpectedSetting(kind, subject, message, "none", value, attribute=name)
+
+
+def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
+    if prim.HasAPI(UsdPhysics.MaterialAPI):
+        names = (*_FRICTION, "physics:restitution")
+        values = {name: prim.GetAttribute(name).Get() for name in names}
+        dynamic, static, restitution = values.values()
+        # That of a simulator for shapes without a material.
+        is_usual = any(static == dynamic == usual for usual in USUAL_FRICTIONS)
+        for name, value in values.items() if restitution != 0 or not is_usual else ():
+            # A bound material without friction has that of its schema, zero; without a material
+            # simulators take their own.
+            if prim.GetAttribute(name).HasAuthoredValue() or name in _FRICTION:
+                yield name, float(value)
+    for name in _NEWTON_MATERIAL if "NewtonMaterialAPI" in applied_schemas(prim) else ():
+        attribute = prim.GetAttribute(name)
+        fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
+        if attribute.HasAuthoredValue() and attribute.Get() != fallback:
+            yield name, float(attribute.Get())
+
+
+def _mass_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield masses of prims that have none, such as frames of massless links."""
-    bodies = (UsdPhysics.RigidBodyAPI, UsdPhysics.CollisionAPI)
-    for prim in parts.prims:
-        if not prim.HasAPI(UsdPhysics.MassAPI) or any(map(prim.HasAPI, bodies)):
+    for prim in reading.prims:
+        if not prim.HasAPI(UsdPhysics.MassAPI) or any(
+            map(prim.HasAPI, (UsdPhysics.RigidBodyAPI, UsdPhysics.CollisionAPI))
+        ):
             continue
         for name in _MASSES:
             attribute = prim.GetAttribute(name)
@@ -163,13 +266,13 @@ def _mass_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
             fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
             if value is not None and value != fallback:
                 message = f"{name} of {prim.GetName()}, which is no body, is {value}"
-                yield parts.setting(SettingKind.BODY, prim, message, "none", str(value))
+                yield part_setting(reading, SettingKind.BODY, prim, message, "none", str(value))
 
 
-def _joint_settings(parts: Parts, joints: Sequence[Connection]) -> Iterator[UnexpectedSetting]:
+def _joint_settings(reading: Reading, joints: Sequence[Connection]) -> Iterator[UnexpectedSetting]:
     """Yield couplings and joints that a URDF does not have."""
     kind = SettingKind.JOINT
-    for prim in parts.prims:
+    for prim in reading.prims:
         # That of MuJoCo includes that of Newton, which would couple them.
         if (
             {"NewtonMimicAPI", "MjcEqualityJointAPI"}.isdisjoint(applied_schemas(prim))
@@ -180,20 +283,19 @@ def _joint_settings(parts: Parts, joints: Sequence[Connection]) -> Iterator[Unex
             continue
         names = ("newton:mimicJoint", "mjc:target")
         targets = [path for name in names for path in prim.GetRelationship(name).GetTargets()]
-        if targets and str(targets[0]) in parts.physics.joints:
+        if targets and str(targets[0]) in reading.joints:
             message = f"it mimics {targets[0].name}, and has not exactly one coordinate"
-            yield parts.setting(kind, prim, message, "no coupling", "a coupling")
-    for path, joint in parts.physics.joints.items():
+            yield part_setting(reading, kind, prim, message, "no coupling", "a coupling")
+    for path, joint in reading.joints.items():
         # Newton reads neither the mass nor the pose of the body behind such a joint.
         if (
             isinstance(joint, UsdPhysics.D6JointDesc)
             and joint.jointEnabled
-            and {str(joint.body0), str(joint.body1)} <= parts.physics.bodies.keys()
+            and {str(joint.body0), str(joint.body1)} <= reading.bodies.keys()
             and not any(limit.second.enabled for limit in joint.jointLimits)
         ):
-            name = urdf_name(parts.physics.stage.GetPrimAtPath(path))
             message, sides = "it is enabled, and holds no coordinate", ("disabled", "enabled")
-            yield UnexpectedSetting(kind, f"joint {name}", message, *sides)
+            yield part_setting(reading, kind, reading.prim(path), message, *sides)
     for connection in joints:
         if connection.mobility.type is None:
             message = f"no joint of a URDF moves like it: {connection.mobility.note}"
@@ -201,25 +303,33 @@ def _joint_settings(parts: Parts, joints: Sequence[Connection]) -> Iterator[Unex
             yield UnexpectedSetting(kind, f"joint {connection.name}", message, *sides)
 
 
-def _exchanged_bodies(parts: Parts, tree: BodyTree) -> Iterator[UnexpectedSetting]:
-    """Yield joints whose ``body0`` is the child, unless the asset is PhysX's alone.
+def _shape_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+    """Yield shapes that consumers read as something else, or approximate."""
+    kind = SettingKind.APPROXIMATION
+    for prim in reading.prims:
+        if not prim.IsA(UsdGeom.Gprim):
+            continue
+        # It marks a place, and is neither drawn nor in contact.
+        if "NewtonSiteAPI" in applied_schemas(prim):
+            message = f"{prim.GetName()} is a site of Newton, not a shape"
+            yield part_setting(reading, kind, prim, message, "a shape", "a site")
+        if collides(prim) and prim.HasAPI(UsdPhysics.MaterialAPI):
+            message = f"collider {prim.GetName()} has PhysicsMaterialAPI, and UsdPhysics parses it "
+            message, sides = f"{message}as a material", ("a collider", "a material")
+            yield part_setting(reading, kind, prim, message, *sides)
+        if not prim.IsA(UsdGeom.Mesh):
+            continue
+        token = approximation(prim) if collides(prim) else None
+        if token is not None and token not in APPROXIMATIONS:
+            name, implied = "physics:approximation", "an approximation of UsdPhysics"
+            yield value_setting(reading, kind, prim, name, implied, token)
+        scheme = UsdGeom.Mesh(prim).GetSubdivisionSchemeAttr().Get()
+        if scheme not in _FLAT and is_shown(prim):
+            name, other = "subdivisionScheme", SettingKind.SUBDIVISION
+            yield value_setting(reading, other, prim, name, "none", scheme)
 
-    Newton 1.8 refuses a robot with one ("Reversed joints are not supported"), or computes other
-    forces, as of a prismatic joint. OpenUSD and PhysX compute the same robot if the frames are
-    exchanged as well.
-    """
-    families = used_families(parts.physics)
-    if SchemaFamily.PHYSX in families and SchemaFamily.NEWTON not in families:
-        return
-    for joint in tree.joints:
-        if joint.reversed and WORLD not in joint.bodies:
-            message = "physics:body0 is the child and physics:body1 the parent, which Newton does "
-            sides = "the parent in physics:body0", "the child in physics:body0"
-            kind, subject = SettingKind.JOINT, f"joint {joint.name}"
-            yield UnexpectedSetting(kind, subject, f"{message}not support", *sides)
 
-
-def _actuator_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
+def _actuator_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield joints on which actuators act otherwise than their drives.
 
     A URDF implies none of Newton's. An actuator of MuJoCo without bias exerts no force while its
@@ -227,30 +337,28 @@ def _actuator_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
     both have the same gains.
     """
     kind, sides = SettingKind.DRIVE, ("no actuator", "an actuator")
-    prim_at = parts.physics.stage.GetPrimAtPath
     acting: dict[str, list[Usd.Prim]] = {}
-    for prim in parts.prims:
+    for prim in reading.prims:
         is_mujoco = prim.GetTypeName() == "MjcActuator"
         if is_mujoco or prim.GetTypeName() == "NewtonActuator":
             relationship = prim.GetRelationship("mjc:target" if is_mujoco else "newton:targets")
             for target in map(str, relationship.GetTargets()):
-                if target in parts.physics.joints and is_mujoco:
+                if target in reading.joints and is_mujoco:
                     acting.setdefault(target, []).append(prim)
-                elif target in parts.physics.joints:
-                    joint, message = prim_at(target), f"actuator {prim.GetPath()} acts on it"
-                    yield parts.setting(kind, joint, message, *sides)
+                elif target in reading.joints:
+                    message = f"actuator {prim.GetPath()} acts on it"
+                    yield part_setting(reading, kind, reading.prim(target), message, *sides)
     for target, prims in acting.items():
-        joint = prim_at(target)
-        drive, effort = _drive(joint, parts)
+        joint = reading.prim(target)
+        drive, effort = _drive(joint, reading)
         gains = [sum(values) for values in zip(*(_gains(p, effort) for p in prims), strict=True)]
-        if any(gains) and not all(
-            math.isclose(gain, own, rel_tol=SAME) for gain, own in zip(gains, drive, strict=True)
-        ):
-            paths = ", ".join(str(prim.GetPath()) for prim in prims)
-            yield parts.setting(kind, joint, f"actuator {paths} acts otherwise than it", *sides)
+        same = (math.isclose(x, own, rel_tol=SAME) for x, own in zip(gains, drive, strict=True))
+        if any(gains) and not all(same):
+            message = f"actuator {', '.join(str(prim.GetPath()) for prim in prims)} acts otherwise "
+            yield part_setting(reading, kind, joint, f"{message}than it", *sides)
 
 
-def _drive(joint: Usd.Prim, parts: Parts) -> tuple[tuple[float, float], float]:
+def _drive(joint: Usd.Prim, reading: Reading) -> tuple[tuple[float, float], float]:
     """Return stiffness and damping of the drive of a joint with one coordinate [SI].
 
     And the effort limit in units of the stage; infinite without.
@@ -264,7 +372,7 @@ def _drive(joint: Usd.Prim, parts: Parts) -> tuple[tuple[float, float], float]:
         return (0.0, 0.0), effort
     if text_attribute(joint, f"{begin}:type") == UsdPhysics.Tokens.acceleration:
         return (math.nan, math.nan), effort
-    units = parts.physics.units
+    units = reading.units
     unit = units.effort(angular=angular) / units.position(angular=angular)
     stiffness, damping = (
         (number_attribute(joint, f"{begin}:{name}") or 0.0) * unit
@@ -275,48 +383,49 @@ def _drive(joint: Usd.Prim, parts: Parts) -> tuple[tuple[float, float], float]:
 
 def _gains(prim: Usd.Prim, effort: float) -> tuple[float, float]:
     """Return stiffness and damping of an actuator of MuJoCo; NaN if it is something else."""
-    other = math.nan, math.nan
 
-    def number(name: str) -> float:
-        return number_attribute(prim, name) or 0.0
+    def values(name: str, *fallback: float) -> tuple[float, ...]:
+        value = prim.GetAttribute(f"mjc:{name}").Get() if prim.HasAttribute(f"mjc:{name}") else None
+        return tuple(map(float, value or fallback))
 
-    def text(name: str, fallback: str) -> str:
-        return text_attribute(prim, name) or fallback
-
-    def numbers(name: str) -> tuple[float, ...]:
-        attribute = prim.GetAttribute(name)
-        return tuple(map(float, attribute.Get() or ())) if attribute else ()
-
-    # Newton adds these attributes to those of the joint.
-    if number("mjc:armature") or number("mjc:damping"):
-        return other
-    lower, upper = number("mjc:forceRange:min"), number("mjc:forceRange:max")
-    limited = text("mjc:forceLimited", "auto")
+    lower, upper, armature, rate = (
+        number_attribute(prim, f"mjc:{name}") or 0.0
+        for name in ("forceRange:min", "forceRange:max", "armature", "damping")
+    )
+    limited, bias_type, dynamics, gain_type = (
+        text_attribute(prim, f"mjc:{name}") or fallback
+        for name, fallback in (
+            *(("forceLimited", "auto"), ("biasType", "none")),
+            *(("dynType", "none"), ("gainType", "fixed")),
+        )
+    )
     is_limited = limited != "false" and (limited != "auto" or lower < upper)
-    if is_limited and not (math.isclose(upper, effort, rel_tol=SAME) and lower == -upper):
-        return other
-    bias_type = text("mjc:biasType", "none")
-    if bias_type not in {"none", "affine"}:
-        return other
-    bias = numbers("mjc:biasPrm") if bias_type == "affine" else ()
-    constant, place, rate, *rest = (*bias, 0.0, 0.0, 0.0)
-    if not (constant or place or rate):
+    is_same_limit = math.isclose(upper, effort, rel_tol=SAME) and lower == -upper
+    # Newton adds armature and damping to those of the joint.
+    if (
+        armature
+        or rate
+        or (is_limited and not is_same_limit)
+        or bias_type not in {"none", "affine"}
+    ):
+        return math.nan, math.nan
+    bias = values("biasPrm") if bias_type == "affine" else ()
+    constant, stiffness, damping, *rest = (*bias, 0.0, 0.0, 0.0)
+    if not (constant or stiffness or damping):
         return 0.0, 0.0
-    gain, *others = numbers("mjc:gainPrm") or (1.0,)
-    gear, *further = numbers("mjc:gear") or (1.0,)
+    gain, *others = values("gainPrm", 1.0)
     is_servo = (
         not (constant or any(rest) or any(others))
-        and math.isclose(gain, -place or -rate, rel_tol=SAME)
-        and text("mjc:dynType", "none") == "none"
-        and text("mjc:gainType", "fixed") == "fixed"
-        and gear == 1.0
-        and not any(further)
+        and math.isclose(gain, -stiffness or -damping, rel_tol=SAME)
+        and (dynamics, gain_type) == ("none", "fixed")
+        and values("gear", 1.0)[0] == 1.0
+        and not any(values("gear", 1.0)[1:])
     )
-    return (-place, -rate) if is_servo else other
+    return (-stiffness, -damping) if is_servo else (math.nan, math.nan)
 
 
 def _robot_schema_settings(
-    parts: Parts, joints: Sequence[Connection]
+    reading: Reading, joints: Sequence[Connection]
 ) -> Iterator[UnexpectedSetting]:
     """Yield incomplete or unordered lists of Isaac Sim, other names, and a namespace.
 
@@ -325,70 +434,73 @@ def _robot_schema_settings(
     lack. Empty lists state nothing: it finds all parts by their joints.
     """
     kind = SettingKind.ARTICULATION
-    for prim in parts.prims:
+    for prim in reading.prims:
         schemas = applied_schemas(prim)
         if _ROBOT in schemas:
             if namespace := prim.GetAttribute("isaac:namespace").Get():
-                yield parts.value_setting(kind, prim, "isaac:namespace", "empty", namespace)
-            yield from _of_lists(prim, parts, joints)
+                yield value_setting(reading, kind, prim, "isaac:namespace", "empty", namespace)
+            begin = f"{prim.GetPath()}/"
+            inside = [joint for joint in joints if f"{joint.path}/".startswith(begin)]
+            # The last joint that moves a body; a tree has one of each.
+            mover = {joint.ends[1]: joint.path for joint in inside}
+            in_tree = [joint for joint in inside if joint.articulated]
+            bodies = [body for joint in inside for body in joint.ends if body != WORLD]
+            before = {x.ends[1]: x.ends[0] for x in in_tree if WORLD not in x.bodies}
+            yield from _of_list(prim, "Link", bodies, before, reading)
+            before = {x.path: mover[x.ends[0]] for x in in_tree if x.ends[0] in mover}
+            yield from _of_list(prim, "Joint", [x.path for x in inside], before, reading)
         for schema, attributes in _NAMES.items():
             for attribute in attributes if schema in schemas else ():
                 name = prim.GetAttribute(attribute).Get()
                 if name and name != urdf_name(prim):
-                    yield parts.value_setting(kind, prim, attribute, urdf_name(prim), name)
-
-
-def _of_lists(
-    prim: Usd.Prim, parts: Parts, joints: Sequence[Connection]
-) -> Iterator[UnexpectedSetting]:
-    stage = parts.physics.stage
-    inside = [
-        joint
-        for joint in joints
-        if stage.GetPrimAtPath(joint.path).GetPath().HasPrefix(prim.GetPath())
-    ]
-    ends = {joint.path: (joint.bodies[joint.parent], joint.bodies[joint.child]) for joint in inside}
-    in_tree = [joint.path for joint in inside if joint.articulated]
-    # The last joint that moves a body; a tree has one of each.
-    mover = {child: path for path, (_, child) in ends.items()}
-    bodies = [body for pair in ends.values() for body in pair if body != WORLD]
-    before_links = {ends[path][1]: ends[path][0] for path in in_tree if WORLD not in ends[path]}
-    before_joints = {path: mover[ends[path][0]] for path in in_tree if ends[path][0] in mover}
-    yield from _of_list(prim, "Link", dict.fromkeys(bodies), before_links, parts)
-    yield from _of_list(prim, "Joint", dict.fromkeys(ends), before_joints, parts)
+                    yield value_setting(reading, kind, prim, attribute, urdf_name(prim), name)
 
 
 def _of_list(
-    prim: Usd.Prim, noun: str, required: dict[str, None], before: dict[str, str], parts: Parts
+    prim: Usd.Prim, noun: str, required: Sequence[str], before: dict[str, str], reading: Reading
 ) -> Iterator[UnexpectedSetting]:
-    """Compare a list with the parts of a robot."""
-    kind, prim_at = SettingKind.ARTICULATION, parts.physics.stage.GetPrimAtPath
-    name = f"isaac:physics:robot{noun}s"
+    """Compare a list with the parts of a robot, and parts that come before others."""
+    kind, name = SettingKind.ARTICULATION, f"isaac:physics:robot{noun}s"
     relationship = prim.GetRelationship(name)
     targets = [str(path) for path in relationship.GetTargets()] if relationship else []
     if not targets:
         return
-
-    def has(path: str, schema: str) -> bool:
-        return bool(prim_at(path)) and schema in applied_schemas(prim_at(path))
-
+    schemas = {path: applied_schemas(x) for path in targets if (x := reading.prim(path))}
     # A robot in the list stands for all its parts.
-    robots = tuple(f"{path}/" for path in targets if has(path, _ROBOT))
+    robots = tuple(f"{path}/" for path in targets if _ROBOT in schemas.get(path, ()))
     place = {
         path: number
         for number, path in enumerate(targets)
-        if path not in required or has(path, f"Isaac{noun}API")
+        if path not in required or f"Isaac{noun}API" in schemas.get(path, ())
     }
-    for path in required:
+    for path in dict.fromkeys(required):
         if path not in place and not path.startswith(robots):
-            yield parts.setting(kind, prim_at(path), f"{name} lacks it", "listed", "not listed")
+            message, sides = f"{name} lacks it", ("listed", "not listed")
+            yield part_setting(reading, kind, reading.prim(path), message, *sides)
     for path, earlier in before.items():
         if path in place and earlier in place and place[path] < place[earlier]:
-            other = urdf_name(prim_at(earlier))
+            other = urdf_name(reading.prim(earlier))
             message = f"{name} has it before {other}, which carries it"
             sides = f"after {other}", f"before {other}"
-            yield parts.setting(kind, prim_at(path), message, *sides)
+            yield part_setting(reading, kind, reading.prim(path), message, *sides)
     for path in targets:
-        if not prim_at(path):
+        if path not in schemas:
             message = f"{name} lists {path}, which does not exist"
-            yield parts.setting(kind, prim, message, "no such entry", path)
+            yield part_setting(reading, kind, prim, message, "no such entry", path)
+
+
+def _exchanged_bodies(reading: Reading, tree: BodyTree) -> Iterator[UnexpectedSetting]:
+    """Yield joints whose ``body0`` is the child, unless the asset is PhysX's alone.
+
+    Newton 1.8 refuses a robot with one ("Reversed joints are not supported"), or computes other
+    forces, as of a prismatic joint. OpenUSD and PhysX compute the same robot if the frames are
+    exchanged as well.
+    """
+    if SchemaFamily.PHYSX in reading.families and SchemaFamily.NEWTON not in reading.families:
+        return
+    for joint in tree.joints:
+        if joint.reversed and WORLD not in joint.bodies:
+            message = "physics:body0 is the child and physics:body1 the parent, which Newton does "
+            sides = "the parent in physics:body0", "the child in physics:body0"
+            kind, subject = SettingKind.JOINT, f"joint {joint.name}"
+            yield UnexpectedSetting(kind, subject, f"{message}not support", *sides)

@@ -19,40 +19,38 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import applied_schemas
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED
-from urdf_usd.conformance.engines.openusd.links import WORLD, LinkPrims
-from urdf_usd.conformance.engines.openusd.stage import (
+from urdf_usd.conformance.engines.openusd.reading import (
+    PROXIES,
     SHOWN,
-    Authored,
-    Physics,
+    Reading,
+    applied_schemas,
     collides,
     is_shown,
-    urdf_name,
 )
+from urdf_usd.conformance.engines.openusd.values import Authored, has_default, numbers_of
 from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Value
 
 _TABLES = tomllib.loads(Path(__file__).with_name("attributes.toml").read_text(encoding="utf-8"))
-COMPARED: Mapping[str, str] = {
-    name: check for check, names in _TABLES["compared"].items() for name in names
-}
+
+
+def _by_name(table: str) -> dict[str, str]:
+    return {name: key for key, names in _TABLES[table].items() for name in names}
+
+
+COMPARED: Mapping[str, str] = _by_name("compared")
 """The check that compares each attribute; ``*`` stands for the instance of a schema."""
-HARMLESS: Mapping[str, str] = {
-    name: reason for reason, names in _TABLES["harmless"].items() for name in names
-}
+HARMLESS: Mapping[str, str] = _by_name("harmless")
 """Why each of these attributes makes no difference; ``…`` stands for any end of a name."""
 FALLBACKS: Mapping[str, object] = {
     name: value for values in _TABLES["fallbacks"].values() for name, value in values.items()
 }
 """What simulators assume without these attributes, which no URDF has."""
-KIND_OF = {
-    name: SettingKind(kind) for kind, values in _TABLES["fallbacks"].items() for name in values
-}
+KIND_OF = {name: SettingKind(kind) for name, kind in _by_name("fallbacks").items()}
 """What these attributes concern."""
 NAMESPACES = ("physics:", "newton:", "drive:", "limit:", "state:", "physx", "mjc:")
 """Beginnings of the attributes of physics schemas."""
@@ -68,7 +66,6 @@ APPROXIMATIONS = frozenset(
         *("boundingCube", "boundingSphere", "sdf"),
     ]
 )
-
 # Schemas that change nothing by themselves: those of known attributes of PhysX, and others.
 _KNOWN_SCHEMAS = {
     f"P{name.split(':')[0][1:]}API"
@@ -86,11 +83,10 @@ _INSTANCES = re.compile(
 _PREFIXES = {name[:-1]: reason for name, reason in HARMLESS.items() if name.endswith("…")}
 # Largest difference of an extent, relative to the diagonal.
 _EXTENT = 1e-3
-# The most that a hint may leave out of shapes, relative to their diagonal. OpenUSD's extent of a
-# rotated sphere is that of a box, which is 8.5 % larger on each side.
-_HINT_SHORT = 0.1
-# The most that it may extend beyond them: converters may include poses of joints.
-_HINT_BEYOND = 1.0
+# The most that a hint may leave out of shapes, and extend beyond them, relative to their diagonal.
+# OpenUSD's extent of a rotated sphere is that of a box, which is 8.5 % larger on each side;
+# converters may include poses of joints.
+_HINT_SHORT, _HINT_BEYOND = 0.1, 1.0
 # Largest difference of the length of a quaternion to one, which half precision has.
 _UNIT = 1e-2
 # The fallback is zero, which stands for the identity.
@@ -99,40 +95,14 @@ _ZERO_ALLOWED = "physics:principalAxes"
 _MOST_SAMPLES = 1000
 # Numbers of the longest value that is shown, a quaternion.
 _MOST_SHOWN = 4
-
-
-def _has_hull_vertices(value: Any, _: Any) -> bool:  # noqa: ANN401  values of any attribute
-    """Whether a hull has enough vertices for its shape; -1 is unlimited."""
-    return bool(value == -1 or value >= 64)
-
-
-def _is_zero(value: Any, _: Any) -> bool:  # noqa: ANN401
-    return bool(value == 0)
-
-
-def _is_negative(value: Any, _: Any) -> bool:  # noqa: ANN401
-    """Negative numbers stand for the solver's own."""
-    return bool(value < 0)
-
-
-# Values besides the fallback that do not change a robot.
-_ACCEPTED: Mapping[str, Callable[[Any, Any], bool]] = {
-    "newton:limitStiffness": _is_negative,
-    "newton:limitDamping": _is_negative,
-    "newton:maxHullVertices": _has_hull_vertices,
-    "mjc:maxhullvert": _has_hull_vertices,
-    "physxConvexHullCollision:hullVertexLimit": _has_hull_vertices,
-    "physxConvexHullCollision:minThickness": operator.le,
-    "physxConvexDecompositionCollision:hullVertexLimit": _has_hull_vertices,
-    "physxConvexDecompositionCollision:minThickness": operator.le,
-    "physxConvexDecompositionCollision:errorPercentage": operator.le,
-    "physxConvexDecompositionCollision:maxConvexHulls": operator.ge,
-    "physxConvexDecompositionCollision:voxelResolution": operator.ge,
-    "physxArticulation:sleepThreshold": operator.le,
-    "physxCollision:restOffset": _is_zero,
-    "physxMimicJoint:*:naturalFrequency": operator.le,
-    "physxRigidBody:angularDamping": _is_zero,
-    "physxRigidBody:maxAngularVelocity": operator.ge,
+_VALUES: dict[str, Callable[[Any, Any], bool]] = {
+    "at least the fallback": operator.ge,
+    "at most the fallback": operator.le,
+    "enough vertices": lambda value, _: value == -1 or value >= 64,
+    "negative": lambda value, _: value < 0,
+    "zero": lambda value, _: value == 0,
+}
+_ACCEPTED = {name: _VALUES[values] for name, values in _by_name("accepted").items()} | {
     "physxScene:updateType": lambda value, _: value != "Disabled",
     # A URDF implies the surface of a mesh, or convex hulls of it.
     "physics:approximation": lambda value, _: value in APPROXIMATIONS,
@@ -166,8 +136,7 @@ def is_accounted(attribute: str) -> bool:
 
 def is_implied(attribute: str, value: object, fallback: object) -> bool:
     """Whether a value is the fallback of its schema (None if there is none), or as good as that."""
-    accepts = _ACCEPTED.get(attribute)
-    if accepts is not None and accepts(value, fallback):
+    if attribute in _ACCEPTED and _ACCEPTED[attribute](value, fallback):
         return True
     if fallback is None:
         return False
@@ -181,48 +150,23 @@ def is_implied(attribute: str, value: object, fallback: object) -> bool:
     return same_shape and bool(np.allclose(actual, expected, rtol=1e-6, atol=1e-12))
 
 
-class Parts(Struct, frozen=True, eq=False):
-    """A stage, and the URDF names of its parts."""
+def part_setting(
+    reading: Reading, kind: SettingKind, prim: Usd.Prim, message: str, expected: str, actual: str
+) -> UnexpectedSetting:
+    """Return a setting of the part that a prim belongs to."""
+    return UnexpectedSetting(kind, reading.subject(prim), message, expected, actual)
 
-    physics: Physics
-    links: LinkPrims
 
-    @property
-    def prims(self) -> list[Usd.Prim]:
-        return [prim for prim, _ in self.physics.authored]
-
-    def subject(self, prim: Usd.Prim) -> str:
-        """Return the joint or the link that a prim is part of, else the robot."""
-        if str(prim.GetPath()) in self.physics.joints:
-            return f"joint {urdf_name(prim)}"
-        above = []
-        while prim and not prim.IsPseudoRoot():
-            if link := self.links.by_path.get(str(prim.GetPath())):
-                above.append(link)
-            prim = prim.GetParent()
-        # An Xform below a body may be no link.
-        nearest = next((link for link in above if link.is_body), above[0] if above else None)
-        return f"link {nearest.name}" if nearest else "robot"
-
-    def setting(
-        self, kind: SettingKind, prim: Usd.Prim, message: str, expected: str, actual: str
-    ) -> UnexpectedSetting:
-        """Return a setting of the part that a prim belongs to."""
-        return UnexpectedSetting(kind, self.subject(prim), message, expected, actual)
-
-    def value_setting(
-        self, kind: SettingKind, prim: Usd.Prim, name: str, implied: object, value: object
-    ) -> UnexpectedSetting:
-        """Return a setting from the value of a property, and what is implied."""
-        expected, actual = _value(implied), _value(value)
-        message = f"{name} is {value_text(actual)}, not {value_text(expected)}"
-        subject, attribute = self.subject(prim), schema_attribute(name)
-        return UnexpectedSetting(kind, subject, message, expected, actual, attribute)
-
-    def body_of(self, collider: str) -> str:
-        """Return the body of a collider, or WORLD."""
-        shape = self.physics.shapes.get(collider)
-        return str(shape.rigidBody) if shape and shape.collisionEnabled else WORLD
+def value_setting(
+    reading: Reading, kind: SettingKind, prim: Usd.Prim, name: str, implied: object, value: object
+) -> UnexpectedSetting:
+    """Return a setting from the value of a property, and what is implied."""
+    is_long = not isinstance(value, str) and hasattr(value, "__len__") and len(value) > _MOST_SHOWN
+    actual = f"an array of {len(value)}" if is_long else _value(value)  # type: ignore[arg-type]
+    expected = _value(implied)
+    message = f"{name} is {value_text(actual)}, not {value_text(expected)}"
+    subject, attribute = reading.subject(prim), schema_attribute(name)
+    return UnexpectedSetting(kind, subject, message, expected, actual, attribute)
 
 
 def _value(value: object) -> Value:
@@ -232,20 +176,28 @@ def _value(value: object) -> Value:
     return value
 
 
-def _short(value: object) -> object:
-    """Return a value for a message: of long arrays the number of elements."""
-    if isinstance(value, bool | int | float | str):
-        return value
-    if hasattr(value, "__len__") and len(value) > _MOST_SHOWN:
-        return f"an array of {len(value)}"
-    return str(value)
-
-
-def schema_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
+def schema_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield attributes of physics schemas, and applied schemas of which nothing is known."""
-    for prim, properties in parts.physics.authored:
-        for authored in properties:
-            yield from _of_attribute(prim, authored, parts)
+    for prim, properties in reading.authored:
+        for name, _, value in properties:
+            general = schema_attribute(name)
+            fallback = FALLBACKS.get(general)
+            if value is None or not name.startswith(NAMESPACES):
+                continue
+            if fallback is None and is_accounted(general):
+                continue
+            if fallback is None:
+                fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
+            is_unknown = fallback is None and name.startswith(("physx", "mjc:"))
+            if (fallback is None and not is_unknown) or is_implied(general, value, fallback):
+                continue
+            if _has_effect(name, prim):
+                kind = KIND_OF.get(general)
+                # MuJoCo has one name for margins of joints and of shapes.
+                if kind is None or (kind is SettingKind.JOINT and not prim.IsA(UsdPhysics.Joint)):
+                    kind = _kind_of(prim)
+                implied = "nothing" if is_unknown else fallback
+                yield value_setting(reading, kind, prim, name, implied, value)
         registered = prim.GetAppliedSchemas()
         for schema in applied_schemas(prim):
             name = schema.partition(":")[0]
@@ -257,29 +209,8 @@ def schema_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
             ):
                 message = f"{prim.GetName()} has the schema {schema}"
                 message += ", of which no URDF has a counterpart"
-                yield parts.setting(_kind_of(prim), prim, message, "no such schema", schema)
-
-
-def _of_attribute(prim: Usd.Prim, authored: Authored, parts: Parts) -> Iterator[UnexpectedSetting]:
-    name, _, value = authored
-    general = schema_attribute(name)
-    if value is None or not name.startswith(NAMESPACES):
-        return
-    if general not in FALLBACKS and is_accounted(general):
-        return
-    fallback = FALLBACKS.get(general)
-    if fallback is None:
-        fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
-    is_unknown = fallback is None and name.startswith(("physx", "mjc:"))
-    if (fallback is None and not is_unknown) or is_implied(general, value, fallback):
-        return
-    if _has_effect(name, prim):
-        kind = KIND_OF.get(general)
-        # MuJoCo has one name for margins of joints and of shapes.
-        if kind is None or (kind is SettingKind.JOINT and not prim.IsA(UsdPhysics.Joint)):
-            kind = _kind_of(prim)
-        implied = "nothing" if is_unknown else fallback
-        yield parts.value_setting(kind, prim, name, implied, _short(value))
+                kind = _kind_of(prim)
+                yield part_setting(reading, kind, prim, message, "no such schema", schema)
 
 
 def _has_effect(name: str, prim: Usd.Prim) -> bool:
@@ -302,8 +233,7 @@ def _has_effect(name: str, prim: Usd.Prim) -> bool:
         return bool(acts) and f"PhysicsDriveAPI:{rest[0]}" in schemas
     if head == "mjc":
         is_part = prim.IsA(UsdPhysics.Joint) or prim.HasAPI(UsdPhysics.RigidBodyAPI)
-        typed = any(schema.startswith("Mjc") for schema in schemas)
-        return typed or (is_part and name in FALLBACKS)
+        return any(x.startswith("Mjc") for x in schemas) or (is_part and name in FALLBACKS)
     if name in {"newton:armature", "newton:limitStiffness", "newton:limitDamping"}:
         return bool(prim.IsA(UsdPhysics.Joint))
     return True
@@ -314,14 +244,13 @@ def _kind_of(prim: Usd.Prim) -> SettingKind:
         return SettingKind.JOINT
     if prim.HasAPI(UsdPhysics.RigidBodyAPI):
         return SettingKind.BODY
-    if prim.HasAPI(UsdPhysics.CollisionAPI):
-        return SettingKind.APPROXIMATION
-    return SettingKind.SCENE
+    collider = prim.HasAPI(UsdPhysics.CollisionAPI)
+    return SettingKind.APPROXIMATION if collider else SettingKind.SCENE
 
 
-def authored_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
+def authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield types of prims, values over time, and values of schemas besides those of physics."""
-    for prim, properties in parts.physics.authored:
+    for prim, properties in reading.authored:
         kind, lights = str(prim.GetTypeName()), prim.HasAPI("LightAPI")
         # Other types are shapes, which checks of shapes find.
         is_part = prim.IsA(UsdGeom.Gprim) or prim.IsA(UsdPhysics.Joint)
@@ -332,91 +261,79 @@ def authored_settings(parts: Parts) -> Iterator[UnexpectedSetting]:
             message = f"{prim.GetPath()} is a {'light' if lights else kind}, which no URDF has"
             yield UnexpectedSetting(SettingKind.SCENE, "robot", message, "no such prim", kind)
         if prim.HasAuthoredMetadata("clips"):
-            yield _over_time(prim, f"{prim.GetPath()} has value clips", parts)
+            yield _over_time(reading, prim, f"{prim.GetPath()} has value clips")
         for authored in properties:
-            yield from _of_property(prim, authored, parts)
+            yield from _of_property(prim, authored, reading)
         if prim.IsA(UsdGeom.Gprim) and (is_shown(prim) or collides(prim)):
-            yield from _of_shape(prim, parts)
+            yield from _of_shape(prim, reading)
 
 
-def _over_time(prim: Usd.Prim, message: str, parts: Parts) -> UnexpectedSetting:
-    return parts.setting(SettingKind.ANIMATION, prim, message, "one value", "values over time")
+def _over_time(reading: Reading, prim: Usd.Prim, message: str) -> UnexpectedSetting:
+    sides = "one value", "values over time"
+    return part_setting(reading, SettingKind.ANIMATION, prim, message, *sides)
 
 
-def _of_property(prim: Usd.Prim, authored: Authored, parts: Parts) -> Iterator[UnexpectedSetting]:
+def _of_property(
+    prim: Usd.Prim, authored: Authored, reading: Reading
+) -> Iterator[UnexpectedSetting]:
     name, property_, value = authored
-    definition = prim.GetPrimDefinition()
     # No prim definition has it.
     if name == UsdGeom.Tokens.extentsHint and value is not None:
-        yield from _of_hint(prim, parts)
+        yield from _of_hint(prim, reading)
+    definition = prim.GetPrimDefinition()
     in_schema = definition.GetSpecType(name) != Sdf.SpecTypeUnknown
     if not (in_schema or name.startswith(_EFFECTIVE)):
         return
     fallback = definition.GetAttributeFallbackValue(name)
-    if isinstance(property_, Usd.Attribute):
-        if property_.HasSpline():
-            yield _over_time(prim, f"{name} of {prim.GetName()} has a spline", parts)
-        elif property_.GetNumTimeSamples() and _changes(property_):
-            message = f"{name} of {prim.GetName()} has time samples that differ from its default"
-            yield _over_time(prim, f"{message} value", parts)
-        if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
-            length, implied = value.GetLength(), "a unit quaternion"
-            zero = length == 0.0 and name == _ZERO_ALLOWED
-            if not zero and not abs(length - 1.0) <= _UNIT:
-                yield parts.value_setting(SettingKind.VALUES, prim, name, implied, str(value))
-        elif not (name.startswith(NAMESPACES) or _is_finite(value)) and (
-            fallback is None or value != fallback
-        ):
-            yield parts.value_setting(SettingKind.VALUES, prim, name, "finite", _short(value))
-    is_other = in_schema and not name.startswith(NAMESPACES) and not is_accounted(name)
-    if not is_other or str(prim.GetTypeName()) in HARMLESS_TYPES:
+    is_physics, is_attribute = name.startswith(NAMESPACES), isinstance(property_, Usd.Attribute)
+    if is_attribute and property_.HasSpline():
+        yield _over_time(reading, prim, f"{name} of {prim.GetName()} has a spline")
+    elif is_attribute and property_.GetNumTimeSamples() and _changes(property_, value):
+        message = f"{name} of {prim.GetName()} has time samples that differ from its default value"
+        yield _over_time(reading, prim, message)
+    if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
+        length, kind = value.GetLength(), SettingKind.VALUES
+        is_zero = length == 0.0 and name == _ZERO_ALLOWED
+        if not is_zero and not abs(length - 1.0) <= _UNIT:
+            yield value_setting(reading, kind, prim, name, "a unit quaternion", value)
+    elif not (is_physics or np.isfinite(numbers_of(value)).all()) and (
+        fallback is None or value != fallback
+    ):
+        yield value_setting(reading, SettingKind.VALUES, prim, name, "finite", value)
+    if not in_schema or is_physics or is_accounted(name) or prim.GetTypeName() in HARMLESS_TYPES:
         return
-    kind = SettingKind.GEOMETRY
-    if isinstance(property_, Usd.Relationship):
-        if targets := property_.GetTargets():
-            named = ", ".join(map(str, targets))
-            yield parts.value_setting(kind, prim, name, "nothing", named)
-        return
+    if not is_attribute:
+        value = ", ".join(map(str, property_.GetTargets())) or None
     is_empty = fallback is None and hasattr(value, "__len__") and not len(value)
     if value is not None and value != fallback and not is_empty:
         implied = "nothing" if fallback is None else fallback
-        yield parts.value_setting(kind, prim, name, implied, _short(value))
+        yield value_setting(reading, SettingKind.GEOMETRY, prim, name, implied, value)
 
 
-def _changes(attribute: Usd.Attribute) -> bool:
+def _changes(attribute: Usd.Attribute, value: object) -> bool:
     """Whether a time sample differs from the default, or there is no default."""
-    value = attribute.Get()
-    specs = attribute.GetPropertyStack(Usd.TimeCode.Default())
-    if value is None or not any(spec.HasDefaultValue() for spec in specs):
+    if value is None or not has_default(attribute):
         return True
     return any(attribute.Get(t) != value for t in attribute.GetTimeSamples()[:_MOST_SAMPLES])
 
 
-def _is_finite(value: object) -> bool:
-    if value is None or isinstance(value, bool | int | str | Sdf.AssetPath):
-        return True
-    if isinstance(value, float):
-        return math.isfinite(value)
-    numbers = np.array(value)
-    return numbers.dtype.kind != "f" or bool(np.isfinite(numbers).all())
-
-
-def _of_shape(prim: Usd.Prim, parts: Parts) -> Iterator[UnexpectedSetting]:
+def _of_shape(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield a wrong extent, reversed faces of a primitive, and ambiguous subsets."""
-    kind = SettingKind.GEOMETRY
+
+    def setting(name: str, implied: str, value: object) -> UnexpectedSetting:
+        return value_setting(reading, SettingKind.GEOMETRY, prim, name, implied, value)
+
     boundable = UsdGeom.Boundable(prim)
     extent = boundable.GetExtentAttr()
     if extent.HasAuthoredValue() and not _is_extent(boundable, extent.Get()):
         value = str([tuple(corner) for corner in extent.Get()])
-        yield parts.value_setting(kind, prim, "extent", "that of its geometry", value)
-    if prim.IsA(UsdGeom.Mesh):
-        if reason := _ambiguous_subsets(prim):
-            subject = "its material subset"
-            yield parts.value_setting(kind, prim, subject, "a part of it", reason)
-        return
-    way = UsdGeom.Gprim(prim).GetOrientationAttr().Get()
-    if way != UsdGeom.Tokens.rightHanded:
-        yield parts.value_setting(kind, prim, "orientation", "rightHanded", way)
+        yield setting("extent", "that of its geometry", value)
+    if not prim.IsA(UsdGeom.Mesh):
+        way = UsdGeom.Gprim(prim).GetOrientationAttr().Get()
+        if way != UsdGeom.Tokens.rightHanded:
+            yield setting("orientation", "rightHanded", way)
+    elif reason := _ambiguous_subsets(prim):
+        yield setting("its material subset", "a part of it", reason)
 
 
 def _is_extent(boundable: UsdGeom.Boundable, stated: object) -> bool:
@@ -446,12 +363,12 @@ def _ambiguous_subsets(prim: Usd.Prim) -> str | None:
     return "faces that are in two of them" if (seen > 1).any() else None
 
 
-def _of_hint(prim: Usd.Prim, parts: Parts) -> Iterator[UnexpectedSetting]:
+def _of_hint(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield a hint that would frame or cull a model wrongly, in OpenUSD's reading."""
     now = Usd.TimeCode.Default()
     transforms = UsdGeom.XformCache()
     shapes = Gf.Range3d()  # of the shapes that are shown below the prim, in its frame
-    for shape in Usd.PrimRange(prim, Usd.TraverseInstanceProxies()):
+    for shape in Usd.PrimRange(prim, PROXIES):
         if shape.IsA(UsdGeom.Gprim) and is_shown(shape):
             transform, _ = transforms.ComputeRelativeTransform(shape, prim)
             # The extent of rotated points is smaller than that of a rotated box.
@@ -468,22 +385,17 @@ def _of_hint(prim: Usd.Prim, parts: Parts) -> Iterator[UnexpectedSetting]:
     purposes = UsdGeom.Imageable.GetOrderedPurposeTokens()
     everything = UsdGeom.BBoxCache(now, purposes, useExtentsHint=False, ignoreVisibility=True)
     outer = everything.ComputeUntransformedBound(prim).ComputeAlignedRange()
-    if not (
-        _enlarged(hint, _HINT_SHORT, shapes).Contains(shapes)
-        and _enlarged(outer, _HINT_BEYOND, outer).Contains(hint)
-    ):
+    short = Gf.Vec3d(_HINT_SHORT * shapes.GetSize().GetLength())
+    beyond = Gf.Vec3d(_HINT_BEYOND * outer.GetSize().GetLength())
+    hint_and_margin = Gf.Range3d(hint.GetMin() - short, hint.GetMax() + short)
+    largest = Gf.Range3d(outer.GetMin() - beyond, outer.GetMax() + beyond)
+    if not (hint_and_margin.Contains(shapes) and largest.Contains(hint)):
         name, implied = UsdGeom.Tokens.extentsHint, f"{_ends(shapes)} of its shapes"
-        yield parts.value_setting(SettingKind.GEOMETRY, prim, name, implied, _ends(hint))
-
-
-def _enlarged(bounds: Gf.Range3d, factor: float, measure: Gf.Range3d) -> Gf.Range3d:
-    margin = Gf.Vec3d(factor * float(measure.GetSize().GetLength()))
-    return Gf.Range3d(bounds.GetMin() - margin, bounds.GetMax() + margin)
+        yield value_setting(reading, SettingKind.GEOMETRY, prim, name, implied, _ends(hint))
 
 
 def _ends(bounds: Gf.Range3d) -> str:
     if bounds.IsEmpty():
         return "empty"
-    ends = (bounds.GetMin(), bounds.GetMax())
-    low, high = (", ".join(f"{x:.4g}" for x in end) for end in ends)
+    low, high = (", ".join(f"{x:.4g}" for x in end) for end in (bounds.GetMin(), bounds.GetMax()))
     return f"({low}) to ({high})"

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from pxr import Gf, Sdf, Usd, Vt
 
-from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.names import named_prims
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine, named_prims
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.conformance.observation.robot import Configurations

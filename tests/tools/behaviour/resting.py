@@ -31,7 +31,7 @@ from urdf_usd.conformance.behaviour.simulations import (
     joint_names,
     observe_at_rest,
 )
-from urdf_usd.conformance.engines.openusd.stage import captured_diagnostics, urdf_name
+from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics, urdf_name
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot

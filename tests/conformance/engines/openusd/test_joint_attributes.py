@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import SchemaFamily, refusal
+from urdf_usd.conformance.engines.openusd.reading import SchemaFamily, refusal
 from urdf_usd.conformance.engines.protocol import InvalidFileError
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from pxr import Usd, UsdPhysics, UsdValidation
 
-from urdf_usd.conformance.export.custom import read_custom, read_joint_custom
+from urdf_usd.conformance.export.custom import read_custom
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
     Box,
@@ -189,7 +189,7 @@ def test_custom_data_is_read_back_from_every_owner(custom: Custom) -> None:
             attributes = read_custom(stage.GetPrimAtPath(path)).attributes
             assert _sorted(Custom(attributes, elements)) == _sorted(custom)
         frame = stage.GetPrimAtPath("/r/Geometry/base/frame")
-        assert _sorted(read_joint_custom(frame)) == _sorted(custom)
+        assert _sorted(read_custom(frame, of_joint=True)) == _sorted(custom)
         bodies = [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.RigidBodyAPI)]
         assert len(bodies) == 2
 
