@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from string import Template
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -56,21 +57,21 @@ class Robot(Struct, frozen=True, eq=False):
     ) -> Robot:
         joints = {joint.name: joint for joint in spec.joints}
         links = {link.name: link for link in spec.links}
-        prims = tuple(stage.Traverse())
+        named = {str(prim.GetPath()): (prim, urdf_name(prim)) for prim in stage.Traverse()}
         return cls(
             stage,
             spec,
             spec.base or base,
             positions,
             {
-                str(prim.GetPath()): joints[urdf_name(prim)]
-                for prim in prims
-                if prim.IsA(UsdPhysics.Joint) and urdf_name(prim) in joints
+                path: joints[name]
+                for path, (prim, name) in named.items()
+                if prim.IsA(UsdPhysics.Joint) and name in joints
             },
             {
-                str(prim.GetPath()): links[urdf_name(prim)]
-                for prim in prims
-                if prim.HasAPI(UsdPhysics.RigidBodyAPI) and urdf_name(prim) in links
+                path: links[name]
+                for path, (prim, name) in named.items()
+                if prim.HasAPI(UsdPhysics.RigidBodyAPI) and name in links
             },
         )
 
@@ -128,6 +129,11 @@ class Place(Struct, frozen=True, eq=False):
             return "angular"
         return "linear" if self.prim.IsA(UsdPhysics.PrismaticJoint) else ""
 
+    @property
+    def unit(self) -> float:
+        """Unit of USD in radians or metres."""
+        return float(np.degrees(1.0)) if self.instance == "angular" else 1.0
+
     def targets(self, name: str) -> list[str]:
         relationship = self.prim.GetRelationship(name)
         return [str(path) for path in relationship.GetTargets()] if relationship else []
@@ -135,6 +141,7 @@ class Place(Struct, frozen=True, eq=False):
 
 Edit: TypeAlias = Callable[[Place], object]
 Places: TypeAlias = Callable[[Robot], Iterable[Place]]
+Wrong: TypeAlias = Callable[[Any, Place], Any]
 
 
 class Fault(Struct, frozen=True, eq=False):
@@ -151,22 +158,10 @@ class Fault(Struct, frozen=True, eq=False):
     equivalent: bool = False
 
 
-def row(
-    name: str,
-    detected_by: str,
-    places: Places,
-    edit: Edit,
-    *,
-    profile: ProfileName = "generic",
-    tolerance: float | None = None,
-    equivalent: bool = False,
-) -> Fault:
-    checks = tuple(detected_by.split())
-    return Fault(name, checks, places, edit, profile, tolerance, equivalent)
+FAULTS: list[Fault] = []
 
 
-def table(
-    group: str,
+def seed(
     detected_by: str,
     places: Places,
     edits: Mapping[str, Edit],
@@ -174,18 +169,11 @@ def table(
     profile: ProfileName = "generic",
     tolerance: float | None = None,
     equivalent: bool = False,
-) -> Iterator[Fault]:
-    """Yield the faults of some places, by their names in a group, as :func:`row`."""
+) -> None:
+    """Add faults, by id, that are seeded in the same places and detected by the same checks."""
+    checks = tuple(detected_by.split())
     for name, edit in edits.items():
-        yield row(
-            f"{group}.{name}",
-            detected_by,
-            places,
-            edit,
-            profile=profile,
-            tolerance=tolerance,
-            equivalent=equivalent,
-        )
+        FAULTS.append(Fault(name, checks, places, edit, profile, tolerance, equivalent))
 
 
 def urdf_name(prim: Usd.Prim) -> str:
@@ -224,24 +212,18 @@ def is_enabled(place: Place) -> bool:
     return bool(UsdPhysics.Joint(place.prim).GetJointEnabledAttr().Get())
 
 
-enabled = where(joints, is_enabled)
 moving = where(joints, lambda place: place.instance)
 # With one coordinate and a type of their own.
 single = where(moving, lambda place: COORDINATES[place.joint.type] == 1)
 roots = prims(lambda prim: prim.HasAPI(UsdPhysics.ArticulationRootAPI))
 
 
-def colliders(good: Robot) -> set[str]:
-    """Return the paths of the bodies with colliders."""
-    found = set()
-    for prim in good.stage.Traverse():
-        if prim.HasAPI(UsdPhysics.CollisionAPI):
-            above = (str(path) for path in reversed(prim.GetPath().GetPrefixes()))
-            found.add(next((path for path in above if path in good.bodies), ""))
-    return found - {""}
+def joint_ends(joint: Usd.Prim) -> list[str]:
+    ends = UsdPhysics.Joint(joint).GetBody0Rel(), UsdPhysics.Joint(joint).GetBody1Rel()
+    return [str(path) for path in chain.from_iterable(end.GetTargets() for end in ends)]
 
 
-# Edits.
+# Edits. In names of attributes and schemas, `{}` stands for the instance of a joint's schemas.
 
 
 def authored(prim: Usd.Prim, name: str) -> Any:  # noqa: ANN401  a value of any type
@@ -250,36 +232,29 @@ def authored(prim: Usd.Prim, name: str) -> Any:  # noqa: ANN401  a value of any 
     return attribute.Get() if attribute and attribute.HasAuthoredValue() else None
 
 
-def _named(names: Iterable[str], place: Place) -> Iterator[str]:
-    return (name.format(place.instance) for name in names)
-
-
-def change(wrong: Callable[[Any], object], *names: str) -> Edit:
-    """Author a function of the authored values other than zero.
-
-    In names, as everywhere here, `{}` stands for the instance of a joint's schemas.
-    """
+def change(wrong: Wrong, *names: str) -> Edit:
+    """Author a function of the authored values other than zero, and of the place."""
 
     def edit(place: Place) -> None:
-        for name in _named(names, place):
-            old = authored(place.prim, name)
-            if old is not None and old != 0 and wrong(old) != old:
-                place.prim.GetAttribute(name).Set(wrong(old))
+        for name in names:
+            attribute = place.prim.GetAttribute(name.format(place.instance))
+            old = authored(place.prim, attribute.GetName()) if attribute else None
+            if old is not None and old != 0 and (new := wrong(old, place)) != old:
+                attribute.Set(new)
 
     return edit
 
 
 def grow(*names: str) -> Edit:
     """Scale values by one and the size."""
-    return lambda place: change(lambda old: old * (1.0 + place.size), *names)(place)
+    return change(lambda old, place: old * (1.0 + place.size), *names)
 
 
 def author(name: str, value: object, *schemas: str) -> Edit:
     """Author an attribute of schemas that may not be registered."""
 
     def edit(place: Place) -> None:
-        for schema in _named(schemas, place):
-            place.prim.AddAppliedSchema(schema)
+        apply(*schemas)(place)
         kind = Sdf.GetValueTypeNameForValue(value)
         if isinstance(value, float) and not name.startswith("mjc:"):
             kind = Sdf.ValueTypeNames.Float
@@ -304,7 +279,7 @@ def block(*names: str) -> Edit:
     """Drop values other than zero."""
 
     def edit(place: Place) -> None:
-        for name in _named(names, place):
+        for name in (one.format(place.instance) for one in names):
             old = authored(place.prim, name)
             if old is not None and old != 0:
                 place.prim.GetAttribute(name).Block()
@@ -315,14 +290,17 @@ def block(*names: str) -> Edit:
 def unapply(*schemas: str) -> Edit:
     def edit(place: Place) -> None:
         applied = place.prim.GetPrimTypeInfo().GetAppliedAPISchemas()
-        for schema in set(_named(schemas, place)) & {*applied, *place.prim.GetAppliedSchemas()}:
-            place.prim.RemoveAppliedSchema(schema)
+        for schema in (one.format(place.instance) for one in schemas):
+            if schema in {*applied, *place.prim.GetAppliedSchemas()}:
+                place.prim.RemoveAppliedSchema(schema)
 
     return edit
 
 
 def apply(*schemas: str) -> Edit:
-    return lambda place: [place.prim.AddAppliedSchema(name) for name in _named(schemas, place)]
+    return lambda place: [
+        place.prim.AddAppliedSchema(one.format(place.instance)) for one in schemas
+    ]
 
 
 def retarget(name: str, choose: Callable[[Place], Iterable[str | Sdf.Path] | None]) -> Edit:
@@ -340,6 +318,26 @@ def both(*edits: Edit) -> Edit:
     return lambda place: [edit(place) for edit in edits]
 
 
+def add(text: str, *, below: bool = False) -> Edit:
+    """Add the prims of a text below the robot, or below the prim.
+
+    In the text, `$root` stands for the path of the robot.
+    """
+
+    def edit(place: Place) -> None:
+        layer = Sdf.Layer.CreateAnonymous(".usda")
+        filled = Template(text).substitute(root=str(place.robot.root))
+        layer.ImportFromString(f"#usda 1.0\n{filled}")
+        parent = place.prim.GetPath() if below else place.robot.root
+        target = place.stage.GetRootLayer()
+        for prim in layer.rootPrims:
+            path = parent.AppendChild(prim.name)
+            Sdf.CreatePrimInLayer(target, path)
+            Sdf.CopySpec(layer, prim.path, target, path)
+
+    return edit
+
+
 def deactivate(place: Place) -> None:
     place.prim.SetActive(False)
 
@@ -348,22 +346,17 @@ def relocate(place: Place, target: Sdf.Path | str) -> None:
     place.stage.GetRootLayer().relocates = [(place.prim.GetPath(), Sdf.Path(str(target)))]
 
 
+RED_MATERIAL = f"""def Material "{STRANGER}" {{
+    token outputs:surface.connect = </{STRANGER}/surface.outputs:surface>
+    def Shader "surface" {{
+        uniform token info:id = "UsdPreviewSurface"
+        color3f inputs:diffuseColor = {RED}
+        token outputs:surface
+    }}
+}}"""
+
+
 def bind(place: Place, material: str | Sdf.Path, purpose: str = UsdShade.Tokens.allPurpose) -> None:
     binding = UsdShade.MaterialBindingAPI.Apply(place.prim)
     bound = UsdShade.Material(place.stage.GetPrimAtPath(material))
     binding.Bind(bound, materialPurpose=purpose)
-
-
-def red_material(stage: Usd.Stage, path: Sdf.Path) -> UsdShade.Material:
-    material = UsdShade.Material.Define(stage, path)
-    shader = UsdShade.Shader.Define(stage, path.AppendChild("surface"))
-    shader.CreateIdAttr("UsdPreviewSurface")
-    shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f).Set(RED)
-    output = shader.CreateOutput("surface", Sdf.ValueTypeNames.Token)
-    material.CreateSurfaceOutput().ConnectToSource(output)
-    return material
-
-
-def joint_ends(joint: Usd.Prim) -> list[str]:
-    ends = UsdPhysics.Joint(joint).GetBody0Rel(), UsdPhysics.Joint(joint).GetBody1Rel()
-    return [str(path) for path in chain.from_iterable(end.GetTargets() for end in ends)]

@@ -9,25 +9,56 @@ schema.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import math
 import sys
 import tempfile
+import warnings
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from tests.faults.fault import ProfileName
-from tests.faults.trials import CAUGHT, EQUIVALENT, FAULTS, MISSED, Trial, Trials
+from tests.faults import shape_faults, structure_faults  # noqa: F401  they add faults
+from tests.faults.fault import (
+    FAULTS,
+    PARTS_MISSING,
+    REFUSED,
+    ROBOTS,
+    Fault,
+    Place,
+    ProfileName,
+    Robot,
+)
+from tests.faults.schema_faults import STAGE, SchemaFault, schema_faults
+from tests.faults.value_faults import description_of
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.openusd.settings import harmless_reason
+from urdf_usd.conformance.engines.protocol import AbstentionError, Observed, Request
+from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
+from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.sampling import configurations
+from urdf_usd.conformance.observation.simulation import SimulationObservation
+from urdf_usd.conformance.requested_settings import requested_settings
+from urdf_usd.conformance.verdict.judged import Judgement
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.conversion import with_description
+from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.corpus import resolve_robot
+from urdf_usd.reports.records.record import Grade
 
 # Our own have features that the corpus lacks, and are small. Together they have every joint type,
 # couplings, both kinds of base, massless links, meshes and primitives.
-ROBOTS = (
+NAMES = (
     "oblique_arm",
     "drifter",
     "pybullet:cartpole.urdf",
@@ -42,7 +73,8 @@ ROBOTS = (
     "pybullet:laikago/laikago_toes_zup_lores.urdf",
     "pybullet:quadruped/spirit40newer.urdf",
 )
-_PROFILES = tuple(dict.fromkeys(fault.profile for fault in FAULTS))
+# Profiles in which properties of schemas are seeded, and whether those of registered ones.
+_SCHEMA_PROFILES: dict[ProfileName, bool] = {"generic": True, "physx": False, "mujoco": False}
 # Properties of schemas that no generated change shows to be read, and what does, or why.
 _UNSHOWN = {
     "physics:excludeFromArticulation": "topology.joint-excluded",
@@ -53,8 +85,197 @@ _UNSHOWN = {
 }
 # Whatever changes where a robot comes to rest fails another check as well.
 _UNFAILED = {"dynamics.rollout"}
-# Faults that one process seeds into a robot that it converts.
-_BATCH = 50
+CAUGHT, MISSED, EQUIVALENT = "caught", "missed", "equivalent"
+# Sizes of faults, relative to the largest one that may pass. Our own robots have the smaller
+# one as well, which shows that a fault is not caught far above its tolerance alone.
+_SIZES, _SHARP = (2.0,), (2.0, 1.1)
+# Largest number of places that are tried until a USD is not equivalent.
+_TRIES = 12
+# Processes that convert a robot in one profile, and seed a part of the faults.
+_SHARDS = 2
+
+
+class Trial(Struct, frozen=True):
+    """One fault in one place of one robot."""
+
+    fault: str  # its id; for a generated one its schema
+    robot: str
+    subject: str
+    failed: tuple[str, ...]  # checks
+    outcome: str
+    title: str = ""  # of a generated change
+    properties: tuple[str, ...] = ()  # that it changes
+    reason: str = ""  # why it is equivalent
+
+
+class Trials:
+    """A good USD of a robot in one profile, and its changed USDs."""
+
+    def __init__(
+        self, robot: str, profile: ProfileName, folder: Path, *, flattened: bool = False
+    ) -> None:
+        urdf = str(resolve_robot(robot).path if ":" in robot else ROBOTS / f"{robot}.urdf")
+        self.name, self.profile, self._folder = robot, profile, folder
+        # Repairable text is accepted, as by `convert`.
+        self._configurations = configurations(structure(parse(urdf).robot))
+        self._spec = ReferenceEngine().observe(Request(urdf, self._configurations))
+        self._requested: SimulationObservation | None = None
+        options = ConvertOptions(physics_variants=profile == "mujoco")
+        if profile == "described":
+            file = folder / "robot.toml"
+            file.write_text(description_of(self._spec), encoding="utf-8")
+            description = load_description(file)
+            options = with_description(options, description)
+            self._requested = requested_settings(description, urdf, self._spec)
+        elif profile != "mujoco":
+            options = ConvertOptions(profile=Profile(profile))
+        self._asset = str(convert(urdf, folder / "good", options).root_layer)
+        if profile == "mujoco":
+            layer = Sdf.Layer.FindOrOpen(self._asset)
+            layer.GetPrimAtPath(f"/{layer.defaultPrim}").variantSelections["Physics"] = profile
+            layer.Save()
+        if flattened:
+            asset, self._asset = self._asset, str(folder / "flat.usda")
+            Usd.Stage.Open(asset).Export(self._asset)
+        # It keeps the layers of the asset open.
+        self.stage = Usd.Stage.Open(self._asset)
+        unchanged = self._overlay()
+        self._clean = unchanged.GetRootLayer().ExportToString()
+        good = self._observe(unchanged)
+        assert good is not None, f"{robot}: the good USD is refused"
+        self._base = self._spec.base or good.base
+        named = zip(self._configurations.joints, self._configurations.positions, strict=True)
+        positions = {name: given[:, 0] for name, given in named if given.shape[1] == 1}
+        self.robot = Robot.of(self.stage, self._spec, good.base, positions)
+        self.raised = self._failed(good)
+        self._results = self._judged(good)
+
+    def _overlay(self) -> Usd.Stage:
+        """Return a new stage that references the good one."""
+        stage = Usd.Stage.CreateInMemory("overlay.usda")
+        UsdGeom.SetStageMetersPerUnit(stage, UsdGeom.GetStageMetersPerUnit(self.stage))
+        UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(self.stage))
+        UsdPhysics.SetStageKilogramsPerUnit(stage, UsdPhysics.GetStageKilogramsPerUnit(self.stage))
+        default = stage.DefinePrim(self.stage.GetDefaultPrim().GetPath())
+        default.GetReferences().AddReference(self._asset)
+        stage.SetDefaultPrim(default)
+        return stage
+
+    def _observe(self, stage: Usd.Stage) -> Observation | None:
+        """Observe a stage; None if the engine refuses it."""
+        path = self._folder / "changed.usda"
+        stage.GetRootLayer().Export(str(path))
+        # MuJoCo, which computes the equations of motion, warns of invalid values.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return OpenusdEngine().observe(Request(str(path), self._configurations))
+            except AbstentionError:
+                return None
+            finally:
+                path.unlink()
+
+    def _judge(self, observation: Observation) -> Judgement:
+        # Other URDF engines only affect values on which they contradict the reference.
+        return judge(
+            {"reference": Observed(self._spec)},
+            Observed(observation),
+            expected_base=self._base,
+            requested=self._requested,
+        )
+
+    def _failed(self, observation: Observation | None) -> tuple[str, ...]:
+        """Return the checks that fail."""
+        if observation is None:
+            return (REFUSED,)
+        checks = self._judge(observation).checks
+        failed = [check.id for check in checks if check.grade is Grade.FAILS]
+        return (*failed, *([PARTS_MISSING] if observation.missing else ()))
+
+    def seed(self, fault: Fault, *, every: bool = False) -> Iterator[Trial]:
+        """Seed a fault at one place, or at every place, in each of its sizes."""
+        places = list(fault.places(self.robot))
+        places = places if every else places[len(places) // 2 :] + places[: len(places) // 2]
+        for size in _SHARP if (ROBOTS / f"{self.name}.urdf").exists() else _SIZES:
+            changed = self._changed(fault, places, size * (fault.tolerance or 0.0))
+            for tried, (place, stage) in enumerate(changed, 1):
+                trial = self._trial(fault, place, self._observe(stage))
+                yield trial
+                done = trial.outcome != EQUIVALENT or tried == _TRIES
+                if done and not every:
+                    break
+            if not fault.tolerance:
+                break
+
+    def _changed(
+        self, fault: Fault, places: Iterable[Place], size: float
+    ) -> Iterator[tuple[Place, Usd.Stage]]:
+        """Yield the places at which a fault authors something, and the changed stages."""
+        stage = self._overlay()
+        for place in places:
+            prim = stage.GetPrimAtPath(place.path)
+            fault.edit(structs.replace(place, prim=prim, size=size))
+            if stage.GetRootLayer().ExportToString() != self._clean:
+                yield place, stage
+                stage = self._overlay()
+
+    def _trial(self, fault: Fault, place: Place, changed: Observation | None) -> Trial:
+        failed = self._failed(changed)
+        outcome = CAUGHT if {*fault.detected_by} & {*failed} else MISSED
+        if not fault.detected_by:
+            outcome = MISSED if failed else CAUGHT
+        elif outcome == MISSED and fault.equivalent and not failed and self._is_same(changed):
+            outcome = EQUIVALENT
+        return Trial(fault.id, self.name, place.path, failed, outcome)
+
+    def schema_faults(self) -> tuple[SchemaFault, ...]:
+        registered = _SCHEMA_PROFILES.get(self.profile)
+        return () if registered is None else schema_faults(self.stage, registered=registered)
+
+    def seed_schema(self, fault: SchemaFault) -> Trial:
+        """Change the USD as a schema generates it."""
+        stage = self._overlay()
+        fault.apply(stage)
+        changed = self._observe(stage)
+        failed = self._failed(changed)
+        reason = "" if failed else self._reason(fault, changed)
+        outcome = CAUGHT if failed else EQUIVALENT if reason else MISSED
+        properties = (name for name, value in fault.values if not harmless_reason(name, value))
+        return Trial(
+            fault.schema,
+            self.name,
+            fault.path,
+            failed,
+            outcome,
+            fault.title,
+            tuple(properties),
+            reason,
+        )
+
+    def _reason(self, fault: SchemaFault, changed: Observation | None) -> str:
+        reasons = [harmless_reason(name, value) for name, value in fault.values]
+        if reasons and all(reasons):
+            return str(reasons[0])
+        same = fault.schema != STAGE and self._is_same(changed)
+        return "no check sees a difference" if same else ""
+
+    def _judged(self, observation: Observation) -> dict[str, tuple[int, float]]:
+        """Return how many values each check compares, and their largest difference."""
+        return {
+            check.id: (check.compared, check.worst or 0.0)
+            for check in self._judge(observation).checks
+            # A USD need not keep the words of shapes.
+            if check.id != "structure.words"
+        }
+
+    def _is_same(self, changed: Observation | None) -> bool:
+        """Whether the checks see no difference to the good USD."""
+        results = self._judged(changed) if changed else {}
+        return results.keys() == self._results.keys() and all(
+            results[check][0] == compared
+            and math.isclose(results[check][1], worst, rel_tol=5e-4, abs_tol=1e-5)
+            for check, (compared, worst) in self._results.items()
+        )
 
 
 class Report(Struct, frozen=True):
@@ -68,16 +289,17 @@ class Report(Struct, frozen=True):
     @property
     def problems(self) -> list[str]:
         """Why the harness is not sensitive enough; nothing if it is."""
+        every = (*self.trials, *self.schema_trials)
         seeded = {trial.fault for trial in self.trials if trial.outcome != EQUIVALENT}
         read = {name for one in self.schema_trials if one.failed for name in one.properties}
         seen = {name for one in self.schema_trials for name in one.properties}
-        failed = {check for one in (*self.trials, *self.schema_trials) for check in one.failed}
+        failed = {check for one in every for check in one.failed}
         checks = {check.id for check in (*CHECKS, *SIMULATION_CHECKS)}
         return [
             *(f"{robot}: false alarm: {', '.join(checks)}" for robot, checks in self.raised),
             *(
                 f"{trial.fault} {trial.title}: missed on {trial.robot}, {trial.subject}"
-                for trial in (*self.trials, *self.schema_trials)
+                for trial in every
                 if trial.outcome == MISSED
             ),
             *(f"{one.id}: no place to seed it" for one in FAULTS if one.id not in seeded),
@@ -86,81 +308,67 @@ class Report(Struct, frozen=True):
         ]
 
 
-class _Offer(Struct, frozen=True):
-    """What a robot in one profile has places for."""
+def _seed(
+    robot: str, profile: ProfileName, done: Collection[str], shard: int, *, held: bool, full: bool
+) -> tuple[tuple[str, ...], list[Trial]]:
+    """Seed what is not done yet; also return the checks that fail on the good USD.
 
-    robot: str
-    profile: ProfileName
-    raised: tuple[str, ...]
-    faults: tuple[str, ...]  # ids
-    generated: tuple[tuple[str, bool], ...]  # keys, and whether the prims have the schemas
-
-
-def _offer(robot: str, profile: ProfileName) -> _Offer:
+    Either the faults and the generated changes of prims that have the schema (``held``), or the
+    other generated changes.
+    """
     with tempfile.TemporaryDirectory() as folder:
         trials = Trials(robot, profile, Path(folder))
-        faults = (fault for fault in FAULTS if fault.profile == profile and trials.has(fault))
-        generated = tuple((fault.key, fault.held) for fault in trials.schema_faults())
-        return _Offer(robot, profile, trials.raised, tuple(fault.id for fault in faults), generated)
+        faults = [one for one in FAULTS if one.profile == profile and one.id not in done]
+        seeded = [
+            trial
+            for fault in (faults[shard::_SHARDS] if held else ())
+            for trial in trials.seed(fault, every=full)
+        ]
+        generated = [
+            one for one in trials.schema_faults() if one.held is held and one.key not in done
+        ]
+        return trials.raised, [*seeded, *map(trials.seed_schema, generated[shard::_SHARDS])]
 
 
-def _seed(robot: str, profile: ProfileName, names: Collection[str], *, every: bool) -> list[Trial]:
-    """Seed faults of a table by id, and generated ones by key."""
-    with tempfile.TemporaryDirectory() as folder:
-        trials = Trials(robot, profile, Path(folder))
-        faults = (fault for fault in FAULTS if fault.id in names)
-        seeded = [trial for fault in faults for trial in trials.seed(fault, every=every)]
-        return [*seeded, *trials.seed_schemas(names)]
-
-
-def measure(robots: Sequence[str] = ROBOTS, *, jobs: int = 2, full: bool = False) -> Report:
+def measure(robots: Sequence[str] = NAMES, *, jobs: int = 2, full: bool = False) -> Report:
     """Seed faults into good USDs.
+
+    Where a fault of the table makes no difference, the next robot is tried; where a generated
+    change makes none, as long as nothing has read its properties.
 
     Args:
         robots: Own robots by name, others by reference; the first ones are preferred.
         jobs: Number of processes.
         full: Whether to seed at every place of every robot.
     """
+    profiles = tuple(dict.fromkeys(fault.profile for fault in FAULTS))
+    trials: list[Trial] = []
+    raised: dict[str, tuple[str, ...]] = {}
+    done: set[str] = set()
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        tasks = [(robot, profile) for robot in robots for profile in _PROFILES]
-        offers = [one.result() for one in [pool.submit(_offer, *task) for task in tasks]]
-        choices: dict[tuple[ProfileName, str], list[str]] = {}
-        for held in (True, False):
-            for offer in offers:
-                names = [key for key, has in offer.generated if has is held]
-                for name in (*names, *(offer.faults if held else ())):
-                    choices.setdefault((offer.profile, name), []).append(offer.robot)
-        trials: list[Trial] = []
-        while choices:
-            chosen: dict[tuple[str, ProfileName], list[str]] = {}
-            for (profile, name), able in choices.items():
-                for robot in able if full else able[:1]:
-                    chosen.setdefault((robot, profile), []).append(name)
-            futures = [
-                pool.submit(_seed, *task, names[start : start + _BATCH], every=full)
-                for task, names in chosen.items()
-                for start in range(0, len(names), _BATCH)
-            ]
-            made = [trial for future in futures for trial in future.result()]
-            trials += made
-            # Where a fault of the table makes no difference, the next robot is tried; where a
-            # generated change makes none, as long as nothing has read its properties.
-            done = {trial.fault for trial in made if trial.outcome != EQUIVALENT}
+        for held, robot in itertools.product((True, False), robots):
+            tasks = {
+                (profile, shard): pool.submit(
+                    _seed, robot, profile, frozenset(done), shard, held=held, full=full
+                )
+                for profile in (profiles if held else _SCHEMA_PROFILES)
+                for shard in range(_SHARDS)
+            }
+            for (profile, _), task in tasks.items():
+                failed, found = task.result()
+                trials += found
+                raised |= {f"{robot} ({profile})": failed} if failed else {}
             read = {name for trial in trials if trial.failed for name in trial.properties}
-            faults = {fault.id for fault in FAULTS} - done
-            faults |= {
-                f"{trial.fault}: {trial.title}"
-                for trial in made
-                if trial.title and trial.outcome == EQUIVALENT and {*trial.properties} - read
-            }
-            choices = {
-                (profile, name): able[1:]
-                for (profile, name), able in choices.items()
-                if name in faults and able[1:] and not full
-            }
+            if not full:
+                done |= {
+                    f"{trial.fault}: {trial.title}" if trial.title else trial.fault
+                    for trial in trials
+                    if trial.outcome != EQUIVALENT
+                    or (trial.title and not {*trial.properties} - read)
+                }
     return Report(
         tuple(robots),
-        tuple((f"{one.robot} ({one.profile})", one.raised) for one in offers if one.raised),
+        tuple(raised.items()),
         tuple(trial for trial in trials if not trial.title),
         tuple(trial for trial in trials if trial.title),
     )
@@ -168,16 +376,12 @@ def measure(robots: Sequence[str] = ROBOTS, *, jobs: int = 2, full: bool = False
 
 def render(report: Report) -> str:
     """Return the report as Markdown."""
-    lines = [
-        "| fault | outcome | robot | failed checks |",
-        "|---|---|---|---|",
-        *(
-            f"| {one.fault} | {one.outcome} | {one.robot} | {', '.join(one.failed)} |"
-            for one in report.trials
-        ),
-        "",
-        *(f"✗ {problem}" for problem in report.problems),
+    lines = ["| fault | outcome | robot | failed checks |", "|---|---|---|---|"]
+    lines += [
+        f"| {one.fault} | {one.outcome} | {one.robot} | {', '.join(one.failed)} |"
+        for one in report.trials
     ]
+    lines += ["", *(f"✗ {problem}" for problem in report.problems)]
     for trials, what in (
         (report.trials, f"faults of {len(FAULTS)} kinds"),
         (report.schema_trials, "generated changes"),
@@ -195,7 +399,7 @@ def render(report: Report) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("robots", nargs="*", default=ROBOTS)
+    parser.add_argument("robots", nargs="*", default=NAMES)
     parser.add_argument("--jobs", type=int, default=2, help="number of processes")
     parser.add_argument("--full", action="store_true", help="at every place of every robot")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all trials")

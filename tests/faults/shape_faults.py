@@ -14,11 +14,12 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade, Vt
 from tests.faults.fault import (
     OBLIQUE,
     RED,
+    RED_MATERIAL,
     STRANGER,
     Edit,
-    Fault,
     Place,
     Robot,
+    add,
     apply,
     author,
     bind,
@@ -27,10 +28,8 @@ from tests.faults.fault import (
     both,
     change,
     deactivate,
-    red_material,
     robot,
-    row,
-    table,
+    seed,
     urdf_name,
     where,
 )
@@ -40,9 +39,7 @@ from urdf_usd.conformance.tolerance.bounds import Tolerance
 _Array = NDArray[np.float64]
 _TOKENS = UsdGeom.Tokens
 _TYPES = Sdf.ValueTypeNames
-_SHOWN = (_TOKENS.default_, _TOKENS.render)
 _NAN = math.nan
-_ANY_VALUE = "structure.values reader.refuses visual.shapes"
 
 
 # Shapes of links.
@@ -51,10 +48,6 @@ _ANY_VALUE = "structure.values reader.refuses visual.shapes"
 def _is_group(prim: Usd.Prim) -> bool:
     """Whether a shape is a group of a collision mesh, below the Xform of the mesh."""
     return bool(prim.GetParent().GetAttribute("urdf:collision"))
-
-
-def _link_of(prim: Usd.Prim) -> Usd.Prim:
-    return prim.GetParent().GetParent() if _is_group(prim) else prim.GetParent()
 
 
 def _scale_of(prim: Usd.Prim) -> _Array:
@@ -67,7 +60,8 @@ def _shapes(role: Role) -> Callable[[Robot], Iterator[Place]]:
         for prim in good.stage.Traverse():
             if not prim.IsA(UsdGeom.Gprim):
                 continue
-            shown = UsdGeom.Imageable(prim).ComputePurpose() in _SHOWN
+            purpose = UsdGeom.Imageable(prim).ComputePurpose()
+            shown = purpose in (_TOKENS.default_, _TOKENS.render)
             if prim.HasAPI(UsdPhysics.CollisionAPI) if role is Role.COLLISION else shown:
                 yield Place(good, prim, diagonal=_diagonal(good, prim, role))
 
@@ -80,7 +74,7 @@ def _diagonal(good: Robot, prim: Usd.Prim, role: Role) -> float:
     size = float(np.linalg.norm((high - low) * _scale_of(prim)))
     placed = prim.GetParent() if _is_group(prim) else prim
     at = np.array(placed.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
-    link = urdf_name(_link_of(prim))
+    link = urdf_name(placed.GetParent())
 
     def extent(shape: ShapeObservation) -> float:
         return math.dist(shape.surface.lower, shape.surface.upper) if shape.surface else 0.0
@@ -91,9 +85,6 @@ def _diagonal(good: Robot, prim: Usd.Prim, role: Role) -> float:
         if shape.role is role and shape.link == link and extent(shape)
     ]
     return min(similar)[1] if similar else size
-
-
-_colliders, _visuals = _shapes(Role.COLLISION), _shapes(Role.VISUAL)
 
 
 def _is_mesh(place: Place) -> bool:
@@ -107,6 +98,14 @@ def _mesh_arrays(prim: Usd.Prim) -> tuple[_Array, NDArray[np.int64], NDArray[np.
         np.array(mesh.GetFaceVertexCountsAttr().Get()),
         np.array(mesh.GetFaceVertexIndicesAttr().Get()),
     )
+
+
+def _set_mesh(prim: Usd.Prim, points: Any, counts: Any, corners: Any) -> None:  # noqa: ANN401
+    """Set the points, the numbers of corners of faces, and the corners."""
+    mesh = UsdGeom.Mesh(prim)
+    mesh.GetPointsAttr().Set(Vt.Vec3fArray.FromNumpy(np.array(points, np.float32)))
+    mesh.GetFaceVertexCountsAttr().Set(np.array(counts).tolist())
+    mesh.GetFaceVertexIndicesAttr().Set(np.array(corners).tolist())
 
 
 def _face_areas(prim: Usd.Prim) -> _Array:
@@ -126,40 +125,34 @@ def _repeat(place: Place) -> None:
     copy.GetReferences().AddInternalReference(path)
 
 
-def _centimetres(place: Place) -> None:
-    points = place.prim.GetAttribute("points")
-    points.Set([point * 100.0 for point in points.Get()])
+def _points(wrong: Callable[[_Array], Any]) -> Edit:
+    """Change the points of a mesh."""
+    return lambda place: place.prim.GetAttribute("points").Set(
+        Vt.Vec3fArray.FromNumpy(np.float32(wrong(_mesh_arrays(place.prim)[0])))
+    )
 
 
-def _stray_point(place: Place) -> None:
+def _stray(points: _Array) -> _Array:
     """Add a point that no face uses, outside of the mesh."""
-    points = place.prim.GetAttribute("points")
-    low, high = UsdGeom.PointBased.ComputeExtent(points.Get())
-    points.Set([*points.Get(), high + (high - low)])
+    return np.vstack([points, 2 * points.max(axis=0) - points.min(axis=0)])
 
 
 def _split_face(place: Place) -> None:
     """Split the first triangle of the first face in three, in the same plane."""
-    mesh = UsdGeom.Mesh(place.prim)
-    points = list(mesh.GetPointsAttr().Get())
-    counts = list(mesh.GetFaceVertexCountsAttr().Get())
-    corners = list(mesh.GetFaceVertexIndicesAttr().Get())
+    points, counts, corners = _mesh_arrays(place.prim)
     a, b, c = corners[:3]
     rest = [a, *corners[2 : counts[0]]] if counts[0] > 3 else []
     new = len(points)
-    points.append((points[a] + points[b] + points[c]) / 3)
-    faces = [a, b, new, b, c, new, c, a, new, *rest]
-    mesh.GetFaceVertexCountsAttr().Set([3, 3, 3, *([len(rest)] if rest else []), *counts[1:]])
-    mesh.GetFaceVertexIndicesAttr().Set([*faces, *corners[counts[0] :]])
-    mesh.GetPointsAttr().Set(points)
+    faces = [a, b, new, b, c, new, c, a, new, *rest, *corners[counts[0] :]]
+    sizes = [3, 3, 3, *([len(rest)] if rest else []), *counts[1:]]
+    _set_mesh(place.prim, [*points, points[[a, b, c]].mean(axis=0)], sizes, faces)
 
 
 def _lose_faces(place: Place) -> None:
     """Leave out every other face."""
-    mesh, (_, counts, corners) = UsdGeom.Mesh(place.prim), _mesh_arrays(place.prim)
+    points, counts, corners = _mesh_arrays(place.prim)
     kept = np.arange(len(counts)) % 2 == 0
-    mesh.GetFaceVertexCountsAttr().Set(counts[kept].tolist())
-    mesh.GetFaceVertexIndicesAttr().Set(corners[np.repeat(kept, counts)].tolist())
+    _set_mesh(place.prim, points, counts[kept], corners[np.repeat(kept, counts)])
 
 
 def _shift(place: Place) -> None:
@@ -178,106 +171,91 @@ def _merge_groups(place: Place) -> None:
     if not _is_group(place.prim):
         return
     siblings = [one for one in place.prim.GetParent().GetChildren() if one.IsA(UsdGeom.Mesh)]
-    points: list[Gf.Vec3f] = []
-    counts: list[int] = []
-    corners: list[int] = []
-    for mesh in map(UsdGeom.Mesh, siblings):
-        corners += [len(points) + corner for corner in mesh.GetFaceVertexIndicesAttr().Get()]
-        points += list(mesh.GetPointsAttr().Get())
-        counts += list(mesh.GetFaceVertexCountsAttr().Get())
-    whole = UsdGeom.Mesh(siblings[0])
-    whole.GetPointsAttr().Set(points)
-    whole.GetFaceVertexCountsAttr().Set(counts)
-    whole.GetFaceVertexIndicesAttr().Set(corners)
+    points, counts, corners = zip(*map(_mesh_arrays, siblings), strict=True)
+    starts = np.cumsum([0, *map(len, points)])
+    moved = [part + start for part, start in zip(corners, starts, strict=False)]
+    whole = (np.concatenate(parts) for parts in (points, counts, moved))
+    _set_mesh(siblings[0], *whole)
     for prim in siblings[1:]:
         prim.SetActive(False)
 
 
-def _make_slippery(place: Place) -> None:
-    material = UsdShade.Material.Define(place.stage, place.extra)
-    api = UsdPhysics.MaterialAPI.Apply(material.GetPrim())
-    api.CreateDynamicFrictionAttr(0.01)
-    api.CreateRestitutionAttr(0.9)
-    bind(place, place.extra, "physics")
+def _added_material(text: str, purpose: str = UsdShade.Tokens.allPurpose) -> Edit:
+    """Add a material and bind it."""
+    return both(add(text), lambda place: bind(place, place.extra, purpose))
 
 
-def _common_faults(role: Role) -> Iterator[Fault]:
-    """Yield the faults that colliders and visuals share."""
-    places = _colliders if role is Role.COLLISION else _visuals
-    group = "collider" if role is Role.COLLISION else "visual"
-    meshes = where(places, _is_mesh)
-    scale = "xformOp:scale"
-    for check, of, edits in (
-        ("shapes", places, {"dropped": deactivate, "repeated": _repeat}),
-        ("support", places, {"radius": change(lambda old: old / 2, "radius")}),
-        (
-            "support",
-            where(places, lambda place: place.prim.GetTypeName() in ("Cylinder", "Capsule")),
-            {"axis": author("axis", "X")},
-        ),
-        (
-            "support",
-            where(meshes, lambda place: place.prim.GetAttribute(scale)),
-            {"unscaled": lambda place: place.prim.GetAttribute(scale).Set(Gf.Vec3f(1.0))},
-        ),
-        ("support", meshes, {"units": _centimetres}),
-        ("area", meshes, {"faces": _lose_faces}),
-        ("triangles", meshes, {"split": _split_face}),
+_SLIPPERY = f"""def Material "{STRANGER}" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{
+    float physics:dynamicFriction = 0.01
+    float physics:restitution = 0.9
+}}"""
+_LEFT = author("orientation", "leftHanded")
+_colliders, _visuals = _shapes(Role.COLLISION), _shapes(Role.VISUAL)
+_collision_meshes, _visual_meshes = (where(of, _is_mesh) for of in (_colliders, _visuals))
+for _role, _group, _places, _meshes in (
+    (Role.COLLISION, "collider", _colliders, _collision_meshes),
+    (Role.VISUAL, "visual", _visuals, _visual_meshes),
+):
+    _round = where(_places, lambda place: place.prim.GetTypeName() in ("Cylinder", "Capsule"))
+    _scaled = where(_meshes, lambda place: place.prim.GetAttribute("xformOp:scale"))
+    for _check, _of, _id, _edit in (
+        ("shapes", _places, "dropped", deactivate),
+        ("shapes", _places, "repeated", _repeat),
+        ("support", _places, "radius", change(lambda old, _: old / 2, "radius")),
+        ("support", _round, "axis", author("axis", "X")),
+        ("support", _scaled, "unscaled", author("xformOp:scale", Gf.Vec3f(1.0))),
+        ("support", _meshes, "units", _points(lambda points: 100.0 * points)),
+        ("area", _meshes, "faces", _lose_faces),
+        ("triangles", _meshes, "split", _split_face),
     ):
-        yield from table(group, f"{role}.{check}", of, edits)
-    yield from table(
-        group,
-        f"{role}.volume",
-        meshes,
-        {"turned-over": author("orientation", "leftHanded")},
-        equivalent=True,
-    )
-    tolerance = Tolerance().shape
-    yield from table(group, f"{role}.support", places, {"shifted": _shift}, tolerance=tolerance)
-
-
-_collision_meshes = where(_colliders, _is_mesh)
-_visual_meshes = where(_visuals, _is_mesh)
-
-SHAPE_FAULTS = (
-    *(fault for role in Role for fault in _common_faults(role)),
-    row("collider.merged", "collision.shapes", _colliders, _merge_groups),
-    row("collider.stray", "collision.support", _collision_meshes, _stray_point),
-    row("collider.shown", "visual.shapes", _colliders, author("purpose", "default")),
-    row("collider.trigger", "collision.filters", _colliders, apply("PhysxTriggerAPI")),
-    row("collider.slippery", "collision.materials", _colliders, _make_slippery),
-    *table(
-        "collider",
-        "collision.approximation",
-        _collision_meshes,
-        {
-            "hull-mujoco": author("mjc:maxhullvert", 8, "MjcMeshCollisionAPI"),
-            "hull-thick": author(
-                "physxConvexHullCollision:minThickness", 0.1, "PhysxConvexHullCollisionAPI"
+        seed(f"{_role}.{_check}", _of, {f"{_group}.{_id}": _edit})
+    seed(f"{_role}.volume", _meshes, {f"{_group}.turned-over": _LEFT}, equivalent=True)
+    _edits = {f"{_group}.shifted": _shift}
+    seed(f"{_role}.support", _places, _edits, tolerance=Tolerance().shape)
+seed("collision.shapes", _colliders, {"collider.merged": _merge_groups})
+seed("collision.support", _collision_meshes, {"collider.stray": _points(_stray)})
+seed("visual.shapes", _colliders, {"collider.shown": author("purpose", "default")})
+seed("collision.filters", _colliders, {"collider.trigger": apply("PhysxTriggerAPI")})
+_SLIPS = {"collider.slippery": _added_material(_SLIPPERY, "physics")}
+seed("collision.materials", _colliders, _SLIPS)
+seed(
+    "collision.approximation",
+    _collision_meshes,
+    {
+        f"collider.{key}": author(name, value, schema)
+        for key, name, value, schema in (
+            ("hull-mujoco", "mjc:maxhullvert", 8, "MjcMeshCollisionAPI"),
+            (
+                "hull-thick",
+                "physxConvexHullCollision:minThickness",
+                0.1,
+                "PhysxConvexHullCollisionAPI",
             ),
-            "pieces": author(
+            (
+                "pieces",
                 "physxConvexDecompositionCollision:maxConvexHulls",
                 1,
                 "PhysxConvexDecompositionCollisionAPI",
             ),
-        },
-    ),
-    *table(
-        "visual",
-        "visual.shapes",
-        _visuals,
-        {"hidden": author("visibility", "invisible"), "guide": author("purpose", "guide")},
-    ),
-    *table(
-        "visual",
-        "visual.subdivision",
-        _visual_meshes,
-        {
-            "smoothed": author("subdivisionScheme", "catmullClark"),
-            # The fallback is Catmull-Clark.
-            "schemeless": block("subdivisionScheme"),
-        },
-    ),
+        )
+    },
+)
+seed(
+    "visual.shapes",
+    _visuals,
+    {
+        "visual.hidden": author("visibility", "invisible"),
+        "visual.guide": author("purpose", "guide"),
+    },
+)
+seed(
+    "visual.subdivision",
+    _visual_meshes,
+    {
+        "visual.smoothed": author("subdivisionScheme", "catmullClark"),
+        # The fallback is Catmull-Clark.
+        "visual.schemeless": block("subdivisionScheme"),
+    },
 )
 
 # Extents, faces and normals of visuals.
@@ -296,114 +274,80 @@ def _blur(place: Place) -> None:
     mesh.CreateVelocitiesAttr([Gf.Vec3f(1.0, 0.0, 0.0)] * len(mesh.GetPointsAttr().Get()))
 
 
-def _overlap(place: Place) -> None:
-    """Put the first face in two material subsets."""
-    for name in ("one", "other"):
-        subset = UsdGeom.Subset.CreateGeomSubset(
-            UsdGeom.Imageable(place.prim),
-            f"{STRANGER}_{name}",
-            _TOKENS.face,
-            [0],
-            UsdShade.Tokens.materialBind,
-        )
-        UsdShade.MaterialBindingAPI.Apply(subset.GetPrim())
+# The first face is in both.
+_SUBSETS = "".join(
+    f"""def GeomSubset "{STRANGER}_{name}" (prepend apiSchemas = ["MaterialBindingAPI"]) {{
+    uniform token elementType = "face"
+    uniform token familyName = "materialBind"
+    int[] indices = [0]
+}}
+"""
+    for name in ("one", "other")
+)
 
 
-def _face_normals(prim: Usd.Prim) -> list[Gf.Vec3f]:
+def _face_normals(prim: Usd.Prim) -> _Array:
     areas = _face_areas(prim)
     size = np.linalg.norm(areas, axis=1, keepdims=True)
-    return [Gf.Vec3f(*unit) for unit in (areas / np.where(size, size, 1.0)).tolist()]
+    normals: _Array = areas / np.where(size, size, 1.0)
+    return normals
 
 
-def _normals(values: Callable[[Usd.Prim], list[Gf.Vec3f]], interpolation: str) -> Edit:
+def _normals(
+    interpolation: str, wrong: Callable[[_Array, int], _Array] = lambda normals, _: normals
+) -> Edit:
+    """Author normals that are a function of those of the faces, and the number of points."""
+
     def edit(place: Place) -> None:
+        count = len(UsdGeom.Mesh(place.prim).GetPointsAttr().Get())
+        values = np.float32(wrong(_face_normals(place.prim), count))
         api = UsdGeom.PrimvarsAPI(place.prim)
         primvar = api.CreatePrimvar("normals", _TYPES.Normal3fArray, interpolation)
-        primvar.Set(values(place.prim))
+        primvar.Set(Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(values)))
         if primvar.IsIndexed():
             primvar.BlockIndices()
 
     return edit
 
 
-def _as_of_points(prim: Usd.Prim) -> list[Gf.Vec3f]:
+def _as_of_points(normals: _Array, count: int) -> _Array:
     """Return the normals of faces, unless there are as many as points."""
-    values = _face_normals(prim)
-    many = len(values) == len(UsdGeom.Mesh(prim).GetPointsAttr().Get())
-    return [*values, values[0]] if many else values
+    return np.vstack([normals, normals[:1]]) if len(normals) == count else normals
 
 
-def _up(prim: Usd.Prim) -> list[Gf.Vec3f]:
-    return [Gf.Vec3f(0, 0, 1)] * len(UsdGeom.Mesh(prim).GetPointsAttr().Get())
-
-
-def _is_round(place: Place) -> bool:
-    """Whether the normals of a mesh have no common direction."""
-    mean = np.mean([np.array(normal) for normal in _face_normals(place.prim)], axis=0)
-    return bool(np.linalg.norm(mean) < 0.4)
-
-
-def _has_own_normals(place: Place) -> bool:
-    """Whether a mesh has normals that differ from those of its faces."""
-    primvar = UsdGeom.PrimvarsAPI(place.prim).GetPrimvar("normals")
-    if not primvar:
-        return False
-    own = np.array(primvar.ComputeFlattened(), np.float64)
-    _, counts, corners = _mesh_arrays(place.prim)
-    if primvar.GetInterpolation() == _TOKENS.vertex:
-        own = own[corners]
-    areas = _face_areas(place.prim)
-    length = np.linalg.norm(own, axis=1, keepdims=True)
-    unit = own / np.where(length, length, 1.0)
-    facing = (unit * np.repeat(areas, counts, axis=0)).sum(axis=1) @ np.repeat(1 / counts, counts)
-    return bool(facing < 0.9997 * np.linalg.norm(areas, axis=1).sum())
-
-
-MESH_FAULTS = (
-    *table(
-        "geometry",
-        "visual.geometry",
-        _visuals,
-        {"extent": _extent(0.1), "far-extent": _extent(50.0)},
-    ),
-    row(
-        "geometry.handedness",
-        "visual.geometry",
-        where(_visuals, lambda place: not _is_mesh(place)),
-        author("orientation", "leftHanded"),
-    ),
-    *table(
-        "geometry",
-        "visual.geometry",
-        _visual_meshes,
-        {"hole": author("holeIndices", Vt.IntArray([0])), "velocities": _blur, "overlap": _overlap},
-    ),
-    *table(
-        "normals",
-        "visual.normals",
-        _visual_meshes,
-        {
-            "flipped": _normals(lambda prim: [-one for one in _face_normals(prim)], "uniform"),
-            "count": _normals(
-                lambda prim: _face_normals(prim) + _face_normals(prim)[:1], "uniform"
-            ),
-            "interpolation": _normals(_as_of_points, "vertex"),
-            "nan": _normals(lambda prim: [Gf.Vec3f(_NAN)] * len(_face_normals(prim)), "uniform"),
-        },
-    ),
-    row(
-        "normals.constant",
-        "visual.normals",
-        where(_visual_meshes, _is_round),
-        _normals(_up, "vertex"),
-    ),
-    row(
-        "normals.lost",
-        "visual.normals",
-        where(_visual_meshes, _has_own_normals),
-        lambda place: place.prim.GetAttribute("primvars:normals").Block(),
-    ),
+seed(
+    "visual.geometry",
+    _visuals,
+    {"geometry.extent": _extent(0.1), "geometry.far-extent": _extent(50.0)},
 )
+_primitives = where(_visuals, lambda place: not _is_mesh(place))
+seed("visual.geometry", _primitives, {"geometry.handedness": _LEFT})
+seed(
+    "visual.geometry",
+    _visual_meshes,
+    {
+        "geometry.hole": author("holeIndices", Vt.IntArray([0])),
+        "geometry.velocities": _blur,
+        "geometry.overlap": add(_SUBSETS, below=True),
+    },
+)
+seed(
+    "visual.normals",
+    _visual_meshes,
+    {
+        "normals.flipped": _normals("uniform", lambda normals, _: -normals),
+        "normals.count": _normals("uniform", lambda normals, _: np.vstack([normals, normals[:1]])),
+        "normals.interpolation": _normals("vertex", _as_of_points),
+        "normals.nan": _normals("uniform", lambda normals, _: normals * _NAN),
+    },
+)
+_UP = {
+    "normals.constant": _normals("vertex", lambda _, count: np.tile([0.0, 0.0, 1.0], (count, 1)))
+}
+_with_normals = where(_visual_meshes, lambda at: at.prim.GetAttribute("primvars:normals"))
+_LOST = {"normals.lost": lambda place: place.prim.GetAttribute("primvars:normals").Block()}
+seed("visual.normals", _visual_meshes, _UP, equivalent=True)
+seed("visual.normals", _with_normals, _LOST, equivalent=True)
 
 # Values over time, unusable values and further prims.
 
@@ -434,65 +378,56 @@ def _turn_by_zero(place: Place) -> None:
     attribute.Set(type(attribute.GetTypeName().defaultValue)(0.0, 0.0, 0.0, 0.0))
 
 
-def _lose_point(place: Place) -> None:
-    points = UsdGeom.Mesh(place.prim).GetPointsAttr()
-    points.Set([Gf.Vec3f(_NAN, 0.0, 0.0), *list(points.Get())[1:]])
+def _broken(points: _Array) -> _Array:
+    points[0, 0] = _NAN
+    return points
 
 
-def _below(place: Place) -> Sdf.Path:
-    return place.prim.GetPath().AppendChild(STRANGER)
-
-
-def _points(place: Place) -> None:
-    cloud = UsdGeom.Points.Define(place.stage, _below(place))
-    cloud.CreatePointsAttr([(0.0, 0.0, 0.0), (0.1, 0.0, 0.0)])
-    cloud.CreateWidthsAttr([0.1, 0.1])
-
-
-def _curves(place: Place) -> None:
-    curves = UsdGeom.BasisCurves.Define(place.stage, _below(place))
-    curves.CreateTypeAttr(_TOKENS.linear)
-    curves.CreateCurveVertexCountsAttr([2])
-    curves.CreatePointsAttr([(0.0, 0.0, 0.0), (0.1, 0.0, 0.0)])
-    curves.CreateWidthsAttr([0.1])
+def _below(kind: str, fields: str) -> Edit:
+    points = "point3f[] points = [(0, 0, 0), (0.1, 0, 0)]"
+    return add(f'def {kind} "{STRANGER}" {{\n{points}\n{fields}\n}}', below=True)
 
 
 def _display(color: Gf.Vec3f) -> Edit:
     return lambda place: UsdGeom.Gprim(place.prim).CreateDisplayColorAttr([color])
 
 
-PRIM_FAULTS = (
-    row("time.body", "structure.animation", bodies, _drift),
-    row("time.visual", "structure.animation reader.refuses", _visuals, _drift),
-    row("time.visibility", "structure.animation", _visuals, _blink),
-    *table(
-        "value",
-        _ANY_VALUE,
-        _visuals,
-        {"orient": _turn_by_zero, "color": _display(Gf.Vec3f(_NAN, 0.0, 0.0))},
-    ),
-    row("value.points", _ANY_VALUE, _visual_meshes, _lose_point),
-    row(
-        "scene.glow",
-        "structure.scene",
-        _visual_meshes,
-        lambda place: UsdLux.LightAPI.Apply(place.prim),
-    ),
-    *table("scene", "visual.shapes", bodies, {"points": _points, "curves": _curves}),
+_ANY_VALUE = "structure.values reader.refuses visual.shapes"
+_UNSEEN_COLOR = _display(Gf.Vec3f(_NAN, 0.0, 0.0))
+seed("structure.animation", bodies, {"time.body": _drift})
+seed("structure.animation reader.refuses", _visuals, {"time.visual": _drift})
+seed("structure.animation", _visuals, {"time.visibility": _blink})
+seed(_ANY_VALUE, _visuals, {"value.orient": _turn_by_zero, "value.color": _UNSEEN_COLOR})
+seed(_ANY_VALUE, _visual_meshes, {"value.points": _points(_broken)})
+_GLOWS = {"scene.glow": lambda place: UsdLux.LightAPI.Apply(place.prim)}
+seed("structure.scene", _visual_meshes, _GLOWS)
+_CURVE = 'uniform token type = "linear"\nint[] curveVertexCounts = [2]\nfloat[] widths = [0.1]'
+seed(
+    "visual.shapes",
+    bodies,
+    {
+        "scene.points": _below("Points", "float[] widths = [0.1, 0.1]"),
+        "scene.curves": _below("BasisCurves", _CURVE),
+    },
 )
 
 # Appearance. A place is a visual, or a part of one, with a preview surface of its own.
 
 
+def _decided(good: Robot, condition: Callable[[ShapeObservation], bool]) -> set[str]:
+    """Return the links all of whose visuals fulfil a condition."""
+    visuals = [shape for shape in good.spec.shapes if shape.role is Role.VISUAL]
+    return {one.link for one in visuals} - {one.link for one in visuals if not condition(one)}
+
+
 def _painted(good: Robot) -> Iterator[Place]:
     """Yield the parts of visuals with a stated appearance, without small ones."""
-    decided: dict[str, bool] = {}
-    for shape in good.spec.shapes:
-        if shape.role is Role.VISUAL:
-            stated = bool(shape.appearances) and not any(look.problem for look in shape.appearances)
-            decided[shape.link] = decided.get(shape.link, True) and stated
+    decided = _decided(
+        good,
+        lambda shape: bool(shape.appearances) and not any(one.problem for one in shape.appearances),
+    )
     for visual in _visuals(good):
-        if not decided.get(urdf_name(visual.prim.GetParent())):
+        if urdf_name(visual.prim.GetParent()) not in decided:
             continue
         subsets = UsdShade.MaterialBindingAPI(visual.prim).GetMaterialBindSubsets()
         areas = np.linalg.norm(_face_areas(visual.prim), axis=1) if subsets else np.ones(1)
@@ -516,7 +451,7 @@ def _constant(place: Place, name: str) -> Any:  # noqa: ANN401  a number or a co
     return None if not given or given.HasConnectedSource() else given.Get()
 
 
-def _image(place: Place, name: str = "diffuseColor") -> UsdShade.Shader | None:
+def _image(place: Place, name: str = "diffuseColor") -> Any:  # noqa: ANN401  a shader
     """Return the node of the image that an input is connected to, or None."""
     given = _surface(place).GetInput(name)
     for source in given.GetValueProducingAttributes() if given else ():
@@ -536,11 +471,6 @@ def _mesh(place: Place) -> Usd.Prim:
     return place.stage.GetPrimAtPath(place.mesh)
 
 
-_colored = where(_painted, lambda place: _constant(place, "diffuseColor") is not None)
-_textured = where(_painted, _image)
-_translucent = where(_painted, lambda place: (_constant(place, "opacity") or 1.0) < 1.0)
-
-
 def _large_images(good: Robot) -> Iterator[Place]:
     """Yield textured parts; of those with one appearance, compared together, large ones."""
     parts = list(_painted(good))
@@ -551,24 +481,16 @@ def _large_images(good: Robot) -> Iterator[Place]:
             yield part
 
 
-def _input(name: str, kind: Sdf.ValueTypeName, value: object, shader: str = "surface") -> Edit:
-    """Set an input of the surface or of the image of its colour, and disconnect it."""
+def _input(name: str, value: object, kind: Sdf.ValueTypeName = _TYPES.Float) -> Edit:
+    """Set an input of the surface, or of the image of its colour, and disconnect it."""
 
     def edit(place: Place) -> None:
-        node = _surface(place) if shader == "surface" else _image(place)
-        given = node.CreateInput(name, kind)  # type: ignore[union-attr]
+        node, _, base = name.rpartition(".")
+        given = (_image(place) if node else _surface(place)).CreateInput(base, kind)
         given.GetAttr().SetConnections([])
         given.Set(value)
 
     return edit
-
-
-def _encode(place: Place) -> None:
-    """Leave a colour in sRGB; components near 0 or 1 are equal in both."""
-    color = np.array(_constant(place, "diffuseColor"), np.float64)
-    if np.minimum(color, 1 - color).max() > 5e-3:
-        encoded = (1.055 * color ** (1 / 2.4) - 0.055).tolist()
-        _surface(place).GetInput("diffuseColor").Set(Gf.Vec3f(*encoded))
 
 
 def _tint(place: Place) -> None:
@@ -592,12 +514,12 @@ def _invert_opacity(place: Place) -> None:
 
 def _retexture(place: Place) -> None:
     file = place.robot.stage.GetRootLayer().realPath
-    for attribute in _image(place).GetInput("file").GetValueProducingAttributes():  # type: ignore[union-attr]
+    for attribute in _image(place).GetInput("file").GetValueProducingAttributes():
         attribute.Set(Sdf.AssetPath(file))
 
 
 def _whiten(place: Place) -> None:
-    scale = _image(place).GetInput("scale")  # type: ignore[union-attr]
+    scale = _image(place).GetInput("scale")
     if scale and min(tuple(scale.Get())[:3]) < 1 - 5e-3:
         scale.Set(Gf.Vec4f(1.0))
 
@@ -623,35 +545,17 @@ def _exchange_faces(place: Place) -> None:
             subset.GetIndicesAttr().Set(indices)
 
 
-def _specular(place: Place) -> None:
-    """Define a specular colour, unless the material does."""
-    link = urdf_name(_mesh(place).GetParent())
-    looks = [
-        look for one in place.robot.spec.shapes if one.link == link for look in one.appearances
-    ]
-    if not any("specularColor" in look.unread for look in looks):
-        _surface(place).CreateInput("useSpecularWorkflow", _TYPES.Int).Set(1)
-        _surface(place).CreateInput("specularColor", _TYPES.Color3f).Set((1.0, 0.0, 0.0))
-
-
-def _bind_red(purpose: str = UsdShade.Tokens.allPurpose) -> Edit:
-    def edit(place: Place) -> None:
-        red_material(place.stage, place.extra)
-        bind(place, place.extra, purpose)
-
-    return edit
-
-
 def _overrule(place: Place) -> None:
     """Bind a red material to the robot, stronger than those of its visuals."""
     parts = _painted(place.robot)
     if any(_constant(part, "diffuseColor") or _image(part) for part in parts):
+        add(RED_MATERIAL)(place)
         binding = UsdShade.MaterialBindingAPI.Apply(place.prim)
-        stronger = UsdShade.Tokens.strongerThanDescendants
-        binding.Bind(red_material(place.stage, place.extra), bindingStrength=stronger)
+        material = UsdShade.Material(place.stage.GetPrimAtPath(place.extra))
+        binding.Bind(material, bindingStrength=UsdShade.Tokens.strongerThanDescendants)
 
 
-def _in_context(context: str, node: str, **inputs: tuple[Sdf.ValueTypeName, object]) -> Edit:
+def _in_context(context: str, node: str, **inputs: object) -> Edit:
     """Give a material another surface in one render context."""
 
     def edit(place: Place) -> None:
@@ -659,7 +563,8 @@ def _in_context(context: str, node: str, **inputs: tuple[Sdf.ValueTypeName, obje
         path = material.GetPath().AppendChild(STRANGER)
         shader = UsdShade.Shader.Define(place.stage, path)
         shader.CreateIdAttr(node)
-        for name, (kind, value) in inputs.items():
+        for name, value in inputs.items():
+            kind = _TYPES.Float if isinstance(value, float) else _TYPES.Color3f
             shader.CreateInput(name, kind).Set(value)
         output = shader.CreateOutput("surface", _TYPES.Token)
         material.CreateSurfaceOutput(context).ConnectToSource(output)
@@ -669,105 +574,77 @@ def _in_context(context: str, node: str, **inputs: tuple[Sdf.ValueTypeName, obje
 
 def _plain(good: Robot) -> Iterator[Place]:
     """Yield visuals for which neither URDF nor mesh states a look."""
-    plain: dict[str, bool] = {}
-    for shape in good.spec.shapes:
-        if shape.role is Role.VISUAL:
-            bare = bool(shape.appearances) and not any(
+    plain = _decided(
+        good,
+        lambda shape: (
+            bool(shape.appearances)
+            and not any(
                 look.color or look.texture or look.problem or look.unread
                 for look in shape.appearances
             )
-            plain[shape.link] = plain.get(shape.link, True) and bare
-    return (place for place in _visuals(good) if plain.get(urdf_name(place.prim.GetParent())))
+        ),
+    )
+    return (place for place in _visuals(good) if urdf_name(place.prim.GetParent()) in plain)
 
 
 _OPEN_PBR, _STANDARD = "ND_open_pbr_surface_surfaceshader", "ND_standard_surface_surfaceshader"
-_UNSEEN = (_TYPES.Float, 0.37)
+_LIGHT = {"emission": 1.0, "emission_color": RED}
+_colored = where(_painted, lambda place: _constant(place, "diffuseColor") is not None)
+_textured = where(_painted, _image)
+_masked = where(_painted, lambda place: _image(place, "opacity"))
+_translucent = where(_painted, lambda place: (_constant(place, "opacity") or 1.0) < 1.0)
+_whole = where(_colored, lambda place: place.path == place.mesh)
+_OPAQUE, _GREY = _input("opacity", 1.0), _input("diffuseColor", Gf.Vec3f(0.5), _TYPES.Color3f)
+_CUT = _input("opacityThreshold", 0.99)
+_ANY_LOOK = "visual.colour visual.opacity visual.texture visual.material"
 
-APPEARANCE_FAULTS = (
-    *table("look", "visual.colour", _colored, {"encoded": _encode, "unbound": _unbind}),
-    row("look.tinted", "visual.colour", _colored, _tint, tolerance=Tolerance().color),
-    *table(
-        "look",
-        "visual.colour visual.opacity visual.texture visual.material",
-        _painted,
-        {"exchanged": _bind_next, "misplaced": _exchange_faces},
-    ),
-    row("look.opaque", "visual.opacity", _translucent, _input("opacity", _TYPES.Float, 1.0)),
-    row("look.transparent", "visual.opacity", _painted, _invert_opacity),
-    row(
-        "look.unmasked",
-        "visual.opacity",
-        where(_painted, lambda place: _image(place, "opacity")),
-        _input("opacity", _TYPES.Float, 1.0),
-    ),
-    row("look.unfactored", "visual.colour", _textured, _whiten),
-    *table(
-        "look",
-        "visual.texture",
-        _textured,
-        {
-            "untextured": _input("diffuseColor", _TYPES.Color3f, Gf.Vec3f(0.5)),
-            "retextured": _retexture,
-        },
-    ),
-    *table(
-        "look",
-        "visual.material",
-        _painted,
-        {
-            "glowing": _input("emissiveColor", _TYPES.Color3f, Gf.Vec3f(0.5, 0, 0)),
-            "metal": _input("metallic", _TYPES.Float, 1.0),
-            "clearcoat": _input("clearcoat", _TYPES.Float, 1.0),
-            "occluded": _input("occlusion", _TYPES.Float, 0.1),
-            "displaced": _input("displacement", _TYPES.Float, 0.5),
-            "specular": _specular,
-            "full": _bind_red(UsdShade.Tokens.full),
-            "preview": _bind_red(UsdShade.Tokens.preview),
-            "storm": _in_context("glslfx", "UsdPreviewSurface", diffuseColor=(_TYPES.Color3f, RED)),
-            "storm-clear": _in_context("glslfx", "UsdPreviewSurface", opacity=_UNSEEN),
-            "materialx-metal": _in_context("mtlx", _OPEN_PBR, base_metalness=_UNSEEN),
-            "materialx-clear": _in_context("mtlx", _OPEN_PBR, geometry_opacity=_UNSEEN),
-            "materialx-light": _in_context(
-                "mtlx",
-                _STANDARD,
-                emission=(_TYPES.Float, 1.0),
-                emission_color=(_TYPES.Color3f, RED),
-            ),
-        },
-    ),
-    row(
-        "look.cut-out",
-        "visual.material",
-        _translucent,
-        _input("opacityThreshold", _TYPES.Float, 0.99),
-    ),
-    row(
-        "look.displayed",
-        "visual.material",
-        where(_colored, lambda place: place.path == place.mesh),
-        _display(RED),
-    ),
-    row(
-        "look.misnamed",
-        "visual.colour visual.texture",
-        _painted,
-        lambda place: _surface(place).GetIdAttr().Set("UsdPreviewSurfac"),
-    ),
-    row("look.overruled", "visual.colour visual.texture", robot, _overrule),
-    row("look.invented", "visual.colour", _plain, _bind_red()),
-    row(
-        "time.color",
-        "structure.animation",
-        _colored,
-        lambda place: _surface(place).GetInput("diffuseColor").GetAttr().Set(RED, 12.0),
-    ),
+
+def _misname(place: Place) -> None:
+    _surface(place).GetIdAttr().Set("UsdPreviewSurfac")
+
+
+def _color_in_time(place: Place) -> None:
+    _surface(place).GetInput("diffuseColor").GetAttr().Set(RED, 12.0)
+
+
+seed("visual.colour", _colored, {"look.unbound": _unbind})
+seed("visual.colour", _colored, {"look.tinted": _tint}, tolerance=Tolerance().color)
+seed(_ANY_LOOK, _painted, {"look.exchanged": _bind_next, "look.misplaced": _exchange_faces})
+seed("visual.opacity", _translucent, {"look.opaque": _OPAQUE})
+seed("visual.opacity", _painted, {"look.transparent": _invert_opacity})
+seed("visual.opacity", _masked, {"look.unmasked": _OPAQUE})
+seed("visual.colour", _textured, {"look.unfactored": _whiten})
+seed("visual.texture", _textured, {"look.untextured": _GREY, "look.retextured": _retexture})
+seed(
+    "visual.material",
+    _painted,
+    {
+        "look.glowing": _input("emissiveColor", Gf.Vec3f(0.5, 0, 0), _TYPES.Color3f),
+        "look.metal": _input("metallic", 1.0),
+        "look.clearcoat": _input("clearcoat", 1.0),
+        "look.occluded": _input("occlusion", 0.1),
+        "look.displaced": _input("displacement", 0.5),
+        "look.full": _added_material(RED_MATERIAL, UsdShade.Tokens.full),
+        "look.preview": _added_material(RED_MATERIAL, UsdShade.Tokens.preview),
+        "look.storm": _in_context("glslfx", "UsdPreviewSurface", diffuseColor=RED),
+        "look.storm-clear": _in_context("glslfx", "UsdPreviewSurface", opacity=0.37),
+        "look.materialx-metal": _in_context("mtlx", _OPEN_PBR, base_metalness=0.37),
+        "look.materialx-clear": _in_context("mtlx", _OPEN_PBR, geometry_opacity=0.37),
+        "look.materialx-light": _in_context("mtlx", _STANDARD, **_LIGHT),
+    },
 )
+seed("visual.material", _translucent, {"look.cut-out": _CUT})
+seed("visual.material", _whole, {"look.displayed": _display(RED)})
+seed("visual.colour visual.texture", _painted, {"look.misnamed": _misname})
+seed("visual.colour visual.texture", robot, {"look.overruled": _overrule})
+seed("visual.colour", _plain, {"look.invented": _added_material(RED_MATERIAL)})
+seed("structure.animation", _colored, {"time.color": _color_in_time})
 
 # Images and their coordinates.
 
 
 def _st(place: Place) -> UsdShade.Input:
-    return _image(place).GetInput("st")  # type: ignore[union-attr]
+    return _image(place).GetInput("st")
 
 
 def _misread_coordinates(place: Place) -> None:
@@ -778,7 +655,7 @@ def _misread_coordinates(place: Place) -> None:
 
 def _turn_image(place: Place) -> None:
     """Turn texture coordinates by a node."""
-    node = UsdShade.Shader.Define(place.stage, f"{_image(place).GetPath()}_{STRANGER}")  # type: ignore[union-attr]
+    node = UsdShade.Shader.Define(place.stage, f"{_image(place).GetPath()}_{STRANGER}")
     node.CreateIdAttr("UsdTransform2d")
     node.CreateInput("in", _TYPES.Float2).ConnectToSource(_st(place).GetConnectedSources()[0][0])
     node.CreateInput("rotation", _TYPES.Float).Set(90.0)
@@ -787,70 +664,56 @@ def _turn_image(place: Place) -> None:
 
 def _take_red(place: Place) -> None:
     """Connect the colour to one component of the image."""
-    output = _image(place).CreateOutput("r", _TYPES.Float)  # type: ignore[union-attr]
+    output = _image(place).CreateOutput("r", _TYPES.Float)
     _surface(place).GetInput("diffuseColor").ConnectToSource(output)
+
+
+def _primvar(place: Place) -> UsdGeom.Primvar:
+    return UsdGeom.PrimvarsAPI(_mesh(place)).GetPrimvar("st")
 
 
 def _coordinates(wrong: Callable[[_Array], _Array]) -> Edit:
     def edit(place: Place) -> None:
-        primvar = UsdGeom.PrimvarsAPI(_mesh(place)).GetPrimvar("st")
-        values = wrong(np.array(primvar.Get(), np.float64))
-        primvar.Set(Vt.Vec2fArray.FromNumpy(np.ascontiguousarray(values, np.float32)))
+        values = wrong(np.array(_primvar(place).Get(), np.float64))
+        _primvar(place).Set(Vt.Vec2fArray.FromNumpy(np.ascontiguousarray(values, np.float32)))
 
     return edit
 
 
 def _leaves_image(place: Place) -> bool:
-    primvar = UsdGeom.PrimvarsAPI(_mesh(place)).GetPrimvar("st")
-    values = np.array(primvar.ComputeFlattened(), np.float64)
+    values = np.array(_primvar(place).ComputeFlattened(), np.float64)
     return bool(values.min() < 0.0 or values.max() > 1.0)
 
 
-TEXTURE_FAULTS = (
-    *table(
-        "texture",
-        "visual.material",
-        _large_images,
-        {
-            "raw": _input("sourceColorSpace", _TYPES.Token, "raw", "image"),
-            "bias": _input("bias", _TYPES.Float4, Gf.Vec4f(0.2, 0.2, 0.2, 0.0), "image"),
-            "red": _take_red,
-        },
-    ),
-    row(
-        "texture.clamped",
-        "visual.material",
-        where(_textured, _leaves_image),
-        both(
-            _input("wrapS", _TYPES.Token, "clamp", "image"),
-            _input("wrapT", _TYPES.Token, "clamp", "image"),
-        ),
-    ),
-    *table(
-        "texture",
-        "visual.mapping",
-        _large_images,
-        {
-            "misnamed": _misread_coordinates,
-            "disconnected": lambda place: _st(place).GetAttr().SetConnections([]),
-            "placed": _turn_image,
-        },
-    ),
-    *table(
-        "texture",
-        "visual.mapping",
-        _textured,
-        {
-            "flipped": _coordinates(lambda st: st * (1, -1) + (0, 1)),
-            "doubled": _coordinates(lambda st: st * 2.0),
-            "swapped": _coordinates(lambda st: st[:, ::-1]),
-            "count": _coordinates(lambda st: st[:-1]),
-            "unmapped": lambda place: _mesh(place).GetAttribute("primvars:st").Block(),
-            "grouped": lambda place: (
-                UsdGeom.PrimvarsAPI(_mesh(place)).GetPrimvar("st").SetElementSize(2)
-            ),
-        },
-    ),
+_CLAMPED = both(*(_input(f"image.{name}", "clamp", _TYPES.Token) for name in ("wrapS", "wrapT")))
+seed(
+    "visual.material",
+    _large_images,
+    {
+        "texture.raw": _input("image.sourceColorSpace", "raw", _TYPES.Token),
+        "texture.bias": _input("image.bias", Gf.Vec4f(0.2, 0.2, 0.2, 0.0), _TYPES.Float4),
+        "texture.red": _take_red,
+    },
 )
-
-VISUAL_FAULTS = (*SHAPE_FAULTS, *MESH_FAULTS, *PRIM_FAULTS, *APPEARANCE_FAULTS, *TEXTURE_FAULTS)
+seed("visual.material", where(_textured, _leaves_image), {"texture.clamped": _CLAMPED})
+seed(
+    "visual.mapping",
+    _large_images,
+    {
+        "texture.misnamed": _misread_coordinates,
+        "texture.disconnected": lambda place: _st(place).GetAttr().SetConnections([]),
+        "texture.placed": _turn_image,
+    },
+)
+seed(
+    "visual.mapping",
+    _textured,
+    {
+        "texture.flipped": _coordinates(lambda st: st * (1, -1) + (0, 1)),
+        "texture.doubled": _coordinates(lambda st: st * 2.0),
+        "texture.swapped": _coordinates(lambda st: st[:, ::-1]),
+        "texture.count": _coordinates(lambda st: st[:-1]),
+        "texture.unmapped": lambda place: _mesh(place).GetAttribute("primvars:st").Block(),
+        "texture.grouped": lambda place: _primvar(place).SetElementSize(2),
+    },
+)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdLux, UsdPhysics
-from scipy.spatial.transform import Rotation
+from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from tests.faults.fault import (
     OBLIQUE,
@@ -18,6 +15,7 @@ from tests.faults.fault import (
     Edit,
     Place,
     Robot,
+    add,
     author,
     authored,
     bodies,
@@ -29,8 +27,7 @@ from tests.faults.fault import (
     retarget,
     robot,
     roots,
-    row,
-    table,
+    seed,
     typed,
     unapply,
     where,
@@ -38,22 +35,12 @@ from tests.faults.fault import (
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
-_Array: TypeAlias = NDArray[np.float64]
 _TOLERANCE = Tolerance()
 _POSE = "kinematics.position kinematics.rotation"
 _BODY0, _BODY1 = "physics:body0", "physics:body1"
-# A horizontal direction that is parallel to no axis.
-_LEVEL = Gf.Vec3d(0.6, -0.8, 0.0)
 
 
 # Joints and their ends.
-
-
-def _misspelt(name: str) -> Edit:
-    def choose(place: Place) -> list[str] | None:
-        return [f"{path}/misspelt" for path in place.targets(name)] or None
-
-    return retarget(name, choose)
 
 
 def _other_parent(place: Place) -> list[str] | None:
@@ -71,8 +58,9 @@ def _other_parent(place: Place) -> list[str] | None:
     ][:1] or None
 
 
-def _weld(stage: Usd.Stage, path: Sdf.Path, ends: Iterable[str], name: str = "") -> None:
-    joint = UsdPhysics.FixedJoint.Define(stage, path)
+def _weld(place: Place, path: Sdf.Path, ends: Iterable[str], name: str = "") -> None:
+    """Fix the last of the ends to the others, or to the world."""
+    joint = UsdPhysics.FixedJoint.Define(place.stage, path)
     joint.GetPrim().SetDisplayName(name)
     *first, second = ends
     joint.CreateBody0Rel().SetTargets(list(first))
@@ -83,46 +71,29 @@ def _weld_loop(place: Place) -> None:
     """Weld the first body to the last one."""
     if len(place.robot.bodies) > 1:
         paths = list(place.robot.bodies)
-        _weld(place.stage, place.extra, (paths[0], paths[-1]))
+        _weld(place, place.extra, (paths[0], paths[-1]))
 
 
 def _weld_again(place: Place) -> None:
     """Add a fixed joint of the same name."""
     ends = joint_ends(place.prim)
     if len(ends) > 1:
-        _weld(place.stage, place.extra, ends, place.joint.name)
+        _weld(place, place.extra, ends, place.joint.name)
 
 
-_Limits: TypeAlias = dict[str, tuple[float, float]]
+def _weld_float(place: Place) -> None:
+    place.prim.SetTypeName("PhysicsFixedJoint")
+    UsdPhysics.Joint(place.prim).CreateJointEnabledAttr(True)
 
 
-def _free_degrees(change: Callable[[_Limits], _Limits]) -> Edit:
-    """Change the limits of the degrees of freedom of a joint without a type."""
-
-    def edit(place: Place) -> None:
-        names = [f"{kind}{axis}" for kind in ("trans", "rot") for axis in "XYZ"]
-        apis = {name: UsdPhysics.LimitAPI.Apply(place.prim, name) for name in names}
-        limits = {
-            name: (api.GetLowAttr().Get(), api.GetHighAttr().Get()) for name, api in apis.items()
-        }
-        for name, (low, high) in change(limits).items():
-            apis[name].CreateLowAttr(low)
-            apis[name].CreateHighAttr(high)
-
-    return edit
-
-
-def _lock_to_infinity(limits: _Limits) -> _Limits:
-    """Lock with infinite low above high, which parsers read as no limit."""
-    return {name: (math.inf, -math.inf) for name, (low, high) in limits.items() if low > high}
-
-
-def _lock_one_more(limits: _Limits) -> _Limits:
-    return {next(name for name, (low, high) in limits.items() if low < high): (1.0, -1.0)}
-
-
-def _permute_normal(limits: _Limits) -> _Limits:
-    return {name: limits[name[:-1] + "YZX"["XYZ".index(name[-1])]] for name in limits}
+def _turn_plane(place: Place) -> None:
+    """Permute the limits of the degrees of freedom of a joint without a type."""
+    for kind in ("trans", "rot"):
+        apis = [UsdPhysics.LimitAPI.Apply(place.prim, f"{kind}{axis}") for axis in "XYZ"]
+        limits = [(api.GetLowAttr().Get(), api.GetHighAttr().Get()) for api in apis]
+        for api, (low, high) in zip(apis, [*limits[1:], limits[0]], strict=True):
+            api.CreateLowAttr(low)
+            api.CreateHighAttr(high)
 
 
 def _rename(place: Place) -> None:
@@ -135,95 +106,60 @@ def _lose_name(place: Place) -> None:
         place.prim.SetDisplayName("")
 
 
-def _named(good: Robot) -> Iterator[Place]:
-    return chain(joints(good), bodies(good))
-
-
-TOPOLOGY_FAULTS = (
-    row(
-        "topology.joint-excluded",
-        "structure.articulation",
-        where(joints, is_enabled),
-        author("physics:excludeFromArticulation", value=True),
-        equivalent=True,
-    ),
-    row("topology.joint-surplus", "structure.joints", robot, _weld_loop),
-    row("topology.joint-namesake", "structure.joints", joints, _weld_again),
-    row(
-        "topology.joint-rehung",
-        f"structure.parents {_POSE}",
-        joints,
-        retarget(_BODY0, _other_parent),
-    ),
-    *table(
-        "topology",
-        f"structure.types structure.joints {_POSE}",
-        typed(JointType.PLANAR),
-        {
-            "plane-infinite": _free_degrees(_lock_to_infinity),
-            "plane-locked": _free_degrees(_lock_one_more),
-            "plane-turned": _free_degrees(_permute_normal),
-        },
-    ),
-    row(
-        "topology.float-welded",
-        "structure.types",
-        typed(JointType.FLOATING),
-        lambda place: (
-            place.prim.SetTypeName("PhysicsFixedJoint"),
-            UsdPhysics.Joint(place.prim).CreateJointEnabledAttr(True),
-        ),
-    ),
-    *table(
-        "topology",
-        "structure.links structure.joints",
-        _named,
-        {"name-lost": _lose_name, "renamed": _rename},
-    ),
+_EXCLUDED = {"topology.joint-excluded": author("physics:excludeFromArticulation", value=True)}
+_REHUNG = {"topology.joint-rehung": retarget(_BODY0, _other_parent)}
+seed("structure.articulation", where(joints, is_enabled), _EXCLUDED, equivalent=True)
+seed("structure.joints", robot, {"topology.joint-surplus": _weld_loop})
+seed("structure.joints", joints, {"topology.joint-namesake": _weld_again})
+seed(f"structure.parents {_POSE}", joints, _REHUNG)
+_PLANE = f"structure.types structure.joints {_POSE}"
+seed(_PLANE, typed(JointType.PLANAR), {"topology.plane-turned": _turn_plane})
+seed("structure.types", typed(JointType.FLOATING), {"topology.float-welded": _weld_float})
+seed(
+    "structure.links structure.joints",
+    lambda good: chain(joints(good), bodies(good)),
+    {"topology.name-lost": _lose_name, "topology.renamed": _rename},
 )
 
 
 # Frames of joints.
 
+_ORIGINS = ("physics:localPos0", "physics:localPos1")
+_TURNS = ("physics:localRot0", "physics:localRot1")
 
-def _frames(change: Callable[[list[_Array], list[Rotation], Place], object]) -> Edit:
-    """Change the two origins and the two rotations of a joint, in its bodies."""
+
+def _quat(axis: Iterable[float], angle: float) -> Gf.Quatf:
+    """Return the rotation about an axis by an angle [rad]."""
+    return Gf.Quatf(Gf.Rotation(Gf.Vec3d(*axis), math.degrees(angle)).GetQuat())
+
+
+def _across(place: Place) -> list[float]:
+    """Return a direction that is perpendicular to the axis of a joint."""
+    axis = "XYZ".index(authored(place.prim, "physics:axis") or "X")
+    direction: list[float] = np.eye(3)[(axis + 1) % 3].tolist()
+    return direction
+
+
+def _set(names: Iterable[str], value: Callable[[Place, str], object]) -> Edit:
+    """Set attributes of a joint, which may have their fallbacks."""
 
     def edit(place: Place) -> None:
-        joint = UsdPhysics.Joint(place.prim)
-        positions = joint.GetLocalPos0Attr(), joint.GetLocalPos1Attr()
-        rotations = joint.GetLocalRot0Attr(), joint.GetLocalRot1Attr()
-        origins: list[_Array] = [np.array(one.Get(), np.float64) for one in positions]
-        quats = [one.Get() for one in rotations]
-        turns = [
-            Rotation.from_quat((q.GetReal(), *q.GetImaginary()), scalar_first=True) for q in quats
-        ]
-        change(origins, turns, place)
-        for position, origin in zip(positions, origins, strict=True):
-            position.Set(Gf.Vec3f(*origin.tolist()))
-        for rotation, turn in zip(rotations, turns, strict=True):
-            rotation.Set(Gf.Quatf(*turn.as_quat(scalar_first=True).tolist()))
+        values = {name: value(place, name) for name in names}
+        for name, new in values.items():
+            place.prim.GetAttribute(name).Set(new)
 
     return edit
 
 
-def _axis(place: Place) -> int:
-    return "XYZ".index(authored(place.prim, "physics:axis") or "X")
+def _turned(names: Iterable[str], turn: Callable[[Place], Gf.Quatf]) -> Edit:
+    return _set(names, lambda place, name: place.prim.GetAttribute(name).Get() * turn(place))
 
 
-def _across(place: Place, angle: float) -> Rotation:
-    """Return a rotation about a direction that is perpendicular to the axis."""
-    return Rotation.from_rotvec(angle * np.eye(3)[(_axis(place) + 1) % 3])
+def _shifted(place: Place, name: str) -> Gf.Vec3f:
+    return place.prim.GetAttribute(name).Get() + Gf.Vec3f(*(place.size * OBLIQUE).tolist())
 
 
-def _turn(turns: list[Rotation], sides: Iterable[int], turn: Rotation) -> None:
-    for side in sides:
-        turns[side] = turns[side] * turn
-
-
-def _reorder(_: list[_Array], turns: list[Rotation], __: Place) -> None:
-    """Read a quaternion xyzw as wxyz."""
-    turns[:] = [Rotation.from_quat(turn.as_quat(), scalar_first=True) for turn in turns]
+_negate_axis = _turned(_TURNS, lambda place: _quat(_across(place), math.pi))
 
 
 def _swap_bodies(place: Place) -> None:
@@ -232,14 +168,11 @@ def _swap_bodies(place: Place) -> None:
         place.prim.GetRelationship(name).SetTargets(targets)
 
 
-def _reverse_frames(origins: list[_Array], turns: list[Rotation], _: Place) -> None:
-    origins.reverse()
-    turns.reverse()
-
-
 def _swap_with_frames(place: Place) -> None:
     _swap_bodies(place)
-    _frames(_reverse_frames)(place)
+    for names in (_ORIGINS, _TURNS):
+        other = dict(zip(names, names[::-1], strict=True))
+        _set(names, lambda at, name, of=other: at.prim.GetAttribute(of[name]).Get())(place)  # type: ignore[misc]
 
 
 def _exchange(place: Place) -> None:
@@ -247,20 +180,7 @@ def _exchange(place: Place) -> None:
     if place.targets(_BODY0) and place.targets(_BODY1):
         _swap_with_frames(place)
         if place.instance:
-            _frames(lambda _, turns, at: _turn(turns, (0, 1), _across(at, np.pi)))(place)
-
-
-def _shift(side: int) -> Edit:
-    def change(origins: list[_Array], _: list[Rotation], place: Place) -> None:
-        origins[side] = origins[side] + place.size * OBLIQUE
-
-    return _frames(change)
-
-
-def _rotate(side: int) -> Edit:
-    return _frames(
-        lambda _, turns, place: _turn(turns, (side,), Rotation.from_rotvec(place.size * OBLIQUE))
-    )
+            _negate_axis(place)
 
 
 def _turns_far(place: Place) -> bool:
@@ -269,57 +189,31 @@ def _turns_far(place: Place) -> bool:
     return place.instance == "angular" and positions is not None and np.abs(positions).max() > 1.2
 
 
-JOINT_FAULTS = (
-    *table(
-        "joint",
-        _POSE,
-        moving,
-        {
-            "axis-negated": _frames(
-                lambda _, turns, place: _turn(turns, (0, 1), _across(place, np.pi))
-            ),
-            "reversed": _swap_with_frames,
-        },
-        equivalent=True,
-    ),
-    row("joint.quaternion-order", _POSE, joints, _frames(_reorder), equivalent=True),
-    row("joint.bodies-swapped", f"{_POSE} dynamics.joints", joints, _swap_bodies, equivalent=True),
-    row("joint.exchanged", "dynamics.joints", joints, _exchange),
-    *table(
-        "joint",
-        _POSE,
-        joints,
-        {"pos0-shifted": _shift(0), "pos1-shifted": _shift(1)},
-        tolerance=_TOLERANCE.position,
-    ),
-    *table(
-        "joint",
-        _POSE,
-        joints,
-        {"rot0-turned": _rotate(0), "rot1-turned": _rotate(1)},
-        tolerance=_TOLERANCE.rotation,
-    ),
-    row(
-        "joint.axis-tilted",
-        _POSE,
-        where(joints, _turns_far),
-        _frames(lambda _, turns, place: _turn(turns, (0, 1), _across(place, place.size))),
-        tolerance=_TOLERANCE.rotation,
-    ),
-)
+seed(_POSE, moving, {"joint.axis-negated": _negate_axis}, equivalent=True)
+_SWAPPED = {"joint.bodies-swapped": _swap_bodies}
+seed(f"{_POSE} dynamics.joints", joints, _SWAPPED, equivalent=True)
+seed("dynamics.joints", joints, {"joint.exchanged": _exchange})
+for _side in (0, 1):
+    _edits = {f"joint.pos{_side}-shifted": _set(_ORIGINS[_side : _side + 1], _shifted)}
+    seed(_POSE, joints, _edits, tolerance=_TOLERANCE.position)
+    _turn = _turned(_TURNS[_side : _side + 1], lambda place: _quat(OBLIQUE.tolist(), place.size))
+    seed(_POSE, joints, {f"joint.rot{_side}-turned": _turn}, tolerance=_TOLERANCE.rotation)
+_TILTED = {"joint.axis-tilted": _turned(_TURNS, lambda at: _quat(_across(at), at.size))}
+seed(_POSE, where(joints, _turns_far), _TILTED, tolerance=_TOLERANCE.rotation)
 
 
 # Bodies and their poses.
 
 
 def _add_body(place: Place) -> None:
-    prim = UsdGeom.Xform.Define(place.stage, place.extra).GetPrim()
-    if place.path in place.robot.bodies:
-        prim.SetDisplayName(place.link.name)
-    UsdPhysics.RigidBodyAPI.Apply(prim)
-    mass = UsdPhysics.MassAPI.Apply(prim)
-    mass.CreateMassAttr(0.25)
-    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(0.25))
+    name = place.link.name if place.path in place.robot.bodies else ""
+    add(f"""def Xform "{STRANGER}" (
+        displayName = "{name}"
+        apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]
+    ) {{
+        float physics:mass = 0.25
+        float3 physics:diagonalInertia = (0.25, 0.25, 0.25)
+    }}""")(place)
 
 
 def _body_above(place: Place) -> str | None:
@@ -339,9 +233,9 @@ def _renest(place: Place) -> None:
 
 def _is_child(place: Place) -> bool:
     return any(
-        joint.child == place.link.name and is_enabled(Place(place.robot, prim))
+        joint.child == place.link.name
+        and is_enabled(Place(place.robot, place.robot.stage.GetPrimAtPath(path)))
         for path, joint in place.robot.joints.items()
-        if (prim := place.robot.stage.GetPrimAtPath(path))
     )
 
 
@@ -351,13 +245,15 @@ _nested = where(
 )
 
 
-def _move(change: Callable[[float], Gf.Matrix4d]) -> Edit:
+def _move(change: Callable[[Gf.Matrix4d, float], object]) -> Edit:
     def edit(place: Place) -> None:
         placed = UsdGeom.Xformable(place.prim)
         reset = placed.GetResetXformStack()
         local = placed.GetLocalTransformation(Usd.TimeCode.Default())
+        moved = Gf.Matrix4d(1.0)
+        change(moved, place.size)
         # Gf matrices act on row vectors: the change comes first, in the body's frame.
-        placed.MakeMatrixXform().Set(change(place.size) * local)
+        placed.MakeMatrixXform().Set(moved * local)
         if reset:
             placed.SetResetXformStack(True)
 
@@ -368,42 +264,26 @@ def _place_in_world(place: Place) -> None:
     UsdGeom.Xformable(place.prim).MakeMatrixXform().Set(place.robot.world(place.path))
 
 
-def _translation(size: float) -> Gf.Matrix4d:
-    return Gf.Matrix4d(1.0).SetTranslate(Gf.Vec3d(*(size * OBLIQUE).tolist()))
-
-
-def _rotation(size: float) -> Gf.Matrix4d:
-    turn = Gf.Rotation(Gf.Vec3d(*OBLIQUE.tolist()), math.degrees(size))
-    return Gf.Matrix4d(1.0).SetRotate(turn)
-
-
-BODY_FAULTS = (
-    row("body.surplus", "structure.links", robot, _add_body),
-    row("body.namesake", "structure.links", bodies, _add_body),
-    row("body.renested", "kinematics.assembly.position", bodies, _renest),
-    *table(
-        "body",
-        "kinematics.assembly.position",
-        _nested,
-        {
-            "unnested": lambda place: UsdGeom.Xformable(place.prim).SetResetXformStack(True),
-            "reset-lost": _place_in_world,
-        },
-    ),
-    row(
-        "body.shifted",
-        "kinematics.assembly.position",
-        _children,
-        _move(_translation),
-        tolerance=_TOLERANCE.position,
-    ),
-    row(
-        "body.turned",
-        "kinematics.assembly.rotation",
-        _children,
-        _move(_rotation),
-        tolerance=_TOLERANCE.rotation,
-    ),
+_ANCHORS = "kinematics.assembly.position"
+_SHIFTED = _move(lambda matrix, size: matrix.SetTranslate(Gf.Vec3d(*(size * OBLIQUE).tolist())))
+_ROTATED = _move(lambda matrix, size: matrix.SetRotate(_quat(OBLIQUE.tolist(), size)))
+seed("structure.links", robot, {"body.surplus": _add_body})
+seed("structure.links", bodies, {"body.namesake": _add_body})
+seed(_ANCHORS, bodies, {"body.renested": _renest})
+seed(
+    _ANCHORS,
+    _nested,
+    {
+        "body.unnested": lambda place: UsdGeom.Xformable(place.prim).SetResetXformStack(True),
+        "body.reset-lost": _place_in_world,
+    },
+)
+seed(_ANCHORS, _children, {"body.shifted": _SHIFTED}, tolerance=_TOLERANCE.position)
+seed(
+    "kinematics.assembly.rotation",
+    _children,
+    {"body.turned": _ROTATED},
+    tolerance=_TOLERANCE.rotation,
 )
 
 
@@ -414,20 +294,21 @@ def _first_body(base: Base) -> Callable[[Robot], Iterator[Place]]:
     return lambda good: iter(list(bodies(good))[:1] if good.base is base else ())
 
 
-def _held(good: Robot) -> list[str]:
-    """Return the bodies that fixed joints connect to the world."""
+def _world_joints(good: Robot) -> list[tuple[Usd.Prim, str]]:
+    """Return the joints that connect a body to the world, and the path of the body."""
+    found = [(one, joint_ends(one)) for one in good.stage.Traverse() if one.IsA(UsdPhysics.Joint)]
     return [
-        ends[-1]
-        for prim in good.stage.Traverse()
-        if prim.IsA(UsdPhysics.FixedJoint) and (ends := joint_ends(prim))
+        (prim, ends[-1] if ends else "")
+        for prim, ends in found
         if not any(end in good.bodies for end in ends[:-1])
     ]
 
 
 def _fixed_bases(good: Robot) -> Iterator[Place]:
     """Yield the bodies welded to the world that carry a moving joint."""
-    held = _held(good) if good.base is Base.FIXED else ()
-    return (place for place in bodies(good) if place.path in held and _carried(place, moving=True))
+    held = [path for prim, path in _world_joints(good) if prim.IsA(UsdPhysics.FixedJoint)]
+    on_world = (place for place in bodies(good) if place.path in held)
+    return (one for one in on_world if good.base is Base.FIXED and _carried(one, moving=True))
 
 
 def _carried(place: Place, *, moving: bool = False) -> list[str]:
@@ -454,17 +335,13 @@ def _tie_to_world(place: Place, paths: list[str]) -> None:
 
 def _dissolve(place: Place) -> None:
     """Remove the body of a fixed base, and connect its joints to the world."""
-    place.prim.RemoveAPI(UsdPhysics.RigidBodyAPI)
-    place.prim.RemoveAPI(UsdPhysics.MassAPI)
+    unapply("PhysicsRigidBodyAPI", "PhysicsMassAPI")(place)
     _tie_to_world(place, _carried(place))
 
 
 def _free(place: Place) -> None:
-    for prim in place.robot.stage.Traverse():
-        if prim.IsA(UsdPhysics.Joint):
-            ends = joint_ends(prim)
-            if not any(end in place.robot.bodies for end in ends[:-1]):
-                place.stage.GetPrimAtPath(prim.GetPath()).SetActive(False)
+    for prim, _ in _world_joints(place.robot):
+        place.stage.GetPrimAtPath(prim.GetPath()).SetActive(False)
 
 
 def _hinge(place: Place) -> None:
@@ -476,14 +353,10 @@ def _hinge(place: Place) -> None:
 def _start_again(place: Place) -> None:
     """Add an articulation root; robots with floating joints may have several."""
     last = place.stage.GetPrimAtPath(list(place.robot.bodies)[-1])
-    split = any(joint.type is JointType.FLOATING for joint in place.robot.spec.joints)
-    if _moves(place) and not split and not last.HasAPI(UsdPhysics.ArticulationRootAPI):
+    types = {joint.type for joint in place.robot.spec.joints}
+    moves = any(COORDINATES[one] for one in types) and JointType.FLOATING not in types
+    if moves and not last.HasAPI(UsdPhysics.ArticulationRootAPI):
         UsdPhysics.ArticulationRootAPI.Apply(last)
-
-
-def _moves(place: Place) -> bool:
-    joints = place.robot.spec.joints
-    return any(COORDINATES[one.type] and one.type is not JointType.FLOATING for one in joints)
 
 
 def _move_root(place: Place) -> None:
@@ -499,35 +372,28 @@ def _move_root(place: Place) -> None:
         UsdPhysics.ArticulationRootAPI.Apply(place.prim)
 
 
-BASE_FAULTS = (
-    row(
-        "base.welded",
-        "structure.base",
-        _first_body(Base.FLOATING),
-        lambda place: _weld(place.stage, place.extra, (place.path,)),
-    ),
-    row("base.freed", "structure.base", _first_body(Base.FIXED), _free),
-    row("base.hinged", "structure.world", _first_body(Base.FLOATING), _hinge),
-    *table(
-        "base",
-        "structure.world",
-        _fixed_bases,
-        {
-            "dissolved": _dissolve,
-            "bypassed": lambda place: _tie_to_world(place, _carried(place, moving=True)[:1]),
-        },
-    ),
-    row("articulation.second", "structure.articulation", robot, _start_again),
-    row("articulation.moved", "structure.articulation", bodies, _move_root),
-    *table(
-        "articulation",
-        "structure.articulation",
-        roots,
-        {
-            "off": author("physxArticulation:articulationEnabled", False, "PhysxArticulationAPI"),
-            "sleep": author("physxArticulation:sleepThreshold", 1000.0, "PhysxArticulationAPI"),
-        },
-    ),
+_WELDED = {"base.welded": lambda place: _weld(place, place.extra, (place.path,))}
+_PHYSX_ROOT = "PhysxArticulationAPI"
+seed("structure.base", _first_body(Base.FLOATING), _WELDED)
+seed("structure.base", _first_body(Base.FIXED), {"base.freed": _free})
+seed("structure.world", _first_body(Base.FLOATING), {"base.hinged": _hinge})
+seed(
+    "structure.world",
+    _fixed_bases,
+    {
+        "base.dissolved": _dissolve,
+        "base.bypassed": lambda place: _tie_to_world(place, _carried(place, moving=True)[:1]),
+    },
+)
+seed("structure.articulation", robot, {"articulation.second": _start_again})
+seed("structure.articulation", bodies, {"articulation.moved": _move_root})
+seed(
+    "structure.articulation",
+    roots,
+    {
+        "articulation.off": author("physxArticulation:articulationEnabled", False, _PHYSX_ROOT),
+        "articulation.sleep": author("physxArticulation:sleepThreshold", 1000.0, _PHYSX_ROOT),
+    },
 )
 
 
@@ -536,14 +402,20 @@ BASE_FAULTS = (
 
 def _lean(place: Place) -> None:
     """Tilt the whole robot, as by a wrong conversion of up axes."""
-    turn = Gf.Rotation(_LEVEL, math.degrees(place.size))
-    UsdGeom.Xformable(place.prim).MakeMatrixXform().Set(Gf.Matrix4d(1.0).SetRotate(turn))
+    turn = Gf.Matrix4d(1.0).SetRotate(_quat((0.6, -0.8, 0.0), place.size))
+    UsdGeom.Xformable(place.prim).MakeMatrixXform().Set(turn)
 
 
 def _shrink_hint(place: Place) -> None:
     model = UsdGeom.ModelAPI(place.prim)
     if model.GetExtentsHint():
         model.SetExtentsHint([corner * 0.5 for corner in model.GetExtentsHint()])
+
+
+def _draw_bounds(place: Place) -> None:
+    api = UsdGeom.ModelAPI.Apply(place.prim)
+    api.CreateModelDrawModeAttr(UsdGeom.Tokens.bounds)
+    api.CreateModelApplyDrawModeAttr(True)
 
 
 def _lose_payload(place: Place) -> None:
@@ -565,76 +437,43 @@ def _reference_instance(place: Place) -> None:
 def _pin(place: Place) -> None:
     """Fix a body to the world, or lock a joint, outside of the default prim."""
     ends = joint_ends(place.prim) if place.prim.IsA(UsdPhysics.Joint) else [place.path]
-    _weld(place.stage, Sdf.Path(f"/{STRANGER}"), ends)
+    _weld(place, Sdf.Path(f"/{STRANGER}"), ends)
 
 
-def _instances(place: Place) -> None:
-    instancer = UsdGeom.PointInstancer.Define(place.stage, place.extra)
-    cube = UsdGeom.Cube.Define(place.stage, place.extra.AppendChild("cube"))
-    instancer.CreatePrototypesRel().SetTargets([cube.GetPath()])
-    instancer.CreateProtoIndicesAttr([0, 0])
-    instancer.CreatePositionsAttr([(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
+def _prim(kind: str, fields: str = "", schema: str = "") -> Edit:
+    """Add a prim of a type."""
+    applied = f'(prepend apiSchemas = ["{schema}"])' if schema else ""
+    return add(f'def {kind} "{STRANGER}" {applied} {{\n{fields}\n}}')
 
 
-def _draw_bounds(place: Place) -> None:
-    api = UsdGeom.ModelAPI.Apply(place.prim)
-    api.CreateModelDrawModeAttr(UsdGeom.Tokens.bounds)
-    api.CreateModelApplyDrawModeAttr(True)
-
-
-def _scene(**attributes: object) -> Edit:
-    """Add a scene with gravity of another direction or size."""
-
-    def edit(place: Place) -> None:
-        scene = UsdPhysics.Scene.Define(place.stage, place.extra)
-        for name, value in attributes.items():
-            scene.GetPrim().GetAttribute(f"physics:{name}").Set(value)
-
-    return edit
-
-
-def _added_scene(name: str, value: object, schema: str) -> Edit:
-    def edit(place: Place) -> None:
-        scene = UsdPhysics.Scene.Define(place.stage, place.extra)
-        author(name, value, schema)(Place(place.robot, scene.GetPrim()))
-
-    return edit
-
-
-def _ground(place: Place) -> None:
-    plane = UsdGeom.Plane.Define(place.stage, place.extra)
-    UsdPhysics.CollisionAPI.Apply(plane.GetPrim())
-
-
-ASSET_FAULTS = (
-    row("asset.leaning", "kinematics.up", robot, _lean, tolerance=_TOLERANCE.rotation),
-    *table(
-        "asset",
-        "visual.geometry",
-        robot,
-        {"hint": _shrink_hint, "cards": _draw_bounds},
-        equivalent=True,
-    ),
-    row("asset.payload", "reader.parts-missing", robot, _lose_payload),
-    row("asset.default", "reader.refuses", robot, lambda place: place.stage.ClearDefaultPrim()),
-    *table(
-        "scene",
-        "structure.scene",
-        robot,
-        {
-            "instance": lambda place: place.prim.SetInstanceable(True),
-            "instance-below": _reference_instance,
-            "light": lambda place: UsdLux.DistantLight.Define(place.stage, place.extra),
-            "camera": lambda place: UsdGeom.Camera.Define(place.stage, place.extra),
-            "instances": _instances,
-            "stopped": _added_scene("physxScene:updateType", "Disabled", "PhysxSceneAPI"),
-            "ground": _ground,
-            "ornament": lambda place: UsdGeom.Cube.Define(place.stage, place.extra),
-        },
-    ),
-    row("scene.pinned", "structure.scene", bodies, _pin),
-    row("scene.locked", "structure.scene", joints, _pin),
+_INSTANCES = f"""rel prototypes = </{STRANGER}/cube>
+int[] protoIndices = [0, 0]
+point3f[] positions = [(1, 0, 0), (0, 1, 0)]
+def Cube "cube" {{
+}}"""
+_HINTS = {"asset.hint": _shrink_hint, "asset.cards": _draw_bounds}
+seed("kinematics.up", robot, {"asset.leaning": _lean}, tolerance=_TOLERANCE.rotation)
+seed("visual.geometry", robot, _HINTS, equivalent=True)
+seed("reader.parts-missing", robot, {"asset.payload": _lose_payload})
+seed("reader.refuses", robot, {"asset.default": lambda place: place.stage.ClearDefaultPrim()})
+seed(
+    "structure.scene",
+    robot,
+    {
+        "scene.instance": lambda place: place.prim.SetInstanceable(True),
+        "scene.instance-below": _reference_instance,
+        "scene.light": _prim("DistantLight"),
+        "scene.camera": _prim("Camera"),
+        "scene.instances": _prim("PointInstancer", _INSTANCES),
+        "scene.stopped": _prim(
+            "PhysicsScene", 'token physxScene:updateType = "Disabled"', "PhysxSceneAPI"
+        ),
+        "scene.ground": _prim("Plane", schema="PhysicsCollisionAPI"),
+        "scene.ornament": _prim("Cube"),
+    },
 )
+seed("structure.scene", bodies, {"scene.pinned": _pin})
+seed("structure.scene", joints, {"scene.locked": _pin})
 
 
 # The lists of Isaac Sim's robot schema.
@@ -647,11 +486,10 @@ def _listed(kind: str) -> Callable[[Robot], Iterator[Place]]:
     """Yield the entries of a list that have their schema."""
 
     def places(good: Robot) -> Iterator[Place]:
-        for (top,) in [list(robot(good))] if good.bodies else ():
-            for path in top.targets(_LISTS[kind]):
-                prim = good.stage.GetPrimAtPath(path)
-                if _LISTED[kind] in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
-                    yield Place(good, prim)
+        for path in (path for top in robot(good) for path in top.targets(_LISTS[kind])):
+            prim = good.stage.GetPrimAtPath(path)
+            if _LISTED[kind] in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
+                yield Place(good, prim)
 
     return places
 
@@ -674,45 +512,30 @@ def _reverse(name: str) -> Edit:
     return retarget(name, choose)
 
 
-ROBOT_SCHEMA_FAULTS = (
-    *(
-        fault
-        for kind in _LISTS
-        for fault in table(
-            "isaac",
-            "structure.articulation",
-            _listed(kind),
-            {
-                f"{kind}-missing": _unlist(_LISTS[kind]),
-                f"{kind}-unlabelled": unapply(_LISTED[kind]),
-                f"{kind}-name": author(
-                    f"isaac:{'n' if kind == 'link' else 'N'}ameOverride", "other"
-                ),
-            },
-            profile="isaac",
-        )
-    ),
-    *table(
-        "isaac",
+for _kind, _override in (("link", "nameOverride"), ("joint", "NameOverride")):
+    seed(
         "structure.articulation",
-        robot,
+        _listed(_kind),
         {
-            "link-order": _reverse(_LISTS["link"]),
-            "joint-order": _reverse(_LISTS["joint"]),
-            "namespace": author("isaac:namespace", "other"),
+            f"isaac.{_kind}-missing": _unlist(_LISTS[_kind]),
+            f"isaac.{_kind}-unlabelled": unapply(_LISTED[_kind]),
+            f"isaac.{_kind}-name": author(f"isaac:{_override}", "other"),
         },
         profile="isaac",
-        equivalent=True,
-    ),
+    )
+seed(
+    "structure.articulation",
+    robot,
+    {
+        "isaac.link-order": _reverse(_LISTS["link"]),
+        "isaac.joint-order": _reverse(_LISTS["joint"]),
+        "isaac.namespace": author("isaac:namespace", "other"),
+    },
+    profile="isaac",
+    equivalent=True,
 )
 
 # Edits that change nothing for any consumer.
-
-
-def _negate_quaternions(place: Place) -> None:
-    for name in ("physics:localRot0", "physics:localRot1"):
-        quaternion = place.prim.GetAttribute(name).Get()
-        place.prim.GetAttribute(name).Set(-1.0 * quaternion)
 
 
 def _in_grams(place: Place) -> None:
@@ -730,39 +553,26 @@ def _in_grams(place: Place) -> None:
                 attribute.Set(scaled)
 
 
-HARMLESS_EDITS = (
-    row("harmless.quaternions-negated", "", joints, _negate_quaternions),
-    *table(
-        "harmless",
-        "",
-        robot,
-        {
-            "grams": _in_grams,
-            "scene": _scene(),
-            "scope": lambda place: UsdGeom.Scope.Define(place.stage, place.extra),
-            "note": lambda place: place.prim.SetDocumentation("A robot."),
-        },
-    ),
-    *table(
-        "harmless",
-        "",
-        bodies,
-        {
-            "rest": author("physics:velocity", Gf.Vec3f(0.0)),
-            "enabled": author("physics:rigidBodyEnabled", value=True),
-            "custom": lambda place: place.prim.CreateAttribute(
-                STRANGER, Sdf.ValueTypeNames.Float, custom=True
-            ).Set(1.0),
-        },
-    ),
+_NEGATED = _set(_TURNS, lambda place, name: -1.0 * place.prim.GetAttribute(name).Get())
+seed("", joints, {"harmless.quaternions-negated": _NEGATED})
+seed(
+    "",
+    robot,
+    {
+        "harmless.grams": _in_grams,
+        "harmless.scene": _prim("PhysicsScene"),
+        "harmless.scope": _prim("Scope"),
+        "harmless.note": lambda place: place.prim.SetDocumentation("A robot."),
+    },
 )
-
-STRUCTURE_FAULTS = (
-    *TOPOLOGY_FAULTS,
-    *JOINT_FAULTS,
-    *BODY_FAULTS,
-    *BASE_FAULTS,
-    *ASSET_FAULTS,
-    *ROBOT_SCHEMA_FAULTS,
-    *HARMLESS_EDITS,
+seed(
+    "",
+    bodies,
+    {
+        "harmless.rest": author("physics:velocity", Gf.Vec3f(0.0)),
+        "harmless.enabled": author("physics:rigidBodyEnabled", value=True),
+        "harmless.custom": lambda place: place.prim.CreateAttribute(
+            STRANGER, Sdf.ValueTypeNames.Float, custom=True
+        ).Set(1.0),
+    },
 )

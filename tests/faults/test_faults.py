@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from tests.faults.fault import PARTS_MISSING, REFUSED
-from tests.faults.sensitivity import Report, render
-from tests.faults.trials import CAUGHT, EQUIVALENT, FAULTS, MISSED, Trial, Trials
+from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED
+from tests.faults.sensitivity import CAUGHT, EQUIVALENT, MISSED, Report, Trial, Trials, render
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.converter import Profile
 
@@ -58,22 +57,16 @@ def test_types_instances_and_surroundings_are_judged_in_every_profile(
 
 def test_generated_change_is_caught_equivalent_or_missed(tmp_path: Path) -> None:
     trials = Trials("oblique_arm", "generic", tmp_path)
-    keys = {
-        "PhysicsMassAPI: physics:mass doubled",
-        "PhysicsMassAPI: physics:density one",
-        "stage metadata: metersPerUnit doubled",
-        "PhysicsScene: added",
+    expected = {
+        "PhysicsMassAPI: physics:mass doubled": (CAUGHT, ("physics:mass",)),
+        "PhysicsMassAPI: physics:density one": (EQUIVALENT, ()),
+        "stage metadata: metersPerUnit doubled": (CAUGHT, ()),
+        "PhysicsScene: added": (EQUIVALENT, ()),
     }
-    found = {f"{one.fault}: {one.title}": one for one in trials.seed_schemas(keys)}
+    faults = {one.key: one for one in trials.schema_faults() if one.key in expected}
+    found = {key: trials.seed_schema(fault) for key, fault in faults.items()}
 
-    assert {key: trial.outcome for key, trial in found.items()} == {
-        "PhysicsMassAPI: physics:mass doubled": CAUGHT,
-        "PhysicsMassAPI: physics:density one": EQUIVALENT,
-        "stage metadata: metersPerUnit doubled": CAUGHT,
-        "PhysicsScene: added": EQUIVALENT,
-    }
-    assert found["PhysicsMassAPI: physics:mass doubled"].properties == ("physics:mass",)
-    assert found["PhysicsMassAPI: physics:density one"].properties == ()
+    assert {key: (one.outcome, one.properties) for key, one in found.items()} == expected
 
 
 _FAILED = tuple(check.id for check in (*CHECKS, *SIMULATION_CHECKS))

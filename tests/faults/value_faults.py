@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,17 @@ from tests.faults.fault import (
     OBLIQUE,
     STRANGER,
     Edit,
-    Fault,
     Place,
     Places,
     ProfileName,
     Robot,
+    add,
     author,
     authored,
     block,
     bodies,
     both,
     change,
-    colliders,
     grow,
     joint_ends,
     joints,
@@ -35,9 +34,8 @@ from tests.faults.fault import (
     retarget,
     robot,
     roots,
-    row,
+    seed,
     single,
-    table,
     typed,
     unapply,
     where,
@@ -53,72 +51,21 @@ _DEGREES = math.degrees(1.0)
 # Position limits.
 
 _LIMITS = ("physics:lowerLimit", "physics:upperLimit")
-_Limits = tuple[float | None, float | None]
 
 
-def _unit(place: Place) -> float:
-    return _DEGREES if place.instance == "angular" else 1.0
+def _shifted(limit: float, place: Place) -> float:
+    step = place.size * max(place.unit, abs(limit))
+    return limit + step if abs(limit) < 100.0 * place.unit else limit
 
 
-def _limits(wrong: Callable[[float, float], _Limits]) -> Edit:
-    """Change finite limits that float32 rounds little."""
-
-    def edit(place: Place) -> None:
-        limits = [authored(place.prim, name) for name in _LIMITS]
-        if None in limits or max(map(abs, limits)) >= 100.0 * _unit(place):
-            return
-        for name, limit in zip(_LIMITS, wrong(*limits), strict=True):
-            attribute = place.prim.GetAttribute(name)
-            if limit is None:
-                attribute.Block()
-            elif not math.isclose(limit, attribute.Get(), abs_tol=1e-3):
-                attribute.Set(limit)
-
-    return edit
-
-
-def _shift_limit(side: int) -> Edit:
-    def edit(place: Place) -> None:
-        limit = authored(place.prim, _LIMITS[side])
-        if limit is not None and abs(limit) < 100.0 * _unit(place):
-            step = place.size * max(_unit(place), abs(limit))
-            place.prim.GetAttribute(_LIMITS[side]).Set(limit + step)
-
-    return edit
-
-
-LIMIT_FAULTS = (
-    row(
-        "limit.swapped",
-        "limits.lower limits.upper",
-        typed(JointType.REVOLUTE, JointType.PRISMATIC),
-        _limits(lambda low, high: (high, low)),
-    ),
-    row(
-        "limit.radians",
-        "limits.lower limits.upper",
-        typed(JointType.REVOLUTE),
-        _limits(lambda low, high: (math.radians(low), math.radians(high))),
-    ),
-    row(
-        "limit.invented",
-        "limits.upper structure.types",
-        where(typed(JointType.CONTINUOUS), lambda place: place.instance == "angular"),
-        both(author(_LIMITS[0], -180.0), author(_LIMITS[1], 180.0)),
-    ),
-    *(
-        fault
-        for kind, motion in ((JointType.REVOLUTE, ""), (JointType.PRISMATIC, "-of-slide"))
-        for side, name in enumerate(("lower", "upper"))
-        for fault in table(
-            "limit",
-            f"limits.{name}",
-            typed(kind),
-            {f"{name}{motion}-shifted": _shift_limit(side)},
-            tolerance=_TOLERANCE.limit,
-        )
-    ),
-)
+_INVENTED = {"limit.invented": both(author(_LIMITS[0], -180.0), author(_LIMITS[1], 180.0))}
+_turning, _sliding = typed(JointType.REVOLUTE), typed(JointType.PRISMATIC)
+_continuous = where(typed(JointType.CONTINUOUS), lambda place: place.instance == "angular")
+seed("limits.upper structure.types", _continuous, _INVENTED)
+for _places, _motion in ((_turning, ""), (_sliding, "-of-slide")):
+    for _name, _key in zip(_LIMITS, ("lower", "upper"), strict=True):
+        _edits = {f"limit.{_key}{_motion}-shifted": change(_shifted, _name)}
+        seed(f"limits.{_key}", _places, _edits, tolerance=_TOLERANCE.limit)
 
 # Effort, velocity, damping and friction.
 
@@ -130,9 +77,7 @@ _CHECKS = {
 }
 _DRIVE = "drive:{}:physics:"
 _FORCE = f"{_DRIVE}maxForce"
-_RANGE = ("mjc:actuatorfrcrange:min", "mjc:actuatorfrcrange:max")
 _AXIS = "physxJointAxis:{}:"
-_SPEED, _DRY = f"{_AXIS}maxJointVelocity", f"{_AXIS}dynamicFrictionEffort"
 _ATTRIBUTES: dict[ProfileName, dict[str, tuple[str, ...]]] = {
     "usdphysics": dict.fromkeys(_CHECKS, ()),
     "generic": {
@@ -143,12 +88,12 @@ _ATTRIBUTES: dict[ProfileName, dict[str, tuple[str, ...]]] = {
     },
     "physx": {
         "effort": (_FORCE,),
-        "velocity": ("physxJoint:maxJointVelocity", _SPEED),
+        "velocity": ("physxJoint:maxJointVelocity", f"{_AXIS}maxJointVelocity"),
         "damping": (f"{_AXIS}viscousFrictionCoefficient",),
-        "friction": (_DRY, f"{_AXIS}staticFrictionEffort"),
+        "friction": (f"{_AXIS}dynamicFrictionEffort", f"{_AXIS}staticFrictionEffort"),
     },
     "mujoco": {
-        "effort": (_FORCE, *_RANGE),
+        "effort": (_FORCE, "mjc:actuatorfrcrange:min", "mjc:actuatorfrcrange:max"),
         "damping": ("mjc:damping",),
         "friction": ("mjc:frictionloss",),
     },
@@ -161,86 +106,38 @@ def _of_one_axis(place: Place) -> bool:
 
 
 _stated = where(joints, _of_one_axis)
-_angular = where(_stated, lambda place: place.instance == "angular")
+for _profile, _numbers in _ATTRIBUTES.items():
+    for _key, _names in _numbers.items():
+        _custom = f"urdf:{'limit' if _key in ('effort', 'velocity') else 'dynamics'}:{_key}"
+        _id, _check = f"{_profile}.{_key}", _CHECKS[_key]
+        _edits = {f"{_id}-dropped": block(*_names, _custom)}
+        if _names:
+            _edits[f"{_id}-unschematic"] = block(*_names)
+        seed(_check, _stated, _edits, profile=_profile)
+        _edits = {f"{_id}-scaled": grow(*(_names or (_custom,)))}
+        seed(_check, _stated, _edits, profile=_profile, tolerance=_TOLERANCE.force)
 
 
-def _custom(name: str) -> str:
-    return f"urdf:{'limit' if name in ('effort', 'velocity') else 'dynamics'}:{name}"
-
-
-def _joint_values(profile: ProfileName) -> Iterator[Fault]:
-    for name, attributes in _ATTRIBUTES[profile].items():
-        edits = {f"{name}-dropped": block(*attributes, _custom(name))}
-        if attributes:
-            edits[f"{name}-unschematic"] = block(*attributes)
-        yield from table(profile, _CHECKS[name], _stated, edits, profile=profile)
-        yield from table(
-            profile,
-            _CHECKS[name],
-            _stated,
-            {f"{name}-scaled": grow(*(attributes or (_custom(name),)))},
-            profile=profile,
-            tolerance=_TOLERANCE.force,
+seed(
+    "dynamics.drives",
+    prims(lambda prim: prim.GetTypeName() == "MjcActuator"),
+    {
+        "mujoco.actuator-holds": both(
+            author("mjc:gainPrm", Vt.DoubleArray([30.0])),
+            author("mjc:biasPrm", Vt.DoubleArray([0.0, -30.0, -2.0])),
+            author("mjc:biasType", "affine"),
         )
-
-
-# Values in another unit: where, and the wrong value of one.
-_UNITS: tuple[tuple[ProfileName, str, str, Places, float], ...] = (
-    ("generic", "velocity", "radians", _angular, 1 / _DEGREES),
-    ("generic", "damping", "per-radian", _angular, _DEGREES),
-    ("physx", "velocity", "radians", _angular, 1 / _DEGREES),
-    ("physx", "velocity", "degrees", _stated, _DEGREES),
-    ("physx", "damping", "per-radian", _angular, _DEGREES),
-    ("mujoco", "damping", "per-degree", _angular, 1 / _DEGREES),
+    },
+    profile="mujoco",
 )
 
+# Couplings: schema, names of the relationship to the leader, of the offset and of the multiplier;
+# whether the offset is in radians.
 
-def _scaled(factor: float, *names: str) -> Edit:
-    return change(lambda old: old * factor, *names)
-
-
-def _hold(place: Place) -> None:
-    types = Sdf.ValueTypeNames
-    for name, kind, value in (
-        ("mjc:gainPrm", types.DoubleArray, [30.0]),
-        ("mjc:biasPrm", types.DoubleArray, [0.0, -30.0, -2.0]),
-        ("mjc:biasType", types.Token, "affine"),
-    ):
-        place.prim.CreateAttribute(name, kind, custom=False).Set(value)
-
-
-DRIVE_FAULTS = (
-    *(fault for profile in _ATTRIBUTES for fault in _joint_values(profile)),
-    *(
-        fault
-        for profile, name, key, places, factor in _UNITS
-        for fault in table(
-            profile,
-            _CHECKS[name],
-            places,
-            {f"{name}-{key}": _scaled(factor, *_ATTRIBUTES[profile][name])},
-            profile=profile,
-        )
-    ),
-    row(
-        "mujoco.actuator-holds",
-        "dynamics.drives",
-        prims(lambda prim: prim.GetTypeName() == "MjcActuator"),
-        _hold,
-        profile="mujoco",
-    ),
-)
-
-# Couplings: schema, beginning of its attributes (braces stand for its instance), relationship
-# to the leader, offset, multiplier; whether the offset is in radians.
-
-_COUPLINGS: dict[ProfileName, tuple[str, str, str, str, str, bool]] = {
-    "generic": ("NewtonMimicAPI", "newton:", "mimicJoint", "mimicCoef0", "mimicCoef1", False),
-    "physx": (
-        *("PhysxMimicJointAPI", "physxMimicJoint:{}:"),
-        *("referenceJoint", "offset", "gearing", False),
-    ),
-    "mujoco": ("MjcEqualityJointAPI", "mjc:", "target", "coef0", "coef1", True),
+_COUPLINGS: dict[ProfileName, tuple[str, str, str, str, bool]] = {
+    "generic": ("NewtonMimicAPI", "mimicJoint", "mimicCoef0", "mimicCoef1", False),
+    "physx": ("PhysxMimicJointAPI", "referenceJoint", "offset", "gearing", False),
+    "mujoco": ("MjcEqualityJointAPI", "target", "coef0", "coef1", True),
 }
 _KEPT_COUPLING = ("urdf:mimic:joint", "urdf:mimic:multiplier", "urdf:mimic:offset")
 
@@ -262,93 +159,59 @@ def _other_leader(place: Place) -> Place | None:
     )
 
 
-def _coupling_faults(profile: ProfileName) -> Iterator[Fault]:
-    schema, beginning, leader, offset, multiplier, radians = _COUPLINGS[profile]
+def _coupling_faults(profile: ProfileName) -> None:
+    schema, leader, offset, multiplier, radians = _COUPLINGS[profile]
 
-    def applied(place: Place) -> str | None:
+    def applied(place: Place) -> list[str]:
         names = place.prim.GetPrimTypeInfo().GetAppliedAPISchemas()
-        return next((name for name in names if name.split(":")[0] == schema), None)
+        return [name for name in names if name.split(":")[0] == schema]
 
     def name(place: Place, key: str) -> str:
-        return beginning.format((applied(place) or "").partition(":")[2]) + key
+        names = (one for one in place.prim.GetPropertyNames() if not one.startswith("urdf:"))
+        return next((one for one in names if one.split(":")[-1] == key), "")
 
     def drop(place: Place) -> None:
-        names = [name(place, key) for key in (offset, multiplier)]
-        if applied(place):
+        if found := applied(place):
             place.prim.GetRelationship(name(place, leader)).SetTargets([])
-            place.prim.RemoveAppliedSchema(applied(place))
-        for one in (*names, *_KEPT_COUPLING):
-            if authored(place.prim, one) is not None:
-                place.prim.GetAttribute(one).Block()
+            block(name(place, offset), name(place, multiplier))(place)
+            place.prim.RemoveAppliedSchema(found[0])
+        block(*_KEPT_COUPLING)(place)
 
-    def lead(choose: Callable[[Place], object]) -> Edit:
-        def edit(place: Place) -> None:
-            if target := choose(place):
-                place.prim.GetRelationship(name(place, leader)).SetTargets([str(target)])
+    def lead(place: Place) -> None:
+        if other := _other_leader(place):
+            place.prim.GetRelationship(name(place, leader)).SetTargets([other.path])
 
-        return edit
+    def rename(place: Place) -> None:
+        """Apply the schema of PhysX with an instance that PhysX ignores."""
+        (old,) = applied(place)
+        place.prim.RemoveAppliedSchema(old)
+        place.prim.AddAppliedSchema(f"{schema}:{place.instance}")
+        for one in place.prim.GetPropertiesInNamespace(f"physxMimicJoint:{old.split(':')[1]}"):
+            new = f"physxMimicJoint:{place.instance}:{one.GetBaseName()}"
+            if isinstance(one, Usd.Relationship):
+                place.prim.CreateRelationship(new).SetTargets(one.GetTargets())
+            elif one.HasAuthoredValue():
+                kind = one.GetTypeName()
+                place.prim.CreateAttribute(new, kind, custom=False).Set(one.Get())
 
-    def wrong(key: str, function: Callable[[Place, float], float], least: float = 0.0) -> Edit:
-        """Change a value whose size in SI units is more than the least one."""
+    def wrong(key: str, function: Callable[[float, Place], float]) -> Edit:
+        return lambda place: change(function, name(place, key))(place)
 
-        def edit(place: Place) -> None:
-            old = authored(place.prim, name(place, key))
-            unit = 1.0 if radians or key == multiplier else _unit(place)
-            if old is not None and abs(old) >= least * unit:
-                place.prim.GetAttribute(name(place, key)).Set(function(place, old))
-
-        return edit
+    def sown(places: Places, key: str, edit: Edit, tolerance: float | None = None) -> None:
+        edits = {f"mimic.{profile}-{key}": edit}
+        seed("structure.mimic", places, edits, profile=profile, tolerance=tolerance)
 
     coupled = where(joints, applied)
-    followers = where(joints, lambda place: place.joint.mimic)
-    yield from table(
-        "mimic", "structure.mimic", followers, {f"{profile}-dropped": drop}, profile=profile
-    )
-    edits = {
-        "leader": lead(lambda place: (other := _other_leader(place)) and other.path),
-    }
-    to_other_unit = _DEGREES if radians else 1 / _DEGREES
-    other_unit = wrong(
-        offset,
-        lambda place, old: old * to_other_unit if place.instance == "angular" else old,
-        least=1e-3,
-    )
-    edits["offset-unit"] = lambda place: place.instance == "angular" and other_unit(place)
+    sown(where(joints, lambda place: place.joint.mimic), "dropped", drop)
+    sown(coupled, "leader", lead)
     if profile == "physx":
-        edits["instance"] = lambda place: _rename_instance(place, str(applied(place)))
-    named = {f"{profile}-{key}": edit for key, edit in edits.items()}
-    yield from table("mimic", "structure.mimic", coupled, named, profile=profile)
+        sown(coupled, "instance", rename)
     # Couplings are compared to float32, where one step is up to two roundings.
-    scale = wrong(multiplier, lambda place, old: old * (1 + place.size))
-    sized = {f"{profile}-multiplier-scaled": scale}
-    yield from table(
-        "mimic", "structure.mimic", coupled, sized, profile=profile, tolerance=4 * RELATIVE
-    )
+    scale = wrong(multiplier, lambda old, place: old * (1 + place.size))
+    sown(coupled, "multiplier-scaled", scale, 4 * RELATIVE)
     if not radians:
-        shift = wrong(offset, lambda place, old: old + place.size * _unit(place))
-        yield from table(
-            "mimic",
-            "structure.mimic",
-            coupled,
-            {f"{profile}-offset-shifted": shift},
-            profile=profile,
-            tolerance=1e-5,
-        )
-
-
-def _rename_instance(place: Place, applied: str) -> None:
-    """Apply the schema of PhysX with an instance that PhysX ignores."""
-    schema, instance = applied.split(":")
-    place.prim.RemoveAppliedSchema(applied)
-    place.prim.AddAppliedSchema(f"{schema}:{place.instance}")
-    old, new = (f"physxMimicJoint:{one}:" for one in (instance, place.instance))
-    place.prim.CreateRelationship(f"{new}referenceJoint").SetTargets(
-        place.prim.GetRelationship(f"{old}referenceJoint").GetTargets()
-    )
-    for key in ("offset", "gearing"):
-        if (value := authored(place.prim, old + key)) is not None:
-            kind = Sdf.ValueTypeNames.Float
-            place.prim.CreateAttribute(new + key, kind, custom=False).Set(value)
+        shift = wrong(offset, lambda old, place: old + place.size * place.unit)
+        sown(coupled, "offset-shifted", shift, 1e-5)
 
 
 def _other_leader_name(place: Place) -> None:
@@ -356,58 +219,30 @@ def _other_leader_name(place: Place) -> None:
         place.prim.GetAttribute(_KEPT_COUPLING[0]).Set(other.joint.name)
 
 
-COUPLING_FAULTS = (
-    *(fault for profile in _COUPLINGS for fault in _coupling_faults(profile)),
-    *table(
-        "mimic",
-        "structure.mimic",
-        joints,
-        {
-            "usdphysics-dropped": block(*_KEPT_COUPLING),
-            "usdphysics-multiplier-negated": change(lambda old: -old, _KEPT_COUPLING[1]),
-            "usdphysics-leader": _other_leader_name,
-        },
-        profile="usdphysics",
-    ),
+for _profile in _COUPLINGS:
+    _coupling_faults(_profile)
+seed(
+    "structure.mimic",
+    joints,
+    {
+        "mimic.usdphysics-dropped": block(*_KEPT_COUPLING),
+        "mimic.usdphysics-multiplier-negated": change(lambda old, _: -old, _KEPT_COUPLING[1]),
+        "mimic.usdphysics-leader": _other_leader_name,
+    },
+    profile="usdphysics",
 )
 
 # Mass, centre of mass and inertia.
 
-
-class _Mass:
-    """The authored mass properties of a body: centre [m], principal moments and their axes."""
-
-    def __init__(self, prim: Usd.Prim) -> None:
-        self.api = UsdPhysics.MassAPI(prim)
-        quat = self.api.GetPrincipalAxesAttr().Get()
-        self.mass = float(self.api.GetMassAttr().Get())
-        self.center = np.array(self.api.GetCenterOfMassAttr().Get(), np.float64)
-        self.moments = np.array(self.api.GetDiagonalInertiaAttr().Get(), np.float64)
-        self.axes = Rotation.from_quat((quat.GetReal(), *quat.GetImaginary()), scalar_first=True)
-
-    def author(self) -> None:
-        quat = self.axes.as_quat(scalar_first=True).tolist()
-        self.api.CreateMassAttr(self.mass)
-        self.api.CreateCenterOfMassAttr(Gf.Vec3f(*self.center.tolist()))
-        self.api.CreateDiagonalInertiaAttr(Gf.Vec3f(*self.moments.tolist()))
-        self.api.CreatePrincipalAxesAttr(Gf.Quatf(*quat))
-
-    @property
-    def values(self) -> NDArray[np.float64]:
-        return np.array([self.mass, *self.center, *self.moments, *self.axes.as_quat()])
-
-    @property
-    def tensor(self) -> NDArray[np.float64]:
-        turn = self.axes.as_matrix()
-        tensor: NDArray[np.float64] = turn @ np.diag(self.moments) @ turn.T
-        return tensor
+_MASS, _CENTER = "physics:mass", "physics:centerOfMass"
+_MOMENTS, _AXES = "physics:diagonalInertia", "physics:principalAxes"
 
 
 def _alone(good: Robot) -> set[str]:
     """Return the links with a mass of their own, in groups whose massive links are bodies."""
     masses = {link.name: link.mass for link in good.spec.links}
     in_usd = {
-        link.name: UsdPhysics.MassAPI(good.stage.GetPrimAtPath(path)).GetMassAttr().Get()
+        link.name: authored(good.stage.GetPrimAtPath(path), _MASS) or 0.0
         for path, link in good.bodies.items()
     }
     names: set[str] = set()
@@ -427,131 +262,80 @@ def _extended(good: Robot) -> Iterator[Place]:
     return (p for p in _massive(good) if p.link.mass and any(p.link.mass.inertia or ()))
 
 
-def _mass(wrong: Callable[[_Mass, float], object]) -> Edit:
-    def edit(place: Place) -> None:
-        good, mass = _Mass(place.prim), _Mass(place.prim)
-        wrong(mass, place.size)
-        if not np.array_equal(mass.values, good.values):
-            mass.author()
-
-    return edit
+def _inertia(place: Place) -> tuple[NDArray[np.float64], Rotation]:
+    """Return principal moments [kg m^2] and their axes."""
+    api = UsdPhysics.MassAPI(place.prim)
+    quat = api.GetPrincipalAxesAttr().Get()
+    axes = Rotation.from_quat((quat.GetReal(), *quat.GetImaginary()), scalar_first=True)
+    return np.array(api.GetDiagonalInertiaAttr().Get(), np.float64), axes
 
 
-def _sized(**values: Callable[[_Mass, float], object]) -> Edit:
-    """Change some of the mass properties, each a function of all and of the size."""
-
-    def wrong(mass: _Mass, size: float) -> None:
-        for name, function in values.items():
-            setattr(mass, name, function(mass, size))
-
-    return _mass(wrong)
+def _tensor(place: Place) -> NDArray[np.float64]:
+    moments, axes = _inertia(place)
+    tensor: NDArray[np.float64] = axes.as_matrix() @ np.diag(moments) @ axes.as_matrix().T
+    return tensor
 
 
-def _set(name: str, function: Callable[[_Mass], object]) -> Edit:
-    return _sized(**{name: lambda mass, _: function(mass)})
+def _set_axes(place: Place, axes: Rotation) -> None:
+    quat = Gf.Quatf(*axes.as_quat(scalar_first=True).tolist())
+    UsdPhysics.MassAPI(place.prim).CreatePrincipalAxesAttr(quat)
 
 
-def _about_origin(mass: _Mass, _: float) -> None:
-    """Take the inertia about the link's origin instead of the centre of mass."""
-    arm = mass.center
-    tensor = mass.tensor + mass.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    mass.moments, axes = np.linalg.eigh(tensor)
-    mass.axes = Rotation.from_matrix(axes * np.sign(np.linalg.det(axes)))
-
-
-def _turn_axes(mass: _Mass, size: float) -> None:
+def _turn_axes(place: Place) -> None:
     """Turn the axes of the smallest and largest moment, to change the tensor by the size."""
-    order = np.argsort(mass.moments)
-    angle = size * mass.moments.max() / np.ptp(mass.moments)
-    mass.axes = mass.axes * Rotation.from_rotvec(angle * np.eye(3)[order[1]])
+    moments, axes = _inertia(place)
+    middle = np.eye(3)[np.argsort(moments)[1]]
+    angle = place.size * moments.max() / np.ptp(moments)
+    _set_axes(place, axes * Rotation.from_rotvec(angle * middle))
 
 
-def _oblong(place: Place) -> bool:
-    moments = np.array(authored(place.prim, "physics:diagonalInertia"))
+def _is_oblong(place: Place) -> bool:
+    moments, _ = _inertia(place)
     return bool(np.ptp(moments) > 0.05 * moments.max())
 
 
 def _contradict(place: Place) -> None:
-    tensor = _Mass(place.prim).tensor * (1 + place.size)
+    tensor = _tensor(place) * (1 + place.size)
     places = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-    values = Vt.DoubleArray([float(tensor[at]) for at in places])
-    author("newton:inertia", values)(place)
+    author("newton:inertia", Vt.DoubleArray([float(tensor[at]) for at in places]))(place)
 
 
-MASS_FAULTS = (
-    row("mass.grams", "mass.link.mass", _extended, _set("mass", lambda m: m.mass * 1000)),
-    row(
-        "mass.density",
-        "mass.stated",
-        _massive,
-        both(block("physics:mass"), author("physics:density", 7800.0)),
-    ),
-    row(
-        "mass.frame-embodied",
-        "mass.stated",
-        prims(
-            lambda prim: (
-                prim.GetAttribute("urdf:link").HasAuthoredValue()
-                and not prim.HasAPI(UsdPhysics.RigidBodyAPI)
-            )
-        ),
-        lambda place: UsdPhysics.RigidBodyAPI.Apply(place.prim),
-    ),
-    *table(
-        "mass",
+def _is_frame(prim: Usd.Prim) -> bool:
+    named = prim.GetAttribute("urdf:link").HasAuthoredValue()
+    return named and not prim.HasAPI(UsdPhysics.RigidBodyAPI)
+
+
+_DENSITY = both(block(_MASS), author("physics:density", 7800.0))
+_MOVED = change(lambda old, place: old + Gf.Vec3f(*(place.size * OBLIQUE).tolist()), _CENTER)
+seed("mass.stated", _massive, {"mass.density": _DENSITY})
+_EMBODIED = {"mass.frame-embodied": lambda place: UsdPhysics.RigidBodyAPI.Apply(place.prim)}
+seed("mass.stated", prims(_is_frame), _EMBODIED)
+for _check, _places, _id, _edit, _tolerance in (
+    ("mass.link.mass", _extended, "scaled", grow(_MASS), _TOLERANCE.mass),
+    ("mass.link.center", _extended, "center-shifted", _MOVED, _TOLERANCE.position),
+    ("mass.link.inertia", _extended, "moments-scaled", grow(_MOMENTS), _TOLERANCE.inertia),
+    (
         "mass.link.inertia",
-        _extended,
-        {
-            "axes-identity": _set("axes", lambda _: Rotation.identity()),
-            "about-origin": _mass(_about_origin),
-        },
-        equivalent=True,
+        where(_extended, _is_oblong),
+        "axes-turned",
+        _turn_axes,
+        _TOLERANCE.inertia,
     ),
-    row(
-        "mass.scaled",
-        "mass.link.mass",
-        _extended,
-        _sized(mass=lambda m, size: m.mass * (1 + size)),
-        tolerance=_TOLERANCE.mass,
-    ),
-    row(
-        "mass.center-shifted",
-        "mass.link.center",
-        _extended,
-        _sized(center=lambda m, size: m.center + size * OBLIQUE),
-        tolerance=_TOLERANCE.position,
-    ),
-    row(
-        "mass.moments-scaled",
-        "mass.link.inertia",
-        _extended,
-        _sized(moments=lambda m, size: m.moments * (1 + size)),
-        tolerance=_TOLERANCE.inertia,
-    ),
-    row(
-        "mass.axes-turned",
-        "mass.link.inertia",
-        where(_extended, _oblong),
-        _mass(_turn_axes),
-        tolerance=_TOLERANCE.inertia,
-    ),
-    row(
-        "mass.newton-contradicts",
-        "mass.link.agreement",
-        _extended,
-        _contradict,
-        tolerance=_TOLERANCE.inertia,
-    ),
-)
+    ("mass.link.agreement", _extended, "newton-contradicts", _contradict, _TOLERANCE.inertia),
+):
+    seed(_check, _places, {f"mass.{_id}": _edit}, tolerance=_tolerance)
 
 # Settings that no URDF has.
 
-_PHYSX_BODY = "PhysxRigidBodyAPI"
 
-
-def _spring(place: Place) -> None:
-    for name in ("stiffness", "damping"):
-        author(f"physxLimit:{{}}:{name}", 2.0, "PhysxLimitAPI:{}")(place)
+def _colliders(good: Robot) -> set[str]:
+    """Return the paths of the bodies with colliders."""
+    found = set()
+    for prim in good.stage.Traverse():
+        if prim.HasAPI(UsdPhysics.CollisionAPI):
+            above = (str(path) for path in reversed(prim.GetPath().GetPrefixes()))
+            found.add(next((path for path in above if path in good.bodies), ""))
+    return found - {""}
 
 
 def _apart(good: Robot) -> list[tuple[str, str]]:
@@ -561,7 +345,7 @@ def _apart(good: Robot) -> list[tuple[str, str]]:
         ends = set(joint_ends(good.stage.GetPrimAtPath(path)))
         joined.append(ends)
         welded += [] if COORDINATES[joint.type] else [ends]
-    paths = [path for path in good.bodies if path in colliders(good)]
+    paths = [path for path in good.bodies if path in _colliders(good)]
     pairs = []
     for at, path in enumerate(paths):
         group = {path}
@@ -575,94 +359,77 @@ def _apart(good: Robot) -> list[tuple[str, str]]:
     return pairs
 
 
-def _with_contacts(good: Robot) -> Iterator[Place]:
-    return iter(list(robot(good)) if _apart(good) else ())
-
-
 def _filter_pair(place: Place) -> None:
     path, other = _apart(place.robot)[0]
     api = UsdPhysics.FilteredPairsAPI.Apply(place.stage.GetPrimAtPath(path))
     api.CreateFilteredPairsRel().SetTargets([other])
 
 
-def _group(place: Place, name: str) -> UsdPhysics.CollisionGroup:
-    """Put the colliders of the robot in a group."""
-    group = UsdPhysics.CollisionGroup.Define(place.stage, f"{place.extra}_{name}")
-    members = group.GetCollidersCollectionAPI()
-    members.CreateIncludesRel().SetTargets([place.prim.GetPath()])
-    return group
+def _group(fields: str = "", *, filtered: str = "", of_robot: bool = True) -> str:
+    """Return a collision group: `one` of all colliders of the robot, or `other` without any."""
+    name = "one" if of_robot else "other"
+    rels = "rel collection:colliders:includes = <$root>\n" if of_robot else ""
+    rels += f"rel physics:filteredGroups = <$root/{filtered}>\n" if filtered else ""
+    return f'def PhysicsCollisionGroup "{name}" {{\n{rels}{fields}\n}}\n'
 
 
-def _filter_group(place: Place) -> None:
-    """Let the group of the robot not collide with itself."""
-    group = _group(place, "one")
-    group.CreateFilteredGroupsRel().SetTargets([group.GetPath()])
-
-
-def _invert_group(place: Place) -> None:
-    """Let the group of the robot collide with another one alone."""
-    other = UsdPhysics.CollisionGroup.Define(place.stage, place.extra)
-    group = _group(place, "one")
-    group.CreateFilteredGroupsRel().SetTargets([other.GetPath()])
-    group.CreateInvertFilteredGroupsAttr(True)
-
-
-def _merge_groups(place: Place) -> None:
-    """Filter a group without members, and merge it with that of the robot."""
-    other = UsdPhysics.CollisionGroup.Define(place.stage, place.extra)
-    other.CreateFilteredGroupsRel().SetTargets([other.GetPath()])
-    for group in (other, _group(place, "one")):
-        group.CreateMergeGroupNameAttr(STRANGER)
-
-
-SETTING_FAULTS = (
-    row(
-        "setting.state",
-        "structure.initial",
-        single,
-        author("state:{}:physics:position", 0.1, "PhysicsJointStateAPI:{}"),
-    ),
-    *table(
-        "setting",
-        "dynamics.bodies",
-        bodies,
-        {
-            "gravity-off": author("physxRigidBody:disableGravity", True, _PHYSX_BODY),
-            "locked-position": author("physxRigidBody:lockedPosAxis", 7, _PHYSX_BODY),
-            "locked-rotation": author("physxRigidBody:lockedRotAxis", 7, _PHYSX_BODY),
-            "damped": author("physxRigidBody:linearDamping", 5.0, _PHYSX_BODY),
-            "spin-damped": author("physxRigidBody:angularDamping", 5.0, _PHYSX_BODY),
-            "slowed": author("physxRigidBody:maxLinearVelocity", 0.01, _PHYSX_BODY),
-        },
-    ),
-    *table(
-        "setting",
-        "dynamics.joints",
-        single,
-        {
-            "axis-armature": author(f"{_AXIS}armature", 0.5, "PhysxJointAxisAPI:{}"),
-            "axis-limit": _spring,
-            "limit-soft": author("mjc:solreflimit", Vt.DoubleArray([2.0, 1.0]), "MjcJointAPI"),
-            "limit-margin": author("mjc:margin", 0.5, "MjcJointAPI"),
-        },
-    ),
-    *table(
-        "setting",
-        "collision.filters",
-        _with_contacts,
-        {
-            "filtered": _filter_pair,
-            "grouped": _filter_group,
-            "group-inverted": _invert_group,
-            "groups-merged": _merge_groups,
-        },
-    ),
-    row(
-        "setting.articulation-collision",
-        "collision.filters",
-        where(roots, lambda place: _apart(place.robot)),
-        author("physxArticulation:enabledSelfCollisions", False, "PhysxArticulationAPI"),
-    ),
+_INVERTED = "bool physics:invertFilteredGroups = true"
+_MERGED = f'string physics:mergeGroup = "{STRANGER}"'
+seed(
+    "structure.initial",
+    single,
+    {"setting.state": author("state:{}:physics:position", 0.1, "PhysicsJointStateAPI:{}")},
+)
+seed(
+    "dynamics.bodies",
+    bodies,
+    {
+        f"setting.{key}": author(f"physxRigidBody:{name}", value, "PhysxRigidBodyAPI")
+        for key, name, value in (
+            ("gravity-off", "disableGravity", True),
+            ("locked-position", "lockedPosAxis", 7),
+            ("locked-rotation", "lockedRotAxis", 7),
+            ("damped", "linearDamping", 5.0),
+            ("spin-damped", "angularDamping", 5.0),
+            ("slowed", "maxLinearVelocity", 0.01),
+        )
+    },
+)
+seed(
+    "dynamics.joints",
+    single,
+    {
+        "setting.axis-armature": author(f"{_AXIS}armature", 0.5, "PhysxJointAxisAPI:{}"),
+        "setting.axis-limit": both(
+            author("physxLimit:{}:stiffness", 2.0, "PhysxLimitAPI:{}"),
+            author("physxLimit:{}:damping", 2.0),
+        ),
+        "setting.limit-soft": author("mjc:solreflimit", Vt.DoubleArray([2.0, 1.0]), "MjcJointAPI"),
+        "setting.limit-margin": author("mjc:margin", 0.5, "MjcJointAPI"),
+    },
+)
+seed(
+    "collision.filters",
+    where(robot, lambda place: _apart(place.robot)),
+    {
+        "setting.filtered": _filter_pair,
+        # It does not collide with itself; it collides with another group alone.
+        "setting.grouped": add(_group(filtered="one")),
+        "setting.group-inverted": add(_group(_INVERTED, filtered="other") + _group(of_robot=False)),
+        # A group without members is filtered, and merged with that of the robot.
+        "setting.groups-merged": add(
+            _group(_MERGED) + _group(_MERGED, filtered="other", of_robot=False)
+        ),
+    },
+)
+seed(
+    "collision.filters",
+    where(roots, lambda place: _apart(place.robot)),
+    {
+        "setting.articulation-collision": author(
+            "physxArticulation:enabledSelfCollisions", False, "PhysxArticulationAPI"
+        )
+    },
 )
 
 # Settings that a robot description file states.
@@ -715,40 +482,19 @@ gazebo = true
 
 
 def _described(
-    check: str,
-    places: Callable[[Robot], Iterable[Place]],
-    edits: dict[str, Edit],
-    tolerance: float | None = None,
-) -> Iterator[Fault]:
-    return table("described", check, places, edits, profile="described", tolerance=tolerance)
+    check: str, places: Places, edits: dict[str, Edit], tolerance: float | None = None
+) -> None:
+    named = {f"described.{key}": edit for key, edit in edits.items()}
+    seed(f"simulation.{check}", places, named, profile="described", tolerance=tolerance)
 
 
 def _per_radian(attribute: str) -> Edit:
-    def edit(place: Place) -> None:
-        factor = _DEGREES if place.instance == "angular" else 2.0
-        change(lambda old: old * factor, attribute)(place)
-
-    return edit
-
-
-def _number(key: str, attribute: str, check: str) -> Iterator[Fault]:
-    yield from _described(check, moving, {key: grow(attribute)}, _TOLERANCE.force)
-    yield from _described(check, moving, {f"{key}-per-radian": _per_radian(attribute)})
+    return change(lambda old, at: old * (_DEGREES if at.unit > 1 else 2.0), attribute)
 
 
 def _driven(edit: Edit) -> Edit:
     """Edit a joint whose drive has a stiffness."""
-    stiffness = f"{_DRIVE}stiffness"
-    return lambda place: authored(place.prim, stiffness.format(place.instance)) and edit(place)
-
-
-_filtered = prims(lambda prim: prim.HasAPI(UsdPhysics.FilteredPairsAPI))
-_contact_materials = prims(
-    lambda prim: prim.IsA(UsdShade.Material) and prim.HasAPI(UsdPhysics.MaterialAPI)
-)
-_collider_prims = prims(lambda prim: prim.HasAPI(UsdPhysics.CollisionAPI))
-_bound = where(_collider_prims, lambda place: place.targets(_BINDING))
-_unbound = where(_collider_prims, lambda place: not place.targets(_BINDING))
+    return lambda place: authored(place.prim, _STIFFNESS.format(place.instance)) and edit(place)
 
 
 def _another_material(place: Place) -> list[str] | None:
@@ -757,91 +503,88 @@ def _another_material(place: Place) -> list[str] | None:
     return [path for path in materials if path not in place.targets(_BINDING)][:1] or None
 
 
+def _bind_another(place: Place) -> None:
+    if _another_material(place):
+        UsdShade.MaterialBindingAPI.Apply(place.prim)
+        retarget(_BINDING, _another_material)(place)
+
+
 def _bounce(place: Place) -> None:
     if authored(place.prim, "physics:restitution") is None:
         author("physics:restitution", 0.5)(place)
 
 
-SIMULATION_FAULTS = (
-    *_number("stiffness", f"{_DRIVE}stiffness", "simulation.gains"),
-    *_number("damping", f"{_DRIVE}damping", "simulation.gains"),
-    *_number("limit-stiffness", "newton:limitStiffness", "simulation.limits"),
-    *_number("limit-damping", "newton:limitDamping", "simulation.limits"),
-    *_described(
-        "simulation.gains",
-        moving,
-        {
-            "stiffness-zero": change(lambda _: 0.0, f"{_DRIVE}stiffness"),
-            "damping-zero": change(lambda _: 0.0, f"{_DRIVE}damping"),
-            "no-drive": _driven(unapply("PhysicsDriveAPI:{}")),
-            "acceleration": replace(f"{_DRIVE}type", UsdPhysics.Tokens.acceleration),
-        },
-    ),
-    *_described(
-        "simulation.targets",
-        moving,
-        {
-            "target": _per_radian(f"{_DRIVE}targetPosition"),
-            "no-target": block(f"{_DRIVE}targetPosition"),
-            "target-velocity": _driven(author(f"{_DRIVE}targetVelocity", 1.0)),
-        },
-    ),
-    *_described(
-        "simulation.armature", moving, {"armature": grow("newton:armature")}, _TOLERANCE.force
-    ),
-    *_described("simulation.armature", moving, {"no-armature": block("newton:armature")}),
-    *_described(
-        "simulation.positions",
-        moving,
-        {
-            "position": _per_radian("state:{}:physics:position"),
-            "position-of-one": block("newton:{}:position"),
-        },
-    ),
-    *_described(
-        "simulation.filters",
-        _filtered,
-        {
-            "filter": unapply("PhysicsFilteredPairsAPI"),
-            "filter-target": retarget("physics:filteredPairs", lambda place: [place.path]),
-        },
-    ),
-    *_described(
-        "simulation.contacts",
-        prims(lambda prim: prim.GetAttribute("newton:selfCollisionEnabled").HasAuthoredValue()),
-        {"self-collision": author("newton:selfCollisionEnabled", value=True)},
-    ),
-    *(
-        fault
-        for name in ("staticFriction", "dynamicFriction", "restitution")
-        for fault in _described(
-            "simulation.contacts",
-            _contact_materials,
-            {name: grow(f"physics:{name}")},
-            _TOLERANCE.force,
-        )
-    ),
-    *_described("simulation.contacts", _contact_materials, {"bouncing": _bounce}),
-    *_described(
-        "simulation.contacts",
-        _bound,
-        {
-            "other-material": retarget(_BINDING, _another_material),
-            "unbound-friction": retarget(_BINDING, lambda _: []),
-        },
-    ),
-    *_described(
-        "collision.materials",
-        _unbound,
-        {
-            "material-as-well": both(
-                lambda place: (
-                    _another_material(place) and UsdShade.MaterialBindingAPI.Apply(place.prim)
-                ),
-                retarget(_BINDING, _another_material),
-            )
-        },
-    ),
+_filtered = prims(lambda prim: prim.HasAPI(UsdPhysics.FilteredPairsAPI))
+_contact_materials = prims(
+    lambda prim: prim.IsA(UsdShade.Material) and prim.HasAPI(UsdPhysics.MaterialAPI)
+)
+_bound = prims(lambda prim: prim.HasAPI(UsdPhysics.CollisionAPI) and prim.HasRelationship(_BINDING))
+_STIFFNESS, _DAMPING = f"{_DRIVE}stiffness", f"{_DRIVE}damping"
+for _key, _name, _check in (
+    ("stiffness", _STIFFNESS, "gains"),
+    ("damping", _DAMPING, "gains"),
+    ("limit-stiffness", "newton:limitStiffness", "limits"),
+    ("limit-damping", "newton:limitDamping", "limits"),
+):
+    _described(_check, moving, {_key: grow(_name)}, _TOLERANCE.force)
+_described(
+    "gains",
+    moving,
+    {
+        "no-drive": _driven(unapply("PhysicsDriveAPI:{}")),
+        "acceleration": replace(f"{_DRIVE}type", UsdPhysics.Tokens.acceleration),
+    },
+)
+_described(
+    "targets",
+    moving,
+    {
+        "target": _per_radian(f"{_DRIVE}targetPosition"),
+        "no-target": block(f"{_DRIVE}targetPosition"),
+        "target-velocity": _driven(author(f"{_DRIVE}targetVelocity", 1.0)),
+    },
+)
+_described("armature", moving, {"armature": grow("newton:armature")}, _TOLERANCE.force)
+_described("armature", moving, {"no-armature": block("newton:armature")})
+_described(
+    "positions",
+    moving,
+    {
+        "position": _per_radian("state:{}:physics:position"),
+        "position-of-one": block("newton:{}:position"),
+    },
+)
+_described(
+    "filters",
+    _filtered,
+    {
+        "filter": unapply("PhysicsFilteredPairsAPI"),
+        "filter-target": retarget("physics:filteredPairs", lambda place: [place.path]),
+    },
+)
+_COLLIDES = "newton:selfCollisionEnabled"
+_described(
+    "contacts",
+    prims(lambda prim: prim.GetAttribute(_COLLIDES).HasAuthoredValue()),
+    {"self-collision": author(_COLLIDES, value=True)},
+)
+for _name in ("staticFriction", "dynamicFriction", "restitution"):
+    _edits = {_name: grow(f"physics:{_name}")}
+    _described("contacts", _contact_materials, _edits, _TOLERANCE.force)
+_described("contacts", _contact_materials, {"bouncing": _bounce})
+_described(
+    "contacts",
+    _bound,
+    {
+        "other-material": retarget(_BINDING, _another_material),
+        "unbound-friction": retarget(_BINDING, lambda _: []),
+    },
+)
+seed(
+    "collision.materials",
+    prims(lambda prim: prim.HasAPI(UsdPhysics.CollisionAPI) and not prim.HasRelationship(_BINDING)),
+    {"described.material-as-well": _bind_another},
+    profile="described",
 )
 
 # Values over time, unusable values, and values of another type.
@@ -864,7 +607,7 @@ def _anchor_in_time(place: Place) -> None:
     anchor.Set((anchor.Get() or Gf.Vec3f(0.0)) + Gf.Vec3f(0.1, 0.0, 0.0), 5.0)
 
 
-def _typed(name: str, kind: Sdf.ValueTypeName) -> Iterator[Fault]:
+def _typed(name: str, kind: Sdf.ValueTypeName) -> Edit:
     """Author an attribute again as another type, with the same value."""
 
     def edit(place: Place) -> None:
@@ -873,7 +616,7 @@ def _typed(name: str, kind: Sdf.ValueTypeName) -> Iterator[Fault]:
             value = [type(kind.scalarType.defaultValue)(one) for one in value]
         elif isinstance(value, Sdf.AssetPath):
             value = value.path
-        elif kind == Sdf.ValueTypeNames.Color4f:
+        elif kind == _TYPES.Color4f:
             value = Gf.Vec4f(*value, 1.0)
         else:
             value = type(kind.defaultValue)(value)
@@ -881,11 +624,10 @@ def _typed(name: str, kind: Sdf.ValueTypeName) -> Iterator[Fault]:
         over = Sdf.CreatePrimInLayer(place.stage.GetRootLayer(), place.path)
         Sdf.AttributeSpec(over, name, kind).default = value
 
-    key = f"{name.rpartition(':')[2]}-{kind}"
-    return table("type", "reader.refuses", _authoring(name), {key: edit})
+    return edit
 
 
-def _authoring(name: str) -> Callable[[Robot], Iterable[Place]]:
+def _authoring(name: str) -> Places:
     """Return the prims that author an attribute of a schema, or an input of a shader."""
     return prims(
         lambda prim: (
@@ -896,31 +638,23 @@ def _authoring(name: str) -> Callable[[Robot], Iterable[Place]]:
 
 
 _TYPES = Sdf.ValueTypeNames
-AUTHORED_FAULTS = (
-    *table(
-        "time",
-        "structure.animation reader.refuses",
-        bodies,
-        {"mass": _mass_in_time, "spline": _spline},
-    ),
-    row("time.anchor", "structure.animation reader.refuses", joints, _anchor_in_time),
-    row("value.radius", "reader.refuses", _authoring("radius"), block("radius")),
-    *(
-        fault
-        for name, kind in (
-            ("physics:mass", _TYPES.Double),
-            ("physics:diagonalInertia", _TYPES.Double3),
-            ("physics:principalAxes", _TYPES.Quatd),
-            ("drive:angular:physics:maxForce", _TYPES.Double),
-            ("points", _TYPES.Point3dArray),
-            ("faceVertexIndices", _TYPES.Int64Array),
-            ("physics:approximation", _TYPES.String),
-            ("inputs:diffuseColor", _TYPES.Color4f),
-            ("inputs:file", _TYPES.String),
-        )
-        for fault in _typed(name, kind)
-    ),
-)
+_ANIMATED = "structure.animation reader.refuses"
+seed(_ANIMATED, bodies, {"time.mass": _mass_in_time, "time.spline": _spline})
+seed(_ANIMATED, joints, {"time.anchor": _anchor_in_time})
+seed("reader.refuses", _authoring("radius"), {"value.radius": block("radius")})
+for _name, _kind in (
+    (_MASS, _TYPES.Double),
+    (_MOMENTS, _TYPES.Double3),
+    (_AXES, _TYPES.Quatd),
+    ("drive:angular:physics:maxForce", _TYPES.Double),
+    ("points", _TYPES.Point3dArray),
+    ("faceVertexIndices", _TYPES.Int64Array),
+    ("physics:approximation", _TYPES.String),
+    ("inputs:diffuseColor", _TYPES.Color4f),
+    ("inputs:file", _TYPES.String),
+):
+    _edits = {f"type.{_name.rpartition(':')[2]}-{_kind}": _typed(_name, _kind)}
+    seed("reader.refuses", _authoring(_name), _edits)
 
 # Words of a URDF that no schema has.
 
@@ -928,12 +662,12 @@ _KEPT = ("urdf:safety_controller:", "urdf:calibration:", "urdf:limit:acceleratio
 
 
 def _kept_numbers(prim: Usd.Prim) -> list[Usd.Attribute]:
-    return [one for one in prim.GetAuthoredAttributes() if one.GetName().startswith(_KEPT)]
+    # A USD need not keep a kind of them, of which some prims have one only.
+    return [one for one in prim.GetAuthoredAttributes() if one.GetName().startswith(_KEPT)][-1:]
 
 
 def _kept_number(wrong: Callable[[Usd.Attribute], object]) -> Edit:
-    # A USD need not keep a kind of them, of which some prims have one only.
-    return lambda place: wrong(_kept_numbers(place.prim)[-1])
+    return lambda place: [wrong(one) for one in _kept_numbers(place.prim)]
 
 
 def _reword(place: Place) -> None:
@@ -952,31 +686,13 @@ def _is_element(prim: Usd.Prim) -> bool:
     return within and above.GetTypeName() not in ("Mesh", "Cube", "Sphere", "Cylinder", "Capsule")
 
 
-WORD_FAULTS = (
-    *table(
-        "words",
-        "structure.words",
-        prims(_kept_numbers),
-        {
-            "number": _kept_number(lambda one: one.Set(2.0 * one.Get() + 1e-3)),
-            "lost": _kept_number(Usd.Attribute.Block),
-        },
-    ),
-    *table(
-        "words",
-        "structure.words",
-        prims(_is_element),
-        {"text": _reword, "tag": lambda place: place.prim.SetDisplayName(STRANGER)},
-    ),
+seed(
+    "structure.words",
+    prims(_kept_numbers),
+    {
+        "words.number": _kept_number(lambda one: one.Set(2.0 * one.Get() + 1e-3)),
+        "words.lost": _kept_number(Usd.Attribute.Block),
+    },
 )
-
-VALUE_FAULTS = (
-    *LIMIT_FAULTS,
-    *DRIVE_FAULTS,
-    *COUPLING_FAULTS,
-    *MASS_FAULTS,
-    *SETTING_FAULTS,
-    *SIMULATION_FAULTS,
-    *AUTHORED_FAULTS,
-    *WORD_FAULTS,
-)
+_RETAGGED = {"words.text": _reword, "words.tag": lambda place: place.prim.SetDisplayName(STRANGER)}
+seed("structure.words", prims(_is_element), _RETAGGED)
