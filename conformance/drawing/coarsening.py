@@ -27,10 +27,6 @@ _LEFT = 3
 # fifty times as long as merging. How many times its share a mesh may have after that.
 _COLLAPSED = 50_000
 _ALMOST = 1.1
-# Share of slivers, faces of less than this height relative to their length, at which
-# most collapses are refused: it takes ten times as long, and ends above the target.
-_BLOCKED = 0.1
-_HEIGHT = 0.02
 # Diagonal of a mesh while its edges are collapsed.
 _UNITS = 100.0
 # Finest grid for three coordinates in one 64-bit integer.
@@ -85,22 +81,11 @@ def merge_points(points: NDArray[np.floating], triangles: NDArray[np.integer]) -
     places, faces = _joined((stored.T - lower) / span, triangles, _FINE)
     if not len(faces):
         return None
-    digest = _digest(places, faces.astype(np.int32), lower, span)
-    return MergedMesh(_at(places, _FINE), faces, lower, span, len(triangles), digest)
-
-
-def surface_digest(points: NDArray[np.floating], triangles: NDArray[np.integer]) -> bytes:
-    """Hash triangles (M, 3) by the coordinates of their corners, in order, in float32."""
-    corners = np.take(np.asarray(points, np.float32), triangles, axis=0)
-    # Adding zero turns -0 into 0.
-    return _digest(corners + np.float32(0))
-
-
-def _digest(*arrays: NDArray[np.generic]) -> bytes:
     digest = hashlib.sha256()
-    for array in arrays:
+    for array in (places, faces.astype(np.int32), lower, span):
         digest.update(np.ascontiguousarray(array).data)
-    return digest.digest()
+    merged = _at(places, _FINE)
+    return MergedMesh(merged, faces, lower, span, len(triangles), digest.digest())
 
 
 def coarsen(mesh: MergedMesh, target: int) -> SceneMesh | None:
@@ -115,10 +100,14 @@ def coarsen(mesh: MergedMesh, target: int) -> SceneMesh | None:
         The mesh; None if it has no visible face.
     """
     corners, faces = mesh.corners, mesh.faces
-    if target < len(faces) <= _COLLAPSED and _slivers(mesh) < _BLOCKED:
+    if target < len(faces) <= _COLLAPSED:
         corners, faces = _collapsed(mesh, corners, faces, target)
     if len(faces) > _ALMOST * target:
-        corners, faces = _clustered(mesh, target)
+        # Edges of slivers are not collapsed, as their faces would turn over.
+        corners, faces = mesh.corners, mesh.faces
+        for steps in _COARSER:
+            if len(faces) > _NEARLY * target:
+                corners, faces = _merged(mesh.corners, mesh.faces, steps)
         tangled = len(faces) > _TANGLED * len(corners)
         if len(faces) > (_LEFT * target if tangled else target):
             corners, faces = _collapsed(mesh, corners, faces, target)
@@ -155,37 +144,6 @@ def _collapsed(
         target_count=target,
     )
     return np.clip(coarse * (unit / mesh.span), 0.0, 1.0), remaining
-
-
-def _slivers(mesh: MergedMesh) -> float:
-    """Return the share of faces that are fifty times as long as high."""
-    # Coordinate by coordinate, over which numpy is several times faster.
-    points = np.ascontiguousarray((mesh.corners * mesh.span).T)
-    a, b, c = (np.take(points, corner, axis=1) for corner in mesh.faces.T)
-    x, y, z = sides = np.stack([a - c, b - a, c - b], axis=1)
-    longest = (sides * sides).sum(axis=0).max(axis=0)
-    normals = np.stack(
-        [
-            y[0] * z[1] - z[0] * y[1],
-            z[0] * x[1] - x[0] * z[1],
-            x[0] * y[1] - y[0] * x[1],
-        ]
-    )
-    doubled = np.linalg.norm(normals, axis=0)
-    return float(np.mean(doubled < _HEIGHT * longest))
-
-
-def _clustered(mesh: MergedMesh, target: int) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
-    """Merge close points of a mesh that is far too fine, or full of slivers.
-
-    Edges of slivers are not collapsed, as their faces would turn over.
-    """
-    corners, faces = mesh.corners, mesh.faces
-    for steps in _COARSER:
-        if len(faces) <= _NEARLY * target:
-            break
-        corners, faces = _merged(mesh.corners, mesh.faces, steps)
-    return corners, faces
 
 
 def _merged(

@@ -10,13 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.drawing.coarsening import (
-    MergedMesh,
-    coarsen,
-    merge_points,
-    shares,
-    surface_digest,
-)
+from urdf_usd.conformance.drawing.coarsening import MergedMesh, coarsen, merge_points, shares
 from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.engines.reference_shapes import draw_shapes as draw_urdf
@@ -97,12 +91,11 @@ def draw_scene(
         if joint.type is JointType.PLANAR and joint.axis
     }
     missing = sorted({"urdf", "usd"} - readings.keys())
-    stated = [readings[side].frames for side in ("urdf", "usd") if side in readings]
-    match stated:
-        case [Frames() as urdf, Frames() as other]:
-            errors = link_errors(urdf, other, configurations.labels)
-        case _:
-            errors = None
+    errors = None
+    if not missing:
+        first, second = readings["urdf"].frames, readings["usd"].frames
+        if first and second:
+            errors = link_errors(first, second, configurations.labels)
     return Scene(
         mark=_MARK * _size(readings.values()),
         models=tuple(
@@ -128,9 +121,8 @@ def _meshes(
     Returns:
         The meshes, and the index of the mesh by the identities of its arrays.
     """
-    digests: dict[tuple[int, int], bytes] = {}
-    surfaces: dict[bytes, MergedMesh | None] = {}
-    merged_meshes: dict[bytes, MergedMesh] = {}
+    merged: dict[tuple[int, int], MergedMesh | None] = {}
+    distinct: dict[bytes, MergedMesh] = {}
     targets: dict[bytes, int] = {}
     for drawn in drawings.values():
         shown: dict[bytes, int] = {}
@@ -138,28 +130,23 @@ def _meshes(
             if drawing.kind is not ShapeKind.MESH:
                 continue
             arrays = _arrays(drawing)
-            if arrays not in digests:
-                surface = surface_digest(drawing.points, drawing.triangles)
-                if surface not in surfaces:
-                    surfaces[surface] = merge_points(drawing.points, drawing.triangles)
-                mesh = surfaces[surface]
-                if mesh is None:
-                    continue
-                digests[arrays] = mesh.digest
-                merged_meshes.setdefault(mesh.digest, mesh)
-            shown[digests[arrays]] = len(drawing.triangles)
+            if arrays not in merged:
+                merged[arrays] = merge_points(drawing.points, drawing.triangles)
+            if mesh := merged[arrays]:
+                distinct.setdefault(mesh.digest, mesh)
+                shown[mesh.digest] = len(drawing.triangles)
         # A mesh of both sides gets the larger of the two shares.
-        allowed = shares(tuple(shown.values()), TRIANGLES)
-        for digest, target in zip(shown, allowed, strict=True):
+        for digest, target in zip(shown, shares(tuple(shown.values()), TRIANGLES), strict=True):
             targets[digest] = max(target, targets.get(digest, 0))
-    places: dict[bytes, int] = {}
     known: dict[SceneMesh, int] = {}
+    places: dict[bytes, int] = {}
     for digest, target in targets.items():
-        drawn_mesh = coarsen(merged_meshes[digest], target)
-        if drawn_mesh is not None:
-            places[digest] = known.setdefault(drawn_mesh, len(known))
+        if coarse := coarsen(distinct[digest], target):
+            places[digest] = known.setdefault(coarse, len(known))
     return tuple(known), {
-        arrays: places[digest] for arrays, digest in digests.items() if digest in places
+        arrays: places[mesh.digest]
+        for arrays, mesh in merged.items()
+        if mesh and mesh.digest in places
     }
 
 
