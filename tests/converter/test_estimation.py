@@ -233,9 +233,3 @@ def test_natural_frequency_is_that_of_the_estimated_inertia(tmp_path: Path) -> N
     stiffness = _value(result, "ab", "drive:angular:physics:stiffness")
     rate = 2 * np.pi * 2.0
     assert np.rad2deg(stiffness) == pytest.approx(inertia * rate**2, rel=1e-6)
-
-
-@pytest.mark.parametrize("density", [0.0, -1.0, float("nan"), float("inf")])
-def test_density_is_positive(density: float) -> None:
-    with pytest.raises(ValueError, match="is not positive"):
-        ConvertOptions(mass_density=density)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from urdf_usd.converter.options import (
+    BodyNesting,
     ColliderKind,
     ColliderRule,
     ColliderRules,
     ColliderTolerance,
+    ConvertOptions,
+    Layout,
+    Profile,
 )
 
 
@@ -51,3 +57,32 @@ def test_tolerance_is_in_metres_or_relative_to_the_size() -> None:
 def test_tolerance_is_positive(text: str) -> None:
     with pytest.raises(ValueError, match=r"positive|float"):
         ColliderTolerance.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            ({"profile": profile, "layout": layout}, "prescribes layers")
+            for profile in (Profile.ROS, Profile.SIMREADY, Profile.ISAAC)
+            for layout in (Layout.SINGLE, Layout.USDZ)
+        ),
+        ({"metadata": (("author", "A. Maker"),)}, "metadata requires profile"),
+        ({"profile": Profile.USDPHYSICS, "physics_variants": True}, "has no schemas of simulators"),
+        *(
+            ({"bodies": BodyNesting.NESTED, **for_physx}, "does not simulate nested bodies")
+            for for_physx in ({"physics_variants": True}, {"profile": Profile.PHYSX})
+        ),
+        *(
+            ({"mass_density": density}, "is not positive")
+            for density in (0.0, -1.0, float("nan"), float("inf"))
+        ),
+    ],
+)
+def test_contradictory_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ConvertOptions(**options)
+
+
+def test_assets_for_physx_have_flat_bodies() -> None:
+    assert ConvertOptions(physics_variants=True).nesting is BodyNesting.FLAT

@@ -58,23 +58,3 @@ def test_variant_composes_to_the_asset_of_its_simulator(
     assert composed(several) == composed(one)
     assert list(composed(several)) == list(composed(one))
     assert _schemas(several) == _schemas(one)
-
-
-def test_assets_for_several_simulators_have_flat_bodies(tmp_path: Path) -> None:
-    """One of them is PhysX; a conversion can be repeated in its folder."""
-    with pytest.raises(ValueError, match="does not simulate nested bodies"):
-        ConvertOptions(physics_variants=True, bodies=BodyNesting.NESTED)
-    options = ConvertOptions(physics_variants=True)
-    assert options.nesting is BodyNesting.FLAT
-    urdf = write_whole_robot(tmp_path)
-    for _ in range(2):
-        convert(urdf, tmp_path / "usd", options)
-    plain = convert(urdf, tmp_path / "usd").root_layer
-    names = {entry.name for entry in plain.parent.rglob("*.usda")}
-    assert not names & {"Newton.usda", "Physx.usda", "Mujoco.usda"}
-
-
-def test_profile_without_simulators_is_refused() -> None:
-    """It would have two equal variants."""
-    with pytest.raises(ValueError, match="has no schemas of simulators"):
-        ConvertOptions(profile=Profile.USDPHYSICS, physics_variants=True)

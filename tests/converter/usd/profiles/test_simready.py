@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec import structs
 from numpy.typing import NDArray
 from PIL import Image
 from pxr import Gf, Sdf, Usd, UsdGeom
 
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.options import Layout
 
 _GIVEN = (
     ("author", "A. Maker"),
@@ -103,24 +101,6 @@ def _pixels(file: Path) -> NDArray[np.int64]:
         return np.asarray(image, np.int64)
 
 
-def test_conversion_is_repeatable_and_replaced(asset: Path, tmp_path: Path) -> None:
-    """The thumbnail and the robot schema belong to the asset."""
-    folder = asset.parent
-
-    def contents() -> dict[str, bytes]:
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-    first = contents()
-    convert(tmp_path / "whole.urdf", folder, _SIMREADY)
-    assert contents() == first
-    typed = structs.replace(_SIMREADY, metadata=(("robot_type", "Humanoid"),))
-    convert(tmp_path / "whole.urdf", folder, typed)
-    assert "payload/Robot.usda" in contents()
-    convert(tmp_path / "whole.urdf", folder)
-    assert not (folder / ".thumbs").exists()
-
-
 def test_robot_without_meshes_and_mass_is_reported(tmp_path: Path) -> None:
     """VG.MESH.001 and RB.001 require a mesh and a body, which nothing invents."""
     urdf = tmp_path / "r.urdf"
@@ -132,11 +112,3 @@ def test_robot_without_meshes_and_mass_is_reported(tmp_path: Path) -> None:
     found = convert(urdf, tmp_path / "usd", _SIMREADY).diagnostics
 
     assert {"mesh-required", "body-required"} <= {one.rule for one in found}
-
-
-def test_options_that_the_profile_excludes_are_refused() -> None:
-    """Other layouts, and metadata for other profiles."""
-    with pytest.raises(ValueError, match="prescribes layers"):
-        ConvertOptions(profile=Profile.SIMREADY, layout=Layout.USDZ)
-    with pytest.raises(ValueError, match="metadata requires profile"):
-        ConvertOptions(metadata=_GIVEN)

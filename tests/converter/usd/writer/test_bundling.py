@@ -11,7 +11,7 @@ from tests.converter.usd.composed import composed
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.conformance.export.files import export
 from urdf_usd.conformance.export.reading import read_usd
-from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout, MaterialNetworks
 
 OTHERS = [Layout.SINGLE, Layout.USDZ]
@@ -137,14 +137,24 @@ def test_every_layout_is_read_and_exported_alike(tmp_path: Path, layout: Layout)
     assert texts[1].urdf.read_bytes() == texts[0].urdf.read_bytes()
 
 
-@pytest.mark.parametrize("layout", list(Layout))
-@pytest.mark.parametrize("former", list(Layout))
-def test_every_layout_replaces_any_other(tmp_path: Path, former: Layout, layout: Layout) -> None:
-    """No file of the former layout remains."""
-    urdf = write_whole_robot(tmp_path)
-    convert(urdf, tmp_path / "usd", ConvertOptions(layout=former))
-    asset = convert(urdf, tmp_path / "usd", ConvertOptions(layout=layout)).root_layer
-    fresh = convert(urdf, tmp_path / "new", ConvertOptions(layout=layout))
+_FORMER = {
+    **{layout.value: ConvertOptions(layout=layout) for layout in Layout},
+    **{one.value: ConvertOptions(profile=one) for one in (Profile.ROS, Profile.ISAAC)},
+    "runnables": ConvertOptions(
+        profile=Profile.SIMREADY, physics_variants=True, metadata=(("robot_type", "Humanoid"),)
+    ),
+    "variants": ConvertOptions(physics_variants=True),
+}
 
-    assert asset.is_file()
-    assert _files(tmp_path / "usd") == _files(fresh.root_layer.parent)
+
+@pytest.mark.parametrize("former", _FORMER)
+def test_every_asset_replaces_any_other(tmp_path: Path, former: str) -> None:
+    """No file of the former asset remains; a repeated conversion has the same bytes."""
+    urdf = write_whole_robot(tmp_path)
+    convert(urdf, tmp_path / "usd", _FORMER[former])
+    for name in (former, *Layout):
+        asset = convert(urdf, tmp_path / "usd", _FORMER[name]).root_layer
+        fresh = convert(urdf, tmp_path / f"new {name}", _FORMER[name])
+
+        assert asset.is_file()
+        assert _files(tmp_path / "usd") == _files(fresh.root_layer.parent)
