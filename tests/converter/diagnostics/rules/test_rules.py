@@ -36,8 +36,7 @@ from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.simulation.description import load_description
-from urdf_usd.converter.usd.loading.opening import open_stage
-from urdf_usd.converter.usd.loading.variants import variant_combinations
+from urdf_usd.converter.usd.loading import open_stage, variant_combinations
 
 _TESTS = Path(__file__).parents[3]
 # A URDF whose joint refers to no link is read without that joint.
