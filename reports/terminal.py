@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from msgspec import UNSET, Struct
-from rich.console import Console, ConsoleOptions, Group, RenderableType
+from msgspec import UNSET
+from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -50,23 +49,6 @@ _Row: TypeAlias = Sequence[RenderableType]
 _INDEPENDENT = ("mujoco", "pybullet")
 
 
-class _Unpadded(Struct, frozen=True):
-    """Content without trailing blanks."""
-
-    content: RenderableType
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for line in console.render_lines(self.content, options, pad=False):
-            kept = list(line)
-            while kept and not kept[-1].text.strip():
-                kept.pop()
-            if kept:
-                text, style, _ = kept.pop()
-                kept.append(Segment(text.rstrip(), style))
-            yield from kept
-            yield Segment.line()
-
-
 def terminal_summary(figures: Figures) -> RenderableType:
     """Summarise verdicts, largest differences and engines.
 
@@ -95,7 +77,7 @@ def terminal_summary(figures: Figures) -> RenderableType:
             *_worst(figures),
             *_engines(figures),
         )
-    return _Unpadded(Group(*sections))
+    return Group(*sections)
 
 
 def _another_robot(robot: RobotRecord) -> Text:
@@ -124,7 +106,7 @@ def terminal_selections(
         )
     for variant, reason in skipped:
         table.add_row(Text("· skipped", style="dim"), Text(variant), Text(reason))
-    return _Unpadded(table)
+    return table
 
 
 def terminal_comparison(compared: Comparison) -> RenderableType:
@@ -148,7 +130,7 @@ def terminal_comparison(compared: Comparison) -> RenderableType:
     suite = _suite(compared, ())
     parts = _parts(compared.summary)
     changes = _since(compared)
-    return _Unpadded(Group(table, *changes, *suite, *parts, *_failed_checks(compared)))
+    return Group(table, *changes, *suite, *parts, *_failed_checks(compared))
 
 
 def _suite(run: Figures | Comparison, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
