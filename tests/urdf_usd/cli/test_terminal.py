@@ -9,8 +9,9 @@ import pytest
 from msgspec import structs
 
 from tests.reports import samples
-from urdf_usd.cli.terminal import shown_meshes, shown_progress, shown_status
+from urdf_usd.cli.terminal import print_view, shown_meshes, shown_progress, shown_status
 from urdf_usd.reports.records.record import Verdict
+from urdf_usd.reports.terminal import terminal_summary
 
 
 def test_pipe_gets_a_line_every_ten_seconds(
@@ -29,6 +30,14 @@ def test_pipe_gets_a_line_every_ten_seconds(
     lines = capsys.readouterr().err.splitlines()
     assert [int(line[1:3]) for line in lines] == [1, 3, 8, 13, 18, 20]
     assert lines[1] == "[ 3/20] ✗ fails: bad"
+
+
+def test_tables_have_no_trailing_blanks_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    print_view(terminal_summary(samples.figures(samples.corpus())))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1]
+    assert not [line for line in lines if line != line.rstrip()]
 
 
 class Terminal(io.StringIO):
