@@ -78,7 +78,7 @@ def write_junit(
     root = ET.Element("testsuites", name=f"urdf-usd conformance: {headline(robots)}")
     baselines = {one.name: one.baseline for one in (summary.converters if summary else ())}
     for robot in robots:
-        baseline = baselines.get(robot.candidate) if several else summary and summary.baseline
+        baseline = summary.baseline if summary and not several else baselines.get(robot.candidate)
         identity = f"{robot.candidate}/{robot.id}" if several else robot.id
         root.append(_suite(robot, one_line(identity, _MESSAGE_LIMIT), _expected(baseline)))
     for count in ("tests", "assertions", *_COUNTS.values()):
