@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
-from xml.parsers import expat
 
 from msgspec import Struct
 
@@ -168,103 +167,80 @@ def _set(
     return Fix(rule, f"{attribute.name} set to {value!r}{was}", location, edit)
 
 
-# ---- Edits of bytes
+# ---- Edits of text
 
 _DECLARATION = re.compile(
-    rb"""(?:\xef\xbb\xbf)?<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)"""
-    rb"""(?:\s+encoding\s*=\s*["'](?P<encoding>[A-Za-z][\w.-]*)["'])?[^>]*\?>"""
+    r"""\ufeff?<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)[^>]*\?>"""
 )
-# Parts of a start tag that the parser has accepted, which has no positions of them.
-_START_TAG = re.compile(rb"""(?P<name><[^\s/>]+)(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+_ENCODING = re.compile(rb"""^[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]*\?>""")
+_START_TAG = re.compile(r"""(?P<name><[^\s/>]+)(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _ATTRIBUTE = re.compile(
-    rb"""(?P<name>[^\s=<>"'/]+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')"""
+    r"""(?P<name>[^\s=<>"'/]+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')"""
 )
-_REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
-# Start and end of a range of bytes, and what replaces it.
-_Replacement: TypeAlias = tuple[int, int, bytes]
+# The rest of an element without others of its tag inside, which materials have not.
+_REST = r"(?:<!--.*?-->|[^<]|<(?!/{}[\s>]))*</{}\s*>"
+_REST_OF_LINE = re.compile(r"[ \t]*\r?\n")
 
 
 def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
     """Apply edits to an XML file; of several edits of an attribute, the last.
 
     Raises:
-        FixError: The bytes are not well-formed XML in an encoding that extends ASCII.
+        FixError: The bytes are not text in an encoding that extends ASCII.
     """
-    spans = _element_spans(data)
-    replacements: dict[tuple[Place | None, str], _Replacement] = {}
-    removals: dict[Place, _Replacement] = {}
+    declared = _ENCODING.match(data)
+    encoding = declared[1].decode() if declared else "utf-8"
+    try:
+        if b"\0" in data:
+            raise ValueError("its encoding does not extend ASCII")
+        text = data.decode(encoding)
+    except (LookupError, ValueError) as error:
+        raise FixError(f"it is not well-formed XML: {error}") from error
+    lines = [0, *(match.end() for match in re.finditer(r"\r\n?|\n", text))]
+    # Start and end of what is replaced, and by what.
+    replaced: dict[tuple[Place | None, str | None], tuple[int, int, str]] = {}
     for place, attribute, value in edits:
         if place is None:
-            if declaration := _DECLARATION.match(data):
-                replacement = (*declaration.span("version"), value.encode())
-                replacements[None, "version"] = replacement
-        elif attribute is None:
-            removals[place] = _removal(data, *spans[place])
-        else:
-            replacement = _attribute(data, spans[place][0], attribute, value)
-            replacements[place, attribute] = replacement
-    kept = [
-        replacement
-        for replacement in replacements.values()
-        if not any(start <= replacement[0] < end for start, end, _ in removals.values())
-    ]
-    for start, end, content in sorted([*kept, *removals.values()], reverse=True):
-        data = data[:start] + content + data[end:]
-    return data
-
-
-def _element_spans(data: bytes) -> Mapping[Place, tuple[int, int]]:
-    """Return the byte offsets of all elements by the place of their ``<``."""
-    if b"\0" in data:
-        raise FixError("its encoding does not extend ASCII")
-    text, encoding = data, "utf-8"
-    if declaration := _DECLARATION.match(data):
-        # A parser refuses a wrong version, which is what is to be corrected.
-        encoding = (declaration["encoding"] or b"utf-8").decode("ascii")
-        text = re.sub(rb"[^\r\n]", b" ", declaration[0]) + data[declaration.end() :]
-    spans: dict[Place, tuple[int, int]] = {}
-    open_elements: list[tuple[Place, int]] = []
-    parser = expat.ParserCreate(encoding)
-
-    def start_element(*_: object) -> None:
-        place = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-        open_elements.append((place, parser.CurrentByteIndex))
-
-    def end_element(_: str) -> None:
-        place, start = open_elements.pop()
+            if declaration := _DECLARATION.match(text):
+                replaced[None, "version"] = (*declaration.span("version"), value)
+            continue
+        start = lines[place[0] - 1] + place[1] - 1
+        # A byte order mark is no column.
+        start += place[0] == 1 and text.startswith("\ufeff")
         tag = _START_TAG.match(text, start)
-        if tag and tag[0].endswith(b"/>"):
-            spans[place] = start, tag.end()
+        if tag is None:
+            raise FixError("it is not well-formed XML")
+        if attribute is None:
+            replaced[place, None] = _removal(text, tag)
         else:
-            spans[place] = start, text.index(b">", parser.CurrentByteIndex) + 1
-
-    parser.StartElementHandler = start_element
-    parser.EndElementHandler = end_element
-    try:
-        parser.Parse(text, True)
-    except (expat.ExpatError, LookupError, ValueError) as error:
-        raise FixError(f"it is not well-formed XML: {error}") from error
-    return spans
+            replaced[place, attribute] = _attribute(tag, attribute, value)
+    removals = [edit for (_, attribute), edit in replaced.items() if attribute is None]
+    for start, end, content in sorted(replaced.values(), reverse=True):
+        if not any(first < start < last for first, last, _ in removals):
+            text = text[:start] + content + text[end:]
+    return text.encode(encoding)
 
 
-def _attribute(data: bytes, start: int, name: str, value: str) -> _Replacement:
+def _attribute(tag: re.Match[str], name: str, value: str) -> tuple[int, int, str]:
     for character, entity in (("&", "amp"), ("<", "lt"), ('"', "quot"), ("'", "apos")):
         value = value.replace(character, f"&{entity};")
-    content = value.encode("ascii", "xmlcharrefreplace")
-    tag = _START_TAG.match(data, start)
-    if tag is None:
-        raise FixError("it is not well-formed XML")
-    for match in _ATTRIBUTE.finditer(data, start, tag.end()):
-        if match["name"].decode("ascii", "replace") == name:
-            return (*match.span("single" if match["double"] is None else "double"), content)
+    value = value.encode("ascii", "xmlcharrefreplace").decode()
+    for match in _ATTRIBUTE.finditer(tag.string, *tag.span()):
+        if match["name"] == name:
+            return (*match.span("single" if match["double"] is None else "double"), value)
     end = tag.end("name")
-    return end, end, b' %s="%s"' % (name.encode(), content)
+    return end, end, f' {name}="{value}"'
 
 
-def _removal(data: bytes, start: int, end: int) -> _Replacement:
+def _removal(text: str, tag: re.Match[str]) -> tuple[int, int, str]:
     """Remove an element, with its line if that becomes empty."""
-    line_start = data.rfind(b"\n", 0, start) + 1
-    rest = _REST_OF_LINE.match(data, end)
-    if rest and not data[line_start:start].strip(b" \t"):
-        return line_start, rest.end(), b""
-    return start, end, b""
+    start, end = tag.span()
+    if not tag[0].endswith("/>"):
+        name = re.escape(tag["name"][1:])
+        rest = re.compile(_REST.format(name, name), re.DOTALL).match(text, end)
+        end = rest.end() if rest else end
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = _REST_OF_LINE.match(text, end)
+    if line_end and not text[line_start:start].strip(" \t"):
+        return line_start, line_end.end(), ""
+    return start, end, ""

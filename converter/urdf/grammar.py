@@ -202,12 +202,10 @@ def _children_by_tag(element: ElementType) -> Mapping[str, Child]:
     return {child.type.tag: child for child in element.children}
 
 
-def _optional_number(name: str, unit: str = "") -> AttributeType[float | None]:
-    return AttributeType(name, Number(), None, unit=unit)
-
-
-def _dynamic_limit(name: str, unit: str) -> AttributeType[float | None]:
-    return AttributeType(name, Number(math.inf), None, since=(1, 2), unit=unit)
+def _number(
+    name: str, unit: str = "", infinity: float | None = None, since: Version = (1, 0)
+) -> AttributeType[float | None]:
+    return AttributeType(name, Number(infinity), None, since=since, unit=unit)
 
 
 def _required_number(name: str, unit: str) -> AttributeType[float]:
@@ -218,8 +216,8 @@ def _required_name(name: str) -> AttributeType[str]:
     return AttributeType(name, Name(), "", required=True)
 
 
-def _optional_name(name: str) -> AttributeType[str | None]:
-    return AttributeType(name, Name(), None)
+def _text(name: str, kind: Kind[str]) -> AttributeType[str | None]:
+    return AttributeType(name, kind, None)
 
 
 def _opaque(numbers: tuple[float, ...]) -> Vec4 | None:
@@ -258,11 +256,8 @@ IXY = AttributeType("ixy", Number(), 0.0, unit="kg m^2")
 IXZ = AttributeType("ixz", Number(), 0.0, unit="kg m^2")
 IYZ = AttributeType("iyz", Number(), 0.0, unit="kg m^2")
 INERTIA = ElementType("inertia", "link: inertia", (IXX, IXY, IXZ, IYY, IYZ, IZZ))
-INERTIAL = ElementType(
-    "inertial",
-    "link: inertial",
-    children=(Child(ORIGIN), Child(MASS), Child(INERTIA)),
-)
+_PARTS = (Child(ORIGIN), Child(MASS), Child(INERTIA))
+INERTIAL = ElementType("inertial", "link: inertial", children=_PARTS)
 
 # Shapes
 SIZE = AttributeType("size", _VEC3, (1.0, 1.0, 1.0), required=True, unit="m")
@@ -275,51 +270,32 @@ CYLINDER = ElementType("cylinder", "link: geometry", (RADIUS, LENGTH))
 CAPSULE = ElementType("capsule", "link: geometry", (RADIUS, LENGTH))
 SPHERE = ElementType("sphere", "link: geometry", (RADIUS,))
 MESH = ElementType("mesh", "link: geometry", (FILENAME, SCALE))
+_SHAPES = (BOX, CYLINDER, CAPSULE, SPHERE, MESH)
 GEOMETRY = ElementType(
     "geometry",
     "link: geometry",
-    children=(
-        Child(BOX, dispensable=True),
-        Child(CYLINDER, dispensable=True),
-        Child(CAPSULE, dispensable=True, since=(1, 1)),
-        Child(SPHERE, dispensable=True),
-        Child(MESH, dispensable=True),
+    children=tuple(
+        Child(shape, dispensable=True, since=(1, 1) if shape is CAPSULE else (1, 0))
+        for shape in _SHAPES
     ),
 )
 
 # Appearance
 RGBA: AttributeType[Vec4 | None] = AttributeType("rgba", _COLOR, None)
 COLOR = ElementType("color", "link: material", (RGBA,))
-IMAGE: AttributeType[str | None] = AttributeType("filename", Text(), None)
+IMAGE = _text("filename", Text())
 TEXTURE = ElementType("texture", "link: material", (IMAGE,))
-OPTIONAL_NAME = _optional_name("name")
-MATERIAL = ElementType(
-    "material",
-    "link: material",
-    (OPTIONAL_NAME,),
-    (Child(COLOR), Child(TEXTURE)),
-)
+OPTIONAL_NAME = _text("name", Name())
+_LOOKS = (Child(COLOR), Child(TEXTURE))
+MATERIAL = ElementType("material", "link: material", (OPTIONAL_NAME,), _LOOKS)
 
 # Links
 NAME = _required_name("name")
-VISUAL = ElementType(
-    "visual",
-    "link: visual",
-    (OPTIONAL_NAME,),
-    (Child(ORIGIN), Child(GEOMETRY), Child(MATERIAL)),
-)
-COLLISION = ElementType(
-    "collision",
-    "link: collision",
-    (OPTIONAL_NAME,),
-    (Child(ORIGIN), Child(GEOMETRY)),
-)
-LINK = ElementType(
-    "link",
-    "link",
-    (NAME,),
-    (Child(INERTIAL), Child(VISUAL, repeats=True), Child(COLLISION, repeats=True)),
-)
+_SHAPE = (Child(ORIGIN), Child(GEOMETRY))
+VISUAL = ElementType("visual", "link: visual", (OPTIONAL_NAME,), (*_SHAPE, Child(MATERIAL)))
+COLLISION = ElementType("collision", "link: collision", (OPTIONAL_NAME,), _SHAPE)
+_OF_LINK = (Child(INERTIAL), Child(VISUAL, repeats=True), Child(COLLISION, repeats=True))
+LINK = ElementType("link", "link", (NAME,), _OF_LINK)
 
 # Joints
 LINK_NAME = _required_name("link")
@@ -330,42 +306,28 @@ AXIS = ElementType("axis", "joint: axis", (AXIS_XYZ,))
 # An absent limit is zero up to URDF 1.1. Infinity is unlimited.
 LOWER = AttributeType("lower", Number(-math.inf), 0.0, unit="rad or m")
 UPPER = AttributeType("upper", Number(math.inf), 0.0, unit="rad or m")
-EFFORT: AttributeType[float | None] = AttributeType(
-    "effort", Number(math.inf), None, unit="N m or N"
-)
-VELOCITY: AttributeType[float | None] = AttributeType(
-    "velocity", Number(math.inf), None, unit="rad/s or m/s"
-)
-ACCELERATION = _dynamic_limit("acceleration", "rad/s^2 or m/s^2")
-DECELERATION = _dynamic_limit("deceleration", "rad/s^2 or m/s^2")
-JERK = _dynamic_limit("jerk", "rad/s^3 or m/s^3")
-LIMIT = ElementType(
-    "limit",
-    "joint: limit",
-    (LOWER, UPPER, EFFORT, VELOCITY, ACCELERATION, DECELERATION, JERK),
-)
-DAMPING = _optional_number("damping", "N m s/rad or N s/m")
-FRICTION = _optional_number("friction", "N m or N")
+EFFORT = _number("effort", "N m or N", math.inf)
+VELOCITY = _number("velocity", "rad/s or m/s", math.inf)
+ACCELERATION = _number("acceleration", "rad/s^2 or m/s^2", math.inf, since=(1, 2))
+DECELERATION = _number("deceleration", "rad/s^2 or m/s^2", math.inf, since=(1, 2))
+JERK = _number("jerk", "rad/s^3 or m/s^3", math.inf, since=(1, 2))
+_RATES = (EFFORT, VELOCITY, ACCELERATION, DECELERATION, JERK)
+LIMIT = ElementType("limit", "joint: limit", (LOWER, UPPER, *_RATES))
+DAMPING = _number("damping", "N m s/rad or N s/m")
+FRICTION = _number("friction", "N m or N")
 DYNAMICS = ElementType("dynamics", "joint: dynamics", (DAMPING, FRICTION))
 LEADER = _required_name("joint")
 MULTIPLIER = AttributeType("multiplier", Number(), 1.0)
 OFFSET = AttributeType("offset", Number(), 0.0, unit="rad or m")
 MIMIC = ElementType("mimic", "joint: mimic", (LEADER, MULTIPLIER, OFFSET))
-K_VELOCITY = _optional_number("k_velocity")
-K_POSITION = _optional_number("k_position")
-SOFT_LOWER_LIMIT: AttributeType[float | None] = AttributeType(
-    "soft_lower_limit", Number(-math.inf), None, unit="rad or m"
-)
-SOFT_UPPER_LIMIT: AttributeType[float | None] = AttributeType(
-    "soft_upper_limit", Number(math.inf), None, unit="rad or m"
-)
-SAFETY_CONTROLLER = ElementType(
-    "safety_controller",
-    "joint: safety_controller",
-    (K_VELOCITY, K_POSITION, SOFT_LOWER_LIMIT, SOFT_UPPER_LIMIT),
-)
-RISING = _optional_number("rising", "rad or m")
-FALLING = _optional_number("falling", "rad or m")
+K_VELOCITY = _number("k_velocity")
+_GAINS = (K_VELOCITY, _number("k_position"))
+SOFT_LOWER_LIMIT = _number("soft_lower_limit", "rad or m", -math.inf)
+SOFT_UPPER_LIMIT = _number("soft_upper_limit", "rad or m", math.inf)
+_SAFETY = (*_GAINS, SOFT_LOWER_LIMIT, SOFT_UPPER_LIMIT)
+SAFETY_CONTROLLER = ElementType("safety_controller", "joint: safety_controller", _SAFETY)
+RISING = _number("rising", "rad or m")
+FALLING = _number("falling", "rad or m")
 CALIBRATION = ElementType("calibration", "joint: calibration", (RISING, FALLING))
 TYPE = _required_name("type")
 # Extension of Isaac Sim's importer: keep this fixed joint when others are merged.
@@ -387,17 +349,9 @@ JOINT = ElementType(
     ),
 )
 
-VERSION: AttributeType[str | None] = AttributeType("version", Text(), None)
-ROBOT = ElementType(
-    "robot",
-    "robot",
-    (OPTIONAL_NAME, VERSION),
-    (
-        Child(LINK, repeats=True),
-        Child(JOINT, repeats=True),
-        Child(MATERIAL, repeats=True),
-    ),
-)
+VERSION = _text("version", Text())
+_OF_ROBOT = tuple(Child(part, repeats=True) for part in (LINK, JOINT, MATERIAL))
+ROBOT = ElementType("robot", "robot", (OPTIONAL_NAME, VERSION), _OF_ROBOT)
 
 # ---- Reading
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -45,7 +45,6 @@ from urdf_usd.converter.urdf.xml import Element, describe, load, parse_markup
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
-_DEFORMABLE = "deformable"
 # Moving joints above which a check exceeds the usual limits of time and memory.
 _LARGE = 1000
 
@@ -162,10 +161,10 @@ def _require_robot(root: Element) -> None:
         message = f"the root element is {describe(root)}, not <robot>"
         raise SourceError((Diagnostic("root-element", message, root.location),))
     # https://github.com/bulletphysics/bullet3, data/torus_deform.urdf
-    bodies = [child for child in root.children if child.tag == _DEFORMABLE]
-    if bodies and not _has_links(root):
-        message = f"{describe(bodies[0])} is a deformable body, which is not supported"
-        raise SourceError((Diagnostic("robot-deformable", message, bodies[0].location),))
+    body = next((child for child in root.children if child.tag == "deformable"), None)
+    if body and not _has_links(root):
+        message = f"{describe(body)} is a deformable body, which is not supported"
+        raise SourceError((Diagnostic("robot-deformable", message, body.location),))
 
 
 def _read_version(root: Element, notes: list[Diagnostic]) -> Version:
@@ -206,34 +205,30 @@ def _note_elements(root: Element, version: Version, notes: list[Diagnostic]) -> 
     Each is reported once, at its first occurrence, with a count.
     """
     places: dict[tuple[str, str], list[Location]] = {}
+
+    def add(location: Location, rule: str, message: str) -> None:
+        places.setdefault((rule, message), []).append(location)
+
     for element, element_type in walk(root, g.ROBOT):
-        for location, rule, message in _element_notes(element, element_type, version):
-            places.setdefault((rule, message), []).append(location)
+        place, tag = element.location, f"<{element.tag}>"
+        if element_type is None:
+            add(place, "element-unknown", f"{tag} is not URDF; kept as custom data")
+            continue
+        known = [attribute.name for attribute in element_type.attributes]
+        for name, _ in element.attributes:
+            # Namespace declarations, which xacro leaves in the file, are not reported.
+            if name not in known and name.partition(":")[0] != "xmlns":
+                add(place, "element-unknown", f"{name} of {tag} is not URDF; kept as custom data")
+        if element.text:
+            add(place, "text-ignored", f"there is text in {tag}; ignored")
+        for inner in element.children:
+            child = element_type.child(inner.tag)
+            if child and version < child.since:
+                since = ".".join(map(str, child.since))
+                message = f"<{inner.tag}> belongs to URDF {since}; read nevertheless"
+                add(inner.location, "element-version", message)
     for (rule, message), found in places.items():
         notes.append(Diagnostic(rule, f"{message} ({times(len(found))})", found[0]))
-
-
-def _element_notes(
-    element: Element, element_type: ElementType | None, version: Version
-) -> Iterator[tuple[Location, str, str]]:
-    place, tag = element.location, f"<{element.tag}>"
-    if element_type is None:
-        yield place, "element-unknown", f"{tag} is not URDF; kept as custom data"
-        return
-    known = [attribute.name for attribute in element_type.attributes]
-    for name, _ in element.attributes:
-        # Namespace declarations, which xacro leaves in the file, are not reported.
-        if name not in known and name.partition(":")[0] != "xmlns":
-            message = f"{name} of {tag} is not URDF; kept as custom data"
-            yield place, "element-unknown", message
-    if element.text:
-        yield place, "text-ignored", f"there is text in {tag}; ignored"
-    for inner in element.children:
-        child = element_type.child(inner.tag)
-        if child and version < child.since:
-            since = ".".join(map(str, child.since))
-            message = f"<{inner.tag}> belongs to URDF {since}; read nevertheless"
-            yield inner.location, "element-version", message
 
 
 def _resolve(
@@ -269,6 +264,12 @@ def _resolve(
 
 # ---- Files with xacro
 
+# Unused definitions have no effect on the robot.
+_DEFINITIONS = {"macro": "macros", "property": "properties", "arg": "arguments"}
+_SUBSTITUTION = re.compile(r"\$[({]")
+# File references may contain $(find PACKAGE), which is resolved without xacro.
+_SUBSTITUTION_IN_TEXT = re.compile(r"\$\{|\$\((?!find\b)")
+
 
 def read_markup(
     file: str,
@@ -289,22 +290,21 @@ def read_markup(
         SourceError: It cannot be read, expanded or parsed as XML.
     """
     data = load(file)
-    if is_xacro(file):
-        expansion = expand(file, packages, arguments, environment=environment)
-        expanded = _expanded(expansion, file, notes)
-        if not _has_links(expanded):
-            _refuse_part(parse_markup(data, file, notes))
-        return Markup(expanded, expansion)
-    root = parse_markup(data, file, notes)
-    xacro = _find_xacro(root)
-    if xacro is None:
-        return Markup(root)
-    what, place = xacro
+    root: Element | None = None
     found: list[Diagnostic] = []
+    if not is_xacro(file):
+        root = parse_markup(data, file, notes)
+        xacro = _find_xacro(root)
+        if xacro is None:
+            return Markup(root)
+        what, place = xacro
+        found.append(Diagnostic("xacro-in-urdf", f"{what}; the file is expanded", place))
     try:
         expansion = expand(file, packages, arguments, environment=environment)
         expanded = _expanded(expansion, file, found)
     except SourceError as error:
+        if root is None:
+            raise
         reason = next(one.message for one in error.diagnostics if one.severity is Severity.ERROR)
         message = f"{what}, but the file cannot be expanded: {reason}"
         ignored = Diagnostic("xacro-ignored", message, place)
@@ -315,10 +315,9 @@ def read_markup(
             raise SourceError((ignored, Diagnostic("xacro-unexpanded", *needed))) from None
         notes.append(ignored)
         return Markup(root)
-    notes.append(Diagnostic("xacro-in-urdf", f"{what}; the file is expanded", place))
     notes.extend(found)
     if not _has_links(expanded):
-        _refuse_part(root)
+        _refuse_part(root or parse_markup(data, file, notes))
     return Markup(expanded, expansion)
 
 
@@ -337,16 +336,6 @@ def _expanded(expansion: Expansion, file: str, notes: list[Diagnostic]) -> Eleme
     return relocated(root)
 
 
-_PREFIX = "xacro:"
-_NAMESPACE_END = "/xacro"
-# Unused definitions have no effect on the robot.
-_DEFINITIONS = {"macro": "macros", "property": "properties", "arg": "arguments"}
-_INCLUDE = "include"
-_SUBSTITUTION = re.compile(r"\$[({]")
-# File references may contain $(find PACKAGE), which is resolved without xacro.
-_SUBSTITUTION_IN_TEXT = re.compile(r"\$\{|\$\((?!find\b)")
-
-
 def _refuse_part(root: Element) -> None:
     """Refuse a file without links whose only xacro are definitions, if it has any.
 
@@ -355,7 +344,7 @@ def _refuse_part(root: Element) -> None:
     """
     tags = {_local_name(child) for child in root.children if _is_xacro(child)}
     defined = [plural for tag, plural in _DEFINITIONS.items() if tag in tags]
-    if root.tag == g.ROBOT.tag and defined and tags <= {*_DEFINITIONS, _INCLUDE}:
+    if root.tag == g.ROBOT.tag and defined and tags <= {*_DEFINITIONS, "include"}:
         # Properties and arguments beside macros are usually for these.
         message = f"part of another file: defines {defined[0]} only"
         raise SourceError((Diagnostic("xacro-part", message, root.location),))
@@ -394,7 +383,7 @@ def _local_name(element: Element) -> str:
 
 def _is_xacro(element: Element) -> bool:
     namespace = (element.namespace or "").rstrip("/")
-    return element.tag.startswith(_PREFIX) or namespace.endswith(_NAMESPACE_END)
+    return element.tag.startswith("xacro:") or namespace.endswith("/xacro")
 
 
 def standalone_urdf(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import codecs
 import errno
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 from xml.parsers import expat
 
 from msgspec import Struct
@@ -167,15 +167,17 @@ def parse_markup(data: bytes, file: str, notes: list[Diagnostic]) -> Element:
             line = text.count("\n", 0, conflict.start()) + 1
             message = "a merge conflict is not resolved"
             raise _fatal("xml-syntax", message, Location(file, line, 1)) from None
-        repairs: list[Diagnostic] = []
-        text = _repaired(text, file, repairs)
-        if not 0 < len(repairs) < MOST_REPAIRS:
-            raise _malformed(error, file) from None
-        notes += repairs
+        first = error
+    repairs: list[Diagnostic] = []
+    text = _repaired(text, file, repairs)
     try:
-        return _build(text, file, notes)
+        root = _build(text, file, repairs)
     except expat.ExpatError as error:
-        raise _malformed(error, file) from None
+        raise _malformed(error if repairs else first, file) from None
+    if len(repairs) >= MOST_REPAIRS:
+        raise _malformed(first, file)
+    notes += repairs
+    return root
 
 
 def _fatal(rule: str, message: str, location: Location) -> SourceError:
@@ -183,8 +185,11 @@ def _fatal(rule: str, message: str, location: Location) -> SourceError:
 
 
 def _malformed(error: expat.ExpatError, file: str) -> SourceError:
-    place = Location(file, error.lineno, error.offset + 1)
-    return _fatal("xml-syntax", expat.ErrorString(error.code), place)
+    return _fatal("xml-syntax", expat.ErrorString(error.code), _place(error, file))
+
+
+def _place(error: expat.ExpatError, file: str) -> Location:
+    return Location(file, error.lineno, error.offset + 1)
 
 
 def _blank(text: str, start: int, end: int) -> str:
@@ -241,21 +246,13 @@ _DECLARED = "xmlns"
 # Stand-ins for characters that need escaping; Unicode reserves them for internal use.
 _STAND_INS = {"&": "\ufdd0", "<": "\ufdd1", ">": "\ufdd2"}
 _RESTORED = str.maketrans({stand_in: character for character, stand_in in _STAND_INS.items()})
-
-
-class _Open(Struct):
-    """An element whose end tag has not been read yet."""
-
-    tag: str
-    attributes: tuple[tuple[str, str], ...]
-    location: Location
-    namespaces: dict[str, str]
-    children: list[Element]
-    text: list[str]
+_Open: TypeAlias = (
+    "tuple[tuple[tuple[str, str], ...], Location, dict[str, str], list[Element], list[str]]"
+)
 
 
 def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
-    """Parse well-formed text, and report undeclared prefixes.
+    """Parse well-formed text, and report undeclared prefixes and content after the root.
 
     Expat, because lxml has no columns and refuses undeclared prefixes.
 
@@ -268,15 +265,16 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     # The text between two tags arrives in one piece.
     parser.buffer_text = True
     parser.buffer_size = len(text) + 1
-    above = _Open("", (), Location(file, 1, 1), {"xml": "", _DECLARED: ""}, [], [])
-    stack = [above]
+    outermost: list[Element] = []
+    # Attributes, location, namespaces, children and text of elements without an end tag so far.
+    stack: list[_Open] = [((), Location(file, 1, 1), {"xml": "", _DECLARED: ""}, outermost, [])]
     undeclared: dict[str, Location] = {}
 
     def here() -> Location:
         return Location(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
 
     def start_element(tag: str, flat: list[str]) -> None:
-        location, namespaces = here(), stack[-1].namespaces
+        location, namespaces = here(), stack[-1][2]
         if len(stack) > _DEEPEST:
             message = f"elements are nested more than {_DEEPEST} deep"
             raise _fatal("xml-syntax", message, location)
@@ -294,19 +292,18 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
                 prefix = name.rpartition(":")[0]
                 if prefix not in namespaces:
                     undeclared.setdefault(prefix, location)
-        stack.append(_Open(tag, attributes, location, namespaces, [], []))
+        stack.append((attributes, location, namespaces, [], []))
 
     def add_text(content: str) -> None:
         if piece := content.strip():
-            stack[-1].text.append(piece.translate(_RESTORED))
+            stack[-1][4].append(piece.translate(_RESTORED))
 
     def end_element(tag: str) -> None:
-        opened = stack.pop()
-        namespace = opened.namespaces.get(tag.rpartition(":")[0]) or None
-        children, inside = tuple(opened.children), "\n".join(opened.text)
-        stack[-1].children.append(
-            Element(tag, namespace, opened.attributes, children, opened.location, inside)
-        )
+        attributes, location, namespaces, children, text = stack.pop()
+        namespace = namespaces.get(tag.rpartition(":")[0]) or None
+        inside = "\n".join(text)
+        element = Element(tag, namespace, attributes, tuple(children), location, inside)
+        stack[-1][3].append(element)
 
     def start_doctype(_name: str, system: str | None, public: str | None, *_: object) -> None:
         if system or public:
@@ -322,111 +319,89 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     parser.StartDoctypeDeclHandler = start_doctype
     parser.EntityDeclHandler = declare_entity
     # Expat refuses surrogates, which some encodings can contain.
-    parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        rest = data[parser.ErrorByteIndex :]
+        # If another end tag of the root follows, the first one is a mistake.
+        tag = outermost[0].tag.encode() if outermost else b""
+        if not outermost or rest.count(b"</" + tag) > rest.count(b"<" + tag):
+            raise
+        message = "there is content after the root element; left out"
+        notes.append(Diagnostic("xml-outside", message, _place(error, file)))
     for prefix, location in undeclared.items():
         message = f"namespace prefix {truncate(repr(prefix))} is not declared"
         notes.append(Diagnostic("xml-prefix", message, location))
-    return above.children[0]
+    return outermost[0]
 
 
 # ---- Repairs of malformed text
 
-_TOKEN = re.compile(
-    r"""(?P<comment><!--.*?-->)|(?P<section><!\[CDATA\[.*?\]\]>)"""
-    r"""|(?P<declaration><\?xml\s.*?\?>)|(?P<other><\?.*?\?>|<![A-Za-z][^\[>]*>)"""
-    r"""|(?P<end></[^<>]*>)|(?P<start><[^\s<>"'/=!?](?:[^<>"']|"[^"]*"|'[^']*')*>)"""
-    r"""|(?P<text>[^<]+)""",
+_FORBIDDEN = rf"(?P<forbidden>{FORBIDDEN.pattern})"
+_CHARACTERS = (
+    rf"(?P<reference>&(?!(?:lt|gt|amp|quot|apos|#[0-9]{{1,7}}|#x[0-9a-fA-F]{{1,6}});))|{_FORBIDDEN}"
+)
+_FAULT = re.compile(
+    r"(?P<comment><!--.*?-->)|(?P<section><!\[CDATA\[.*?\]\]>)|(?P<declaration><\?xml\s.*?\?>)"
+    r"""|(?P<tag><[^\s<>"'/=!?](?:[^<>"']|"[^"]*"|'[^']*')*>)"""
+    rf"|(?P<bracket>\]\]>)|{_CHARACTERS}",
     re.DOTALL,
 )
-_TAG_NAME = re.compile(r"<([^\s/>]+)")
 _ATTRIBUTE = re.compile(r"""([^\s<>"'/=]+)\s*=\s*("[^"]*"|'[^']*')""")
-_BARE_AMPERSAND = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});)")
 
 
 def _repaired(text: str, file: str, notes: list[Diagnostic]) -> str:
-    """Repair faults that move no element; the text keeps its length and all positions.
-
-    What follows something that cannot be repaired is kept.
-    """
+    """Repair faults that move no element; the text keeps its length and all positions."""
     # As a parser does.
     text = re.sub(r"\r\n?", "\n", text)
-    pieces: list[str] = []
-    outermost: list[tuple[str, int, int]] = []
-    loose: list[int] = []
-    depth = position = 0
 
     def note(rule: str, message: str, offset: int) -> None:
         column = offset - text.rfind("\n", 0, offset)
         place = Location(file, text.count("\n", 0, offset) + 1, column)
         notes.append(Diagnostic(rule, message, place))
 
-    while depth >= 0 and (token := _TOKEN.match(text, position)):
-        kind, piece, start, position = token.lastgroup, token[0], position, token.end()
-        if kind == "text" and depth == 0:
-            if piece.strip():
-                loose.append(position - len(piece.lstrip()))
-        elif kind == "declaration":
-            # A well-formed one at the start was processed before.
-            wrong = "malformed" if start == 0 else "not at the start"
-            note("xml-declaration", f"the XML declaration is {wrong}; ignored", start)
-            piece = _blank(piece, 0, len(piece))
-        else:
-            piece = _repaired_piece(kind or "", piece, start, note)
-        pieces.append(piece)
-        if kind == "start":
-            if depth == 0 and (tag := _TAG_NAME.match(piece)):
-                outermost.append((f"<{tag[1]}>", start, position))
-            depth += not piece.endswith("/>")
-        elif kind == "end":
-            depth -= 1
-            if depth == 0:
-                outermost[-1] = (*outermost[-1][:2], position)
-    repaired = "".join(pieces) + text[position:]
-    if not outermost or depth != 0:
-        return repaired
-    # All is left out but the robot, or the first element if there is none.
-    tags = [tag for tag, _, _ in outermost]
-    kept = tags.index("<robot>") if "<robot>" in tags else 0
-    root, first, last = outermost.pop(kept)
-    root = truncate(root)
-    if outermost:
-        more = f", with {len(outermost) - 1} more" if outermost[1:] else ""
-        message = f"{truncate(outermost[0][0])} lies outside {root}; left out{more}"
-        note("xml-outside", message, outermost[0][1])
-    if loose:
-        note("xml-outside", f"there is text outside {root}; left out", loose[0])
-    return _blank(repaired, 0, first)[:last]
+    def repair(fault: re.Match[str], start: int = 0) -> str:
+        piece, start = fault[0], start + fault.start()
+        match fault.lastgroup:
+            case "reference":
+                note("xml-reference", "'&' begins no reference; kept as it is", start)
+                return _STAND_INS["&"]
+            case "forbidden":
+                note("xml-character", "a character is not allowed in XML; replaced", start)
+                return _REPLACEMENT
+            case "bracket":
+                message = "']]>' in the text should be ']]&gt;'; kept"
+                note("xml-character", message, start)
+                return f"]]{_STAND_INS['>']}"
+            case "declaration":
+                # A well-formed one at the start was processed before.
+                wrong = "malformed" if start == 0 else "not at the start"
+                note("xml-declaration", f"the XML declaration is {wrong}; ignored", start)
+                return _blank(piece, 0, len(piece))
+            case "tag":
+                return attributes(re.sub(_CHARACTERS, lambda f: repair(f, start), piece), start)
+            case kind:
+                piece = re.sub(_FORBIDDEN, lambda f: repair(f, start), piece)
+                if kind == "comment" and ("--" in piece[4:-3] or piece.endswith("--->")):
+                    note("xml-comment", "a comment holds a double hyphen", start)
+                    return f"<!--{piece[4:-3].replace('-', ' ')}-->"
+                return piece
 
-
-def _repaired_piece(kind: str, text: str, start: int, note: Callable[[str, str, int], None]) -> str:
-    """Repair a tag, comment, section, or the text of an element that begins at an offset."""
-    if forbidden := FORBIDDEN.search(text):
-        message = "a character is not allowed in XML; replaced"
-        note("xml-character", message, start + forbidden.start())
-        text = FORBIDDEN.sub(_REPLACEMENT, text)
-    if kind == "comment" and ("--" in text[4:-3] or text.endswith("--->")):
-        note("xml-comment", "a comment holds a double hyphen", start)
-        text = f"<!--{text[4:-3].replace('-', ' ')}-->"
-    elif kind == "text" and "]]>" in text:
-        note("xml-character", "']]>' in the text should be ']]&gt;'; kept", start)
-        text = text.replace("]]>", f"]]{_STAND_INS['>']}")
-    elif kind == "start" and (tag := _TAG_NAME.match(text)):
-        seen: set[str] = set()
-        for match in _ATTRIBUTE.finditer(text):
-            subject = f"{truncate(match[1])} of <{truncate(tag[1])}>"
+    def attributes(tag: str, start: int) -> str:
+        name, seen = re.split(r"[\s/>]", tag[1:], maxsplit=1)[0], set()
+        for match in _ATTRIBUTE.finditer(tag):
+            subject = f"{truncate(match[1])} of <{truncate(name)}>"
             if match[1] in seen:
                 message = f"{subject} is repeated; the first is used"
                 note("attribute-repeated", message, start + match.start())
-                text = _blank(text, *match.span())
+                tag = _blank(tag, *match.span())
             elif "<" in match[2]:
                 message = f"'<' in {subject} should be '&lt;'; kept"
                 note("xml-character", message, start + match.start(2))
                 value = match[2].replace("<", _STAND_INS["<"])
-                text = text[: match.start(2)] + value + text[match.end() :]
+                tag = tag[: match.start(2)] + value + tag[match.end() :]
             seen.add(match[1])
-    if kind in {"start", "text"}:
-        for match in _BARE_AMPERSAND.finditer(text):
-            message = "'&' begins no reference; kept as it is"
-            note("xml-reference", message, start + match.start())
-        text = _BARE_AMPERSAND.sub(_STAND_INS["&"], text)
-    return text
+        return tag
+
+    return _FAULT.sub(repair, text)

@@ -6,7 +6,9 @@ import importlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -19,125 +21,113 @@ from urdf_usd.corpus import (
 )
 
 pytest.importorskip("robot_descriptions")
+CloneBy: TypeAlias = Callable[[Callable[[str], str]], None]
+_TABLE = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
+_UPKIE = "rd:upkie_description"
 
 
-def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the function that clones repositories by a lookup in a folder."""
-    cache = importlib.import_module("robot_descriptions._cache")
-    table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
-
-    def clone_to_cache(name: str, commit: str | None = None) -> str:
-        del commit
-        path = folder / table[name].cache_path
-        if not path.is_dir():
-            raise OSError(f"no copy of {name} in {folder.name}")
-        return str(path)
-
-    monkeypatch.setattr(cache, "clone_to_cache", clone_to_cache)
-    for name in [name for name in sys.modules if name.endswith("_description")]:
-        monkeypatch.delitem(sys.modules, name)
+def _silent(_: str) -> None:
+    pass
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the repository of the Upkie robot, with one link and no mesh."""
-    folder = tmp_path / "upkie_description"
-    (folder / "urdf").mkdir(parents=True)
-    (folder / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')
-    (folder / "package.xml").write_text("<package><name>upkie_ros</name></package>")
-    _clone_from(tmp_path, monkeypatch)
-    return folder
+def clone_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CloneBy:
+    """Return a function that replaces the one that clones a repository."""
+    cache = importlib.import_module("robot_descriptions._cache")
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+
+    def replace(clone: Callable[[str], str]) -> None:
+        monkeypatch.setattr(cache, "clone_to_cache", lambda name, **_: clone(name))
+
+    return replace
 
 
-def test_module_resolves_to_urdf_and_packages(repository: Path) -> None:
-    robot = resolve_robot("rd:upkie_description", lambda _: None)
-
-    assert robot.id == "rd--upkie_description"
-    assert robot.reference == "rd:upkie_description"
-    assert robot.path == repository / "urdf" / "upkie.urdf"
-    assert dict(robot.packages) == {
-        "upkie_description": repository,
-        "upkie_ros": repository,
-    }
+def _write(root: Path, *files: str) -> list[Path]:
+    paths = [root / file for file in files]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('<robot><link name="a"/></robot>')
+    return paths
 
 
-@pytest.mark.usefixtures("repository")
+@pytest.fixture
+def upkie(tmp_path: Path, clone_by: CloneBy) -> Path:
+    """Write the URDF of a robot, and make all clones come from the folder above."""
+    (urdf,) = _write(tmp_path, "upkie_description/urdf/upkie.urdf")
+    clone_by(lambda name: str(tmp_path / _TABLE[name].cache_path))
+    return urdf
+
+
+def test_module_resolves_to_urdf_and_packages(upkie: Path) -> None:
+    repository = upkie.parents[1]
+    (repository / "package.xml").write_text("<package><name>upkie_ros</name></package>")
+
+    robot = resolve_robot(_UPKIE, _silent)
+
+    assert (robot.id, robot.reference, robot.path) == ("rd--upkie_description", _UPKIE, upkie)
+    assert dict(robot.packages) == {"upkie_description": repository, "upkie_ros": repository}
+
+
 def test_download_is_announced_unless_the_clone_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    upkie: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
     lines: list[str] = []
-    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "empty"))
-    resolve_robot("rd:upkie_description", lines.append)
-    git = tmp_path / "upkie_description" / ".git"
+    resolve_robot(_UPKIE, lines.append)
+    git = upkie.parents[1] / ".git"
     git.mkdir()
-    (git / "HEAD").write_text(f"{table['upkie_description'].commit}\n")
-    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
-    resolve_robot("rd:upkie_description", lines.append)
+    (git / "HEAD").write_text(f"{_TABLE['upkie_description'].commit}\n")
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(upkie.parents[2]))
+    resolve_robot(_UPKIE, lines.append)
 
     assert lines == [
         "downloading upkie_description from https://github.com/upkie/upkie_description.git"
     ]
 
 
-def test_failed_download_is_reported_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _clone_from(tmp_path, monkeypatch)
-
-    with pytest.raises(
-        UnavailableError,
-        match=r"^upkie_description cannot be downloaded: no copy of upkie_desc[^\n]*$",
-    ):
-        resolve_robot("rd:upkie_description", lambda _: None)
-
-
-def test_urdf_missing_from_repository_is_named(repository: Path) -> None:
-    (repository / "urdf" / "upkie.urdf").unlink()
-
+def test_missing_files_are_named(upkie: Path, clone_by: CloneBy) -> None:
+    upkie.unlink()
     with pytest.raises(UnavailableError, match=r"upkie\.urdf is missing"):
-        resolve_robot("rd:upkie_description", lambda _: None)
+        resolve_robot(_UPKIE, _silent)
+
+    def refuse(name: str) -> str:
+        raise OSError(f"no copy\nof {name}")
+
+    clone_by(refuse)
+    reason = r"^upkie_description cannot be downloaded: no copy of upkie_description$"
+    with pytest.raises(UnavailableError, match=reason):
+        resolve_robot(_UPKIE, _silent)
 
 
-def test_module_with_xacro_has_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "xarm_ros2/xarm_description"
-    (package / "urdf").mkdir(parents=True)
-    (package / "package.xml").write_text("<package><name>xarm</name></package>")
-    file = package / "urdf/xarm_device.urdf.xacro"
-    file.touch()
-    _clone_from(tmp_path, monkeypatch)
+@pytest.mark.usefixtures("upkie")
+def test_module_with_xacro_has_arguments_and_packages(tmp_path: Path) -> None:
+    flexiv = _TABLE["flexiv_description"].cache_path
+    file, manifest, _ = _write(
+        tmp_path,
+        "xarm_ros2/xarm_description/urdf/xarm_device.urdf.xacro",
+        "xarm_ros2/xarm_description/package.xml",
+        f"{flexiv}/urdf/flexiv.urdf.xacro",
+    )
+    manifest.write_text("<package><name>xarm</name></package>")
 
-    robots = resolve_corpora(["rd:xarm6_description", "rd:xarm7_description"], lambda _: None)
+    robots = resolve_corpora(["rd:xarm6_description", "rd:xarm7_description"], _silent)
+    mico = resolve_robot("rd:mico_description", _silent)
 
     sources = [robot for robot in robots if isinstance(robot, RobotSource)]
     assert [robot.path for robot in sources] == [file, file]
     assert [dict(robot.arguments)["dof"] for robot in sources] == ["6", "7"]
-    assert all(("xarm", package) in robot.packages for robot in sources)
+    assert all(("xarm", manifest.parent) in robot.packages for robot in sources)
+    # Of another repository.
+    assert ("flexiv_description", tmp_path / flexiv) in mico.packages
+    assert mico.arguments == (("robot_type", "MICO-Core"),)
 
 
-def test_module_with_xacro_has_packages_of_other_repositories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
-    folder = tmp_path / table["flexiv_description"].cache_path
-    (folder / "urdf").mkdir(parents=True)
-    (folder / "urdf/flexiv.urdf.xacro").touch()
-    _clone_from(tmp_path, monkeypatch)
-
-    robot = resolve_robot("rd:mico_description", lambda _: None)
-
-    assert ("flexiv_description", folder) in robot.packages
-    assert robot.arguments == (("robot_type", "MICO-Core"),)
-
-
-@pytest.mark.usefixtures("repository")
+@pytest.mark.usefixtures("upkie")
 def test_whole_corpus_lists_unavailable_robots() -> None:
-    robots = resolve_corpora(["rd"], lambda _: None)
+    robots = resolve_corpora(["rd"], _silent)
 
     catalogue = importlib.import_module("robot_descriptions").DESCRIPTIONS
-    assert len(robots) == len(catalogue)
     unavailable = [r for r in robots if isinstance(r, UnavailableSource)]
-    assert len(unavailable) == len(robots) - 1
+    assert len(robots) == len(catalogue) == len(unavailable) + 1
     assert all(robot.reason for robot in unavailable)
     without = [robot for robot in unavailable if "has no URDF" in robot.reason]
     assert len(without) == sum(not one.has_urdf for one in catalogue.values())
@@ -145,47 +135,17 @@ def test_whole_corpus_lists_unavailable_robots() -> None:
     assert "only MJCF; rd:a1_description has one" in a1.reason
 
 
-def test_output_of_git_goes_to_stderr(tmp_path: Path) -> None:
-    script = (
-        "import robot_descriptions._cache as cache\n"
-        "def clone(name, commit=None):\n"
-        "    print('Cloning ...')\n"
-        "    raise OSError('no network')\n"
-        "cache.clone_to_cache = clone\n"
-        "from urdf_usd import corpus\n"
-        "try:\n"
-        "    corpus.resolve_robot('rd:upkie_description')\n"
-        "except corpus.CorpusError:\n"
-        "    print('refused')\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "ROBOT_DESCRIPTIONS_CACHE": str(tmp_path)},
-    )
-
-    assert run.stdout == "refused\n"
-    assert "Cloning ..." in run.stderr
-
-
-def test_repository_that_cannot_be_cloned_is_tried_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repository_that_cannot_be_cloned_is_tried_once(clone_by: CloneBy) -> None:
     git = importlib.import_module("git")
-    cache = importlib.import_module("robot_descriptions._cache")
     tried: list[str] = []
 
-    def clone_to_cache(name: str, commit: str | None = None) -> str:
-        del commit
+    def fail(name: str) -> str:
         tried.append(name)
         raise git.GitCommandError("clone", 128, b"fatal: no such host")
 
-    monkeypatch.setattr(cache, "clone_to_cache", clone_to_cache)
-    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
+    clone_by(fail)
 
-    robots = resolve_corpora(["rd:a1_description", "rd:go2_description"], lambda _: None)
+    robots = resolve_corpora(["rd:a1_description", "rd:go2_description"], _silent)
 
     assert tried == ["unitree_ros"]
     for robot in robots:
@@ -194,56 +154,64 @@ def test_repository_that_cannot_be_cloned_is_tried_once(
         assert robot.origin.maker == "UNITREE Robotics"
 
 
-def test_mirror_replaces_cloning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = importlib.import_module("robot_descriptions._cache")
+def test_mirror_replaces_cloning(upkie: Path, clone_by: CloneBy) -> None:
+    def fail(name: str) -> str:
+        raise AssertionError(name)
 
-    def clone_to_cache(name: str, commit: str | None = None) -> str:
-        raise AssertionError(name, commit)
+    clone_by(fail)
 
-    monkeypatch.setattr(cache, "clone_to_cache", clone_to_cache)
-    repository = tmp_path / "upkie_description"
-    (repository / "urdf").mkdir(parents=True)
-    (repository / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')
-
-    robots = resolve_corpora(["rd"], lambda _: None, mirror=tmp_path)
+    robots = resolve_corpora(["rd"], _silent, mirror=upkie.parents[2])
 
     (robot,) = (one for one in robots if isinstance(one, RobotSource))
-    assert robot.path == repository / "urdf" / "upkie.urdf"
     # There is neither a checkout nor a manifest.
-    assert robot.origin.commit is None
-    assert cache.clone_to_cache is clone_to_cache
+    assert (robot.path, robot.origin.commit) == (upkie, None)
 
 
 def test_robot_without_urdf_is_taken_from_the_mirror_if_mjcf_is_converted(tmp_path: Path) -> None:
-    robot = tmp_path / "mujoco_menagerie" / "kuka_iiwa_14" / "iiwa14.xml"
-    robot.parent.mkdir(parents=True)
-    robot.write_text("<mujoco/>")
+    (robot,) = _write(tmp_path, "mujoco_menagerie/kuka_iiwa_14/iiwa14.xml")
 
     for fetched in (False, True):
-        found = resolve_corpora(["rd"], lambda _: None, mirror=tmp_path, mjcf=fetched)
+        found = resolve_corpora(["rd"], _silent, mirror=tmp_path, mjcf=fetched)
         (kuka,) = (one for one in found if one.id == "rd--iiwa14_mj_description")
         assert (getattr(kuka, "path", None) == robot) is fetched
-    named = resolve_robot("rd:iiwa14_mj_description", mirror=tmp_path)
-    assert named.path == robot
+    assert resolve_robot("rd:iiwa14_mj_description", mirror=tmp_path).path == robot
 
 
-def test_mirror_needs_no_git_executable(tmp_path: Path) -> None:
-    # GitPython, which robot_descriptions imports, refuses to load without one.
-    repository = tmp_path / "upkie_description"
-    (repository / "urdf").mkdir(parents=True)
-    (repository / "urdf" / "upkie.urdf").write_text('<robot><link name="a"/></robot>')
-    script = (
-        "from pathlib import Path\n"
-        "from urdf_usd.corpus import resolve_robot\n"
-        f"mirror = Path({str(tmp_path)!r})\n"
-        "print(resolve_robot('rd:upkie_description', mirror=mirror).path.name)\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PATH": str(tmp_path)},
-    )
+_OUTPUT = """\
+import robot_descriptions._cache as cache
+def clone(name, commit=None):
+    print('Cloning ...')
+    raise OSError('no network')
+cache.clone_to_cache = clone
+from urdf_usd import corpus
+try:
+    corpus.resolve_robot('rd:upkie_description')
+except corpus.CorpusError:
+    print('refused')
+"""
+_MIRROR = """\
+from pathlib import Path
+from urdf_usd.corpus import resolve_robot
+print(resolve_robot('rd:upkie_description', mirror=Path({!r})).path.name)
+"""
 
-    assert run.stdout == "upkie.urdf\n"
+
+def test_output_of_git_goes_to_stderr_and_a_mirror_needs_no_git(upkie: Path) -> None:
+    # GitPython, which robot_descriptions imports, refuses to load without the executable.
+    mirror, nowhere = str(upkie.parents[2]), str(upkie.parent)
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, **variables},
+        )
+        for script, variables in (
+            (_OUTPUT, {"ROBOT_DESCRIPTIONS_CACHE": nowhere}),
+            (_MIRROR.format(mirror), {"PATH": nowhere}),
+        )
+    ]
+
+    assert [run.stdout for run in runs] == ["refused\n", "upkie.urdf\n"]
+    assert "Cloning ..." in runs[0].stderr

@@ -47,7 +47,6 @@ def test_default_corpus_has_the_95_urdfs_of_pybullet_data() -> None:
 def test_robot_of_the_wheel_is_resolved_to_its_file() -> None:
     robot = resolve_robot("pybullet:kuka_iiwa/model.urdf", _silent)
 
-    assert robot.id == "pybullet--kuka_iiwa--model"
     assert robot.reference == "pybullet:kuka_iiwa/model.urdf"
     assert robot.path == Path(pybullet_data.getDataPath()) / "kuka_iiwa/model.urdf"
     assert resolve_robot("pybullet:random_urdfs/000/000.urdf", _silent).path.is_file()

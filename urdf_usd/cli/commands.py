@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -34,7 +33,7 @@ from urdf_usd.conformance.options import (
     variants_option,
 )
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantChoice, parse_pair
+from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantChoice
 
 _Texts: TypeAlias = tuple[str, ...]
 # Arguments and options of several commands.
@@ -276,8 +275,10 @@ class Doctor(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-def _parse_renaming(text: str) -> tuple[str, str]:
-    pattern, replacement = parse_pair(text, "PATTERN=NAME")
+def _read_renaming(text: str) -> tuple[str, str]:
+    pattern, equals, replacement = text.partition("=")
+    if not (pattern and equals and replacement):
+        raise ValueError(f"{text!r} is not PATTERN=NAME")
     try:
         re.sub(pattern, replacement, "")
     except (re.error, IndexError) as error:
@@ -316,7 +317,7 @@ class Expand(Struct, frozen=True, kw_only=True):
             "also where other elements refer to them. Repeatable; the first match counts.",
             "--rename-joint",
             metavar="PATTERN=NAME",
-            parse=_parse_renaming,
+            parse=_read_renaming,
         ),
     ] = ()
     sources: Sources
@@ -561,12 +562,11 @@ class Converters(Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     versions: Annotated[
-        tuple[tuple[str, str], ...],
+        _Texts,
         Option(
             "Version of a converter for the report, where it cannot be detected.",
             "--converter-version",
             metavar="NAME=VERSION",
-            parse=partial(parse_pair, form="NAME=VERSION"),
         ),
     ] = ()
     gated: Annotated[

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.converter.lint.cases import CASES, joint, link, material, mesh
+from tests.stored_cases import stored_cases
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.lint.fixes import FIXES, FixError, apply_edits, fix_file
 from urdf_usd.converter.lint.linting import lint
@@ -15,17 +15,28 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
+_TEXTS = {
+    name: case["robot.urdf"]
+    for name, case in stored_cases(Path(__file__).with_name("cases.txt")).items()
+}
+_FIXED = _TEXTS["joint-axis-implicit: near"]
+_COLORED = _TEXTS["color-invisible"]
 BROKEN = {
-    "xml-version": '<?xml version="0.0"?>\n' + joint("", "fixed"),
-    "robot-unnamed": joint("", "fixed").replace(' name="r"', ""),
-    "number-punctuation": joint("", "fixed").replace("0.1 0.2 0.3", "0.1, 0.2, 0.3,"),
-    "vector-completed": mesh("a.stl", 'scale="0.001"'),
-    "joint-type-spelling": joint("", " Continuous"),
-    "joint-axis-unnormalised": CASES["joint-axis-unnormalised"].broken,
-    "quaternion-unnormalised": CASES["quaternion-unnormalised"].broken,
-    "color-range": material("", '<material name="m"><color rgba="1.02 -0.1 0.5 1"/></material>'),
-    "material-unused": CASES["material-unused"].broken,
-    "path-backslash": CASES["path-backslash"].broken,
+    "xml-version": f'<?xml version="0.0"?>\n{_FIXED}',
+    "robot-unnamed": _FIXED.replace(' name="r"', ""),
+    "number-punctuation": _FIXED.replace("0.1 0.2 0.3", "0.1, 0.2, 0.3,"),
+    "vector-completed": _TEXTS["mesh-mirrored"].replace("1 -1 1", "0.001"),
+    "joint-type-spelling": _FIXED.replace('"fixed"', '" Fixed"'),
+    "color-range": _COLORED.replace("1 0 0 0", "1.02 -0.1 0.5 1"),
+    **{
+        rule: _TEXTS[rule]
+        for rule in (
+            "joint-axis-unnormalised",
+            "quaternion-unnormalised",
+            "material-unused",
+            "path-backslash",
+        )
+    },
 }
 CRLF = """\
 <?xml version="1.0"?>
@@ -90,31 +101,28 @@ def test_repair_states_the_edit_and_its_location(tmp_path: Path) -> None:
     _, (repair,) = fix_file(file, {}, frozenset({"number-punctuation"}))
 
     assert repair.message == "xyz set to '0.1 0.2 0.3', was '0.1, 0.2, 0.3,'"
-    text = BROKEN["number-punctuation"]
-    assert text[repair.location.column - 1 :].startswith("<origin xyz=")
+    line = BROKEN["number-punctuation"].split("\n")[repair.location.line - 1]
+    assert line[repair.location.column - 1 :].startswith("<origin xyz=")
 
 
 @pytest.mark.parametrize(
-    "inside",
+    "text",
     [
-        '<limit lower="1" upper="-1" effort="3" velocity="2"/>',
-        '<limit lower="-170" upper="170" effort="3" velocity="2"/>',
-        '<limit effort="-3" velocity="0"/>',
-        '<origin xyz="1 2 3 4"/>',
+        # Reversed limits, for example, mean "unlimited" in Bullet.
+        *(
+            _TEXTS["joint-limit-degrees"].replace('lower="-170" upper="170"', limits)
+            for limits in ('lower="1" upper="-1"', 'lower="-170" upper="170"', 'lower="nan"')
+        ),
+        _FIXED.replace("0.1 0.2 0.3", "1 2 3 4"),
+        # Colours up to 255.
+        _COLORED.replace("1 0 0 0", "255 128 0 1"),
+        # Nothing is wrong.
+        '<robot name="r"><link name="a"/></robot>',
     ],
 )
-def test_ambiguous_values_are_not_repaired(inside: str, tmp_path: Path) -> None:
-    # Reversed limits, for example, mean "unlimited" in Bullet.
+def test_other_values_are_not_repaired(text: str, tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
-    file.write_text(joint(inside).replace('<origin xyz="0.1 0.2 0.3"/>', ""), encoding="utf-8")
-
-    assert repaired(file) == file.read_bytes()
-
-
-def test_colours_up_to_255_are_not_clamped(tmp_path: Path) -> None:
-    file = tmp_path / "robot.urdf"
-    use = '<material name="m"><color rgba="255 128 0 1"/></material>'
-    file.write_text(material("", use), encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
 
     assert repaired(file) == file.read_bytes()
 
@@ -167,13 +175,12 @@ def test_file_with_byte_order_mark_and_wrong_version_is_edited() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b'<r x="1">',
         '<r x="1"/>'.encode("utf-16"),
         b'<?xml version="1.0" encoding="none-such"?><r/>',
         b"<r>\xff</r>",
     ],
 )
-def test_malformed_or_undecodable_xml_is_not_edited(data: bytes) -> None:
+def test_undecodable_xml_is_not_edited(data: bytes) -> None:
     with pytest.raises(FixError):
         apply_edits(data, [])
 
@@ -195,10 +202,3 @@ def test_repairs_do_not_change_real_robots(tmp_path: Path) -> None:
         file.write_bytes(content)
         assert robot_of(file) == before
     assert changed > 30
-
-
-def test_file_without_findings_is_unchanged(tmp_path: Path) -> None:
-    file = tmp_path / "robot.urdf"
-    file.write_text(link(""), encoding="utf-8")
-
-    assert repaired(file) == file.read_bytes()

@@ -1,15 +1,7 @@
-"""What is read from small mesh files: surfaces, attributes and materials, or why none.
-
-``UPDATE_SNAPSHOTS=1 pytest tests/converter/meshes/test_surfaces.py`` writes what is read into
-``surfaces.txt``; its changes are part of the change that is reviewed. A case is its name, the
-mesh file, files that it refers to, and what is read. Tests of each format compare with other
-readers.
-"""
+"""What is read from the small mesh files in ``surfaces.txt``; see :mod:`tests.stored_cases`."""
 
 from __future__ import annotations
 
-import base64
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,21 +9,12 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from tests.stored_cases import Case, check_outcomes, write_files
 from urdf_usd.converter.meshes.mesh import CornerValues, MeshError, PolygonMesh
 from urdf_usd.converter.meshes.mesh_materials import MeshMaterial, MeshTexture, Sampling
 from urdf_usd.converter.meshes.read import read_mesh
 
 _STORED = Path(__file__).with_name("surfaces.txt")
-_OUTCOME = "read"
-_BINARY = "base64 "
-
-
-def _cases() -> Iterator[tuple[str, list[tuple[str, str]], str]]:
-    """Yield name, files by name, and stored outcome."""
-    for case in _STORED.read_text(encoding="utf-8").split("\n== ")[1:]:
-        name, *parts = case.split("\n-- ")
-        files = [(part.partition("\n")[0], part.partition("\n")[2]) for part in parts]
-        yield name, files[:-1], files[-1][1].rstrip("\n")
 
 
 def _numbers(rows: np.ndarray) -> str:
@@ -82,34 +65,14 @@ def _lines(mesh: PolygonMesh, folder: Path) -> Iterator[tuple[str, object]]:
         yield "file", Path(file).relative_to(folder)
 
 
-def _outcome(files: list[tuple[str, str]], folder: Path) -> str:
-    for name, content in files:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        encoded = content.removeprefix(_BINARY)
-        path.write_bytes(base64.b64decode(encoded) if encoded != content else content.encode())
+def _outcome(case: Case, folder: Path) -> str:
     try:
-        mesh = read_mesh(folder / files[0][0])
+        mesh = read_mesh(write_files(case, folder))
     except MeshError as error:
         return f"refused: {error}"
     return "\n".join(f"{key}: {value}" for key, value in _lines(mesh, folder) if value)
 
 
-@pytest.mark.parametrize("reader", sorted({name.partition(":")[0] for name, _, _ in _cases()}))
+@pytest.mark.parametrize("reader", ["collada", "formats", "gltf", "obj", "ply", "stl"])
 def test_small_files_are_read_as_stored(reader: str, tmp_path: Path) -> None:
-    found, stored = {}, {}
-    for number, (name, files, outcome) in enumerate(_cases()):
-        if name.startswith(f"{reader}:"):
-            stored[name] = outcome
-            found[name] = _outcome(files, tmp_path / str(number))
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        text = _STORED.read_text(encoding="utf-8")
-        for name in stored:
-            head, mark, tail = text.partition(f"\n== {name}\n")
-            own, end, others = tail.partition("\n== ")
-            body = own.rpartition(f"\n-- {_OUTCOME}\n")[0]
-            own = f"{body}\n-- {_OUTCOME}\n{found[name]}\n"
-            text = f"{head}{mark}{own}{end}{others}"
-        _STORED.write_text(text, encoding="utf-8")
-        return
-    assert found == stored
+    check_outcomes(_STORED, _outcome, tmp_path, f"{reader}:")

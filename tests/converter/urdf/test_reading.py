@@ -1,8 +1,6 @@
-"""What is read from small files: the robot, and every diagnostic with its place.
+"""What is read from the small files in ``reading.txt`` and ``xacro.txt``: robots, and diagnostics.
 
-``UPDATE_SNAPSHOTS=1 pytest tests/converter/urdf/test_reading.py`` writes what is read into
-``reading.txt`` and ``xacro.txt``; its changes are part of the change that is reviewed. A case is
-its name, perhaps options as JSON, the file, files that it includes, and what is read.
+See :mod:`tests.stored_cases`; options are JSON.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 import json
 import locale
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +15,14 @@ import pytest
 from msgspec import Struct, structs
 
 from tests.converter.urdf.conftest import Read
+from tests.stored_cases import OPTIONS, Case, check_outcomes, write_files
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.xacro import expand
 
-_FILES = {name: Path(__file__).with_name(f"{name}.txt") for name in ("reading", "xacro")}
-_OPTIONS, _OUTCOME = "options", "read"
 # Xacro files must not read the first.
 _VARIABLES = {"ROBOT_TEST_VARIABLE": "hunter2", "ROS_DISTRO": "jazzy"}
-
-
-def _cases(stored: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the name of a case, and its parts: options, files and stored outcome."""
-    for case in stored.read_text(encoding="utf-8").split("\n== ")[1:]:
-        name, *parts = case.split("\n-- ")
-        pairs = (part.partition("\n") for part in parts)
-        yield name, {title: content for title, _, content in pairs}
 
 
 def _shown(value: object) -> str:
@@ -51,14 +39,10 @@ def _shown(value: object) -> str:
     return f"{type(value).__name__}({', '.join(fields)})"
 
 
-def _outcome(parts: dict[str, str], folder: Path) -> str:
-    files = {name: text for name, text in parts.items() if name not in {_OPTIONS, _OUTCOME}}
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8", newline="")
-    file = folder / next(iter(files))
+def _outcome(case: Case, folder: Path) -> str:
+    file = write_files(case, folder)
     options: dict[str, Any] = {"packages": {}, "arguments": {}}
-    options |= json.loads(parts.get(_OPTIONS, "{}"))
+    options |= json.loads(case.get(OPTIONS, "{}"))
     options["packages"] = {name: str(folder / path) for name, path in options["packages"].items()}
     lines: list[object] = []
     if file.suffix == ".xacro":
@@ -81,25 +65,13 @@ def _outcome(parts: dict[str, str], folder: Path) -> str:
     return "\n".join(found).replace(f"{folder}{os.sep}", "")
 
 
-@pytest.mark.parametrize("stored", _FILES)
+@pytest.mark.parametrize("stored", ["reading", "xacro"])
 def test_small_files_are_read_as_stored(
     stored: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in _VARIABLES.items():
         monkeypatch.setenv(name, value)
-    cases = dict(_cases(_FILES[stored]))
-    found = {
-        name: _outcome(parts, tmp_path / str(number))
-        for number, (name, parts) in enumerate(cases.items())
-    }
-    if os.environ.get("UPDATE_SNAPSHOTS"):
-        texts = []
-        for name, parts in cases.items():
-            kept = {**parts, _OUTCOME: f"{found[name]}\n"}
-            texts.append("\n-- ".join((name, *(f"{key}\n{kept[key]}" for key in kept))))
-        _FILES[stored].write_text("\n== " + "\n== ".join(texts), encoding="utf-8")
-        return
-    assert found == {name: parts[_OUTCOME].rstrip("\n") for name, parts in cases.items()}
+    check_outcomes(Path(__file__).with_name(f"{stored}.txt"), _outcome, tmp_path)
 
 
 # ---- What depends on more than the text

@@ -1,15 +1,15 @@
-"""The expected values of all cases, by formulas, MuJoCo and PyBullet."""
+"""The expected values of all cases, by formulas; meshes by trimesh.
+
+MuJoCo and PyBullet compare with them in every run over the suite.
+"""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as ET
 
-import mujoco
 import numpy as np
-import pybullet
 import pytest
 import trimesh
 from msgspec import UNSET
@@ -29,7 +29,6 @@ from urdf_usd.reports.records.suite_case import ShapeValues
 CASES = {robot.name: robot for robot in all_cases()}
 VALID = {name: one for name, one in CASES.items() if not one.case.expected.refused}
 POSED = [name for name, one in VALID.items() if one.case.expected.poses]
-WITH_BODIES = [name for name, one in VALID.items() if one.case.expected.bodies]
 # Rounding of expected values, which have twelve digits.
 ROUNDING = 1e-10
 
@@ -236,200 +235,3 @@ def test_colors_are_linear_values_of_the_rgba() -> None:
             assert appearance.opacity == alpha, name
         compared += 1
     assert compared > 10
-
-
-def _without_shapes(robot: SuiteRobot) -> str:
-    """Return a URDF without shapes and materials, which need files."""
-    root = ET.fromstring(robot.source.path.read_bytes())
-    for link in root.iterfind("link"):
-        for role in ("visual", "collision"):
-            for shape in link.findall(role):
-                link.remove(shape)
-    return ET.tostring(root, encoding="unicode")
-
-
-# Cases whose file MuJoCo 4 refuses, or reads differently, with the reason.
-_QUATERNION = "quat_xyzw is not read"
-_PLANAR = "not one joint with three coordinates"
-MUJOCO = {
-    "frames/quaternion": _QUATERNION,
-    "frames/quaternion-not-normalised": _QUATERNION,
-    "joints/planar": _PLANAR,
-    "joints/planar-oblique": _PLANAR,
-    "joints/planar-x": _PLANAR,
-    "joints/two-in-a-row-without-mass": "a moving body without mass is refused",
-    "numbers/too-many-numbers": "a vector of more numbers is refused",
-    "numbers/trailing-commas": "a comma is refused",
-}
-# The same of PyBullet 3.2.7.
-PYBULLET = {
-    "frames/quaternion": _QUATERNION,
-    "frames/quaternion-not-normalised": _QUATERNION,
-    "joints/axis-not-normalised-prismatic": "the length of the axis scales the travel",
-    "joints/planar": _PLANAR,
-    "joints/planar-oblique": _PLANAR,
-    "joints/planar-x": _PLANAR,
-}
-# Bodies whose mass properties MuJoCo does not read as they are written.
-MUJOCO_MASSES = {
-    "inertial/triangle-inequality-violated": "refused",
-}
-
-
-def _mujoco_frames(robot: SuiteRobot) -> list[dict[str, Array]]:
-    """Return the poses of links at each pose of a case, relative to the root."""
-    model = _mujoco_model(robot)
-    data = mujoco.MjData(model)
-    expected, found = robot.case.expected, []
-    for at in expected.poses:
-        data.qpos[:] = model.qpos0
-        for name, value in at.q.items():
-            joint = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, name)
-            data.qpos[model.jnt_qposadr[joint]] = value
-        mujoco.mj_kinematics(model, data)
-        frames = {}
-        for link in (expected.root, *at.links):
-            body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, link)
-            frames[link] = pose(data.xmat[body].reshape(3, 3), data.xpos[body])
-        above = np.linalg.inv(frames[expected.root])
-        found.append({link: above @ frame for link, frame in frames.items()})
-    return found
-
-
-def test_mujoco_computes_the_expected_masses() -> None:
-    found, compared = {}, 0
-    for name, robot in VALID.items():
-        bodies = [
-            body
-            for body in robot.case.expected.bodies
-            if len(body.links) == 1 and body.inertia is not UNSET
-        ]
-        if not bodies:
-            continue
-        try:
-            model = _mujoco_model(robot)
-        except ValueError as error:
-            found[name] = str(error)
-            continue
-        for body in bodies:
-            # The root link is part of MuJoCo's world.
-            if body.links[0] == "base":
-                continue
-            index = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, body.links[0])
-            turned = matrix_of(model.body_iquat[index])
-            tensor = turned @ np.diag(model.body_inertia[index]) @ turned.T
-            upper = tensor[np.triu_indices(3)]
-            assert model.body_mass[index] == pytest.approx(body.mass), name
-            assert model.body_ipos[index] == pytest.approx(body.com), name
-            assert body.inertia is not UNSET
-            assert isinstance(body.inertia, tuple), name
-            size = math.hypot(*body.inertia)
-            assert upper == pytest.approx(body.inertia, abs=1e-7 * size), name
-            compared += 1
-    assert found.keys() == MUJOCO_MASSES.keys(), found
-    assert compared > 15
-
-
-def _mujoco_model(robot: SuiteRobot) -> mujoco.MjModel:
-    spec = mujoco.MjSpec.from_string(_without_shapes(robot))
-    spec.compiler.fusestatic = False
-    return spec.compile()
-
-
-def _pybullet_frames(robot: SuiteRobot, folder: Path) -> list[dict[str, Array]]:
-    """Return the poses of links at each pose of a case, relative to the root."""
-    file = folder / "robot.urdf"
-    file.write_text(_without_shapes(robot), encoding="utf-8")
-    client = pybullet.connect(pybullet.DIRECT)
-    try:
-        body = pybullet.loadURDF(
-            str(file),
-            flags=pybullet.URDF_USE_INERTIA_FROM_FILE,
-            physicsClientId=client,
-        )
-        infos = [
-            pybullet.getJointInfo(body, index, physicsClientId=client)
-            for index in range(pybullet.getNumJoints(body, physicsClientId=client))
-        ]
-        joints = {info[1].decode(): info[0] for info in infos}
-        links = {info[12].decode(): info[0] for info in infos}
-        root = pybullet.getBodyInfo(body, physicsClientId=client)[0].decode()
-        expected, found = robot.case.expected, []
-        for at in expected.poses:
-            for index in joints.values():
-                pybullet.resetJointState(body, index, 0, physicsClientId=client)
-            for name, value in at.q.items():
-                pybullet.resetJointState(body, joints[name], value, physicsClientId=client)
-            frames = {
-                link: _pybullet_link(body, links[link], client)
-                for link in (expected.root, *at.links)
-                if link != root
-            }
-            frames[root] = _pybullet_base(body, client)
-            above = np.linalg.inv(frames[expected.root])
-            found.append({link: above @ frame for link, frame in frames.items()})
-        return found
-    finally:
-        pybullet.disconnect(client)
-
-
-def _pybullet_link(body: int, index: int, client: int) -> Array:
-    state: Any = pybullet.getLinkState(
-        body, index, computeForwardKinematics=True, physicsClientId=client
-    )
-    x, y, z, w = state[5]
-    return pose(matrix_of(np.array([w, x, y, z])), np.array(state[4]))
-
-
-def _pybullet_base(body: int, client: int) -> Array:
-    """Return the pose of the link frame of the base, which has the inertial's."""
-    (px, py, pz), (x, y, z, w) = pybullet.getBasePositionAndOrientation(
-        body, physicsClientId=client
-    )
-    info: Any = pybullet.getDynamicsInfo(body, -1, physicsClientId=client)
-    inner, turned = info[3], info[4]
-    there = pose(matrix_of(np.array([w, x, y, z])), np.array([px, py, pz]))
-    u, v, s, t = turned
-    own = pose(matrix_of(np.array([t, u, v, s])), np.array(inner))
-    return there @ np.linalg.inv(own)
-
-
-def _disagreement(robot: SuiteRobot, found: list[dict[str, Array]], allowed: float) -> str:
-    for at, frames in zip(robot.case.expected.poses, found, strict=True):
-        for link, values in at.links.items():
-            if values.position is not UNSET:
-                apart = math.dist(frames[link][:3, 3], values.position)
-                if apart > allowed * max(1.0, math.hypot(*values.position)):
-                    return f"position of {link} differs by {apart:.2g} m"
-            if values.rotation_wxyz is not UNSET:
-                turned = matrix_of(np.array(values.rotation_wxyz))
-                off = float(np.abs(frames[link][:3, :3] - turned).max())
-                if off > allowed:
-                    return f"rotation of {link} differs by {off:.2g}"
-    return ""
-
-
-def test_mujoco_computes_the_expected_poses() -> None:
-    found = {}
-    for name in POSED:
-        try:
-            frames = _mujoco_frames(VALID[name])
-            problem = _disagreement(VALID[name], frames, 1e-9)
-        except (ValueError, IndexError) as error:
-            problem = str(error).splitlines()[0]
-        if problem:
-            found[name] = problem
-    assert found.keys() == MUJOCO.keys(), found
-
-
-def test_pybullet_computes_the_expected_poses(tmp_path: Path) -> None:
-    found = {}
-    for name in POSED:
-        try:
-            frames = _pybullet_frames(VALID[name], tmp_path)
-            problem = _disagreement(VALID[name], frames, 2e-6)
-        except (pybullet.error, KeyError, TypeError) as error:
-            problem = f"{type(error).__name__} {error}"
-        if problem:
-            found[name] = problem
-    assert found.keys() == PYBULLET.keys(), found

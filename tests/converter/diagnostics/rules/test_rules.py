@@ -1,141 +1,170 @@
-"""The closed list of rules: a file breaks each of them, and docs/rules.md lists all."""
+"""The closed list of rules: the smallest input breaks each of them, and docs/rules.md lists all.
+
+``files.txt``, ``stages.txt`` and ``descriptions.txt`` have an input for each rule.
+"""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
-from tests.converter.diagnostics.rules.smallest_descriptions import (
-    SMALLEST_DESCRIPTIONS,
-)
-from tests.converter.diagnostics.rules.smallest_files import (
-    SMALLEST_FILES,
-    A,
-    SmallestFile,
-    robot,
-)
-from tests.converter.diagnostics.rules.smallest_stages import (
-    SMALLEST_STAGES,
-    body,
-    stage,
-    variants,
-)
+from tests.stored_cases import stored_cases, write_files
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_reading import over_limits
 from urdf_usd.conformance.export.reading import read_usd
-from urdf_usd.converter import convert
-from urdf_usd.converter.conversion import with_description
+from urdf_usd.converter import ConvertOptions, Profile, convert
+from urdf_usd.converter.conversion import DEFAULTS, with_description
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import LINT_RULES, RULES, SUBJECTS, Severity, rules_page
-from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
+from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOption, VariantChoice
+from urdf_usd.converter.robot.model import BaseOption, Fixed, Joint, Link, MasslessOption, Robot
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.simulation.description import load_description
-from urdf_usd.converter.usd.loading import open_stage, variant_combinations
+from urdf_usd.converter.usd.loading.opening import open_stage
+from urdf_usd.converter.usd.loading.variants import variant_combinations
+from urdf_usd.converter.usd.writer.asset import DEEPEST
 
-_TESTS = Path(__file__).parents[3]
+_FOLDER = Path(__file__).parent
+_FILES, _STAGES, _DESCRIPTIONS = (
+    stored_cases(_FOLDER / f"{name}.txt") for name in ("files", "stages", "descriptions")
+)
+_PLAIN = '<robot name="r"><link name="a"/>{}</robot>'
+
+
+def _colliders(rule: str) -> ConvertOptions:
+    return ConvertOptions(colliders=ColliderRules((ColliderRule.parse(rule),)))
+
+
+_SIMREADY = ConvertOptions(profile=Profile.SIMREADY)
+_GEOMETRY = ConvertOptions(inertia=InertiaOption.GEOMETRY)
+_FIXED_BASE = ConvertOptions(base=BaseOption.FIXED)
+_OPTIONS = {
+    "root-unknown": ConvertOptions(root="z"),
+    "base-regularised": _FIXED_BASE,
+    "base-floats": _FIXED_BASE,
+    "link-massless-moving": ConvertOptions(massless=MasslessOption.ERROR),
+    "collider-replaced": _colliders("none"),
+    "collider-rule-unused": _colliders("z=none"),
+    "mass-estimated": _GEOMETRY,
+    "inertia-estimated": _GEOMETRY,
+    **dict.fromkeys(
+        ("metadata-missing", "mesh-required", "body-required", "normals-opposite"), _SIMREADY
+    ),
+    "xacro-argument-unused": ConvertOptions(arguments=(("a", "1"),)),
+    "description-lost": ConvertOptions(profile=Profile.USDPHYSICS),
+    "description-variants": structs.replace(_SIMREADY, physics_variants=True),
+}
+_STAR = "".join(
+    f'<link name="l{i}"/><joint name="j{i}" type="floating">'
+    f'<parent link="a"/><child link="l{i}"/></joint>'
+    for i in range(1001)
+)
+_BODY = _FILES["link-massless"]["robot.urdf"].partition("<inertial>")[2].partition("</link>")[0]
+_CHAIN = "".join(
+    f'<link name="l{i}"><inertial>{_BODY}</link><joint name="j{i}" type="continuous">'
+    f'<parent link="{f"l{i - 1}" if i else "a"}"/><child link="l{i}"/></joint>'
+    for i in range(DEEPEST)
+)
+# Inputs that are no small text: they are made in the folder of a test.
+_MADE: dict[str, Callable[[Path], object]] = {
+    "file-missing": lambda _: None,
+    "file-not-regular": lambda file: file.mkdir(),
+    "file-unreadable": lambda file: file.symlink_to(file.name),
+    "file-size": lambda file: file.write_bytes(bytes(64 * 2**20 + 1)),
+    "robot-large": lambda file: file.write_text(_PLAIN.format(_STAR)),
+    "tree-depth": lambda file: file.write_text(_PLAIN.format(_CHAIN)),
+    "target-unwritable": lambda file: file.write_text(_PLAIN.format("")),
+    "target-exists": lambda file: file.write_text(_PLAIN.format("")),
+}
+_TARGETS = {"target-unwritable": "robot.urdf/usd", "target-exists": "."}
 # A URDF whose joint refers to no link is read without that joint.
 _BY_ROBOT = {"link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))}
 _BY_LIMITS = ("stage-limits",)
 # Reported by export with the option --loops; see test_export_loops.py.
 _BY_EXPORT = ("loop-without-constraint",)
+# MJCF is not converted; see tests/conformance/engines/test_mjcf.py.
+_BY_ENGINE = ("mjcf-refused",)
 # Reported with or without CoACD; see tests/converter/test_colliders.py.
 _BY_LIBRARY = ("collider-decomposition", "collider-remeshed")
 _CHOICE = (VariantChoice("v", "on"),)
-# Stages that break a rule only with options, and functions that open them.
+# Stages that break a rule only with options, by the rule that they break without, and functions
+# that open them.
 _BY_OPTIONS: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "asset-outside-refused": (
-        SMALLEST_STAGES["asset-outside"],
-        lambda usd: open_stage(usd, strict=True),
-    ),
-    "variant-unknown": (stage(body("a")), lambda usd: open_stage(usd, _CHOICE)),
+    "asset-outside-refused": ("asset-outside", lambda usd: open_stage(usd, strict=True)),
+    "variant-unknown": ("mass-unstated", lambda usd: open_stage(usd, _CHOICE)),
     "variant-combinations": (
-        variants(7),
+        "variant-combinations",
         lambda usd: variant_combinations(open_stage(usd).stage),
     ),
     "variant-absent": (
-        stage(body("a")),
+        "mass-unstated",
         lambda usd: _raise(open_stage(usd, _CHOICE, optional=True).diagnostics),
     ),
 }
-_BY_TEXT = [
-    rule
-    for rule, case in SMALLEST_FILES.items()
-    if case.content is not None and case.target == "usd"
-]
-
-
-def _converted(case: SmallestFile, folder: Path) -> tuple[Diagnostic, ...]:
-    """Return all diagnostics of a file."""
-    written = dict(case.other_files)
-    if case.content is not None:
-        content = case.content
-        text = content if isinstance(content, bytes) else content.encode()
-        written[case.name] = text
-    for name, data in written.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
-    if case.name == "loop":
-        (folder / "loop").symlink_to("loop")
-    try:
-        return convert(folder / case.name, folder / case.target, case.options).diagnostics
-    except ConversionError as error:
-        return error.diagnostics
-
-
-@pytest.mark.parametrize("rule", SMALLEST_FILES)
-def test_smallest_file_that_breaks_a_rule_is_reported(rule: str, tmp_path: Path) -> None:
-    found = _converted(SMALLEST_FILES[rule], tmp_path)
-
-    assert [d.rule for d in found].count(rule) == 1
-    errors = [d.rule for d in found if d.severity is Severity.ERROR]
-    assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
-    assert bool(list(tmp_path.rglob("*.usd*"))) == (not errors)
-
-
-@pytest.mark.parametrize("rule", [r for r in _BY_TEXT if RULES[r].severity is Severity.WARNING])
-def test_strict_option_makes_every_warning_an_error(rule: str, tmp_path: Path) -> None:
-    case = SMALLEST_FILES[rule]
-
-    strict = structs.replace(case.options, strict=True)
-
-    found = _converted(replace(case, options=strict), tmp_path)
-
-    assert rule in {d.rule for d in found}
-    assert not (tmp_path / "usd").exists()
-
-
-@pytest.mark.parametrize("rule", SMALLEST_STAGES)
-def test_smallest_stage_that_breaks_a_rule_is_reported(rule: str, tmp_path: Path) -> None:
-    file = tmp_path / "robot.usda"
-    file.write_text(SMALLEST_STAGES[rule], encoding="utf-8")
-    try:
-        found = read_usd(file).diagnostics
-    except ConversionError as error:
-        found = error.diagnostics
-
-    assert [d.rule for d in found].count(rule) == 1
-    errors = [d.rule for d in found if d.severity is Severity.ERROR]
-    assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
 
 
 def _raise(diagnostics: tuple[Diagnostic, ...]) -> None:
     raise ConversionError(diagnostics)
 
 
+def _converted(rule: str, folder: Path, *, strict: bool = False) -> tuple[Diagnostic, ...]:
+    """Return all diagnostics of the input of a rule."""
+    if rule in _MADE:
+        file = folder / "robot.urdf"
+        _MADE[rule](file)
+    else:
+        file = write_files(_FILES[rule], folder)
+    options = structs.replace(_OPTIONS.get(rule, DEFAULTS), strict=strict)
+    try:
+        return convert(file, folder / _TARGETS.get(rule, "usd"), options).diagnostics
+    except ConversionError as error:
+        return error.diagnostics
+
+
+def _assert_reported(rule: str, found: tuple[Diagnostic, ...]) -> list[str]:
+    """Assert that the rule is reported once, and no error of another one; return the errors."""
+    errors = [d.rule for d in found if d.severity is Severity.ERROR]
+    assert [d.rule for d in found].count(rule) == 1
+    assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
+    return errors
+
+
+@pytest.mark.parametrize("rule", [*_FILES, *_MADE])
+def test_smallest_file_that_breaks_a_rule_is_reported(rule: str, tmp_path: Path) -> None:
+    errors = _assert_reported(rule, _converted(rule, tmp_path))
+
+    assert bool(list(tmp_path.rglob("*.usd*"))) == (not errors)
+
+
+@pytest.mark.parametrize("rule", [r for r in _FILES if RULES[r].severity is Severity.WARNING])
+def test_strict_option_makes_every_warning_an_error(rule: str, tmp_path: Path) -> None:
+    found = _converted(rule, tmp_path, strict=True)
+
+    assert rule in {d.rule for d in found}
+    assert not (tmp_path / "usd").exists()
+
+
+@pytest.mark.parametrize("rule", [rule for rule in _STAGES if rule not in _BY_OPTIONS])
+def test_smallest_stage_that_breaks_a_rule_is_reported(rule: str, tmp_path: Path) -> None:
+    file = write_files(_STAGES[rule], tmp_path)
+    try:
+        found = read_usd(file).diagnostics
+    except ConversionError as error:
+        found = error.diagnostics
+
+    _assert_reported(rule, found)
+
+
 @pytest.mark.parametrize("rule", _BY_OPTIONS)
 def test_smallest_stage_that_breaks_a_rule_with_an_option_is_reported(
     rule: str, tmp_path: Path
 ) -> None:
-    text, opened = _BY_OPTIONS[rule]
-    file = tmp_path / "robot.usda"
-    file.write_text(text, encoding="utf-8")
+    case, opened = _BY_OPTIONS[rule]
+    file = write_files(_STAGES[case], tmp_path)
 
     with pytest.raises(ConversionError) as caught:
         opened(file)
@@ -143,23 +172,19 @@ def test_smallest_stage_that_breaks_a_rule_with_an_option_is_reported(
     assert [d.rule for d in caught.value.diagnostics] == [rule]
 
 
-@pytest.mark.parametrize("rule", SMALLEST_DESCRIPTIONS)
+@pytest.mark.parametrize("rule", _DESCRIPTIONS)
 def test_smallest_description_that_breaks_a_rule_is_reported(rule: str, tmp_path: Path) -> None:
-    case = SMALLEST_DESCRIPTIONS[rule]
-    urdf, file = tmp_path / "robot.urdf", tmp_path / "robot.toml"
-    urdf.write_text(case.urdf, encoding="utf-8")
-    if case.text is not None:
-        file.write_text(case.text, encoding="utf-8")
-    (tmp_path / "robot.srdf").write_text(case.srdf, encoding="utf-8")
+    # The first has a robot, and no description.
+    robot = _DESCRIPTIONS["description-unreadable"]
+    write_files({**robot, **_DESCRIPTIONS[rule]}, tmp_path)
     try:
-        options = with_description(case.options, load_description(file))
-        found = convert(urdf, tmp_path / "usd", options).diagnostics
+        options = _OPTIONS.get(rule, DEFAULTS)
+        options = with_description(options, load_description(tmp_path / "robot.toml"))
+        found = convert(tmp_path / "robot.urdf", tmp_path / "usd", options).diagnostics
     except ConversionError as error:
         found = error.diagnostics
 
-    assert [d.rule for d in found].count(rule) == 1
-    errors = [d.rule for d in found if d.severity is Severity.ERROR]
-    assert errors == ([rule] if RULES[rule].severity is Severity.ERROR else [])
+    errors = _assert_reported(rule, found)
     assert (tmp_path / "usd").exists() == (not errors)
 
 
@@ -170,9 +195,9 @@ def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("tempfile.mkdtemp", fail)
 
-    found = _converted(SmallestFile(robot(A)), tmp_path)
+    found = _converted("element-unknown", tmp_path)
 
-    assert [d.rule for d in found] == ["target-unwritable"]
+    assert "target-unwritable" in [d.rule for d in found]
     assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
 
 
@@ -189,24 +214,15 @@ def test_usd_over_the_time_limit_is_reported() -> None:
 
 
 def test_every_rule_has_one_smallest_input() -> None:
-    tables = (
-        SMALLEST_FILES,
-        SMALLEST_DESCRIPTIONS,
-        SMALLEST_STAGES,
-        _BY_ROBOT,
-        _BY_LIMITS,
-        _BY_OPTIONS,
-        _BY_EXPORT,
-        _BY_LIBRARY,
-    )
+    rules = [*_FILES, *_MADE, *_STAGES, *_DESCRIPTIONS, *_BY_ROBOT]
+    rules += [*_BY_LIMITS, *(rule for rule in _BY_OPTIONS if rule not in _STAGES)]
+    rules += [*_BY_EXPORT, *_BY_ENGINE, *_BY_LIBRARY]
 
-    assert sorted(rule for table in tables for rule in table) == sorted(
-        set(RULES) - set(LINT_RULES)
-    )
+    assert sorted(rules) == sorted(set(RULES) - set(LINT_RULES))
 
 
 def test_documented_rules_are_up_to_date() -> None:
-    page = _TESTS.parent / "docs/rules.md"
+    page = _FOLDER.parents[3] / "docs/rules.md"
 
     assert page.read_text(encoding="utf-8") == rules_page()
 

@@ -1,0 +1,1 @@
+"""Checks of a USD before it is read: its files, references and values."""
