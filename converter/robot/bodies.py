@@ -15,6 +15,7 @@ has no mass in the URDF, it receives a very small one.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 
 from msgspec import Struct
@@ -26,7 +27,7 @@ from urdf_usd.converter.robot.model import (
     BaseOption,
     Fixed,
     Floating,
-    Inertial,
+    Joint,
     Link,
     MasslessOption,
     Pose,
@@ -101,8 +102,25 @@ class BodyAssignment(Struct, frozen=True):
 def is_world(tree: Tree) -> bool:
     """Return whether the root link represents the world."""
     root = tree.link[tree.root]
-    bare = not (root.visuals or root.collisions or has_mass(root))
-    return root.name == WORLD_LINK and bare
+    return root.name == WORLD_LINK and not (root.shapes or has_mass(root))
+
+
+def is_anchored(tree: Tree, base: BaseOption) -> bool:
+    """Return whether the root link is fixed to the world, or is the world."""
+    return base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
+
+
+def is_static(tree: Tree, base: BaseOption) -> bool:
+    """Return whether a robot without mass and without moving joint is scenery."""
+    if base is not BaseOption.AUTO or is_world(tree):
+        return False
+    still = all(isinstance(joint.kind, Fixed) for joint in tree.parent_joint.values())
+    return still and not any(map(has_mass, tree.link.values()))
+
+
+def has_mass(link: Link) -> bool:
+    """Return whether a link has a mass that is not zero in float32."""
+    return link.mass > SMALLEST
 
 
 def assign_bodies(
@@ -124,72 +142,58 @@ def assign_bodies(
     Raises:
         AuthoringError: Moving links have no mass, and ``massless`` is ``error``.
     """
-    anchored = is_anchored(tree, base)
-    groups = rigid_groups(tree)
+    root, root_at = tree.root, tree.link[tree.root].location
     if is_static(tree, base):
-        return _static_assignment(tree)
+        message = f"robot has no mass and no moving joint: {root!r} is static scenery"
+        note = Diagnostic("robot-static", message, root_at)
+        return BodyAssignment(Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (), (note,))
+    anchored = is_anchored(tree, base)
+    massive = {name for name, link in tree.link.items() if has_mass(link)}
+    groups = rigid_groups(tree)
     body_of: dict[str, str | None] = {}
     invented: list[str] = []
     for group in groups:
-        held = anchored and group[0] == tree.root
-        owners = _group_bodies(tree, group, held=held, merge=merge_fixed)
-        body_of.update(owners)
-        if body_of[group[0]] == group[0] and not any(has_mass(tree.link[name]) for name in group):
+        is_held = anchored and group[0] == root
+        body_of |= _group_bodies(tree, group, massive, held=is_held, merge=merge_fixed)
+        if body_of[group[0]] == group[0] and massive.isdisjoint(group):
             invented.append(group[0])
     if anchored and (welded := _needs_base(tree, body_of, groups[0])):
-        body_of.update(dict.fromkeys(welded, welded[0]))
-        if not any(has_mass(tree.link[name]) for name in welded):
+        body_of |= dict.fromkeys(welded, welded[0])
+        if massive.isdisjoint(welded):
             invented.append(welded[0])
-    held_as = _base_of(tree, body_of, anchored=anchored)
-    if massless is MasslessOption.ERROR:
-        _refuse_massless(tree, [name for name in invented if _moves(tree, name, held_as)])
-    bodies, negligible, notes = _bodies(tree, body_of, invented, held_as)
+
+    notes: list[Diagnostic] = []
+    for name in tree.links:
+        owner = body_of[name]
+        if name in (owner, root):
+            continue
+        where = f"the body of link {owner!r}" if owner else "the world"
+        rule, what = "link-massless", "has no mass and is a frame of"
+        if name in massive:
+            rule, what = "link-lumped", "is counted in"
+        message = f"link {name!r} {what} {where}"
+        notes.append(Diagnostic(rule, message, tree.link[name].location))
+    held_as = Base.FLOATING
+    if anchored:
+        held_as = Base.FIXED
+        held = _held_joints(tree, body_of)
+        # Nothing is fixed to the world if all its joints are floating.
+        if body_of[root] is None and not held:
+            held_as = Base.STATIC
+        elif body_of[root] is None and all(isinstance(one.kind, Floating) for one in held):
+            held_as = Base.FLOATING
     if base is BaseOption.FIXED and held_as is Base.FLOATING:
-        notes = [_floating_base(tree), *notes]
-    return BodyAssignment(
-        base=held_as,
-        bodies=bodies,
-        body_of=body_of,
-        lumped=frozenset(
-            name for name in tree.links if has_mass(tree.link[name]) and body_of[name] != name
-        ),
-        negligible=negligible,
-        diagnostics=(*_frame_notes(tree, body_of), *notes),
-    )
-
-
-def is_anchored(tree: Tree, base: BaseOption) -> bool:
-    """Return whether the root link is fixed to the world, or is the world."""
-    return base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
-
-
-def is_static(tree: Tree, base: BaseOption) -> bool:
-    """Return whether a robot without mass and without moving joint is scenery."""
-    if base is not BaseOption.AUTO or is_world(tree):
-        return False
-    still = all(isinstance(joint.kind, Fixed) for joint in tree.parent_joint.values())
-    return still and not any(has_mass(link) for link in tree.link.values())
-
-
-def _static_assignment(tree: Tree) -> BodyAssignment:
-    note = Diagnostic(
-        "robot-static",
-        f"robot has no mass and no moving joint: {tree.root!r} is static scenery",
-        tree.link[tree.root].location,
-    )
-    return BodyAssignment(Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (), (note,))
-
-
-def _floating_base(tree: Tree) -> Diagnostic:
-    return Diagnostic(
-        "base-floats",
-        f"base {tree.root!r} is the world, joined by floating joints only: nothing is fixed",
-        tree.link[tree.root].location,
-    )
-
-
-def _refuse_massless(tree: Tree, invented: list[str]) -> None:
-    if invented:
+        message = f"base {root!r} is the world, joined by floating joints only: nothing is fixed"
+        notes.append(Diagnostic("base-floats", message, root_at))
+    # Whether bodies are dynamic.
+    moves = {
+        name: held_as is not Base.FIXED
+        or any(not isinstance(joint.kind, Fixed) for joint in tree.path_to_root(name))
+        for name in tree.links
+        if body_of[name] == name
+    }
+    refused = [name for name in invented if moves[name]]
+    if massless is MasslessOption.ERROR and refused:
         raise AuthoringError(
             tuple(
                 Diagnostic(
@@ -197,24 +201,55 @@ def _refuse_massless(tree: Tree, invented: list[str]) -> None:
                     f"link {name!r} moves and has no mass",
                     tree.link[name].location,
                 )
-                for name in invented
+                for name in refused
             )
         )
 
+    rest = rest_poses(tree)
+    total = sum(link.mass for link in tree.link.values()) or 1.0
+    size = size_at_rest(tree, rest)
+    members: dict[str | None, list[str]] = {}
+    for name in tree.links:
+        members.setdefault(body_of[name], []).append(name)
+    bodies = []
+    negligible = []
+    for name, is_moving in moves.items():
+        location = tree.link[name].location
+        if name in invented:
+            mass = INVENTED_MASS * total / len(invented)
+            moment = mass * _INVENTED_GYRATION
+            bodies.append(Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment)))
+            rule, what = "base-regularised", "is the fixed base"
+            if is_moving:
+                negligible.append(name)
+                rule, what = "link-regularised", "moves" if name != root else "is the base"
+            message = f"link {name!r} {what} and has no mass; it received {mass:.3g} kg"
+            notes.append(Diagnostic(rule, message, location))
+            continue
+        mass, center, inertia = _lumped_inertial(tree, rest, name, members[name])
+        largest = max(map(abs, principal_inertia(inertia)[0]))
+        if is_negligible(largest, mass, size) and is_moving:
+            negligible.append(name)
+        inertia, changes = _usable_inertia(inertia, mass, size=size, total=total)
+        notes += [Diagnostic(rule, f"link {name!r} {text}", location) for rule, text in changes]
+        bodies.append(Body(name, mass, center, inertia))
+    return BodyAssignment(
+        base=held_as,
+        bodies=tuple(bodies),
+        body_of=body_of,
+        lumped=frozenset(name for name in massive if body_of[name] != name),
+        negligible=tuple(negligible),
+        diagnostics=tuple(notes),
+    )
 
-def _base_of(tree: Tree, body_of: dict[str, str | None], *, anchored: bool) -> Base:
-    if not anchored:
-        return Base.FLOATING
-    if body_of[tree.root] is not None:
-        return Base.FIXED
-    # Nothing is fixed to the world if all its joints are floating.
-    held = [
+
+def _held_joints(tree: Tree, body_of: dict[str, str | None]) -> list[Joint]:
+    """Return the joints between frames that are fixed to the world and bodies."""
+    return [
         joint
         for joint in tree.parent_joint.values()
         if body_of[joint.parent] is None and body_of[joint.child] is not None
     ]
-    floating = held and all(isinstance(joint.kind, Floating) for joint in held)
-    return Base.FLOATING if floating else Base.FIXED if held else Base.STATIC
 
 
 def _needs_base(
@@ -229,136 +264,59 @@ def _needs_base(
         body_of: Body of each link, None for frames fixed to the world.
         group: Links connected to the root by fixed joints, the root first.
     """
-    held = [
-        joint.kind
-        for joint in tree.parent_joint.values()
-        if body_of[joint.parent] is None
-        and body_of[joint.child] is not None
-        and not isinstance(joint.kind, Floating)
-    ]
-    if not held or (len(held) == 1 and isinstance(held[0], Fixed)):
+
+    def holding(joints: Iterable[Joint]) -> list[bool]:
+        """Return of each joint that is not floating whether it is fixed."""
+        kinds = (joint.kind for joint in joints)
+        return [isinstance(kind, Fixed) for kind in kinds if not isinstance(kind, Floating)]
+
+    if holding(_held_joints(tree, body_of)) in ([], [True]):
         return ()
     # The world link itself becomes a body only if the robot is connected to it by
     # several joints, or by one that moves.
-    leaving = [
-        joint for joint in tree.child_joints[tree.root] if not isinstance(joint.kind, Floating)
-    ]
-    if is_world(tree) and len(leaving) == 1 and isinstance(leaving[0].kind, Fixed):
-        return group[1:]
-    return group
-
-
-def _moves(tree: Tree, link: str, base: Base) -> bool:
-    """Return whether the body of a link is dynamic."""
-    if base is not Base.FIXED:
-        return True
-    return any(not isinstance(j.kind, Fixed) for j in tree.path_to_root(link))
+    is_apart = is_world(tree) and holding(tree.child_joints[tree.root]) == [True]
+    return group[1:] if is_apart else group
 
 
 def _group_bodies(
-    tree: Tree, group: tuple[str, ...], *, held: bool, merge: bool
+    tree: Tree, group: tuple[str, ...], massive: set[str], *, held: bool, merge: bool
 ) -> dict[str, str | None]:
     """Assign the links of one group connected by fixed joints to bodies.
 
     Args:
         tree: The robot.
         group: Links of the group, first link first.
+        massive: Links with mass.
         held: Whether the first link is fixed to the world.
         merge: Whether a link with mass is merged into the body that it is fixed to.
     """
     head = group[0]
-    owner: dict[str, str | None] = {head: head}
-    if not has_mass(tree.link[head]):
-        if not held:
-            # The whole group is one body at the frame of its massless first link.
-            return dict.fromkeys(group, head)
-        owner[head] = None
-    heavy = _heavy_branches(tree, group) if merge else frozenset()
+    if head not in massive and not held:
+        # The whole group is one body at the frame of its massless first link.
+        return dict.fromkeys(group, head)
+    owner: dict[str, str | None] = {head: head if head in massive else None}
+    # Links with mass, or that are merged with a link with mass.
+    heavy: set[str] = set()
+    for name in reversed(group):
+        if name in heavy or name in massive:
+            heavy.add(name)
+            joint = tree.parent_joint.get(name)
+            if joint and isinstance(joint.kind, Fixed) and not joint.dont_collapse:
+                heavy.add(joint.parent)
     for name in group[1:]:
         joint = tree.parent_joint[name]
         carrier = owner[joint.parent]
-        if not merge:
-            apart = has_mass(tree.link[name])
-        else:
+        apart = name in massive
+        if merge:
             apart = name in heavy and (carrier is None or joint.dont_collapse)
         owner[name] = name if apart else carrier
     return owner
 
 
-def _heavy_branches(tree: Tree, group: tuple[str, ...]) -> frozenset[str]:
-    """Links of a group with mass, or that are merged with a link with mass."""
-    heavy: set[str] = set()
-    for name in reversed(group):
-        if name in heavy or has_mass(tree.link[name]):
-            heavy.add(name)
-            joint = tree.parent_joint.get(name)
-            if joint and isinstance(joint.kind, Fixed) and not joint.dont_collapse:
-                heavy.add(joint.parent)
-    return frozenset(heavy)
-
-
-def _bodies(
-    tree: Tree, body_of: dict[str, str | None], invented: list[str], base: Base
-) -> tuple[tuple[Body, ...], tuple[str, ...], list[Diagnostic]]:
-    rest = rest_poses(tree)
-    total = sum(link.mass for link in tree.link.values()) or 1.0
-    size = size_at_rest(tree, rest)
-    notes: list[Diagnostic] = []
-    bodies = []
-    negligible = []
-    members: dict[str, list[str]] = {}
-    for link in tree.links:
-        members.setdefault(body_of[link] or "", []).append(link)
-    massless = frozenset(invented)
-    for name in tree.links:
-        if body_of[name] != name:
-            continue
-        location = tree.link[name].location
-        if name in massless:
-            mass = INVENTED_MASS * total / len(invented)
-            moment = mass * _INVENTED_GYRATION
-            bodies.append(Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment)))
-            notes.append(_regularised(tree, name, mass, base))
-            if _moves(tree, name, base):
-                negligible.append(name)
-            continue
-        mass, center, inertia = lumped_inertial(tree, rest, name, members[name])
-        largest = max(abs(moment) for moment in principal_inertia(inertia)[0])
-        if is_negligible(largest, mass, size) and _moves(tree, name, base):
-            negligible.append(name)
-        inertia, changes = usable_inertia(inertia, mass, size=size, total=total)
-        notes += [Diagnostic(rule, f"link {name!r} {text}", location) for rule, text in changes]
-        bodies.append(Body(name, mass, center, inertia))
-    return tuple(bodies), tuple(negligible), notes
-
-
-def _regularised(tree: Tree, link: str, mass: float, base: Base) -> Diagnostic:
-    rule, what = "base-regularised", "is the fixed base"
-    if _moves(tree, link, base):
-        rule, what = "link-regularised", "moves" if link != tree.root else "is the base"
-    message = f"link {link!r} {what} and has no mass; it received {mass:.3g} kg"
-    return Diagnostic(rule, message, tree.link[link].location)
-
-
-def _frame_notes(tree: Tree, body_of: dict[str, str | None]) -> list[Diagnostic]:
-    notes = []
-    for name in tree.links:
-        owner = body_of[name]
-        if name in (owner, tree.root):
-            continue
-        where = f"the body of link {owner!r}" if owner else "the world"
-        rule, what = "link-massless", "has no mass and is a frame of"
-        if has_mass(tree.link[name]):
-            rule, what = "link-lumped", "is counted in"
-        location = tree.link[name].location
-        notes.append(Diagnostic(rule, f"link {name!r} {what} {where}", location))
-    return notes
-
-
 # ---- Mass properties
 
 
-def usable_inertia(
+def _usable_inertia(
     inertia: Vec6, mass: float, *, size: float, total: float
 ) -> tuple[Vec6, tuple[tuple[str, str], ...]]:
     """Return inertia with positive moments about all axes.
@@ -377,7 +335,7 @@ def usable_inertia(
         "link NAME".
     """
     moments, quat_wxyz = principal_inertia(inertia)
-    largest = max(abs(moment) for moment in moments)
+    largest = max(map(abs, moments))
     if is_negligible(largest, mass, size):
         least = min(_LEAST_INERTIA, INVENTED_INERTIA * total * (size * size))
         moment = max(INVENTED_INERTIA * mass * (size * size), least)
@@ -392,8 +350,10 @@ def usable_inertia(
         inertia = rotate_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
         text = f"has no inertia about an axis; it received {floor:.3g} kg m^2 there"
         changes = (("inertia-regularised", text),)
-    if problem := _implausible(moments):
-        text = f"has principal moments {problem}"
+    a, b, c = sorted(moments)
+    broken = "which break A + B >= C" if a + b < c * (1 - _TRIANGLE_SLACK) else ""
+    if problem := "which are not all positive" if a <= 0 else broken:
+        text = f"has principal moments {a:.4g}, {b:.4g}, {c:.4g}, {problem}"
         changes = (*changes, ("inertia-implausible", text))
     return inertia, changes
 
@@ -419,11 +379,6 @@ def _implausible(moments: Vec3) -> str | None:
     return None
 
 
-def has_mass(link: Link) -> bool:
-    """Return whether a link has a mass that is not zero in float32."""
-    return link.mass > SMALLEST
-
-
 def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
     """Return the largest distance of a link or centre of mass from the root [m].
 
@@ -442,7 +397,7 @@ def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
     return largest if largest > _NANOMETRE else 1.0
 
 
-def lumped_inertial(
+def _lumped_inertial(
     tree: Tree, rest: dict[str, Pose], head: str, members: list[str]
 ) -> tuple[float, Vec3, Vec6]:
     """Combine the inertials of links fixed to each other; at least one has mass.
@@ -457,21 +412,18 @@ def lumped_inertial(
         Mass [kg], centre of mass [m], and (ixx, ixy, ixz, iyy, iyz, izz) about it along
         the axes of the head [kg m^2].
     """
-    massive = {
-        name: inertial
-        for name in members
-        if has_mass(tree.link[name]) and (inertial := tree.link[name].inertial)
-    }
     to_head = invert_pose(rest[head])
-    parts = [
-        _mass_properties(
-            inertial,
-            inertial.origin
-            if name == head
-            else compose(compose(to_head, rest[name]), inertial.origin),
-        )
-        for name, inertial in massive.items()
-    ]
+    parts: list[tuple[float, Vec3, Vec6]] = []
+    for name in members:
+        inertial = tree.link[name].inertial
+        if inertial is None or not has_mass(tree.link[name]):
+            continue
+        origin = inertial.origin
+        if name != head:
+            origin = compose(compose(to_head, rest[name]), origin)
+        x, y, z = (c + 0.0 for c in origin.position)
+        turned = rotate_inertia(inertial.inertia, origin.quat_wxyz)
+        parts.append((inertial.mass, (x, y, z), turned))
     if len(parts) == 1:
         return parts[0]
     mass = sum(part_mass for part_mass, _, _ in parts)
@@ -485,16 +437,6 @@ def lumped_inertial(
     )
     ixx, ixy, ixz, iyy, iyz, izz = map(sum, zip(*shifted, strict=True))
     return mass, (x, y, z), (ixx, ixy, ixz, iyy, iyz, izz)
-
-
-def _mass_properties(inertial: Inertial, origin: Pose) -> tuple[float, Vec3, Vec6]:
-    """Return mass, centre and inertia of a part with a given inertial frame."""
-    x, y, z = (c + 0.0 for c in origin.position)
-    return (
-        inertial.mass,
-        (x, y, z),
-        rotate_inertia(inertial.inertia, origin.quat_wxyz),
-    )
 
 
 # Relative error of a rotated tensor, with margin.

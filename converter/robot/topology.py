@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
@@ -43,18 +42,62 @@ def problems(robot: Robot) -> tuple[Diagnostic, ...]:
     """
     if not robot.links:
         return (Diagnostic("robot-empty", f"robot {robot.name!r} has no links", robot.location),)
-    diagnostics = [
-        *_duplicates("link", robot.links),
-        *_duplicates("joint", robot.joints),
-        *_undefined(robot),
-        *_shared_children(robot),
-    ]
-    loops = _loops(robot)
-    diagnostics += loops
-    # Otherwise, further roots are a consequence.
-    if not diagnostics:
-        diagnostics += _several_roots(robot)
-    return tuple(diagnostics)
+    found: list[Diagnostic] = []
+
+    def report(rule: str, message: str, location: Location | None) -> None:
+        found.append(Diagnostic(rule, message, location))
+
+    for kind, items in (("link", robot.links), ("joint", robot.joints)):
+        first: dict[str, Link | Joint] = {}
+        for item in items:
+            known = first.setdefault(item.name, item)
+            if known is not item:
+                place = f", first at line {known.location.line}" if known.location else ""
+                report(
+                    "name-duplicate", f"{kind} {item.name!r} is defined again{place}", item.location
+                )
+    defined = {link.name for link in robot.links}
+    for joint in robot.joints:
+        for role, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in defined:
+                message = f"joint {joint.name!r} names {role} link {name!r}, which is not defined"
+                report("link-undefined", message, joint.location)
+    counts = Counter(joint.child for joint in robot.joints)
+    joint_to: dict[str, Joint] = {}
+    for joint in robot.joints:
+        leader = joint_to.setdefault(joint.child, joint)
+        # A repeated joint is reported as a duplicate.
+        if leader is not joint and leader.name != joint.name:
+            message = (
+                f"link {joint.child!r} is the child of {counts[joint.child]} joints, "
+                f"here of {joint.name!r} and before of {leader.name!r}"
+            )
+            report("tree-parents", message, joint.location)
+    settled: set[str] = set()
+    for link in robot.links:
+        path: dict[str, Joint] = {}
+        name = link.name
+        while name not in settled and name not in path and name in joint_to:
+            path[name] = joint_to[name]
+            name = joint_to[name].parent
+        if name in path and name not in settled:
+            shown = [repr(member) for member in [*list(path)[list(path).index(name) :], name]]
+            if len(shown) > _LONGEST_LOOP:
+                shown[_LONGEST_LOOP - 1 : -1] = ["..."]
+            message = f"joint {path[name].name!r} closes a loop: {' <- '.join(shown)}"
+            report("tree-loop", message, path[name].location)
+        settled |= {*path, link.name}
+    roots = [link for link in robot.links if link.name not in counts]
+    # After other problems, further roots are a consequence.
+    if not found and len(roots) > 1:
+        sizes = [(root, len(subtree(robot, root.name).links)) for root in roots[:_MOST_OFFERED]]
+        names = ", ".join(
+            f"{root.name!r} ({size} link{'s' if size > 1 else ''})" for root, size in sizes
+        )
+        names += ", ..." if len(roots) > _MOST_OFFERED else ""
+        message = f"{len(roots)} links have no parent: {names}; a robot has one root"
+        report("tree-roots", message, roots[1].location)
+    return tuple(found)
 
 
 def build_tree(robot: Robot) -> Tree:
@@ -120,100 +163,3 @@ def rigid_groups(tree: Tree) -> tuple[tuple[str, ...], ...]:
             head[name] = name
         groups.setdefault(head[name], []).append(name)
     return tuple(tuple(group) for group in groups.values())
-
-
-def _place(location: Location | None) -> str:
-    return f", first at line {location.line}" if location else ""
-
-
-def _duplicates(kind: str, items: Iterable[Link | Joint]) -> list[Diagnostic]:
-    first: dict[str, Link | Joint] = {}
-    diagnostics = []
-    for item in items:
-        if item.name in first:
-            message = f"{kind} {item.name!r} is defined again"
-            message += _place(first[item.name].location)
-            diagnostics.append(Diagnostic("name-duplicate", message, item.location))
-        else:
-            first[item.name] = item
-    return diagnostics
-
-
-def _undefined(robot: Robot) -> list[Diagnostic]:
-    defined = {link.name for link in robot.links}
-    return [
-        Diagnostic(
-            "link-undefined",
-            f"joint {joint.name!r} names {role} link {name!r}, which is not defined",
-            joint.location,
-        )
-        for joint in robot.joints
-        for role, name in (("parent", joint.parent), ("child", joint.child))
-        if name not in defined
-    ]
-
-
-def _shared_children(robot: Robot) -> list[Diagnostic]:
-    counts = Counter(joint.child for joint in robot.joints)
-    first: dict[str, Joint] = {}
-    diagnostics = []
-    for joint in robot.joints:
-        leader = first.setdefault(joint.child, joint)
-        # A repeated joint is reported as a duplicate.
-        if leader is not joint and leader.name != joint.name:
-            message = (
-                f"link {joint.child!r} is the child of {counts[joint.child]} joints, "
-                f"here of {joint.name!r} and before of {leader.name!r}"
-            )
-            diagnostics.append(Diagnostic("tree-parents", message, joint.location))
-    return diagnostics
-
-
-def _loops(robot: Robot) -> list[Diagnostic]:
-    joint_to: dict[str, Joint] = {}
-    for joint in robot.joints:
-        joint_to.setdefault(joint.child, joint)
-    settled: set[str] = set()
-    diagnostics = []
-    for link in robot.links:
-        path: dict[str, Joint] = {}
-        name = link.name
-        while name not in settled and name not in path and name in joint_to:
-            path[name] = joint_to[name]
-            name = joint_to[name].parent
-        if name in path and name not in settled:
-            members = list(path)[list(path).index(name) :]
-            shown = [repr(member) for member in [*members, name]]
-            if len(shown) > _LONGEST_LOOP:
-                shown[_LONGEST_LOOP - 1 : -1] = ["..."]
-            names = " <- ".join(shown)
-            diagnostics.append(
-                Diagnostic(
-                    "tree-loop",
-                    f"joint {path[name].name!r} closes a loop: {names}",
-                    path[name].location,
-                )
-            )
-        settled.update(path)
-        settled.add(link.name)
-    return diagnostics
-
-
-def _several_roots(robot: Robot) -> list[Diagnostic]:
-    children = {joint.child for joint in robot.joints}
-    roots = [link for link in robot.links if link.name not in children]
-    if len(roots) == 1:
-        return []
-    sizes = [len(subtree(robot, link.name).links) for link in roots[:_MOST_OFFERED]]
-    names = ", ".join(
-        f"{link.name!r} ({size} link{'s' if size > 1 else ''})"
-        for link, size in zip(roots, sizes, strict=False)
-    )
-    names += ", ..." if len(roots) > _MOST_OFFERED else ""
-    return [
-        Diagnostic(
-            "tree-roots",
-            f"{len(roots)} links have no parent: {names}; a robot has one root",
-            roots[1].location,
-        )
-    ]

@@ -19,8 +19,8 @@ from scipy.spatial.transform import Rotation
 from tests.converter.strategies import robots
 from urdf_usd.converter.robot.dynamics import (
     ROOT,
-    bias_forces,
     degrees_of_freedom,
+    equations_of_motion,
     inertia_matrices,
     width,
 )
@@ -77,8 +77,8 @@ def test_equations_of_a_double_pendulum() -> None:
     at = {"shoulder": np.array([[a]]), "elbow": np.array([[b]])}
     rates = {"shoulder": np.array([[ra]]), "elbow": np.array([[rb]])}
 
-    inertia = inertia_matrices(_pendulum(), at)[0, 6:, 6:]
-    bias = bias_forces(_pendulum(), at, rates)[0, 6:]
+    (inertia,), (bias,) = equations_of_motion(_pendulum(), at, rates)
+    inertia, bias = inertia[6:, 6:], bias[6:]
 
     c1, c2, g = l1 / 2, l2 / 2, 9.81
     outer = i2 + m2 * c2**2
@@ -126,7 +126,7 @@ def test_degrees_of_freedom_are_in_tree_order(kind: JointKind, columns: int) -> 
 def test_inertia_and_bias_of_a_single_free_body() -> None:
     robot = Robot("r", (Link("a", _BODY),), ())
 
-    (inertia,), (bias,) = inertia_matrices(robot, {}), bias_forces(robot, {}, {})
+    (inertia,), (bias,) = equations_of_motion(robot, {}, {})
 
     np.testing.assert_allclose(inertia[:3, :3], np.eye(3), atol=1e-15)
     # About the link's origin: I + m (|c|^2 1 - c c^T).
@@ -148,7 +148,7 @@ def test_planar_joint_has_no_effect_along_its_normal() -> None:
     normal = np.zeros(10)
     normal[6:9] = _OBLIQUE
 
-    (inertia,), (bias,) = inertia_matrices(robot, at), bias_forces(robot, at, {})
+    (inertia,), (bias,) = equations_of_motion(robot, at, {})
 
     np.testing.assert_allclose(inertia @ normal, 0.0, atol=1e-15)
     assert abs(bias @ normal) < 1e-14
@@ -247,7 +247,7 @@ def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> Non
 def test_power_of_bias_forces_is_the_change_of_energy(robot: Robot, seed: int) -> None:
     positions, velocities = _state(robot, seed)
     speed = _stacked(robot, velocities)
-    (bias,) = bias_forces(robot, positions, velocities, _GRAVITY)
+    _, (bias,) = equations_of_motion(robot, positions, velocities, _GRAVITY)
     step = 1e-4
 
     def energy(time: float) -> float:
@@ -299,7 +299,8 @@ def test_equations_match_pybullet(file: str) -> None:
     pybullet.disconnect(engine)
 
     columns = 6 + np.array(index)
-    ours = inertia_matrices(robot, at)[0][np.ix_(columns, columns)]
+    matrices, forces = equations_of_motion(robot, at, rates)
+    ours = matrices[0][np.ix_(columns, columns)]
     np.testing.assert_allclose(ours, inertia, atol=1e-6 * np.abs(ours).max())
-    ours = bias_forces(robot, at, rates)[0, columns]
+    ours = forces[0, columns]
     np.testing.assert_allclose(ours, bias, atol=1e-6 * np.abs(ours).max())
