@@ -13,6 +13,7 @@ spherical joint with a cone limit.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 from msgspec import structs
 
@@ -27,8 +28,6 @@ from urdf_usd.converter.robot.model import (
     GenericAxis,
     Inertial,
     Joint,
-    Link,
-    Pose,
     Prismatic,
     Revolute,
     Robot,
@@ -73,17 +72,14 @@ def merge_chains(robot: Robot, notes: list[Diagnostic]) -> Robot:
     A chain whose joints or links were changed so that one joint cannot represent them
     is kept, with a diagnostic.
     """
-    marked = [joint for joint in robot.joints if is_marked(joint)]
-    if not marked:
-        return robot
-    links = {link.name: link for link in robot.links}
     merged: dict[str, Joint] = {}
     dropped: set[str] = set()
-    for first in marked:
-        chain = _chain(first, robot, links)
-        joint = None if chain is None else _merged(chain)
-        names = {one.name for one in robot.joints} - {one.name for one in chain or ()}
-        if joint is None or chain is None or joint.name in names:
+    dropped_links: set[str] = set()
+    for first in filter(is_marked, robot.joints):
+        chain = _chain(first, robot)
+        joint = _merged(chain) if chain else None
+        names = {one.name for one in robot.joints if one not in chain}
+        if joint is None or joint.name in names:
             message = (
                 f"the chain that starts at joint {first.name!r} is no longer one "
                 "joint of USD; its joints are converted separately"
@@ -95,10 +91,12 @@ def merge_chains(robot: Robot, notes: list[Diagnostic]) -> Robot:
         notes.append(Diagnostic("joint-chain-merged", message, first.location))
         merged[chain[-1].name] = joint
         dropped |= {one.name for one in chain[:-1]}
-        dropped |= {f"/{one.child}" for one in chain[:-1]}
+        dropped_links |= {one.child for one in chain[:-1]}
+    if not merged:
+        return robot
     return structs.replace(
         robot,
-        links=tuple(link for link in robot.links if f"/{link.name}" not in dropped),
+        links=tuple(link for link in robot.links if link.name not in dropped_links),
         joints=tuple(
             merged.get(joint.name, joint) for joint in robot.joints if joint.name not in dropped
         ),
@@ -117,31 +115,25 @@ def _mark(joint: Joint) -> dict[str, str] | None:
     return None
 
 
-def _chain(first: Joint, robot: Robot, links: dict[str, Link]) -> tuple[Joint, ...] | None:
-    """Return the joints of a chain; None if they and their links are not one."""
+def _chain(first: Joint, robot: Robot) -> tuple[Joint, ...]:
+    """Return the joints of a chain; empty if they and their links are not one."""
+    links = {link.name: link for link in robot.links}
+    followed = {joint.mimic.joint for joint in robot.joints if joint.mimic}
     count = len((_mark(first) or {}).get("axes", "").split())
     chain = [first]
-    followed = {joint.mimic.joint for joint in robot.joints if joint.mimic}
     while len(chain) < count:
-        below = [one for one in robot.joints if one.parent == chain[-1].child]
+        below = [joint for joint in robot.joints if joint.parent == chain[-1].child]
         link = links.get(chain[-1].child)
-        if len(below) != 1 or link is None or not _is_empty(link):
-            return None
-        chain.append(below[0])
-    plain = (_has_limits_only(one) and one.name not in followed for one in chain)
-    return tuple(chain) if len(chain) > 1 and all(plain) else None
-
-
-def _is_empty(link: Link) -> bool:
-    return not (link.mass or link.shapes or link.custom)
-
-
-def _has_limits_only(joint: Joint) -> bool:
-    others = (
-        *(joint.velocity, joint.acceleration, joint.deceleration, joint.jerk),
-        *(joint.dynamics, joint.mimic, joint.safety, joint.calibration),
+        if len(below) != 1 or link is None or link.mass or link.shapes or link.custom:
+            return ()
+        chain += below
+    numbers = ("velocity", "acceleration", "deceleration", "jerk")
+    others = (*numbers, "dynamics", "mimic", "safety", "calibration")
+    is_plain = all(
+        joint.name not in followed and all(getattr(joint, name) is None for name in others)
+        for joint in chain
     )
-    return not any(value is not None for value in others)
+    return tuple(chain) if len(chain) > 1 and is_plain else ()
 
 
 def _merged(chain: tuple[Joint, ...]) -> Joint | None:
@@ -150,59 +142,38 @@ def _merged(chain: tuple[Joint, ...]) -> Joint | None:
     mark = _mark(first) or {}
     tokens, backwards = mark.get("axes", "").split(), "backwards" in mark
     frame = invert_pose(last.origin)
-    axes = [
-        _axis(joint, token, frame if joint is last else IDENTITY, backwards=backwards)
-        for joint, token in zip(chain, tokens, strict=True)
-    ]
-    known = [axis for axis in axes if axis is not None]
-    distinct = len({axis.token for axis in known}) == len(chain)
+    sign = -1.0 if backwards else 1.0
+    axes: list[GenericAxis] = []
+    for joint, token in zip(chain, tokens, strict=True):
+        kind = joint.kind
+        if token not in _TOKENS or not isinstance(kind, Revolute | Continuous | Prismatic):
+            return None
+        x, y, z = (sign * (token[-1] == name) for name in "XYZ")
+        own = frame if joint is last else IDENTITY
+        expected = rotate_vector(own.quat_wxyz, (x, y, z))
+        is_slide = isinstance(kind, Prismatic)
+        if is_slide != token.startswith("trans") or math.dist(kind.axis, expected) > _SAME:
+            return None
+        limits = UNLIMITED if isinstance(kind, Continuous) else kind.range
+        axes.append(GenericAxis(token, limits, joint.effort))
     straight = all(joint.origin == IDENTITY for joint in chain[1:-1])
-    if not (mark.get("name") and distinct and straight):
+    if not mark.get("name") or len(set(tokens)) < len(chain) or not straight:
         return None
     custom = Custom()
     for joint in chain:
-        custom += Custom(
-            joint.custom.attributes,
-            tuple(one for one in joint.custom.elements if one.content.tag != MARK),
-        )
-    kind = Generic(tuple(reversed(known) if backwards else known), frame, backwards, _cone(mark))
+        elements = (one for one in joint.custom.elements if one.content.tag != MARK)
+        custom += Custom(joint.custom.attributes, tuple(elements))
+    cone = None
+    with suppress(ValueError):
+        # Not two numbers: no cone.
+        one, other = map(float, mark.get("cone", "").split())
+        cone = one, other
     return Joint(
         mark["name"],
         first.parent,
         last.child,
-        kind,
+        Generic(tuple(axes[::-1] if backwards else axes), frame, backwards, cone),
         compose(first.origin, last.origin),
         location=first.location,
         custom=custom,
     )
-
-
-def _axis(joint: Joint, token: str, frame: Pose, *, backwards: bool) -> GenericAxis | None:
-    """Return an axis of a chain; None if the joint has another motion.
-
-    Args:
-        joint: The joint.
-        token: ``transX`` to ``rotZ``.
-        frame: The joint frame in the frame of the joint's child.
-        backwards: Whether axes are negated.
-    """
-    kind = joint.kind
-    if token not in _TOKENS or not isinstance(kind, Revolute | Continuous | Prismatic):
-        return None
-    sign = -1.0 if backwards else 1.0
-    x, y, z = (sign * (token[-1] == name) for name in "XYZ")
-    expected = rotate_vector(frame.quat_wxyz, (x, y, z))
-    slides = isinstance(kind, Prismatic)
-    if slides != token.startswith("trans") or math.dist(kind.axis, expected) > _SAME:
-        return None
-    limits = UNLIMITED if isinstance(kind, Continuous) else kind.range
-    return GenericAxis(token, limits, joint.effort)
-
-
-def _cone(mark: dict[str, str]) -> tuple[float, float] | None:
-    """Return the angles of a cone limit [deg]; None without two numbers."""
-    try:
-        one, other = map(float, mark.get("cone", "").split())
-    except ValueError:
-        return None
-    return one, other

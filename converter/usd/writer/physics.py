@@ -7,9 +7,7 @@ the frame of the parent's body.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import degrees, inf, isinf
-from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +24,6 @@ from urdf_usd.converter.robot.model import (
     Inertial,
     Joint,
     JointKind,
-    Link,
     MeshFile,
     Planar,
     Pose,
@@ -69,6 +66,14 @@ from urdf_usd.converter.usd.writer.specs import (
 # not lock: OpenUSD's parser reads them as "no limit".
 _LOCKED, _FREE = (1.0, -1.0), (-inf, inf)
 _FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
+# Others are generic joints.
+_SCHEMAS = {
+    Revolute: "PhysicsRevoluteJoint",
+    Continuous: "PhysicsRevoluteJoint",
+    Prismatic: "PhysicsPrismaticJoint",
+    Fixed: "PhysicsFixedJoint",
+    Spherical: "PhysicsSphericalJoint",
+}
 # Number of candidate rotations about the axis of a joint.
 _TWISTS = 128
 # Component of the bodies that are connected to the world; no link has an empty name.
@@ -87,9 +92,20 @@ def author_bodies(
     for body in prims.bodies.bodies:
         prim = over(layer, prims.link[body.link])
         apply(prim, "PhysicsRigidBodyAPI")
-        _author_mass(prim, body)
+        apply(prim, "PhysicsMassAPI")
+        # Also what consumers can compute.
+        what = f"of link {body.link!r}"
+        moments, quat_wxyz = principal_inertia(body.inertia)
+        center = (to_float32(c, f"the centre of mass {what}") for c in body.center)
+        write(prim, "physics:mass", to_float32(body.mass, f"the mass {what}"))
+        write(prim, "physics:centerOfMass", Gf.Vec3f(*center))
+        diagonal = moments_to_float32(moments, f"the inertia {what}")
+        write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal))
+        write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz))
         own = tree.link[body.link].inertial
         if not _is_own(body, own):
+            # A mass alone means that there is no <inertial>.
+            write_urdf(prim, "inertial:mass", own.mass if own else 0.0)
             _author_inertial(prim, own)
         if own and own.estimated:
             write_urdf(prim, "inertial:estimated", own.estimated.value)
@@ -100,31 +116,24 @@ def author_bodies(
             frame = over(layer, prims.link[name])
             write_urdf(frame, "link", name)
             if link.inertial is not None:
+                write_urdf(frame, "inertial:mass", link.inertial.mass)
                 _author_inertial(frame, link.inertial)
                 if link.inertial.estimated:
                     write_urdf(frame, "inertial:estimated", link.inertial.estimated.value)
-        for path, approximation in _colliders(geometry, link, prims, library):
-            collider = over(layer, path)
-            apply(collider, "PhysicsCollisionAPI")
-            if approximation is not None:
-                apply(collider, "PhysicsMeshCollisionAPI")
-                write(collider, "physics:approximation", approximation.value)
-            if path not in prims.collision[name]:
-                # Joins the groups to one <collision> again when the USD is read.
-                write_urdf(over(layer, path.GetParentPath()), "collision", True)
-
-
-def _author_mass(prim: Sdf.PrimSpec, body: Body) -> None:
-    """Author mass, centre of mass and inertia, so that consumers compute nothing."""
-    what = f"of link {body.link!r}"
-    moments, quat_wxyz = principal_inertia(body.inertia)
-    center = (to_float32(c, f"the centre of mass {what}") for c in body.center)
-    apply(prim, "PhysicsMassAPI")
-    write(prim, "physics:mass", to_float32(body.mass, f"the mass {what}"))
-    write(prim, "physics:centerOfMass", Gf.Vec3f(*center))
-    diagonal = moments_to_float32(moments, f"the inertia {what}")
-    write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal))
-    write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz))
+        for shape, path in zip(link.collisions, prims.collision[name], strict=True):
+            groups = library.groups_of(shape)
+            if not geometry.GetPrimAtPath(path):
+                continue
+            for part in map(path.AppendChild, groups.names) if groups else (path,):
+                collider = over(layer, part)
+                apply(collider, "PhysicsCollisionAPI")
+                if isinstance(shape.geometry, MeshFile):
+                    apply(collider, "PhysicsMeshCollisionAPI")
+                    approximation = shape.approximation or Approximation.HULL
+                    write(collider, "physics:approximation", approximation.value)
+                if groups:
+                    # Joins the groups to one <collision> again when the USD is read.
+                    write_urdf(over(layer, path), "collision", True)
 
 
 def _is_own(body: Body, own: Inertial | None) -> bool:
@@ -140,31 +149,11 @@ def _is_own(body: Body, own: Inertial | None) -> bool:
 
 
 def _author_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
-    """Store the inertial of a link that differs from that of its body.
-
-    A mass alone means that there is no ``<inertial>``.
-    """
-    write_urdf(prim, "inertial:mass", inertial.mass if inertial else 0.0)
+    """Store the inertial of a link that differs from that of its body."""
     if inertial is not None:
         write_urdf(prim, "inertial:origin:position", inertial.origin.position)
         write_urdf(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)
         write_urdf(prim, "inertial:inertia", inertial.inertia)
-
-
-def _colliders(
-    geometry: Sdf.Layer, link: Link, prims: Prims, library: MeshLibrary
-) -> Iterator[tuple[Sdf.Path, Approximation | None]]:
-    """Yield the prims that collide; a mesh of several groups has one for each."""
-    for shape, path in zip(link.collisions, prims.collision[link.name], strict=True):
-        if not geometry.GetPrimAtPath(path):
-            continue
-        if groups := library.groups_of(shape):
-            for name in groups.names:
-                yield path.AppendChild(name), Approximation.HULL
-        elif isinstance(shape.geometry, MeshFile):
-            yield path, shape.approximation or Approximation.HULL
-        else:
-            yield path, None
 
 
 def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
@@ -180,7 +169,10 @@ def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
         if joint is None:
             continue
         if joint.name in prims.joint:
-            prim = define(layer, prims.joint[joint.name], _schema(joint.kind))
+            schema = _SCHEMAS.get(type(joint.kind), "PhysicsJoint")
+            if isinstance(joint.kind, Generic) and joint.kind.cone is not None:
+                schema = "PhysicsSphericalJoint"
+            prim = define(layer, prims.joint[joint.name], schema)
             show_spec_name(prim, joint.name)
             _author_frames(prim, joint, rest, prims)
             _author_freedom(prim, joint.kind)
@@ -203,22 +195,6 @@ def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
         anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
         for side, body in enumerate((prims.robot, prims.link[tree.root])):
             _author_side(anchor, side, body, IDENTITY, "the base")
-
-
-def _schema(kind: JointKind) -> str:
-    match kind:
-        case Revolute() | Continuous():
-            return "PhysicsRevoluteJoint"
-        case Prismatic():
-            return "PhysicsPrismaticJoint"
-        case Fixed():
-            return "PhysicsFixedJoint"
-        case Spherical() | Generic(cone=(_, _)):
-            return "PhysicsSphericalJoint"
-        case Planar() | Floating() | Generic():
-            return "PhysicsJoint"
-        case _:
-            assert_never(kind)
 
 
 def _author_frames(prim: Sdf.PrimSpec, joint: Joint, rest: dict[str, Pose], prims: Prims) -> None:
@@ -284,33 +260,41 @@ def _joint_frame(axis: Vec3, origin: Vec4) -> Vec4:
 
 
 def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
-    """Write the axis and the limits of a joint, in degrees or metres."""
+    """Write the axis, limits and largest forces of a joint, in degrees or metres."""
     if isinstance(kind, (Revolute, Continuous, Prismatic)):
         write(joint, "physics:axis", rotation_onto_axis(kind.axis)[0])
-    match kind:
-        case Revolute():
-            lower, upper = _limits(kind.range, degrees(1.0))
-            write(joint, "physics:lowerLimit", lower)
-            write(joint, "physics:upperLimit", upper)
-        case Prismatic():
-            write(joint, "physics:lowerLimit", limit_to_float32(kind.range.lower))
-            write(joint, "physics:upperLimit", limit_to_float32(kind.range.upper))
-        case Planar():
-            normal = rotation_onto_axis(kind.axis)[0]
-            free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
-            for freedom in _FREEDOMS:
-                # Free axes are authored too: some consumers lock axes without limits.
-                _author_limits(joint, freedom, _FREE if freedom in free else _LOCKED)
-        case Generic():
-            _author_axes(joint, kind)
-        case Floating():
-            # Stores name and origin; disabled, because a free body needs no joint.
-            write(joint, "physics:jointEnabled", False)
-            write(joint, "physics:excludeFromArticulation", True)
-        case Continuous() | Fixed() | Spherical():
-            pass
-        case _:
-            assert_never(kind)
+    if isinstance(kind, Floating):
+        # Stores name and origin; disabled, because a free body needs no joint.
+        write(joint, "physics:jointEnabled", False)
+        write(joint, "physics:excludeFromArticulation", True)
+    if isinstance(kind, (Revolute, Prismatic)):
+        limits = limit_to_float32(kind.range.lower), limit_to_float32(kind.range.upper)
+        if isinstance(kind, Revolute):
+            limits = _limits(kind.range, degrees(1.0))
+        write(joint, "physics:lowerLimit", limits[0])
+        write(joint, "physics:upperLimit", limits[1])
+    if isinstance(kind, Planar):
+        normal = rotation_onto_axis(kind.axis)[0]
+        free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
+        for freedom in _FREEDOMS:
+            # Free axes are authored too: some consumers lock axes without limits.
+            _author_limits(joint, freedom, _FREE if freedom in free else _LOCKED)
+    if not isinstance(kind, Generic):
+        return
+    if kind.cone is not None:
+        write(joint, "physics:axis", kind.axes[-1].token[-1])
+        for number, angle in enumerate(kind.cone):
+            write(joint, f"physics:coneAngle{number}Limit", limit_to_float32(angle))
+    axes = {axis.token: axis for axis in kind.axes}
+    for freedom in _FREEDOMS:
+        axis = axes.get(freedom)
+        if kind.cone is None:
+            unit = 1.0 if freedom.startswith("trans") else degrees(1.0)
+            limits = _LOCKED if axis is None else _limits(axis.range, unit)
+            _author_limits(joint, freedom, limits)
+        if axis is not None and axis.effort is not None:
+            apply(joint, f"PhysicsDriveAPI:{freedom}")
+            write(joint, f"drive:{freedom}:physics:maxForce", limit_to_float32(axis.effort))
 
 
 def _limits(limits: Range, unit: float) -> tuple[float, float]:
@@ -329,24 +313,6 @@ def _author_limits(joint: Sdf.PrimSpec, freedom: str, limits: tuple[float, float
     apply(joint, f"PhysicsLimitAPI:{freedom}")
     for bound, value in zip(("low", "high"), limits, strict=True):
         write(joint, f"limit:{freedom}:physics:{bound}", value)
-
-
-def _author_axes(joint: Sdf.PrimSpec, kind: Generic) -> None:
-    """Write limits and largest forces of a D6 joint, or the cone of a spherical one."""
-    if kind.cone is not None:
-        write(joint, "physics:axis", kind.axes[-1].token[-1])
-        for number, angle in enumerate(kind.cone):
-            write(joint, f"physics:coneAngle{number}Limit", limit_to_float32(angle))
-    axes = {axis.token: axis for axis in kind.axes}
-    for freedom in _FREEDOMS:
-        axis = axes.get(freedom)
-        if kind.cone is None:
-            unit = 1.0 if freedom.startswith("trans") else degrees(1.0)
-            limits = _LOCKED if axis is None else _limits(axis.range, unit)
-            _author_limits(joint, freedom, limits)
-        if axis is not None and axis.effort is not None:
-            apply(joint, f"PhysicsDriveAPI:{freedom}")
-            write(joint, f"drive:{freedom}:physics:maxForce", limit_to_float32(axis.effort))
 
 
 def articulation_roots(prims: Prims) -> list[Sdf.Path]:
