@@ -106,6 +106,7 @@ class Trial(Struct, frozen=True):
     title: str = ""  # of a generated change
     properties: tuple[str, ...] = ()  # that it changes
     reason: str = ""  # why it is equivalent
+    finding: str = ""  # first finding of the first check that detects it
 
 
 class Trials:
@@ -147,7 +148,7 @@ class Trials:
         named = zip(self._configurations.joints, self._configurations.positions, strict=True)
         positions = {name: given[:, 0] for name, given in named if given.shape[1] == 1}
         self.robot = Robot.of(self.stage, self._spec, good.base, positions)
-        self.raised = self._failed(good)
+        self.raised = tuple(self._failed(good))
         self._results = self._judged(good)
 
     def _overlay(self) -> Usd.Stage:
@@ -184,13 +185,16 @@ class Trials:
             requested=self._requested,
         )
 
-    def _failed(self, observation: Observation | None) -> tuple[str, ...]:
-        """Return the checks that fail."""
+    def _failed(self, observation: Observation | None) -> dict[str, str]:
+        """Return the checks that fail, with their first findings."""
         if observation is None:
-            return (REFUSED,)
-        checks = self._judge(observation).checks
-        failed = [check.id for check in checks if check.grade is Grade.FAILS]
-        return (*failed, *([PARTS_MISSING] if observation.missing else ()))
+            return {REFUSED: ""}
+        failed = {
+            check.id: f"{check.findings[0].subject} | {check.findings[0].message}"
+            for check in self._judge(observation).checks
+            if check.grade is Grade.FAILS
+        }
+        return failed | ({PARTS_MISSING: ""} if observation.missing else {})
 
     def seed(self, fault: Fault, *, every: bool = False) -> Iterator[Trial]:
         """Seed a fault at one place, or at every place, in each of its sizes."""
@@ -221,12 +225,14 @@ class Trials:
 
     def _trial(self, fault: Fault, place: Place, changed: Observation | None) -> Trial:
         failed = self._failed(changed)
-        outcome = CAUGHT if {*fault.detected_by} & {*failed} else MISSED
+        detected = [check for check in fault.detected_by if check in failed]
+        outcome = CAUGHT if detected else MISSED
         if not fault.detected_by:
             outcome = MISSED if failed else CAUGHT
         elif outcome == MISSED and fault.equivalent and not failed and self._is_same(changed):
             outcome = EQUIVALENT
-        return Trial(fault.id, self.name, place.path, failed, outcome)
+        finding = failed[detected[0]] if detected else ""
+        return Trial(fault.id, self.name, place.path, tuple(failed), outcome, finding=finding)
 
     def schema_faults(self) -> tuple[SchemaFault, ...]:
         registered = _SCHEMA_PROFILES.get(self.profile)
@@ -245,7 +251,7 @@ class Trials:
             fault.schema,
             self.name,
             fault.path,
-            failed,
+            tuple(failed),
             outcome,
             fault.title,
             tuple(properties),

@@ -1,7 +1,12 @@
-"""Faults are caught by their checks, and a good USD fails none."""
+"""Faults are caught by their checks, and a good USD fails none.
+
+`UPDATE_RECORDS=1` stores what the checks find.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,7 @@ from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.converter import Profile
 
 OWN = ("oblique_arm", "drifter")
+_FINDINGS = Path(__file__).parent / "findings.json"
 
 
 def test_faults_have_distinct_ids_and_name_existing_checks() -> None:
@@ -23,7 +29,9 @@ def test_faults_have_distinct_ids_and_name_existing_checks() -> None:
 
 
 def test_faults_are_caught_on_the_first_of_our_own_robots_with_a_place(tmp_path: Path) -> None:
+    """With the same findings as before: they name what is wrong, and by how much."""
     pending, missed = {fault.id: fault for fault in FAULTS}, []
+    findings: dict[str, str] = {}
     for robot in OWN:
         for profile in dict.fromkeys(fault.profile for fault in pending.values()):
             folder = tmp_path / robot / profile
@@ -35,9 +43,13 @@ def test_faults_are_caught_on_the_first_of_our_own_robots_with_a_place(tmp_path:
                     missed += [trial] if trial.outcome == MISSED else []
                     if trial.outcome != EQUIVALENT:
                         pending.pop(fault.id, None)
+                        findings.setdefault(fault.id, trial.finding)
 
     assert missed == []
     assert list(pending) == []
+    if os.environ.get("UPDATE_RECORDS"):
+        _FINDINGS.write_text(json.dumps(findings, indent=1, sort_keys=True) + "\n")
+    assert findings == json.loads(_FINDINGS.read_text())
 
 
 @pytest.mark.parametrize("flattened", [False, True])

@@ -6,7 +6,14 @@ import math
 
 import pytest
 
-from tests.conformance.miniatures import restating_joint, urdf_reading, usd_reading
+from tests.conformance.miniatures import (
+    compared,
+    joint_of,
+    restating_joint,
+    urdf_reading,
+    usd_reading,
+)
+from urdf_usd.conformance.checks.check import Compared
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.reports.records.record import Grade
@@ -44,6 +51,24 @@ def test_effort_above_the_stand_in_is_not_zero() -> None:
 def test_effort_beyond_float32_is_stored_as_unlimited(actual: float) -> None:
     assert _grade("effort", 1e300, actual) is Grade.EXACT
     assert _grade("effort", 1e30, actual) is Grade.FAILS
+
+
+@pytest.mark.parametrize(
+    ("what", "factor", "hint"),
+    [
+        ("limits.upper", 180 / math.pi, "(degrees instead of radians?)"),
+        ("dynamics.damping", math.pi / 180, "(radians instead of degrees?)"),
+    ],
+)
+def test_value_in_another_unit_is_named(what: str, factor: float, hint: str) -> None:
+    field = what.partition(".")[2]
+    value = factor * getattr(joint_of(urdf_reading(), "shoulder"), field)
+    comparison = compared(
+        what, urdf_reading(), restating_joint(usd_reading(), "shoulder", **{field: value})
+    )
+
+    assert isinstance(comparison, Compared)
+    assert any(one.message.endswith(hint) for one in comparison.differences)
 
 
 def test_absent_number_is_explained_by_its_note() -> None:
