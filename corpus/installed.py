@@ -32,6 +32,8 @@ from urdf_usd.installation import distribution_of, install_command
 _URDF = ".urdf"
 DISTRIBUTION = "example-robot-data"
 SUITE = Path(__file__).parent / "suite"
+# Folder of the cases in MJCF, which other converters read.
+MJCF_CHAPTER = "mjcf"
 SUITE_MANIFEST = "manifest.json"
 
 
@@ -166,6 +168,33 @@ def case_names(version: str = "") -> tuple[str, ...]:
     )
 
 
+def _locate_mjcf_cases(case: str) -> tuple[RobotSource, ...]:
+    """Find the cases of the chapter of MJCF, or one of them; it belongs to no version."""
+    files = sorted((SUITE / MJCF_CHAPTER).glob("*.json"))
+    found = tuple(
+        RobotSource(
+            id=identifier(Scheme.SUITE, f"{MJCF_CHAPTER}/{file.stem}"),
+            reference=f"{Scheme.SUITE}:{MJCF_CHAPTER}/{file.stem}",
+            path=file.with_suffix(".xml"),
+            origin=Origin(license="Apache-2.0"),
+            case=SuiteCase(
+                version=MJCF_CHAPTER,
+                chapter=MJCF_CHAPTER,
+                title="MJCF",
+                name=file.stem,
+                number=number,
+                text=file.read_text(encoding="utf-8"),
+            ),
+        )
+        for number, file in enumerate(files, 1)
+        if case in ("", file.stem)
+    )
+    if not found:
+        hint = close_names(case, [file.stem for file in files])
+        raise UnknownRobotError(f"the feature suite has no case '{MJCF_CHAPTER}/{case}'{hint}")
+    return found
+
+
 def locate_cases(target: str) -> tuple[RobotSource, ...]:
     """Find the cases of a version or a chapter, or one case.
 
@@ -177,6 +206,8 @@ def locate_cases(target: str) -> tuple[RobotSource, ...]:
         UnknownRobotError: There is no such version, chapter or case.
     """
     stated, chapter, case = suite_parts(target)
+    if chapter == MJCF_CHAPTER and stated is None:
+        return _locate_mjcf_cases(case)
     known = suite_versions()
     version = stated or known[-1]
     if version not in known:

@@ -223,7 +223,8 @@ class Diagnosis(Struct, frozen=True):
 
 def diagnose(robot: RobotRecord) -> Diagnosis | None:
     """Return why a robot does not conform; None if it does."""
-    if robot.verdict.conforms:
+    if robot.verdict.conforms or (robot.formats and "usd" not in robot.formats):
+        # Of two descriptions neither is wrong.
         return None
     grade = _WORST_GRADE.get(robot.verdict)
     deciding = [check for check in robot.checks if check.grade is grade]

@@ -59,7 +59,7 @@ _DIGITS, _SHOWN_ALIKE = 3, 0.98
 
 def draw_scene(
     source: Robot | Sequence[Drawing],
-    usd: str,
+    usd: str | Sequence[Drawing],
     readings: Mapping[str, Observation],
     frames: Mapping[str, Frames],
     configurations: Configurations,
@@ -68,7 +68,7 @@ def draw_scene(
 
     Args:
         source: The URDF, or drawings of a source in another format.
-        usd: Root layer of the USD.
+        usd: Root layer of the USD, or drawings of another description.
         readings: Observation of each side that was read, ``urdf`` and ``usd``.
         frames: Link frames by engine, of all that state them.
         configurations: The compared configurations.
@@ -78,7 +78,7 @@ def draw_scene(
         try:
             links = frozenset(link.name for link in reading.links)
             if side == "usd":
-                drawings[side] = draw_shapes(usd, links)
+                drawings[side] = draw_shapes(usd, links) if isinstance(usd, str) else tuple(usd)
             else:
                 drawings[side] = draw_urdf(source) if isinstance(source, Robot) else tuple(source)
         except AbstentionError:

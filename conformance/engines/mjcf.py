@@ -98,9 +98,11 @@ _KINDS: Mapping[int, tuple[ShapeKind, tuple[float, ...]]] = {
     int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): (ShapeKind.OTHER, ()),
     int(mujoco.mjtGeom.mjGEOM_MESH): (ShapeKind.MESH, ()),
 }
+_OF_JOINTS = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 # Groups of geoms that MuJoCo's viewer shows by default.
 _SHOWN = 3
 _GRAVITY = (0.0, 0.0, -9.81)
+_ROOT_FREEDOMS = 6
 _IDENTITY = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
 
@@ -149,6 +151,32 @@ def mjcf_joints(path: str) -> tuple[JointObservation, ...]:
     return _kept(path).structure.joints
 
 
+def mjcf_efforts(path: str) -> dict[str, float]:
+    """Return the largest force of the only actuator of each joint that limits it [N or N m].
+
+    Raises:
+        AbstentionError: MuJoCo refuses the file, or it has no body.
+    """
+    robot = _kept(path)
+    model, names = robot.model, {joint: place.name for joint, place in robot.places.items()}
+    efforts: dict[str, list[float]] = {}
+    for actuator in range(model.nu):
+        joint = int(model.actuator_trnid[actuator, 0])
+        if mujoco.mjtTrn(model.actuator_trntype[actuator]) not in _OF_JOINTS or joint not in names:
+            continue
+        least, most = -math.inf, math.inf
+        if model.actuator_forcelimited[actuator]:
+            least, most = model.actuator_forcerange[actuator].tolist()
+        elif model.actuator_ctrllimited[actuator] and not model.actuator_biastype[actuator]:
+            gain = model.actuator_gainprm[actuator, 0]
+            least, most = (gain * model.actuator_ctrlrange[actuator]).tolist()
+        force = most * abs(float(model.actuator_gear[actuator, 0]))
+        efforts.setdefault(names[joint], []).append(force if least == -most else math.inf)
+    return {
+        name: force for name, (force, *more) in efforts.items() if not more and force < math.inf
+    }
+
+
 class _Robot(Struct, frozen=True, eq=False):
     model: mujoco.MjModel  # its root moves freely unless that is the world
     mechanism: Mechanism
@@ -186,7 +214,7 @@ def _read(path: str, changed: int) -> _Robot:
     base = Base.FLOATING if all(free) else Base.FIXED
     if not any(link.mass for link in robot.structure.links):
         base = Base.STATIC
-    uncompared.update(_uncompared_of_model(model, root is not None, held))
+    uncompared.update(_uncompared_of_model(model, held))
     data = mujoco.MjData(model)
     data.qpos[:7] = start[:7] if root is not None else data.qpos[:7]
     mujoco.mj_kinematics(model, data)
@@ -219,10 +247,17 @@ def _compiled(spec: mujoco.MjSpec, root: mujoco.MjsBody | None) -> tuple[mujoco.
         spec.delete(key)
     if root is None or _is_free(root):
         return compiled_quietly(spec), False
+    # Their damping follows from the inertia that they move with the base as it is.
+    sprung = any(np.any(joint.springdamper) for joint in spec.joints)
+    held = compiled_quietly(spec.copy()) if sprung else None
     root.mocap = False
     root.add_freejoint()
     try:
-        return compiled_quietly(spec), True
+        model = compiled_quietly(spec)
+        if held:
+            model.dof_damping[_ROOT_FREEDOMS:] = held.dof_damping
+            model.jnt_stiffness[1:] = held.jnt_stiffness
+        return model, True
     except ValueError as error:
         # A fixed body may lack mass.
         if "mass" not in str(error) or root.geoms:
@@ -252,6 +287,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> _Rob
     names = _body_names(model)
     made_up = {f"link {names[body]}" for body in range(1, model.nbody) if not model.body(body).name}
     bodies = {} if rooted else {WORLD: 0}
+    made_up |= {f"link {world}" for world in bodies}
     bodies |= {names[body]: body for body in range(1, model.nbody)}
     joint_names = _joint_names(model, names)
     # The first joint of a rooted model is that of the root.
@@ -296,13 +332,15 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> _Rob
         made_up=tuple(sorted(made_up)),
         nondynamic=tuple(names[b] for b in range(1, model.nbody) if model.body_mocapid[b] >= 0),
         implied=tuple(_implied(spec, model, names, joint_names)),
-        simulation=_simulation(model, names, joint_names, rooted),
+        simulation=_simulation(model, names, joint_names),
     )
     mechanism = Mechanism(model, tuple(places.values()), free_root=rooted)
     if rooted:
         model.qpos0[:7] = _IDENTITY
     # The inertia of motors is compared by itself.
     model.dof_armature[:] = 0.0
+    # The inertia of bodies with slides alone is a constant of the model.
+    mujoco.mj_setConst(model, mujoco.MjData(model))
     return _Robot(model, mechanism, observation, bodies, between, places)
 
 
@@ -474,7 +512,7 @@ def draw_mjcf(path: str) -> tuple[Drawing, ...]:
 def _geoms(robot: _Robot) -> Iterator[tuple[int, str, ShapeKind, tuple[float, ...], Array]]:
     """Yield number, link, kind, size and (4, 4) transform to the link of the geoms of links."""
     model = robot.model
-    link_of = {body: link for link, body in robot.bodies.items()}
+    link_of = {body: link for link, body in robot.bodies.items() if body}
     for geom in range(model.ngeom):
         link, transform = link_of.get(int(model.geom_bodyid[geom])), np.eye(4)
         if link is None or model.geom_type[geom] in _UNREAD_GEOMS:
@@ -562,7 +600,7 @@ def ellipsoid_surface(radii: Array, transform: Array) -> Surface:
 
 
 def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:
-    """State colour and opacity; those of a textured material are not read."""
+    """State colour and opacity, except for those of a textured material."""
     material = int(model.geom_matid[geom])
     rgba = model.geom_rgba[geom]
     if material >= 0 and (rgba == _DEFAULT_RGBA).all():
@@ -571,7 +609,8 @@ def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:
     # MuJoCo's renderer shows the numbers as they are, as those of a URDF. Its float32 are read as
     # the shortest decimals, which are those of the file.
     *color, opacity = (float(str(value)) for value in rgba)
-    if textured:
+    # The default colour is not in the file.
+    if textured or (material < 0 and (rgba == _DEFAULT_RGBA).all()):
         return Appearance(area, color=None, opacity=None, unread=frozenset("*"))
     return Appearance(area, light(color), opacity, unread=frozenset("*"))
 
@@ -580,7 +619,7 @@ _DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
 
 
 def _simulation(
-    model: mujoco.MjModel, names: Mapping[int, str], joints: Mapping[int, str], rooted: bool
+    model: mujoco.MjModel, names: Mapping[int, str], joints: Mapping[int, str]
 ) -> SimulationObservation:
     """State armature, contact friction, and pairs of bodies without contacts."""
     armatures = [
@@ -588,7 +627,7 @@ def _simulation(
         for joint in range(model.njnt)
         if COORDINATES[_TYPES[model.jnt_type[joint]]] == 1
     ]
-    frictions = {names[body]: _frictions(model, body) for body in range(int(rooted), model.nbody)}
+    frictions = {names[body]: _frictions(model, body) for body in range(1, model.nbody)}
     pairs = []
     for signature in model.exclude_signature.tolist():
         first, second = sorted((names[signature >> 16], names[signature & 0xFFFF]))
@@ -631,8 +670,13 @@ def _implied(
 ) -> Iterator[Implied]:
     """Yield the settings that the file states."""
     yield from (Implied(words=words) for words in _MUJOCO_WORDS)
-    if tuple(spec.option.gravity) != _GRAVITY:
+    disabled = spec.option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
+    if disabled or tuple(spec.option.gravity) != _GRAVITY:
         yield Implied(SettingKind.SCENE, words="gravity")
+    if model.body_geomnum[0]:
+        # Such as a floor.
+        yield Implied(SettingKind.SCENE, words="belongs to no link")
+        yield Implied(SettingKind.MATERIAL, "robot")
     for body in range(1, model.nbody):
         if model.body_mocapid[body] >= 0 or model.body_gravcomp[body]:
             yield Implied(SettingKind.BODY, f"link {bodies[body]}")
@@ -642,7 +686,7 @@ def _implied(
     driven = {
         joint
         for kind, joint in zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
-        if mujoco.mjtTrn(kind) in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+        if mujoco.mjtTrn(kind) in _OF_JOINTS
     }
     for joint, name in joints.items():
         if joint in driven or model.jnt_stiffness[joint].any():
@@ -670,7 +714,7 @@ def _uncompared(spec: mujoco.MjSpec) -> dict[str, int]:
     return {what: len(getattr(spec, name, ())) for what, name in _LISTS.items()}
 
 
-def _uncompared_of_model(model: mujoco.MjModel, rooted: bool, held: bool) -> dict[str, int]:
+def _uncompared_of_model(model: mujoco.MjModel, held: bool) -> dict[str, int]:
     """Count likewise what the compiled model has."""
     joints = range(int(held), model.njnt)
     counts = {
@@ -686,7 +730,7 @@ def _uncompared_of_model(model: mujoco.MjModel, rooted: bool, held: bool) -> dic
     for kind, what in _UNREAD_GEOMS.items():
         counts[what] = int((np.array(model.geom_type) == kind).sum())
         of_world &= np.array(model.geom_type) != kind
-    counts["geoms of the world"] = int(of_world.sum()) if rooted else 0
+    counts["geoms of the world"] = int(of_world.sum())
     return counts
 
 

@@ -47,8 +47,8 @@ from urdf_usd.reports.records.record import OverlapRecord
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.
 USD_ENGINE = "openusd"
-# Engines that every verdict needs.
-_NEEDED = frozenset({REFERENCE, USD_ENGINE})
+# Engines that verdicts need.
+_NEEDED = frozenset({*DECIDING.values(), USD_ENGINE})
 AT_REST = Configurations((), (), ("zero",))
 # Begin of entry points of this project's engines.
 _OURS = "urdf_usd."

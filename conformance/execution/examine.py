@@ -22,7 +22,14 @@ from urdf_usd.conformance.drawing.scene import draw_scene
 from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.mjcf import draw_mjcf
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
-from urdf_usd.conformance.engines.protocol import AbstentionError, Crashed, Observed, Side
+from urdf_usd.conformance.engines.protocol import (
+    Abstained,
+    AbstentionError,
+    Available,
+    Crashed,
+    Observed,
+    Side,
+)
 from urdf_usd.conformance.engines.reference import (
     forget_readings,
     observe_robot,
@@ -41,6 +48,7 @@ from urdf_usd.conformance.execution.engines import (
     AT_REST,
     USD_ENGINE,
     EngineResults,
+    InstalledEngine,
     observe_files,
     observe_side,
 )
@@ -63,6 +71,7 @@ from urdf_usd.conformance.execution.record import (
     portable,
     unread,
 )
+from urdf_usd.conformance.execution.sources import Source, observed_second
 from urdf_usd.conformance.execution.usd_reading import (
     MISTAKES,
     ComposedUsd,
@@ -84,7 +93,7 @@ from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.model import derive_tolerance_model
-from urdf_usd.conformance.verdict.judged import REFERENCE, ColliderChoice, Judgement
+from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, ColliderChoice, Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.diagnostics import (
     ConversionError,
@@ -104,6 +113,7 @@ from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
 from urdf_usd.converter.urdf.xacro import expand, is_part, is_xacro
 from urdf_usd.corpus.formats import Format, robot_format
+from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 from urdf_usd.reports.records.record import (
     CaseOutcome,
     CaseReadingRecord,
@@ -201,6 +211,8 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> Examined | ConversionEr
         folder = Path(name)
         robot = _Robot(job, Steps(crashes), folder, _names(job, folder))
         try:
+            if job.second:
+                return _examined_sources(robot)
             if robot_format(job.source.path) is Format.MJCF:
                 return _examined_mjcf(robot)
             return _examined(robot)
@@ -296,23 +308,29 @@ def _examined_mjcf(robot: _Robot) -> Examined | SourceError:
     begun = begun_record(job, names, inputs)
     chosen = steps.call("read", mjcf_questions, str(job.source.path))
     if isinstance(chosen, Refusal):
-        refused = Diagnostic("mjcf-refused", chosen.reason, Location(str(job.source.path), 1, 1))
+        refused = _refused(job.source.path, chosen.reason)
         if job.usd:
             return SourceError((refused,))
         record = unread(begun, names, Verdict.UNREADABLE, chosen.reason, (refused,))
         return Examined(of_formats(record, _MJCF), inputs)
+    results, refusal = None, None
     try:
         if isinstance(chosen, Crashed):
             raise UncomparedError(Verdict.CRASHED, f"MuJoCo crashed: {chosen.reason}", ())
-        record = _compared_with_mjcf(robot, begun, chosen)
+        record, results = _compared_with_mjcf(robot, begun, chosen)
     except UncomparedError as error:
         record = unread(begun, names, error.verdict, error.reason, error.diagnostics or ())
         record = structs.replace(record, output=_portable(error.output, names))
+        refusal = error.reason if error.refused else None
+    if job.source.case is not None and record.verdict is not Verdict.NOT_AVAILABLE:
+        record = structs.replace(record, case=_compared_with_case(robot, record, results, refusal))
     crashed = steps.crashed or record.verdict is Verdict.CRASHED
     return Examined(of_formats(record, _MJCF), inputs, (), crashed)
 
 
-def _compared_with_mjcf(robot: _Robot, begun: RobotRecord, chosen: Configurations) -> RobotRecord:
+def _compared_with_mjcf(
+    robot: _Robot, begun: RobotRecord, chosen: Configurations
+) -> tuple[RobotRecord, EngineResults]:
     job, steps, names = robot.job, robot.steps, robot.names
     if not (job.usd or job.candidate.reads(Format.MJCF)):
         reason = f"{job.candidate.name} does not convert MJCF: --converter names others"
@@ -341,8 +359,99 @@ def _compared_with_mjcf(robot: _Robot, begun: RobotRecord, chosen: Configuration
         record = structs.replace(record, reason=f"{record.reason}; one engine read the MJCF")
     scene = job.scene if job.usd else scene_path(job.folder, job.place)
     if scene and (made or record.checks):
-        _draw(robot, lambda: draw_mjcf(str(job.source.path)), chosen, results, scene)
-    return record
+        file, layer = str(job.source.path), str(results.files[Side.USD])
+        _draw(robot, lambda: (draw_mjcf(file), layer), chosen, results, scene)
+    return record, results
+
+
+def _examined_sources(robot: _Robot) -> Examined | SourceError:
+    """Compare two descriptions of a robot."""
+    job, steps, names = robot.job, robot.steps, robot.names
+    assert job.second  # noqa: S101  as the caller knows
+    found: list[Source] = []
+    inputs: tuple[InputFile, ...] = ()
+    for number, source in enumerate((job.source, job.second)):
+        if robot_format(source.path) is Format.MJCF:
+            found.append(Source(source.path, Format.MJCF, {}))
+            inputs = inputs or mjcf_inputs(source.path)
+            continue
+        packages = {name: str(folder) for name, folder in source.packages}
+        packages |= dict(job.options.packages)
+        arguments = {} if number else job.arguments
+        file = str(source.path)
+        reading = steps.call(
+            f"read {number}", read_robot, file, packages, arguments, job.options.environment
+        )
+        if isinstance(reading, SourceError):
+            return reading
+        if isinstance(reading, Crashed):
+            return _crashed(job, f"the URDF reader crashed: {reading.reason}")
+        path = source.path
+        if reading.expanded is not None:
+            path = robot.folder / f"{number}.urdf"
+            path.write_bytes(reading.expanded)
+        found.append(Source(path, Format.URDF, packages))
+        inputs = inputs or reading.inputs
+    first, second = found
+    chosen = _questions_of(robot, first)
+    if isinstance(chosen, SourceError):
+        return chosen
+    outcomes = observe_side(steps, job.engines, first.side, first.path, first.packages, chosen)
+    if isinstance(own := outcomes.get(DECIDING[first.side]), Observed):
+        outcomes[DECIDING[first.side]] = Observed(first.described(own.observation))
+    engines = tuple(one for one in job.engines if one.side is first.side)
+    results = EngineResults(engines, outcomes, chosen.count, {first.side: first.path})
+    begun = begun_record(job, names, inputs)
+    expected = results.expected
+    if expected is None:
+        record = unread(begun, names, Verdict.UNREADABLE, "no engine reads the first file")
+        return Examined(record, inputs)
+    actual = steps.call("second", observed_second, second, expected, chosen, job.mapped)
+    if isinstance(actual, Abstained):
+        return SourceError((_refused(second.path, actual.reason),))
+    other = f"{DECIDING[second.side]} (second)"
+    judgement: Judgement | Crashed = (
+        actual
+        if isinstance(actual, Crashed)
+        else steps.call(
+            "compare",
+            partial(judge, outcomes, actual, decides=results.deciding, described=True),
+        )
+    )
+    if isinstance(judgement, Crashed):
+        reason = f"the comparison crashed: {judgement.reason}"
+        judgement = Judgement((), (), Verdict.CRASHED, reason)
+    read = InstalledEngine(other, second.side, Available(environment()[DISTRIBUTION]))
+    seen = {**outcomes, other: actual}
+    results = structs.replace(results, engines=(*engines, read), outcomes=seen)
+    record = judged(begun, names, judgement, results)
+    if isinstance(actual, Observed) and job.scene:
+        drawn = structs.replace(
+            results, outcomes={**seen, USD_ENGINE: actual}, files={**results.files}
+        )
+        _draw(robot, lambda: (first.draw(), second.draw()), chosen, drawn, job.scene)
+    parts = {**dict(expected.uncompared)}
+    if isinstance(actual, Observed):
+        parts |= dict(actual.observation.uncompared)
+    record = structs.replace(record, converter=job.second.reference, uncompared=parts)
+    formats = first.format.value, second.format.value
+    return Examined(of_formats(record, formats), inputs, (), steps.crashed)
+
+
+def _questions_of(robot: _Robot, source: Source) -> Configurations | SourceError:
+    """Choose the configurations of a description."""
+    path = str(source.path)
+    if source.format is Format.URDF:
+        parsed = read_kept(path, source.packages).robot
+        return robot.need("plan", "the URDF reader crashed", questions, parsed)
+    chosen = robot.need("plan", "MuJoCo crashed", mjcf_questions, path)
+    if isinstance(chosen, Refusal):
+        return SourceError((_refused(source.path, chosen.reason),))
+    return chosen
+
+
+def _refused(path: Path, reason: str) -> Diagnostic:
+    return Diagnostic("mjcf-refused", reason, Location(str(path), 1, 1))
 
 
 def _portable(output: str | None, names: FolderNames) -> str | None:
@@ -424,7 +533,8 @@ def _compared(
     scene = job.scene if job.usd else scene_path(job.folder, job.place)
     if scene and (made or record.checks):
         parsed = partial(read_kept, str(planned.file), planned.packages)
-        _draw(robot, lambda: parsed().robot, planned.configurations, results, scene)
+        usd_file = str(results.files[Side.USD])
+        _draw(robot, lambda: (parsed().robot, usd_file), planned.configurations, results, scene)
     return record, results
 
 
@@ -659,7 +769,7 @@ def _with_variants(
 
 def _draw(
     robot: _Robot,
-    read: Callable[[], Robot | Sequence[Drawing]],
+    read: Callable[[], tuple[Robot | Sequence[Drawing], str | Sequence[Drawing]]],
     chosen: Configurations,
     results: EngineResults,
     target: Path,
@@ -679,8 +789,7 @@ def _draw(
         return
 
     def draw() -> None:
-        usd = str(results.files[Side.USD])
-        write_scene(draw_scene(read(), usd, readings, frames, chosen), target)
+        write_scene(draw_scene(*read(), readings, frames, chosen), target)
 
     robot.steps.call("draw", draw)
 

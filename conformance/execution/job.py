@@ -46,7 +46,11 @@ class Job(Struct, frozen=True):
     source: RobotSource
     engines: tuple[InstalledEngine, ...] = ()
     limits: Limits = DEFAULT_LIMITS
-    usd: Path | None = None  # root layer of the USD that is compared, in a check
+    # root layer of the USD that is compared, in a check; or another description of the robot
+    usd: Path | None = None
+    second: RobotSource | None = None  # that description, with its packages
+    # names of links and joints in the description, and in that second one
+    mapped: tuple[tuple[str, str], ...] = ()
     required: Requirements = field(default_factory=Requirements)  # of that USD
     reading: ReadOptions = field(default_factory=ReadOptions)  # of it, or other converters' USDs
     scene: Path | None = None  # file of a drawing, in a check

@@ -104,7 +104,8 @@ def read_as_mjcf(expected: Observation, actual: Observation, chosen: Configurati
     """Leave out of the reading of a USD what its MJCF implies.
 
     These are settings and joints that close loops, which an MJCF states and nothing compares,
-    other names of what has none in the MJCF, and its mocap bodies.
+    other names of what has none in the MJCF, and its mocap bodies. A mass that follows from
+    density is stated: that of an MJCF does as well, and effective masses are compared.
     """
 
     def is_implied(setting: UnexpectedSetting) -> bool:
@@ -115,12 +116,14 @@ def read_as_mjcf(expected: Observation, actual: Observation, chosen: Configurati
             for one in expected.implied
         )
 
+    massive = {link.name for link in expected.links if link.mass}
     joints = [joint for joint in actual.joints if "it closes a loop" not in (joint.note or "")]
     looped = len(joints) < len(actual.joints)
     reading = structs.replace(
         actual,
         joints=tuple(joints),
         unexpected=tuple(one for one in actual.unexpected or () if not is_implied(one)),
+        invented=tuple(one for one in actual.invented if one not in massive),
         nondynamic=tuple(one for one in actual.nondynamic if one not in expected.nondynamic),
         renamed=tuple(one for one in actual.renamed if one[0] not in expected.made_up),
     )

@@ -46,6 +46,7 @@ from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     ConvertOptions,
     InertiaOption,
+    Sources,
     VariantChoice,
 )
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
@@ -54,6 +55,7 @@ from urdf_usd.installation import install_command
 from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.results import read_record, record_path, write_record
 
+DEFAULT_SOURCES = Sources()
 CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()
 
@@ -103,6 +105,50 @@ def check(
     with Workers(options.limits) as workers:
         engines = select_engines(workers, options.engines)
         return examine_in_worker(workers, structs.replace(job, engines=engines))
+
+
+def compare_descriptions(
+    first: RobotSource,
+    second: RobotSource,
+    mapped: Sequence[tuple[str, str]] = (),
+    *,
+    sources: Sources = DEFAULT_SOURCES,
+    engines: Sequence[str] = (),
+    limits: Limits = CHECK_DEFAULTS.limits,
+    scene: Path | None = None,
+) -> RobotRecord:
+    """Compare two descriptions of a robot, each URDF or MJCF.
+
+    Args:
+        first: Gives the expected values.
+        second: The other description.
+        mapped: Names of links and joints in the first, and in the second.
+        sources: How URDF and xacro files are read.
+        engines: Of the first, besides the one that decides; all if empty.
+        limits: Of each process.
+        scene: File of a drawing for the robot's page, if there is to be one.
+
+    Raises:
+        SourceError: One of them is invalid or unsupported.
+        UnknownEngineError: An engine is named that is not installed.
+    """
+    job = Job(
+        source=first,
+        limits=limits,
+        # Folders of both are left out of the record.
+        usd=second.path,
+        second=second,
+        mapped=tuple(mapped),
+        scene=scene,
+        options=ConvertOptions(
+            packages=sources.packages,
+            arguments=sources.arguments,
+            environment=sources.environment,
+        ),
+    )
+    with Workers(limits) as workers:
+        chosen = select_engines(workers, engines)
+        return examine_in_worker(workers, structs.replace(job, engines=chosen))
 
 
 def _requirements(options: CheckOptions) -> Requirements:

@@ -79,6 +79,7 @@ def judge(
     estimated: AbstractSet[str] = frozenset(),
     colliders: Mapping[str, ColliderChoice] = MappingProxyType({}),
     decides: str = REFERENCE,
+    described: bool = False,
 ) -> Judgement:
     """Judge a USD by the observations of it and of the URDF.
 
@@ -98,6 +99,8 @@ def judge(
         colliders: Requested colliders by link, where they are not those of the URDF:
             they are never exact.
         decides: Name of the engine that gives the expected values.
+        described: Whether the second observation is of a description of the robot, not of a
+            USD: what concerns a USD alone, and what one of the formats lacks, is left out.
 
     Raises:
         ValueError: There is no outcome of the deciding engine.
@@ -133,10 +136,12 @@ def judge(
         estimated=estimated,
         colliders=colliders,
     )
-    judged = [
-        _judge_check(check, inputs)
-        for check in (*CHECKS, *(SIMULATION_CHECKS if requested else ()))
-    ]
+    checks_made = (*CHECKS, *(SIMULATION_CHECKS if requested else ()))
+    if described:
+        shared = (reference.states & actual.states) - {Quantity.SIMULATION}
+        shared -= set() if reference.base and actual.base else {Quantity.BASE}
+        checks_made = tuple(one for one in CHECKS if one.quantity in shared and not one.usd_alone)
+    judged = [_judge_check(check, inputs) for check in checks_made]
     round_trip = _judge_round_trip(inputs, back) if back else ()
     checks = (*(record for record, _ in judged), *round_trip)
     deviations = [deviation for _, records in judged for deviation in records]

@@ -145,6 +145,47 @@ class Check(Struct, frozen=True, kw_only=True):
     html_file: Annotated[Path | None, Option("Write the report page here.", "--html")] = None
 
 
+def _parse_mapped(text: str) -> tuple[str, str]:
+    first, equals, second = text.partition("=")
+    if not (first and equals and second):
+        raise ValueError(f"{text!r} is not NAME=NAME")
+    return first, second
+
+
+class Compare(Struct, frozen=True, kw_only=True):
+    """Compare two descriptions of a robot, URDF or MJCF, quantity by quantity.
+
+    FIRST and SECOND are URDF, xacro or MJCF files, or references such as
+    rd:panda_description and rd:panda_mj_description. The first gives the expected values.
+    Links and joints with other names are matched by the chain of parents; --map matches
+    those that are not. Whatever concerns a USD alone is left out.
+
+    Examples:
+        urdf-usd compare robot.urdf robot.xml
+        urdf-usd compare robot.urdf robot.xml --map base_link=base --html report.html
+        urdf-usd compare old.urdf new.urdf --json differences.json
+        urdf-usd compare rd:panda_description rd:panda_mj_description
+    """
+
+    first: Annotated[str, Argument("FIRST")]
+    second: Annotated[str, Argument("SECOND")]
+    mapped: Annotated[
+        tuple[tuple[str, str], ...],
+        Option(
+            "A link or joint of FIRST, and its name in SECOND. Repeatable.",
+            "--map",
+            "NAME=NAME",
+            _parse_mapped,
+        ),
+    ] = ()
+    sources: Sources = Sources()
+    engines: Engines = ()
+    limits: Limits = DEFAULT_LIMITS
+    fail_on: FailOnOption = FailOn.FAILS
+    json_file: Annotated[Path | None, Option("Write the record here.", "--json")] = None
+    html_file: Annotated[Path | None, Option("Write the report page here.", "--html")] = None
+
+
 class Convert(Struct, frozen=True, kw_only=True):
     """Convert the robot SOURCE to a USD asset in DIR.
 
@@ -723,6 +764,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
     ),
     "certify": Command(Certify, "check:certify"),
     "check": Command(Check, "check:check"),
+    "compare": Command(Compare, "compare:compare"),
     "convert": Command(Convert, "convert:convert"),
     "corpus": {
         "list": Command(CorpusList, "corpus:list_robots"),

@@ -172,6 +172,17 @@ def test_equations_of_motion_are_those_of_mujoco_without_armature(tmp_path: Path
     assert motion.inertia[0, 0, 0] == pytest.approx(model.body_mass.sum())
 
 
+def test_armature_is_no_inertia_of_a_sliding_body(tmp_path: Path) -> None:
+    text = """<body name='a'><joint name='x' type='slide' axis='1 0 0' armature='0.5'/>
+      <joint name='y' type='slide' axis='0 1 0'/><geom size='0.1' mass='2'/></body>"""
+    robot, _ = _body(text, tmp_path)
+    assert robot.dynamics is not None
+    assert robot.dynamics.joints == ("x", "y")
+    assert robot.dynamics.inertia[0] == pytest.approx(2 * np.eye(2))
+    assert robot.simulation is not None
+    assert robot.simulation.armatures == (("x", 0.5),)
+
+
 def test_mass_of_a_capsule_follows_from_its_density(tmp_path: Path) -> None:
     robot, *_ = _observed(_SHOULDER, tmp_path)
     arm = next(link.mass for link in robot.links if link.name == "arm")
