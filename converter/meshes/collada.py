@@ -319,7 +319,8 @@ class _Document:
         """Yield the primitives of a geometry in its own frame; invalid ones are skipped."""
         mesh = geometry.find("mesh")
         vertices = None if mesh is None else mesh.find("vertices")
-        position = None if vertices is None else vertices.find("*[@semantic='POSITION']")
+        inputs = () if vertices is None else vertices
+        position = next((one for one in inputs if one.get("semantic") == "POSITION"), None)
         if mesh is None or vertices is None or position is None:
             return
         try:
@@ -518,8 +519,10 @@ def _material(
 
     def finite(tag: str, own: str, *kinds: str) -> tuple[float, ...] | None:
         """Return the numbers of a shader's value, or of the parameter that it refers to."""
-        texts = [shader.findtext(f"{tag}/{own}")]
-        reference = shader.find(f"{tag}/param")
+        value = shader.find(tag)
+        if value is None:
+            return None
+        texts, reference = [value.findtext(own)], value.find("param")
         if texts == [None] and reference is not None:
             param = params.get(reference.get("ref", ""))
             texts = [] if param is None else [param.findtext(kind) for kind in kinds]

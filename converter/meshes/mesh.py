@@ -25,6 +25,7 @@ _T = TypeVar("_T", bound=np.generic)
 _LARGEST_COUNT = 2**31 - 1
 # Odd, with bits in no order: the primes of xxHash, a public-domain hash function.
 _HASH_FACTORS = tuple(map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
+_IDENTITY = np.eye(3).tolist()
 # Ratio of values to corners from which unused values are dropped by sorting.
 _MANY = 8
 
@@ -491,7 +492,7 @@ def transform_vectors(vectors: NDArray[np.float64], linear: NDArray[np.floating]
     Without BLAS, whose rounding depends on the processor, and which starts threads.
     Zeros are positive. Vectors that are not finite stay so.
     """
-    if np.array_equal(linear, np.eye(3)):
+    if linear.tolist() == _IDENTITY:
         return vectors + 0.0
     x, y, z = vectors.T
     rows = np.empty(vectors.shape)

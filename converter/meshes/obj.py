@@ -16,10 +16,11 @@ import math
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.converter.colors import linear_from_srgb
@@ -104,14 +105,6 @@ class _Run(Struct, frozen=True):
     before: tuple[int, ...] = ()
 
 
-class _Statements(Struct, eq=False):
-    """The lines of a file, by kind."""
-
-    rows: dict[str, list[bytes]] = field(default_factory=lambda: {slot: [] for slot in _SLOTS})
-    faces: list[tuple[_Run, list[bytes]]] = field(default_factory=list)
-    groups: list[str] = field(default_factory=lambda: [""])
-
-
 def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
     """Read all faces of an OBJ file as one mesh [m].
 
@@ -127,38 +120,39 @@ def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Polyg
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if b"\\" in text:
         text = _COMMENT_OR_CONTINUED.sub(lambda found: found[1] or b" ", text)
-    stated = _statements(text)
+    rows, runs, names = _statements(text)
     materials, skipped = read_libraries(text, read_sibling)
-    points, colors = _vertices(b"".join(stated.rows["v"]))
-    faces = [_faces(b"".join(lines), run.before) for run, lines in stated.faces]
+    points, colors = _vertices(rows["v"])
+    faces = [_faces(b"".join(lines), run.before) for run, lines in runs]
     counts = np.concatenate([np.empty(0, np.int64), *(sizes for sizes, _ in faces)])
     corners = np.concatenate([np.empty((0, 3), np.int64), *(c for _, c in faces)]) - 1
     indices, of_coordinates, of_normals = corners.T
     check_indices(len(points), counts, indices)
     if not len(counts):
         raise MeshError("it holds no faces")
-    normals = unit_vectors(_vectors(b"".join(stated.rows["vn"]), 3))
+    normals = unit_vectors(_vectors(rows["vn"], 3))
     if ((of_normals >= 0) & (of_normals < len(normals))).all():
         normals_of_corners = corner_values(normals, of_normals)
     else:
         missing = face_normals(points, counts, indices) if len(normals) else normals
         normals_of_corners = fill_missing(normals, of_normals, missing)
-    coordinates = _vectors(b"".join(stated.rows["vt"]), 2)
+    coordinates = fill_missing(_vectors(rows["vt"], 2), of_coordinates, np.zeros(2))
     numbers = {name: number for number, name in enumerate(materials)}
-    run_materials = [numbers.get(run.material, -1) for run, _ in stated.faces]
-    run_groups = [run.group for run, _ in stated.faces]
+    face_materials = np.array([numbers.get(run.material, -1) for run, _ in runs], np.int32)
     sizes = [len(sizes) for sizes, _ in faces]
-    groups, of_faces = np.unique(np.repeat(run_groups, sizes), return_inverse=True)
+    groups, of_faces = np.unique(
+        np.repeat([run.group for run, _ in runs], sizes), return_inverse=True
+    )
     several = len(groups) > 1
     seen = SurfaceAttributes(
         normals=normals_of_corners,
-        coordinate_sets=(fill_missing(coordinates, of_coordinates, np.zeros(2)),),
+        coordinate_sets=(coordinates,),
         # Points without a colour are white.
         colors=corner_values(np.clip(colors, 0, 1), indices) if (colors != 1).any() else None,
-        face_materials=np.repeat(np.array(run_materials, np.int32), sizes),
+        face_materials=np.repeat(face_materials, sizes),
         materials=tuple(materials.values()),
         face_groups=read_only(of_faces.astype(np.int32)) if several else None,
-        groups=tuple(stated.groups[group] for group in groups) if several else (),
+        groups=tuple(names[group] for group in groups) if several else (),
     )
     return build_mesh(points, counts, indices, skipped=skipped, attributes=seen)
 
@@ -175,17 +169,21 @@ def _in_utf8(data: bytes) -> bytes:
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _statements(text: bytes) -> _Statements:
-    stated = _Statements()
+def _statements(
+    text: bytes,
+) -> tuple[dict[str, bytes], list[tuple[_Run, list[bytes]]], list[str]]:
+    """Return the lines of vertices by keyword, those of faces by run, and the names of groups."""
+    rows: dict[str, list[bytes]] = {slot: [] for slot in _SLOTS}
+    runs: list[tuple[_Run, list[bytes]]] = []
+    groups, material = [""], ""
     counts = dict.fromkeys(_SLOTS, 0)
-    material = ""
     for match in _LINES.finditer(text):
         kind = match.lastgroup
         if kind is None:
             continue
         lines = match[kind]
         if kind == "group":
-            stated.groups.append(lines.strip().decode("utf-8", "replace"))
+            groups.append(lines.strip().decode("utf-8", "replace"))
         elif kind == "material":
             material = lines.decode("utf-8", "replace").replace("\t", " ").strip()
         else:
@@ -193,31 +191,32 @@ def _statements(text: bytes) -> _Statements:
                 lines = _COMMENT.sub(b"", lines)
             if kind == "f":
                 before = tuple(counts.values()) if b"-" in lines else ()
-                run = _Run(material, len(stated.groups) - 1, before)
+                run = _Run(material, len(groups) - 1, before)
                 # Many files have points between faces.
-                if not stated.faces or stated.faces[-1][0] != run:
-                    stated.faces.append((run, []))
-                stated.faces[-1][1].append(lines)
+                if not runs or runs[-1][0] != run:
+                    runs.append((run, []))
+                runs[-1][1].append(lines)
             else:
-                stated.rows[kind].append(lines)
+                rows[kind].append(lines)
                 counts[kind] += lines.count(b"\n")
-    return stated
+    return {slot: b"".join(lines) for slot, lines in rows.items()}, runs, groups
 
 
-def _equal_rows(lines: bytes) -> NDArray[np.float64] | None:
-    """Return the numbers of lines that all have as many, and no fault."""
-    count = lines.count(b"\n")
+def _table(lines: bytes, width: int) -> NDArray[np.float64]:
+    """Return the first (N, width) numbers of lines; NaN where they are absent or malformed."""
+    table = np.full((lines.count(b"\n"), width), np.nan)
     cells = lines.split()
-    if not count:
-        return None
-    step, rest = divmod(len(cells), count)
-    if rest or len(set(cells[::step])) > 1 or b"_" in lines:
-        return None
-    del cells[::step]
-    try:
-        return np.array(cells, np.float64).reshape(count, step - 1)
-    except ValueError:
-        return None
+    step, rest = divmod(len(cells), len(table) or 1)
+    if step and not rest and len(set(cells[::step])) == 1 and b"_" not in lines:
+        del cells[::step]
+        with suppress(ValueError):
+            found = np.array(cells, np.float64).reshape(len(table), step - 1)[:, :width]
+            table[:, : found.shape[1]] = np.where(np.isnan(found), np.inf, found)
+            return table
+    for row, line in zip(table, lines.splitlines(), strict=True):
+        words = line.split()[1 : width + 1]
+        row[: len(words)] = [_number(word) for word in words]
+    return table
 
 
 def _vertices(lines: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -226,44 +225,31 @@ def _vertices(lines: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     Raises:
         MeshError: A position is not three numbers.
     """
-    found = _equal_rows(lines)
-    if found is None:
-        found = np.array([_vertex(line) for line in lines.splitlines()]).reshape(-1, 6)
-    elif found.shape[1] < 3:
-        _refuse(lines.splitlines()[0], "a vertex is not three numbers")
     # A fourth number is a weight.
-    colors = found[:, 3:6] if found.shape[1] >= 6 else np.ones((len(found), 3))
-    return found[:, :3], colors
-
-
-def _vertex(line: bytes) -> list[float]:
-    position = [_number(word) for word in line.split()[1:4]]
-    if len(position) < 3 or None in position:
-        _refuse(line, "a vertex is not three numbers")
-    color = [_number(word) for word in line.split()[4:7]]
-    if len(color) < 3 or None in color:
-        color = [1.0, 1.0, 1.0]
-    return [number for number in (*position, *color) if number is not None]
+    table = _table(lines, 6)
+    positions, colors = table[:, :3], table[:, 3:]
+    if (wrong := np.isnan(positions).any(axis=1)).any():
+        _refuse(lines.splitlines()[int(np.argmax(wrong))], "a vertex is not three numbers")
+    return positions, np.where(np.isnan(colors).any(axis=1, keepdims=True), 1.0, colors)
 
 
 def _vectors(lines: bytes, width: int) -> NDArray[np.float64]:
     """Return the first numbers of each line; zero where malformed or absent."""
-    found = _equal_rows(lines)
-    if found is None or found.shape[1] < width:
-        rows = [line.split()[1 : width + 1] for line in lines.splitlines()]
-        numbers = [[_number(word) or 0.0 for word in row] for row in rows]
-        found = np.array([row + [0.0] * (width - len(row)) for row in numbers])
-        found = found.reshape(-1, width)
-    return np.where(np.isfinite(found[:, :width]), found[:, :width], 0.0)
+    table = _table(lines, width)
+    return np.where(np.isfinite(table), table, 0.0)
 
 
-def _number(word: bytes) -> float | None:
+def _number(word: bytes) -> float:
+    """Return a number, infinite for all that are not finite; NaN if it is malformed."""
     if _NOT_FINITE.fullmatch(word):
-        return np.inf
+        return math.inf
     try:
-        return None if b"_" in word else float(word)
+        number = float(word)
     except ValueError:
-        return None
+        return math.nan
+    if b"_" in word:
+        return math.nan
+    return math.inf if math.isnan(number) else number
 
 
 def _faces(lines: bytes, before: Sequence[int]) -> tuple[Integers, Integers]:
