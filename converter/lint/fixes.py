@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.converter.diagnostics import Location, SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.lint.linting import (
     UrdfDocument,
@@ -30,6 +30,7 @@ from urdf_usd.converter.lint.linting import (
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.build import normalise
 from urdf_usd.converter.urdf.parse import read_markup
+from urdf_usd.converter.urdf.xml import XML_REPAIRS
 
 # Line and column of an element's "<", counting from 1.
 Place: TypeAlias = tuple[int, int]
@@ -83,8 +84,9 @@ def fix_file(
     Raises:
         FixError: The file is no well-formed URDF.
     """
+    notes: list[Diagnostic] = []
     try:
-        markup = read_markup(str(path), packages, {}, (), [])
+        markup = read_markup(str(path), packages, {}, (), notes)
     except SourceError:
         document = None
     else:
@@ -93,6 +95,8 @@ def fix_file(
         raise FixError("it cannot be read; run lint without --fix for the reasons")
     if document.expanded:
         raise FixError("it contains xacro; --fix supports URDF only")
+    if repaired := next((note for note in notes if note.rule in XML_REPAIRS), None):
+        raise FixError(f"it is not well-formed XML: {repaired.message}")
     fixes = [fix for fix in _fixes(document) if fix.rule in rules]
     content = apply_edits(path.read_bytes(), [fix.edit for fix in fixes])
     return content, tuple(sorted(fixes, key=lambda fix: (fix.location.line, fix.location.column)))

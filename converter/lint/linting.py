@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, by_location
 from urdf_usd.converter.diagnostics.messages import times, truncate
-from urdf_usd.converter.lint.robot_rules import NEGLIGIBLE, Issues, measure_robot, robot_issues
+from urdf_usd.converter.lint.robot_rules import NEGLIGIBLE, Issues, robot_issues
 from urdf_usd.converter.lint.ros import RosReading, read_in_ros
 from urdf_usd.converter.robot.model import WORLD_LINK
 from urdf_usd.converter.urdf import grammar as g
@@ -61,7 +61,8 @@ def lint(
         findings += error.diagnostics
         return LintReport(_in_order(findings), is_urdf=False)
     try:
-        findings += _robot_findings(robot_of(markup, file, packages=packages))
+        parsed = robot_of(markup, file, packages=packages)
+        findings += (*parsed.diagnostics, *robot_issues(parsed.robot))
     except SourceError as error:
         findings += error.diagnostics
     document = document_of(markup, file)
@@ -81,7 +82,8 @@ def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Diagnosti
     document = document_of(parsed.markup, os.fspath(path))
     of_document = _document_issues(document) if document else ()
     of_ros = _ros_findings(_reading_in_ros(parsed.markup, os.fspath(path)), os.fspath(path))
-    return _in_order([*_robot_findings(parsed), *of_document, *of_ros])
+    found = (*parsed.diagnostics, *robot_issues(parsed.robot))
+    return _in_order([*found, *of_document, *of_ros])
 
 
 def _reading_in_ros(markup: Markup, file: str) -> RosReading | None:
@@ -94,12 +96,6 @@ def _ros_findings(ros: RosReading | None, file: str) -> Iterator[Diagnostic]:
     message = truncate("; ".join(ros.errors), _LONGEST_ERRORS) or "without a message"
     rule = "ros-incomplete" if ros.loads else "ros-refused"
     yield Diagnostic(rule, f"urdfdom: {message}", Location(file, 1, 1))
-
-
-def _robot_findings(parsed: Parsed) -> tuple[Diagnostic, ...]:
-    measured = measure_robot(parsed.robot)
-    found = robot_issues(measured)
-    return (*parsed.diagnostics, *measured.meshes.diagnostics, *found)
 
 
 def _in_order(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -6,7 +6,7 @@ The bounds of mass and inertia are not exceeded by real parts of any material.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,7 +15,6 @@ from msgspec import Struct, structs
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.inspection import (
-    Bounds,
     LinkExtent,
     MeshExtent,
     MeshExtents,
@@ -79,126 +78,65 @@ _HEAVY = 20_000
 _MOST_STL_FACES = 200_000
 
 
-class MeasuredRobot(Struct, frozen=True):
-    """A valid robot with its extents."""
-
-    robot: Robot
-    tree: Tree
-    meshes: MeshExtents
-    # Of links with an inertial.
-    extents: Mapping[str, LinkExtent]
-    # Largest distance of a link or centre of mass from the root [m].
-    size: float
-    # Length of the longest chain of joint origins from the root [m].
-    span: float
-
-
-def measure_robot(robot: Robot) -> MeasuredRobot:
-    """Measure a robot.
+def robot_issues(robot: Robot) -> Issues:
+    """Yield what is probably wrong with a valid robot, and the diagnostics of its meshes.
 
     Raises:
         SourceError: It is not one tree.
     """
-    tree = build_tree(robot)
-    meshes = measure_meshes(robot)
-    extents = {
-        link.name: extent
-        for link in robot.links
-        if link.inertial is not None
-        and link.mass >= NEGLIGIBLE
-        and (extent := measure_link(link, meshes.by_path)) is not None
-    }
-    reach = {tree.root: 0.0}
+    tree, meshes = build_tree(robot), measure_meshes(robot)
+    # Largest distance of a link or centre of mass from the root, and length of the longest
+    # chain of joint origins from the root [m].
+    size, reach = size_at_rest(tree, rest_poses(tree)), {tree.root: 0.0}
     for name in tree.links:
         if joint := tree.parent_joint.get(name):
             reach[name] = reach[joint.parent] + math.hypot(*joint.origin.position)
-    return MeasuredRobot(
-        robot=robot,
-        tree=tree,
-        meshes=meshes,
-        extents=extents,
-        size=size_at_rest(tree, rest_poses(tree)),
-        span=max(reach.values()),
-    )
-
-
-def _principal_moments(inertial: Inertial) -> Vec3:
-    """Return the principal moments in ascending order [kg m^2]."""
-    moments, _ = principal_inertia(inertial.inertia)
-    a, b, c = sorted(moments)
-    return a, b, c
-
-
-def _gyration(inertial: Inertial) -> float | None:
-    """Return the largest radius of gyration [m]; None for invalid inertia."""
-    moments = _principal_moments(inertial)
-    is_positive = moments[0] > _ZERO_MOMENT * moments[2]
-    return math.sqrt(moments[2] / inertial.mass) if is_positive else None
-
-
-def _is_inertia_too_large(radius: float, reach: float) -> bool:
-    """Return whether the inertia requires mass far outside the shapes."""
-    return radius > _GYRATION_OVER_REACH * reach
-
-
-def _is_inertia_too_small(radius: float, reach: float) -> bool:
-    """Return whether the inertia is that of a point mass."""
-    return radius < _GYRATION_UNDER_REACH * reach
-
-
-def _is_too_dense(mass: float, volume: float) -> bool:
-    return volume > 0.0 and mass / volume > _DENSEST
-
-
-def _is_too_light(mass: float, volume: float) -> bool:
-    return mass < _LIGHTEST * volume
-
-
-def _is_far_outside(center: Vec3, bounds: Bounds) -> bool:
-    return bounds.distance(center) > max(_OUTSIDE * bounds.diagonal, _TINY_LENGTH)
-
-
-def robot_issues(measured: MeasuredRobot) -> Issues:
-    """Yield what is probably wrong with a valid robot."""
-    yield from _massless_issues(measured)
-    for link in measured.robot.links:
+    span = max(reach.values())
+    yield from meshes.diagnostics
+    yield from _massless_issues(robot, tree)
+    for link in robot.links:
         if link.inertial and link.mass > 0.0:
-            yield from _inertial_issues(link, link.inertial, measured)
-    for joint in measured.robot.joints:
-        yield from _joint_issues(joint, measured)
-    for use in _uses(measured, colliding=False):
-        yield from use.issues(measured.span)
-    for use in _uses(measured, colliding=True):
+            weighs = link.mass >= NEGLIGIBLE
+            extent = measure_link(link, meshes.by_path) if weighs else None
+            yield from _inertial_issues(link, link.inertial, extent, size)
+    for joint in robot.joints:
+        yield from _joint_issues(joint, robot, span)
+    for use in _uses(robot, meshes, colliding=False):
+        yield from use.issues(span)
+    for use in _uses(robot, meshes, colliding=True):
         if use.extent.triangles > _HEAVY:
             what = f"has {use.extent.triangles} triangles for collision"
             yield use.issue("collision-mesh-heavy", what)
 
 
-def _massless_issues(measured: MeasuredRobot) -> Issues:
-    links = measured.tree.link
+def _massless_issues(robot: Robot, tree: Tree) -> Issues:
+    links = tree.link
     reported: set[str] = set()
     # The group of the root does not move relative to the base.
-    for group in rigid_groups(measured.tree)[1:]:
+    for group in rigid_groups(tree)[1:]:
         if not any(links[name].mass for name in group):
             reported.update(group)
             others = f" and links fixed to it ({len(group)} links)" if group[1:] else ""
             message = f"link {group[0]!r}{others} moves and has no mass"
             yield Diagnostic("mass-none-moving", message, links[group[0]].location)
-    for link in measured.robot.links:
+    for link in robot.links:
         if link.collisions and link.inertial is None and link.name not in reported:
             message = f"link {link.name!r} has a collision shape and no <inertial>"
             yield Diagnostic("mass-none-collider", message, link.location)
 
 
-def _inertial_issues(link: Link, inertial: Inertial, measured: MeasuredRobot) -> Issues:
+def _inertial_issues(
+    link: Link, inertial: Inertial, extent: LinkExtent | None, size: float
+) -> Issues:
     subject, place, mass = f"link {link.name!r}", inertial.location, inertial.mass
     if mass < NEGLIGIBLE:
         yield Diagnostic("mass-negligible", f"{subject} has a mass of {mass:g} kg", place)
-    a, b, c = moments = _principal_moments(inertial)
+    moments = a, b, c = sorted(principal_inertia(inertial.inertia)[0])
     listed = ", ".join(f"{moment:.4g}" for moment in moments)
-    radius = _gyration(inertial)
+    # The largest radius of gyration [m].
+    radius = math.sqrt(c / mass) if a > _ZERO_MOMENT * c else None
     # A conversion treats it as zero.
-    is_rounding = is_negligible(max(map(abs, moments)), mass, measured.size)
+    is_rounding = is_negligible(max(map(abs, moments)), mass, size)
     if is_rounding:
         if any(inertial.inertia):
             message = f"{subject} has {mass:g} kg and principal moments {listed}"
@@ -208,55 +146,50 @@ def _inertial_issues(link: Link, inertial: Inertial, measured: MeasuredRobot) ->
     elif a + b < c * (1.0 - _TRIANGLE_SLACK):
         message = f"{subject} has principal moments {listed}: {a:.4g} + {b:.4g} < {c:.4g}"
         yield Diagnostic("inertia-triangle", message, place)
-    extent = measured.extents.get(link.name)
-    if extent is None or mass < NEGLIGIBLE:
+    if extent is None:
         return
     if radius:
-        size = ""
-        if _is_inertia_too_large(radius, extent.reach):
-            size = "large"
-        elif _is_inertia_too_small(radius, extent.reach) and not is_rounding:
-            size = "small"
+        is_large = radius > _GYRATION_OVER_REACH * extent.reach
+        # That of a point mass.
+        is_small = radius < _GYRATION_UNDER_REACH * extent.reach and not is_rounding
+        how = "large" if is_large else "small"
         message = (
-            f"inertia of {subject} too {size} for {mass:g} kg: radius of gyration "
+            f"inertia of {subject} too {how} for {mass:g} kg: radius of gyration "
             f"{_metres(radius)}, geometry extends {_metres(extent.reach)}"
         )
-        if size:
-            yield Diagnostic(f"inertia-too-{size}", message, place)
+        if is_large or is_small:
+            yield Diagnostic(f"inertia-too-{how}", message, place)
     volume = extent.hull_volume
-    density = ""
-    if _is_too_dense(mass, volume):
-        density = "high"
-    elif _is_too_light(mass, volume):
-        density = "low"
-    if density:
+    is_dense = volume > 0.0 and mass / volume > _DENSEST
+    if is_dense or mass < _LIGHTEST * volume:
         message = f"{subject} has {mass:g} kg in {volume:.3g} m^3: {mass / volume:.3g} kg/m^3"
-        yield Diagnostic(f"density-{density}", message, place)
+        yield Diagnostic(f"density-{'high' if is_dense else 'low'}", message, place)
     center = inertial.origin.position
-    if _is_far_outside(center, extent.bounds):
+    distance = extent.bounds.distance(center)
+    if distance > max(_OUTSIDE * extent.bounds.diagonal, _TINY_LENGTH):
         message = (
-            f"the centre of mass of {subject} lies {_metres(extent.bounds.distance(center))} "
+            f"the centre of mass of {subject} lies {_metres(distance)} "
             f"outside its shapes, which are {_metres(extent.bounds.diagonal)} large"
         )
         yield Diagnostic("com-outside", message, place)
 
 
-def _joint_issues(joint: Joint, measured: MeasuredRobot) -> Issues:
+def _joint_issues(joint: Joint, robot: Robot, span: float) -> Issues:
     kind, mimic = joint.kind, joint.mimic
     if isinstance(kind, Prismatic):
         # Travel that is probably in millimetres.
         bounds = (kind.range.lower, kind.range.upper)
         largest = max(map(abs, filter(math.isfinite, bounds)), default=0.0)
-        if largest > _TRAVEL * measured.span > 0.0:
+        if largest > _TRAVEL * span > 0.0:
             message = (
                 f"joint {joint.name!r} travels up to {largest:g} m; "
-                f"the robot's joints span {measured.span:.3g} m"
+                f"the robot's joints span {span:.3g} m"
             )
             yield Diagnostic("joint-travel-long", message, joint.location)
     own = _range(kind)
     if mimic is None or own is None or own.lower >= own.upper or not mimic.multiplier:
         return
-    leader = _range(next(j.kind for j in measured.robot.joints if j.name == mimic.joint))
+    leader = _range(next(j.kind for j in robot.joints if j.name == mimic.joint))
     if leader is None or leader.lower > leader.upper:
         return
     ends = [mimic.multiplier * end + mimic.offset for end in (leader.lower, leader.upper)]
@@ -315,15 +248,15 @@ class _Use(Struct, frozen=True):
         return Diagnostic(rule, message, self.shape.location)
 
 
-def _uses(measured: MeasuredRobot, *, colliding: bool) -> tuple[_Use, ...]:
+def _uses(robot: Robot, meshes: MeshExtents, *, colliding: bool) -> tuple[_Use, ...]:
     """Return the readable mesh files, once per scale."""
     uses: dict[tuple[str, Vec3], _Use] = {}
-    for link in measured.robot.links:
+    for link in robot.links:
         for shape in link.collisions if colliding else link.shapes:
             mesh = shape.geometry
             if not isinstance(mesh, MeshFile) or mesh.path is None:
                 continue
-            extent = measured.meshes.by_path.get(mesh.path)
+            extent = meshes.by_path.get(mesh.path)
             if extent is None:
                 continue
             key = (mesh.path, mesh.scale)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from hypothesis import strategies as st
-from msgspec import structs
 
 from urdf_usd.converter.robot.model import (
     Box,
@@ -17,7 +14,6 @@ from urdf_usd.converter.robot.model import (
     Dynamics,
     Fixed,
     Floating,
-    Geometry,
     Inertial,
     Joint,
     JointKind,
@@ -36,30 +32,26 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.spatial import inertia_values, quat_wxyz_from_rpy
 
-_ANGLES = st.floats(-np.pi, np.pi)
-_LENGTHS = st.floats(-0.8, 0.8)
-_SIZES = st.floats(1e-3, 1.0)
 
-
-def _triple(value: st.SearchStrategy[float]) -> st.SearchStrategy[Vec3]:
-    return st.tuples(value, value, value)
+def _triple(bound: float) -> st.SearchStrategy[Vec3]:
+    return st.tuples(*[st.floats(-bound, bound)] * 3)
 
 
 def rotations() -> st.SearchStrategy[Vec3]:
     """Draw roll, pitch and yaw [rad]."""
-    return _triple(_ANGLES)
+    return _triple(np.pi)
 
 
-def poses() -> st.SearchStrategy[Pose]:
-    """Draw poses within about a metre."""
+def poses(length: float = 1.0) -> st.SearchStrategy[Pose]:
+    """Draw poses within about a length [m]."""
     quats = rotations().map(quat_wxyz_from_rpy)
-    return st.builds(Pose, position=_triple(_LENGTHS), quat_wxyz=quats)
+    return st.builds(Pose, position=_triple(0.8 * length), quat_wxyz=quats)
 
 
 def axes() -> st.SearchStrategy[Vec3]:
     """Draw unit vectors: coordinate axes of both signs, and oblique ones."""
     units = [tuple(float(c) for c in row) for row in (*np.eye(3), *-np.eye(3))]
-    oblique = _triple(st.floats(-1, 1)).filter(lambda v: np.linalg.norm(v) > 0.1)
+    oblique = _triple(1).filter(lambda v: np.linalg.norm(v) > 0.1)
     return st.one_of(st.sampled_from(units), oblique.map(_unit))
 
 
@@ -69,51 +61,52 @@ def _unit(vector: Vec3) -> Vec3:
 
 
 @st.composite
-def inertials(draw: st.DrawFn) -> Inertial:
+def inertials(draw: st.DrawFn, length: float = 1.0, mass: float = 1.0) -> Inertial:
     """Draw inertials of real bodies: point masses in a rotated frame."""
-    masses = np.array(draw(st.tuples(*[st.floats(0.05, 3.0)] * 4)))
-    points = np.array(draw(st.tuples(*[_triple(st.floats(-0.3, 0.3))] * 4)))
+    masses = mass * np.array(draw(st.tuples(*[st.floats(0.05, 3.0)] * 4)))
+    points = np.array(draw(st.tuples(*[_triple(0.3 * length)] * 4)))
     points = points - masses @ points / masses.sum()
-    tensor = np.eye(3) * 1e-3
-    for mass, point in zip(masses, points, strict=True):
-        tensor += mass * (point @ point * np.eye(3) - np.outer(point, point))
-    return Inertial(float(masses.sum()), draw(poses()), inertia_values(tensor))
+    tensor = np.eye(3) * 1e-3 * mass * length**2
+    for one, point in zip(masses, points, strict=True):
+        tensor += one * (point @ point * np.eye(3) - np.outer(point, point))
+    return Inertial(float(masses.sum()), draw(poses(length)), inertia_values(tensor))
 
 
-def kinds() -> st.SearchStrategy[JointKind]:
+def _ranges(bound: float) -> st.SearchStrategy[Range]:
+    bounds = st.tuples(*[st.floats(-bound, bound)] * 2)
+    return bounds.map(lambda pair: Range(min(pair), max(pair)))
+
+
+def _kinds(length: float) -> st.SearchStrategy[JointKind]:
     """Draw every joint type."""
-    limits = st.tuples(st.floats(-6, 6), st.floats(-6, 6)).map(
-        lambda pair: Range(min(pair), max(pair))
-    )
     return st.one_of(
-        st.builds(Revolute, axis=axes(), range=limits),
+        st.builds(Revolute, axis=axes(), range=_ranges(6)),
         st.builds(Continuous, axis=axes()),
-        st.builds(Prismatic, axis=axes(), range=limits),
+        st.builds(Prismatic, axis=axes(), range=_ranges(6 * length)),
         st.builds(Planar, axis=axes()),
-        st.just(Fixed()),
-        st.just(Floating()),
-        st.just(Spherical()),
+        *(st.just(kind()) for kind in (Fixed, Floating, Spherical)),
     )
-
-
-_SHAPES = st.one_of(
-    st.builds(Box, size=_triple(_SIZES)),
-    st.builds(Cylinder, radius=_SIZES, length=_SIZES),
-    st.builds(Capsule, radius=_SIZES, length=_SIZES),
-    st.builds(Sphere, radius=_SIZES),
-)
 
 
 @st.composite
-def robots(draw: st.DrawFn, *, massless: bool = True, most_links: int = 7) -> Robot:
+def robots(
+    draw: st.DrawFn,
+    *,
+    massless: bool = True,
+    length: float = 1.0,
+    mass: float = 1.0,
+    bare: bool = False,
+) -> Robot:
     """Whole robots; links and joints in random order, with awkward names.
 
     Args:
         draw: Source of choices.
         massless: Whether some links have no inertial.
-        most_links: Largest number of links.
+        length: Unit of every length [m].
+        mass: Unit of every mass [kg].
+        bare: Whether some links have an inertial of zeros.
     """
-    count = draw(st.integers(1, most_links))
+    count = draw(st.integers(1, 7))
     names = draw(
         st.lists(
             st.text(st.characters(codec="utf-8", categories=("L", "N", "P")), min_size=1)
@@ -124,46 +117,37 @@ def robots(draw: st.DrawFn, *, massless: bool = True, most_links: int = 7) -> Ro
         )
     )
     link_names, joint_names = names[:count], names[count:]
-    inertial = st.none() | inertials() if massless else inertials()
-    links = [
-        Link(
-            name,
-            draw(inertial),
-            tuple(
-                draw(
-                    st.lists(
-                        st.builds(Visual, name=st.none(), origin=poses(), geometry=_SHAPES),
-                        max_size=2,
-                    )
-                )
-            ),
-            tuple(
-                draw(
-                    st.lists(
-                        st.builds(Collision, name=st.none(), origin=poses(), geometry=_SHAPES),
-                        max_size=2,
-                    )
-                )
-            ),
-        )
-        for name in link_names
-    ]
+    inertial: st.SearchStrategy[Inertial | None] = inertials(length, mass)
+    if massless:
+        inertial = st.none() | inertial
+    if bare:
+        inertial |= st.just(Inertial(0.0, Pose(), (0.0,) * 6))
+    size = st.floats(1e-3 * length, length)
+    geometry = st.one_of(
+        st.builds(Box, size=st.tuples(size, size, size)),
+        st.builds(Cylinder, radius=size, length=size),
+        st.builds(Capsule, radius=size, length=size),
+        st.builds(Sphere, radius=size),
+    )
+    shape = {"name": st.none(), "origin": poses(length), "geometry": geometry}
+    visuals = st.lists(st.builds(Visual, **shape), max_size=2).map(tuple)
+    collisions = st.lists(st.builds(Collision, **shape), max_size=2).map(tuple)
+    links = [Link(name, draw(inertial), draw(visuals), draw(collisions)) for name in link_names]
     joints: list[Joint] = []
     for child in range(1, count):
-        kind = draw(kinds())
-        joints.append(
-            Joint(
-                joint_names[child],
-                link_names[draw(st.integers(0, child - 1))],
-                link_names[child],
-                kind,
-                draw(poses()),
-                effort=draw(st.none() | st.floats(0, 1e3)),
-                velocity=draw(st.none() | st.floats(0, 1e2)),
-                dynamics=draw(st.none() | st.builds(Dynamics, st.floats(0, 10), st.floats(0, 10))),
-                mimic=draw(_mimics(joints, kind)),
-            )
+        kind = draw(_kinds(length))
+        joint = Joint(
+            joint_names[child],
+            link_names[draw(st.integers(0, child - 1))],
+            link_names[child],
+            kind,
+            draw(poses(length)),
+            effort=draw(st.none() | st.floats(0, 1e3)),
+            velocity=draw(st.none() | st.floats(0, 1e2)),
+            dynamics=draw(st.none() | st.builds(Dynamics, st.floats(0, 10), st.floats(0, 10))),
+            mimic=draw(_mimics(joints, kind)),
         )
+        joints.append(joint)
     return Robot(
         draw(st.sampled_from(["robot", "my robot", "7dof", "Ω"])),
         tuple(draw(st.permutations(links))),
@@ -171,94 +155,11 @@ def robots(draw: st.DrawFn, *, massless: bool = True, most_links: int = 7) -> Ro
     )
 
 
-def scaled(robot: Robot, length: float, mass: float) -> Robot:
-    """Return a robot whose metres and kilograms are larger or smaller.
-
-    Args:
-        robot: The robot.
-        length: Factor of every length.
-        mass: Factor of every mass.
-    """
-
-    def moved(pose: Pose) -> Pose:
-        x, y, z = (length * c for c in pose.position)
-        return structs.replace(pose, position=(x, y, z))
-
-    def grown(geometry: Geometry) -> Geometry:
-        match geometry:
-            case Box((x, y, z)):
-                return Box((length * x, length * y, length * z))
-            case Sphere(radius):
-                return Sphere(length * radius)
-            case Cylinder(radius, height):
-                return Cylinder(length * radius, length * height)
-            case Capsule(radius, height):
-                return Capsule(length * radius, length * height)
-            case _:
-                return geometry
-
-    def heavier(inertial: Inertial) -> Inertial:
-        ixx, ixy, ixz, iyy, iyz, izz = (mass * length**2 * value for value in inertial.inertia)
-        tensor = (ixx, ixy, ixz, iyy, iyz, izz)
-        return Inertial(mass * inertial.mass, moved(inertial.origin), tensor)
-
-    def reaching(kind: JointKind) -> JointKind:
-        if not isinstance(kind, Prismatic):
-            return kind
-        lower, upper = length * kind.range.lower, length * kind.range.upper
-        return structs.replace(kind, range=Range(lower, upper))
-
-    return structs.replace(
-        robot,
-        links=tuple(
-            structs.replace(
-                link,
-                inertial=link.inertial and heavier(link.inertial),
-                visuals=tuple(
-                    structs.replace(v, origin=moved(v.origin), geometry=grown(v.geometry))
-                    for v in link.visuals
-                ),
-                collisions=tuple(
-                    structs.replace(c, origin=moved(c.origin), geometry=grown(c.geometry))
-                    for c in link.collisions
-                ),
-            )
-            for link in robot.links
-        ),
-        joints=tuple(
-            structs.replace(joint, origin=moved(joint.origin), kind=reaching(joint.kind))
-            for joint in robot.joints
-        ),
-    )
-
-
-def with_bare_frames(robot: Robot, choices: Sequence[int]) -> Robot:
-    """Return a robot in which some massless links say so by zeros.
-
-    Args:
-        robot: The robot.
-        choices: Indices of links; those with a mass stay as they are.
-    """
-    nothing = Inertial(0.0, Pose(), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    links = tuple(
-        structs.replace(link, inertial=nothing)
-        if index in choices and link.inertial is None
-        else link
-        for index, link in enumerate(robot.links)
-    )
-    return structs.replace(robot, links=links)
-
-
-def any_scale(**options: bool) -> st.SearchStrategy[Robot]:
-    """Robots of insects' and of ships' size, with frames of either kind.
-
-    Args:
-        options: As of :func:`robots`.
-    """
+def any_scale() -> st.SearchStrategy[Robot]:
+    """Robots of insects' and of ships' size, with frames of either kind."""
     powers = st.integers(-9, 9).map(lambda power: 2.0**power)
-    indices = st.lists(st.integers(0, 6), max_size=3)
-    return st.builds(scaled, robots(**options), powers, powers).flatmap(
-        lambda robot: indices.map(lambda chosen: with_bare_frames(robot, chosen))
+    return st.tuples(powers, powers).flatmap(
+        lambda units: robots(bare=True, length=units[0], mass=units[1])
     )
 
 

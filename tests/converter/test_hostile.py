@@ -206,20 +206,6 @@ def test_files_outside_the_package_are_reported(tmp_path: Path) -> None:
         assert Path(path).resolve().is_relative_to(out)
 
 
-def test_strict_option_refuses_files_outside_the_package(tmp_path: Path) -> None:
-    (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n")
-    source = tmp_path / "robot/urdf/robot.urdf"
-    source.parent.mkdir(parents=True)
-    source.write_text(
-        '<robot name="r"><link name="a"><visual><geometry>'
-        '<mesh filename="../../a.obj"/></geometry></visual></link></robot>'
-    )
-
-    with pytest.raises(ConversionError, match="file-outside"):
-        convert(source, tmp_path / "out", ConvertOptions(strict=True))
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("name", ["n" * 300, "a\0b"])
 def test_invalid_target_paths_are_refused(tmp_path: Path, name: str) -> None:
     source = tmp_path / "arm.urdf"

@@ -185,6 +185,14 @@ def test_undecodable_xml_is_not_edited(data: bytes) -> None:
         apply_edits(data, [])
 
 
+def test_file_whose_xml_is_repaired_is_not_edited(tmp_path: Path) -> None:
+    file = tmp_path / "robot.urdf"
+    file.write_text(_FIXED.replace('"a"', '"a&a"'), encoding="utf-8")
+
+    with pytest.raises(FixError, match="begins no reference"):
+        fix_file(file, {}, frozenset(FIXES))
+
+
 @pytest.mark.corpus
 def test_repairs_do_not_change_real_robots(tmp_path: Path) -> None:
     changed = 0
