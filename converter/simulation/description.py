@@ -26,12 +26,8 @@ from urdf_usd.converter.robot.model import BaseOption
 
 _LARGEST = 16 << 20
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
-_HEADER = re.compile(r"\s*(\[\[?)\s*([\w.\"'\s-]+?)\s*\]\]?\s*(?:#.*)?$")
-_KEY = re.compile(r"\s*([\w.\"'-]+)\s*=")
-_STRING_OR_COMMENT = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}|' + r"'''.*?'{3,5}|\#[^\n]*",
-    re.DOTALL,
-)
+# A header of a table or of an array of tables, or a key.
+_LINE = re.compile(r"\s*(?:(\[\[?)\s*([\w.\"'\s-]+?)\s*\]|([\w.\"'-]+)\s*=)")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
 
 Place: TypeAlias = "tuple[str | int, ...]"
@@ -399,33 +395,21 @@ def _find_places(text: str) -> dict[Place, tuple[int, int]]:
 
     Keys inside of inline tables are not found.
     """
-    # Comments and multi-line strings may contain anything; line ends are kept.
-    bare = _STRING_OR_COMMENT.sub(
-        lambda found: '""' + "\n" * found[0].count("\n") if found[0][0] != "#" else "",
-        text,
-    )
     places: dict[Place, tuple[int, int]] = {}
     counts: dict[Place, int] = {}
     table: Place = ()
-    for number, line in enumerate(bare.split("\n"), start=1):
-        column = len(line) - len(line.lstrip()) + 1
-        if header := _HEADER.match(line):
-            table = _names(header[2])
-            # A header below an array of tables belongs to its last table.
-            above = table[:-1] if header[1] == "[[" else table
-            for length in range(1, len(above) + 1):
-                outer = above[:length]
-                if outer in counts:
-                    table = (*outer, counts[outer] - 1, *table[length:])
-            if header[1] == "[[":
-                counts[table] = counts.get(table, 0) + 1
-                places.setdefault(table, (number, column))
-                table = (*table, counts[table] - 1)
-            places.setdefault(table, (number, column))
-        elif key := _KEY.match(line):
-            places.setdefault((*table, *_names(key[1])), (number, column))
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not (found := _LINE.match(line)):
+            continue
+        names = tuple(name.strip().strip("\"'") for name in (found[2] or found[3]).split("."))
+        position = (number, len(line) - len(line.lstrip()) + 1)
+        if found[3]:
+            places.setdefault((*table, *names), position)
+            continue
+        table = names
+        if found[1] == "[[":
+            places.setdefault(table, position)
+            counts[table] = counts.get(table, -1) + 1
+            table = (*table, counts[table])
+        places.setdefault(table, position)
     return places
-
-
-def _names(dotted: str) -> Place:
-    return tuple(name.strip().strip("\"'") for name in dotted.split("."))

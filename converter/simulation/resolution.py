@@ -57,7 +57,39 @@ def resolve(
     Raises:
         ConversionError: A natural frequency is stated for a joint without inertia.
     """
-    return _Resolver(description, robot, notes).simulation(urdf)
+    resolver = _Resolver(description, robot, notes)
+    tables, pose = description.tables, description.tables.pose
+    actuation = resolver.actuation(urdf)
+    positions = resolver.positions(actuation)
+    settings, locations = resolver.joint_settings(actuation)
+    drives = resolver.drives(settings, locations, positions, urdf)
+    filtered = resolver.filtered_pairs()
+    frictions: dict[str, ContactMaterial] = {}
+    self_collision = tables.self_collision
+    if tables.sources.gazebo:
+        frictions = read_frictions(robot, notes)
+        if self_collision is None:
+            self_collision = read_self_collision(robot)
+    has_pose = (actuation and actuation.positions) or pose.joints or pose.state is not None
+    ordered = [(name, settings[name]) for name in resolver.joints if name in settings]
+
+    def numbers(key: str) -> tuple[tuple[str, float], ...]:
+        values = ((name, getattr(table, key)) for name, table in ordered)
+        return tuple((name, value) for name, value in values if value is not None)
+
+    return Simulation(
+        drives=drives,
+        armatures=numbers("armature"),
+        limit_stiffnesses=numbers("limit_stiffness"),
+        limit_dampings=numbers("limit_damping"),
+        positions=tuple(
+            (name, positions[name]) for name in resolver.joints if has_pose and positions.get(name)
+        ),
+        filtered_pairs=filtered,
+        filter_overlaps=tables.filters.overlap,
+        self_collision=self_collision,
+        contact_materials=resolver.contact_materials(frictions),
+    )
 
 
 class _Resolver:
@@ -65,44 +97,7 @@ class _Resolver:
         self._description, self._tables = description, description.tables
         self._robot, self._notes = robot, notes
         one_axis = (Revolute, Continuous, Prismatic)
-        self._joints = {j.name: j for j in robot.joints if isinstance(j.kind, one_axis)}
-
-    def simulation(self, urdf: Robot) -> Simulation:
-        tables, robot = self._tables, self._robot
-        actuation = self._actuation(urdf)
-        positions = self._positions(actuation)
-        settings, locations = self._joint_settings(actuation)
-        drives = self._drives(settings, locations, positions, urdf)
-        filtered = self._filtered_pairs()
-        frictions: dict[str, ContactMaterial] = {}
-        self_collision = tables.self_collision
-        if tables.sources.gazebo:
-            frictions = read_frictions(robot, self._notes)
-            if self_collision is None:
-                self_collision = read_self_collision(robot)
-        pose = tables.pose
-        has_pose = bool(
-            (actuation and actuation.positions) or pose.joints or pose.state is not None
-        )
-
-        def numbers(key: str) -> tuple[tuple[str, float], ...]:
-            values = {name: getattr(table, key) for name, table in settings.items()}
-            names = (name for name in self._joints if values.get(name) is not None)
-            return tuple((name, values[name]) for name in names)
-
-        return Simulation(
-            drives=drives,
-            armatures=numbers("armature"),
-            limit_stiffnesses=numbers("limit_stiffness"),
-            limit_dampings=numbers("limit_damping"),
-            positions=tuple(
-                (name, positions[name]) for name in self._joints if has_pose and positions.get(name)
-            ),
-            filtered_pairs=filtered,
-            filter_overlaps=tables.filters.overlap,
-            self_collision=self_collision,
-            contact_materials=self._contact_materials(frictions),
-        )
+        self.joints = {j.name: j for j in robot.joints if isinstance(j.kind, one_axis)}
 
     def _note(self, rule: str, message: str, location: Location | None) -> None:
         self._notes.append(Diagnostic(rule, message, location))
@@ -121,21 +116,22 @@ class _Resolver:
             self._note("description-unmatched", message, location)
         return found
 
-    def _actuation(self, urdf: Robot) -> Actuation | None:
+    def actuation(self, urdf: Robot) -> Actuation | None:
         """Return what the URDF states of actuators, if the description asks for it."""
         sources, found = self._tables.sources, None
-        for key, tag, is_wanted, read in (
-            ("transmissions", "transmission", sources.transmissions, read_transmissions),
-            ("ros2_control", "ros2_control", sources.ros2_control, read_ros2_control),
+        for key, tag, read in (
+            ("transmissions", "transmission", read_transmissions),
+            ("ros2_control", "ros2_control", read_ros2_control),
         ):
-            own = read(urdf, self._notes) if is_wanted else None
-            if is_wanted and own is None:
-                location = self._description.location("sources", key)
-                self._note("description-unmatched", f"the URDF has no <{tag}>", location)
-            found = own or found
+            if getattr(sources, key):
+                own = read(urdf, self._notes)
+                if own is None:
+                    location = self._description.location("sources", key)
+                    self._note("description-unmatched", f"the URDF has no <{tag}>", location)
+                found = own or found
         return found
 
-    def _joint_settings(
+    def joint_settings(
         self, actuation: Actuation | None
     ) -> tuple[dict[str, JointTable], dict[str, Location]]:
         """Return the settings of each joint, and the last table that matches it.
@@ -145,7 +141,7 @@ class _Resolver:
         """
         settings: dict[str, JointTable] = {}
         if actuation is not None:
-            for name in self._joints:
+            for name in self.joints:
                 settings[name] = JointTable(name, actuation.controls.get(name, "none"))
         locations: dict[str, Location] = {}
         for index, table in enumerate(self._tables.joints):
@@ -157,13 +153,13 @@ class _Resolver:
                 cleared = "stiffness", "damping"
             for pattern in table.patterns:
                 location = self._description.location("joints", index, "match")
-                for name in self._matching(pattern, self._joints, _ONE_AXIS_JOINT, location):
+                for name in self._matching(pattern, self.joints, _ONE_AXIS_JOINT, location):
                     before = settings.get(name, JointTable(name))
                     settings[name] = structs.replace(before, **{**dict.fromkeys(cleared), **given})
                     locations[name] = self._description.location("joints", index)
         return settings, locations
 
-    def _filtered_pairs(self) -> tuple[Pair, ...]:
+    def filtered_pairs(self) -> tuple[Pair, ...]:
         """Return the pairs of links that a description filters, sorted."""
         description, filters, robot = self._description, self._tables.filters, self._robot
         links = [link.name for link in robot.links]
@@ -183,7 +179,7 @@ class _Resolver:
                 pairs.add(sorted_pair(one, other))
         return tuple(sorted(pairs))
 
-    def _contact_materials(
+    def contact_materials(
         self, materials: dict[str, ContactMaterial]
     ) -> tuple[ContactMaterial, ...]:
         """Return the contact materials of links, in the order of the robot.
@@ -226,9 +222,9 @@ class _Resolver:
             materials[name] = ContactMaterial(name, static, dynamic, restitution)
         return tuple(materials[name] for name in shaped if name in materials)
 
-    def _positions(self, actuation: Actuation | None) -> dict[str, float]:
+    def positions(self, actuation: Actuation | None) -> dict[str, float]:
         """Return initial positions by joint; mimic joints follow their leaders."""
-        joints, pose = self._joints, self._tables.pose
+        joints, pose = self.joints, self._tables.pose
         of_urdf = actuation.positions if actuation else {}
         positions = {name: value for name, value in of_urdf.items() if name in joints}
         given: dict[str, Location] = {}
@@ -247,13 +243,20 @@ class _Resolver:
         for name, joint in joints.items():
             if joint.mimic is None:
                 continue
-            position = _followed(joint, joints, positions)
-            if name in given and not math.isclose(
-                positions[name], position, rel_tol=1e-9, abs_tol=1e-9
-            ):
+            # From the head of its chain.
+            chain: list[Joint] = []
+            leader: Joint | None = joint
+            while leader and leader.mimic and leader not in chain:
+                chain.append(leader)
+                leader = joints.get(leader.mimic.joint)
+            position = positions.get(leader.name, 0.0) if leader and not leader.mimic else 0.0
+            for mimic in (follower.mimic for follower in reversed(chain) if follower.mimic):
+                position = mimic.multiplier * position + mimic.offset
+            own = positions.get(name, position)
+            if name in given and not math.isclose(own, position, rel_tol=1e-9, abs_tol=1e-9):
                 message = (
                     f"joint {name!r} starts at {position:g}, where it follows "
-                    f"{joint.mimic.joint!r}, not at {positions[name]:g}"
+                    f"{joint.mimic.joint!r}, not at {own:g}"
                 )
                 self._note("description-coupled", message, given[name])
             positions[name] = position
@@ -296,7 +299,7 @@ class _Resolver:
             )
             self._note("description-limit", message, location)
 
-    def _drives(
+    def drives(
         self,
         settings: Mapping[str, JointTable],
         locations: Mapping[str, Location],
@@ -308,7 +311,7 @@ class _Resolver:
         if any(table.natural_frequency for table in settings.values()):
             inertias = _joint_inertias(urdf, positions)
         drives = []
-        for name, joint in self._joints.items():
+        for name, joint in self.joints.items():
             table, location = settings.get(name), locations.get(name)
             if table is None or table.mode in {"effort", "none"}:
                 continue
@@ -341,20 +344,6 @@ class _Resolver:
 
 def _refused(message: str, location: Location | None) -> ConversionError:
     return ConversionError((Diagnostic("description-value", message, location),))
-
-
-def _followed(joint: Joint, joints: Mapping[str, Joint], positions: Mapping[str, float]) -> float:
-    """Return the position of a mimic joint, from the head of its chain."""
-    chain: list[Joint] = []
-    leader: Joint | None = joint
-    while leader and leader.mimic and leader not in chain:
-        chain.append(leader)
-        leader = joints.get(leader.mimic.joint)
-    position = positions.get(leader.name, 0.0) if leader and not leader.mimic else 0.0
-    for follower in reversed(chain):
-        if follower.mimic:
-            position = follower.mimic.multiplier * position + follower.mimic.offset
-    return position
 
 
 def _gains(

@@ -109,11 +109,10 @@ def read_frictions(robot: Robot, notes: list[Diagnostic]) -> dict[str, ContactMa
                 value = _number(child.text, what, link.location, notes)
                 if value is not None and value >= 0:
                     values[name] = value
-        contacts = [f"<{name}>" for name in ("kp", "kd") if name in values]
+        lost = []
+        if contacts := [f"<{name}>" for name in ("kp", "kd") if name in values]:
+            lost.append((", ".join(contacts), "are", "no stiffness and damping of contacts"))
         pyramid = [values[name] for name in ("mu1", "mu2") if name in values]
-        lost = [(", ".join(contacts), "are", "no stiffness and damping of contacts")]
-        if not contacts:
-            lost = []
         if pyramid and link.collisions:
             frictions[link.name] = ContactMaterial(link.name, pyramid[0], pyramid[0])
             if len(set(pyramid)) > 1:
