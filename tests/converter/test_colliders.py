@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import trimesh
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Usd, UsdPhysics
 
 from tests.converter.decompositions import fake_coacd
 from urdf_usd.converter import (
@@ -21,7 +20,6 @@ from urdf_usd.converter.options import (
     ColliderRule,
     ColliderRules,
     ColliderTolerance,
-    Profile,
 )
 
 # Two boxes side by side, the second one smaller.
@@ -43,7 +41,6 @@ def _converted(
     folder: Path,
     *rules: str,
     tolerance: str = "5%",
-    profile: Profile = Profile.GENERIC,
     rod: trimesh.Trimesh | None = None,
 ) -> tuple[Conversion, Usd.Stage]:
     """Convert a robot of three links with meshes and a primitive."""
@@ -65,7 +62,6 @@ def _converted(
         colliders=ColliderRules(
             tuple(map(ColliderRule.parse, rules)), ColliderTolerance.parse(tolerance)
         ),
-        profile=profile,
     )
     # Open layers are cached by their path.
     asset = folder / f"asset{len(list(folder.glob('asset*')))}"
@@ -88,67 +84,6 @@ def _colliders(stage: Usd.Stage) -> list[tuple[str, str, str | None]]:
     return sorted(found, key=str)
 
 
-def test_hull_is_one_for_all_groups_of_a_mesh(tmp_path: Path) -> None:
-    _, plain = _converted(tmp_path)
-    result, stage = _converted(tmp_path, "hull")
-
-    hull = ("Mesh", "convexHull")
-    assert [c for c in _colliders(plain) if c[0] == "trunk"] == [
-        ("trunk", "Cube", None),
-        ("trunk", *hull),
-        ("trunk", *hull),
-    ]
-    assert _colliders(stage) == [
-        ("left_arm", *hull),
-        ("right_arm", *hull),
-        ("right_arm", *hull),
-        ("trunk", "Cube", None),
-        ("trunk", *hull),
-    ]
-    texts = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
-    assert len(texts) == 1
-    assert "colliders of 3 links are replaced by the convex hulls" in texts[0]
-
-
-def test_links_without_matching_rule_keep_their_colliders(tmp_path: Path) -> None:
-    _, stage = _converted(tmp_path, "right_*=hull", "left_arm=none")
-
-    hull = ("Mesh", "convexHull")
-    assert _colliders(stage) == [
-        ("right_arm", *hull),
-        ("right_arm", *hull),
-        ("trunk", "Cube", None),
-        ("trunk", *hull),
-        ("trunk", *hull),
-    ]
-
-
-def test_no_colliders_are_written_and_visuals_stay(tmp_path: Path) -> None:
-    _, stage = _converted(tmp_path, "none")
-
-    assert not _colliders(stage)
-    assert any(prim.IsA(UsdGeom.Mesh) for prim in stage.Traverse())
-
-
-def test_primitives_replace_meshes_that_they_fit(tmp_path: Path) -> None:
-    # The rod is a cylinder, mirrored or stretched; two tetrahedra stay a hull.
-    result, stage = _converted(tmp_path, "primitives", tolerance="2%")
-
-    assert _colliders(stage) == [
-        ("left_arm", "Cylinder", None),
-        ("right_arm", "Cylinder", None),
-        ("right_arm", "Mesh", "convexHull"),
-        ("trunk", "Cube", None),
-        ("trunk", "Mesh", "convexHull"),
-    ]
-    cylinders = [p for p in stage.Traverse() if p.IsA(UsdGeom.Cylinder)]
-    sizes = [[p.GetAttribute(name).Get() for name in ("radius", "height")] for p in cylinders]
-    np.testing.assert_allclose(sizes, [[0.1, 0.6], [0.1, 1.2]], rtol=5e-3)
-    (text,) = [d.message for d in result.diagnostics if d.rule == "collider-replaced"]
-    assert "cylinder for rod.stl" in text
-    assert "hull of groups.obj" in text
-
-
 def test_smaller_tolerance_accepts_no_primitive(tmp_path: Path) -> None:
     # A cylinder differs from its 64 facets by half of 0.1 (1 - cos(pi / 64)).
     _, coarse = _converted(tmp_path, "left_arm=primitives", tolerance="0.0002")
@@ -159,27 +94,6 @@ def test_smaller_tolerance_accepts_no_primitive(tmp_path: Path) -> None:
         for stage in (coarse, fine)
     ]
     assert kinds == [["Cylinder"], ["Mesh"]]
-
-
-@pytest.mark.parametrize(
-    ("profile", "token"), [(Profile.GENERIC, "sdf"), (Profile.USDPHYSICS, "none")]
-)
-def test_triangles_are_marked_as_such(tmp_path: Path, profile: Profile, token: str) -> None:
-    _, stage = _converted(tmp_path, "trunk=mesh", profile=profile)
-
-    assert [c for c in _colliders(stage) if c[0] == "trunk"] == [
-        ("trunk", "Cube", None),
-        ("trunk", "Mesh", token),
-    ]
-
-
-def test_pattern_without_link_is_reported(tmp_path: Path) -> None:
-    # A misspelt name would otherwise have no effect.
-    result, _ = _converted(tmp_path, "rigth_*=hull")
-
-    rules = [d.rule for d in result.diagnostics]
-    assert rules.count("collider-rule-unused") == 1
-    assert "collider-replaced" not in rules
 
 
 def test_pieces_of_a_decomposition_are_colliders_and_cached(
@@ -209,19 +123,6 @@ def test_decomposition_needs_coacd(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     assert [d.rule for d in caught.value.diagnostics] == ["collider-decomposition"]
     assert not (tmp_path / "asset0").exists()
-
-
-@pytest.mark.parametrize("rules", [(), ("other=hull",)])
-def test_assets_are_the_same_without_a_matching_rule(
-    tmp_path: Path, rules: tuple[str, ...]
-) -> None:
-    contents = []
-    for given in ((), rules):
-        folder = _converted(tmp_path, *given)[0].root_layer.parent
-        files = sorted(file for file in folder.rglob("*") if file.is_file())
-        contents.append({f.relative_to(folder): f.read_bytes() for f in files})
-
-    assert contents[0] == contents[1]
 
 
 def test_convex_groups_of_a_file_are_its_decomposition(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import assert_never
 
 from pxr import Gf, Sdf, Vt
 
@@ -58,54 +57,47 @@ def author_geometry(
     for name in sorted(tree.links, key=lambda link: prims.link[link].pathElementCount):
         xform = define(layer, prims.link[name], "Xform")
         show_spec_name(xform, name)
-        parent = prims.link_parent[name]
-        pose = tree.parent_joint[name].origin if name != tree.root else Pose()
-        if name != tree.root and parent != tree.parent_joint[name].parent:
+        parent, joint = prims.link_parent[name], tree.parent_joint.get(name)
+        pose = joint.origin if joint else Pose()
+        if joint and parent != joint.parent:
             pose = rest[name] if parent is None else compose(invert_pose(rest[parent]), rest[name])
         _place(xform, pose)
     diagnostics = []
     for link in (tree.link[name] for name in tree.links):
         paths = (*prims.visual[link.name], *prims.collision[link.name])
         for shape, path in zip(link.shapes, paths, strict=True):
-            if isinstance(shape.geometry, MeshFile) and not library.is_readable(shape.geometry):
+            geometry = shape.geometry
+            if isinstance(geometry, MeshFile) and not library.is_readable(geometry):
                 continue  # Reported by the parser and the mesh library.
-            sizes = _sizes(shape.geometry)
+            sizes: tuple[float, ...]
+            match geometry:
+                case Sphere(radius):
+                    sizes = (radius,)
+                case Cylinder(radius, length):
+                    sizes = radius, length
+                case Capsule(radius, length):
+                    # A capsule of length zero is a sphere.
+                    sizes = radius, length or radius
+                case _:
+                    sizes = _scale(geometry)
             if not all(map(is_positive_float32, sizes)):
                 text = " x ".join(f"{size:g}" for size in sizes)
                 message = f"{path.name!r} of link {link.name!r} has size {text}"
                 diagnostics.append(Diagnostic("geometry-invalid", message, link.location))
                 continue
             groups = library.groups_of(shape)
-            gprim = define(layer, path, "Xform" if groups else _SCHEMAS[type(shape.geometry)])
-            if isinstance(shape.geometry, MeshFile):
-                mesh = groups.prim if groups else library.prims[mesh_key(shape.geometry)]
+            gprim = define(layer, path, "Xform" if groups else _SCHEMAS[type(geometry)])
+            if isinstance(geometry, MeshFile):
+                mesh = groups.prim if groups else library.prims[mesh_key(geometry)]
                 gprim.referenceList.prependedItems = [Sdf.Reference(library_asset, mesh)]
             else:
-                _author_primitive(gprim, shape.geometry)
-            _place(gprim, shape.origin, _scale(shape.geometry))
+                _author_primitive(gprim, geometry)
+            _place(gprim, shape.origin, _scale(geometry))
             if shape.name:
                 show_spec_name(gprim, shape.name)
             if isinstance(shape, Collision):
                 write(gprim, "purpose", "guide")
     return tuple(diagnostics)
-
-
-def _sizes(geometry: Geometry) -> tuple[float, ...]:
-    """Return the sizes of a shape that must be positive."""
-    match geometry:
-        case Box():
-            return geometry.size
-        case Cylinder():
-            return geometry.radius, geometry.length
-        case Capsule():
-            # A capsule of length zero is a sphere.
-            return geometry.radius, geometry.length or geometry.radius
-        case Sphere():
-            return (geometry.radius,)
-        case MeshFile():
-            return _scale(geometry)
-        case _:
-            assert_never(geometry)
 
 
 def _scale(geometry: Geometry) -> Vec3:

@@ -22,7 +22,7 @@ from urdf_usd.converter.meshes.mesh_materials import (
     Slot,
 )
 from urdf_usd.converter.options import MaterialNetworks
-from urdf_usd.converter.robot.model import Link, Material, MeshFile, Robot
+from urdf_usd.converter.robot.model import Link, MeshFile, Robot
 from urdf_usd.converter.usd.writer.meshes import MeshLibrary, SurfaceParts
 from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
 from urdf_usd.converter.usd.writer.shading import write_networks
@@ -39,16 +39,15 @@ _NO_PARTS = SurfaceParts((), covered=False, coordinate_sets=())
 class _Part(Struct, frozen=True):
     """A visual, or a part of it, with a material."""
 
-    link: Link
-    visual: int  # Index in its link.
+    visual: tuple[str, int]  # Link, and index of the visual.
     subset: str | None  # Of its mesh; None for the visual itself.
     material: MeshMaterial  # Without textures.
     images: list[tuple[Slot, Image, Sampling]]
-    mesh_file: str | None  # The file that has the material; None if the URDF does.
+    mesh_file: str | None = None  # The file that has the material; None if the URDF does.
 
 
-Binding: TypeAlias = tuple[str, int, str | None, Sdf.Path]
-"""A link, the index of its visual, the subset of the mesh, and a prim of the library."""
+Binding: TypeAlias = tuple[tuple[str, int], str | None, Sdf.Path]
+"""A link and the index of its visual, the subset of the mesh, and a prim of the library."""
 
 
 def author_material_library(
@@ -70,13 +69,16 @@ def author_material_library(
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
     notes: list[Diagnostic] = []
-    parts = [part for link in robot.links for part in _parts(link, meshes, notes)]
+    parts: list[_Part] = []
     images: dict[Image, Location | None] = {}
-    for part in parts:
-        for _, image, _ in part.images:
-            images.setdefault(image, part.link.location)
-            if image.path and part.mesh_file:
-                notes += outside_note(image.path, Path(part.mesh_file).parent, part.link.location)
+    for link in robot.links:
+        for part in _parts(link, meshes, notes):
+            parts.append(part)
+            for _, image, _ in part.images:
+                images.setdefault(image, link.location)
+                if image.path and part.mesh_file:
+                    folder_of_mesh = Path(part.mesh_file).parent
+                    notes += outside_note(image.path, folder_of_mesh, link.location)
     files, problems = copy_textures(images, folder / TEXTURES)
     bound = []
     for part in parts:
@@ -96,7 +98,7 @@ def author_material_library(
         if material.name:
             show_spec_name(spec, material.name)
         write_networks(spec, material, networks)
-    bindings = ((part.link.name, part.visual, part.subset, paths[own]) for part, own in bound)
+    bindings = ((part.visual, part.subset, paths[own]) for part, own in bound)
     first: dict[tuple[str, str], Diagnostic] = {}
     for note in (*notes, *problems):
         first.setdefault((note.rule, note.message), note)
@@ -120,7 +122,7 @@ def bind_materials(
     for path in dict.fromkeys(path for *_, path in bindings):
         local = define(layer, prims.materials.AppendChild(path.name), "Material")
         local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
-    for link, visual, subset, material in bindings:
+    for (link, visual), subset, material in bindings:
         path = prims.visual[link][visual]
         if geometry.GetPrimAtPath(path):
             part = over(layer, path.AppendChild(subset) if subset else path)
@@ -143,7 +145,8 @@ def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator
             )
             notes.append(Diagnostic("texture-dropped", message, link.location))
 
-        if (own := visual.material) is not None and surface.covered:
+        own = visual.material
+        if own is not None and surface.covered:
             name = f"material {own.name!r}" if own.name else "a material"
             message = f"{name} is not used on meshes that have their own"
             notes.append(Diagnostic("material-overridden", message, link.location))
@@ -154,7 +157,11 @@ def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator
                 images.append((Slot.COLOR, image, PLAIN_SAMPLING))
             elif own.texture_path:
                 drop(own.texture_uri)
-            yield _Part(link, index, None, _of_urdf(own), images, None)
+            material = MeshMaterial(own.name or "")
+            if own.rgba is not None:
+                red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in own.rgba)
+                material = MeshMaterial(own.name or "", (red, green, blue), opacity)
+            yield _Part((link.name, index), None, material, images)
         for subset, material in surface.materials:
             images = []
             for slot, texture in material.textures:
@@ -166,11 +173,4 @@ def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator
                 sampling = texture.sampling if known else texture.sampled(coordinates=0).sampling
                 images.append((slot, image_of(texture, file), sampling))
             plain = structs.replace(material, textures=(), double_sided=False)
-            yield _Part(link, index, subset, plain, images, file)
-
-
-def _of_urdf(material: Material) -> MeshMaterial:
-    if material.rgba is None:
-        return MeshMaterial(material.name or "")
-    red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in material.rgba)
-    return MeshMaterial(material.name or "", (red, green, blue), opacity)
+            yield _Part((link.name, index), subset, plain, images, file)

@@ -20,13 +20,19 @@ from tests.converter.simulation.robots import write_urdf
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.conversion import with_description
-from urdf_usd.converter.options import MaterialNetworks
+from urdf_usd.converter.options import ColliderRule, ColliderRules, MaterialNetworks
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.description import load_description
 
 _DATA = Path(__file__).parents[2] / "data/assets"
 _METADATA = (("robot_type", "Manipulator"), ("asset_license", "MIT"), ("author", "a"))
 _MADE: dict[str, Callable[[Path], Path]] = {"whole": write_whole_robot, "two": write_urdf}
+
+
+def _colliders(*rules: str) -> ColliderRules:
+    return ColliderRules(tuple(map(ColliderRule.parse, rules)))
+
+
 _OPTIONS = {
     "default": ConvertOptions(),
     "fixed": ConvertOptions(base=BaseOption.FIXED, scene=True),
@@ -37,6 +43,14 @@ _OPTIONS = {
     "simready": ConvertOptions(profile=Profile.SIMREADY, metadata=_METADATA),
     "runnables": ConvertOptions(profile=Profile.SIMREADY, physics_variants=True),
     "openpbr": ConvertOptions(materials=MaterialNetworks.OPENPBR),
+    "hulls": ConvertOptions(colliders=_colliders("hull")),
+    "rules": ConvertOptions(colliders=_colliders("right_*=hull", "left_arm=none", "rihgt=mesh")),
+    "no-colliders": ConvertOptions(colliders=_colliders("none")),
+    "primitives": ConvertOptions(colliders=_colliders("primitives")),
+    "triangles": ConvertOptions(colliders=_colliders("trunk=mesh")),
+    "plain-triangles": ConvertOptions(
+        profile=Profile.USDPHYSICS, colliders=_colliders("trunk=mesh")
+    ),
     "merged": ConvertOptions(merge_fixed=True),
     "ros-merged": ConvertOptions(profile=Profile.ROS, merge_fixed=True),
     "floating-isaac": ConvertOptions(profile=Profile.ISAAC, base=BaseOption.FLOATING),
@@ -57,6 +71,7 @@ _CASES = {
     # Colliders of several groups, mirrored and concave; vertex colours; sizes beyond float32.
     "shapes": "default ros",
     "merged": "default merged ros-merged",
+    "colliders": "default hulls rules no-colliders primitives triangles plain-triangles",
     # Materials of the URDF and of mesh files; textures of equal names, damaged, absent, and
     # on surfaces without texture coordinates; images in glTF; colours of corners.
     "looks": "default openpbr",
