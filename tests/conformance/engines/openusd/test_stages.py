@@ -2,7 +2,8 @@
 
 A case of ``tests/data/usd/stages/*.json`` has a stage and what the engine ``openusd`` states of it
 (``observed``), or the URDF and the diagnostics of its export (``exported``); its name says what it
-shows. ``UPDATE_STAGES=1 pytest`` with this module stores what is computed, to be reviewed.
+shows. A stage with ``edits`` is the first of its file with texts replaced, by old text.
+``UPDATE_STAGES=1 pytest`` with this module stores what is computed, to be reviewed.
 """
 
 from __future__ import annotations
@@ -85,11 +86,20 @@ def _exported(path: Path, case: dict[str, Any]) -> Iterator[str]:
     yield from (f"{note.rule}: {note.message}" for note in reading.diagnostics)
 
 
-def _computed(path: Path, case: dict[str, Any]) -> list[str]:
-    path.write_text("\n".join(case["stage"]), encoding="utf-8")
+def _stage(file: str, case: dict[str, Any]) -> str:
+    if "stage" in case:
+        return "\n".join(case["stage"])
+    text = "\n".join(next(iter(FILES[file].values()))["stage"])
+    for old, new in case["edits"].items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+def _computed(path: Path, case: dict[str, Any], stored: str) -> list[str]:
     path.with_name("image.png").write_bytes(png(128))
     try:
-        lines = list((_observed if "observed" in case else _exported)(path, case))
+        lines = list((_observed if stored == "observed" else _exported)(path, case))
     except AbstentionError as error:
         lines = [f"{type(error).__name__}: {error}"]
     except StageError as error:
@@ -103,16 +113,16 @@ def _computed(path: Path, case: dict[str, Any]) -> list[str]:
     ("file", "name"), [(file, name) for file, cases in sorted(FILES.items()) for name in cases]
 )
 def test_stage_is_read_as_stored(file: str, name: str, tmp_path: Path) -> None:
-    case = FILES[file][name]
-    stored = "observed" if "observed" in case else "exported"
-    lines = _computed(tmp_path / "robot.usda", case)
+    case, path = FILES[file][name], tmp_path / "robot.usda"
+    path.write_text(_stage(file, case), encoding="utf-8")
+    computed = {x: _computed(path, case, x) for x in ("observed", "exported") if x in case}
     if os.environ.get("UPDATE_STAGES"):
-        case[stored] = lines
+        case |= computed
         text = json.dumps(FILES[file], indent=1, ensure_ascii=False)
         (FOLDER / f"{file}.json").write_text(f"{text}\n", encoding="utf-8")
-    expected = "\n".join(case[stored])
-    actual = "\n".join(lines)
+    for stored, lines in computed.items():
+        expected, actual = "\n".join(case[stored]), "\n".join(lines)
 
-    assert _NUMBER.sub("#", actual) == _NUMBER.sub("#", expected), actual
-    found, wanted = (np.array(_NUMBER.findall(text), float) for text in (actual, expected))
-    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-9)
+        assert _NUMBER.sub("#", actual) == _NUMBER.sub("#", expected), actual
+        found, wanted = (np.array(_NUMBER.findall(text), float) for text in (actual, expected))
+        np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-9)
