@@ -42,7 +42,7 @@ from urdf_usd.conformance.requested_settings import touching_links
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.urdf.write import write
-from urdf_usd.converter.usd.loading.opening import open_stage
+from urdf_usd.converter.usd.loading import open_stage
 from urdf_usd.reports.records.record import OverlapRecord
 
 # The engine whose observation of a USD is judged; other USD engines are simulators.

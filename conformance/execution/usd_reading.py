@@ -21,9 +21,10 @@ from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, OUT_OF_MEMORY,
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.usd.loading.opening import named_prim, open_stage
-from urdf_usd.converter.usd.loading.variants import (
+from urdf_usd.converter.usd.loading import (
     Combination,
+    named_prim,
+    open_stage,
     selecting_layer,
     variant_combinations,
 )

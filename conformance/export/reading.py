@@ -52,8 +52,12 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.spatial import compose, pose_from_transform
 from urdf_usd.converter.robot.topology import problems
-from urdf_usd.converter.usd.loading.opening import named_prim, open_stage, openusd_reason
-from urdf_usd.converter.usd.loading.variants import unselected_variant_sets
+from urdf_usd.converter.usd.loading import (
+    named_prim,
+    open_stage,
+    openusd_reason,
+    unselected_variant_sets,
+)
 
 
 class StageReading(Struct, frozen=True, eq=False):

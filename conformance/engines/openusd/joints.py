@@ -253,10 +253,9 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     match descriptor.type:
         case _KINDS.FixedJoint:
             return Mobility(JointType.FIXED)
-        case _KINDS.RevoluteJoint:
-            return _single(AXES[descriptor.axis], descriptor.limit, None)
-        case _KINDS.PrismaticJoint:
-            return _single(AXES[descriptor.axis], descriptor.limit, units)
+        case _KINDS.RevoluteJoint | _KINDS.PrismaticJoint as kind:
+            motion = "rot" if kind == _KINDS.RevoluteJoint else "trans"
+            return _single(f"{motion}{'XYZ'[AXES[descriptor.axis]]}", descriptor.limit, units)
         case _KINDS.SphericalJoint:
             limited = descriptor.limit.enabled
             return Mobility(JointType.SPHERICAL, note="its cone is limited" if limited else None)
@@ -265,17 +264,16 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
     return Mobility(None, note="it is a distance joint")
 
 
-def _single(axis: int, limit: UsdPhysics.JointLimit | None, units: Units | None) -> Mobility:
-    """Return the mobility about an axis, or with units along it."""
-    if limit is None or not limit.enabled:
-        if units is None:
-            return Mobility(JointType.CONTINUOUS, axis)
-        return Mobility(JointType.PRISMATIC, axis, -math.inf, math.inf)
-    if units is None:
-        kind, (lower, upper) = JointType.REVOLUTE, map(math.radians, _bounds(limit))
-    else:
-        kind, (lower, upper) = JointType.PRISMATIC, (x * units.length for x in _bounds(limit))
+def _single(token: str, limit: UsdPhysics.JointLimit | None, units: Units) -> Mobility:
+    """Return the mobility about or along an axis."""
+    angular, axis = token.startswith("rot"), "XYZ".index(token[-1])
+    is_limited = limit is not None and limit.enabled
+    if angular and not is_limited:
+        return Mobility(JointType.CONTINUOUS, axis)
+    bounds = _bounds(limit) if is_limited else (-math.inf, math.inf)
+    lower, upper = (bound * units.position(angular=angular) for bound in bounds)
     note = "its limits lock it: lower is above upper" if lower > upper else None
+    kind = JointType.REVOLUTE if angular else JointType.PRISMATIC
     return Mobility(kind, axis, lower, upper, note)
 
 
@@ -300,7 +298,7 @@ def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tup
     for token in _TOKENS:
         low, high = _bounds(limits[token]) if token in limits else (-math.inf, math.inf)
         if low <= high and (low, high) != (0.0, 0.0):
-            unit = units.length if token.startswith("trans") else math.radians(1.0)
+            unit = units.position(angular=token.startswith("rot"))
             axes[token] = low * unit, high * unit
     return axes
 
@@ -324,15 +322,11 @@ def _six(descriptor: UsdPhysics.D6JointDesc, units: Units) -> Mobility:
         ["XYZ".index(token[-1]) for token in free if token.startswith(kind)]
         for kind in ("trans", "rot")
     )
-    match slides, spins:
-        case [], [axis]:
-            return _single(axis, limits.get(free[0]), None)
-        case [axis], []:
-            return _single(axis, limits.get(free[0]), units)
-        case [first, second], [axis] if axis not in {first, second}:
-            found = Mobility(JointType.PLANAR, axis)
-        case _:
-            found = Mobility(_AXISLESS.get((len(slides), len(spins))))
+    if len(free) == 1:
+        return _single(free[0], limits.get(free[0]), units)
+    found = Mobility(_AXISLESS.get((len(slides), len(spins))))
+    if len(slides) == 2 and len(spins) == 1 and not {*spins} & {*slides}:
+        found = Mobility(JointType.PLANAR, spins[0])
     if found.type is None:
         return structs.replace(found, note=f"it leaves {_listed(free)} free")
     if any(token in limits for token in free):

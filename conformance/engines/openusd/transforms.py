@@ -18,20 +18,11 @@ def rotations(quats_wxyz: Array | Sequence[float]) -> Array:
     """Return (..., 3, 3) rotations of (..., 4) quaternions, normalised in double."""
     quats = np.asarray(quats_wxyz, dtype=np.float64)
     quats = quats / np.linalg.norm(quats, axis=-1, keepdims=True)
-    vector = cross_matrices(quats[..., 1:])
+    # The matrix K with K @ x = vector x x.
+    vector = -np.cross(quats[..., np.newaxis, 1:], np.eye(3))
     real = quats[..., :1, np.newaxis]
     turned: Array = np.eye(3) + 2.0 * real * vector + 2.0 * vector @ vector
     return turned
-
-
-def cross_matrices(vectors: Array) -> Array:
-    """Return the (..., 3, 3) matrices K with K @ x = vector x x."""
-    matrices = np.zeros((*vectors.shape[:-1], 3, 3))
-    x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
-    matrices[..., 0, 1], matrices[..., 1, 0] = -z, z
-    matrices[..., 0, 2], matrices[..., 2, 0] = y, -y
-    matrices[..., 1, 2], matrices[..., 2, 1] = -x, x
-    return matrices
 
 
 def turns(axis: int, angles: Array) -> Array:

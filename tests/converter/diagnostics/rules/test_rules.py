@@ -24,8 +24,7 @@ from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOptio
 from urdf_usd.converter.robot.model import BaseOption, Fixed, Joint, Link, MasslessOption, Robot
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.simulation.description import load_description
-from urdf_usd.converter.usd.loading.opening import open_stage
-from urdf_usd.converter.usd.loading.variants import variant_combinations
+from urdf_usd.converter.usd.loading import open_stage, variant_combinations
 from urdf_usd.converter.usd.writer.asset import DEEPEST
 
 _FOLDER = Path(__file__).parent

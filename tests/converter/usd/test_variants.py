@@ -10,9 +10,9 @@ from pxr import Usd
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.usd.loading.opening import open_stage
-from urdf_usd.converter.usd.loading.variants import (
+from urdf_usd.converter.usd.loading import (
     Combination,
+    open_stage,
     robot_variant_sets,
     select_variants,
     selecting_layer,
@@ -29,46 +29,20 @@ ROBOT = """#usda 1.0
     upAxis = "Z"
 )
 def Xform "r" (
-    variants = {
-        string size = "small"
-    }
+    variants = { string size = "small" }
     prepend variantSets = "size"
-)
-{
+) {
     variantSet "size" = {
-        "big" (
-            prepend variantSets = "arm"
-        ) {
+        "big" (prepend variantSets = "arm") {
             variantSet "arm" = {
-                "left" {
-                    def Xform "left"
-                    {
-                    }
-                }
-                "right" {
-                    def Xform "right"
-                    {
-                    }
-                }
+                "left" { def Xform "left" {} }
+                "right" { def Xform "right" {} }
             }
         }
-        "small" {
-            def Xform "small"
-            {
-            }
-        }
+        "small" { def Xform "small" {} }
     }
-    def Xform "tool" (
-        prepend variantSets = "look"
-    )
-    {
-        variantSet "look" = {
-            "red" {
-                def Xform "red"
-                {
-                }
-            }
-        }
+    def Xform "tool" (prepend variantSets = "look") {
+        variantSet "look" = { "red" { def Xform "red" {} } }
     }
 }
 def Xform "stand" (
@@ -77,40 +51,28 @@ def Xform "stand" (
         string height = "low"
     }
     prepend variantSets = ["height", "look"]
-)
-{
+) {
     variantSet "height" = {
-        "high" {
-            def Xform "high"
-            {
-            }
-        }
-        "low" {
-        }
+        "high" { def Xform "high" {} }
+        "low" {}
     }
-    variantSet "look" = {
-        "red" {
-        }
-    }
+    variantSet "look" = { "red" {} }
 }
-"""
+""".replace("{ ", "{\n").replace(" }", "\n}")
 
 
 @pytest.fixture
 def usd(tmp_path: Path) -> Path:
-    """Root layer of the robot with variants."""
     path = tmp_path / "robot.usda"
     path.write_text(ROBOT)
     return path
 
 
 def choices(*texts: str) -> tuple[VariantChoice, ...]:
-    """Parse options."""
     return tuple(map(VariantChoice.parse, texts))
 
 
 def prims(stage: Usd.Stage) -> set[str]:
-    """Return the paths of all prims."""
     return {str(prim.GetPath()) for prim in stage.Traverse()}
 
 
@@ -123,44 +85,35 @@ def prims(stage: Usd.Stage) -> set[str]:
     ],
 )
 def test_option_names_set_variant_and_prim(text: str, expected: VariantChoice) -> None:
-    """The prim is optional."""
     assert VariantChoice.parse(text) == expected
     assert str(expected) == text
 
 
 @pytest.mark.parametrize("text", ["", "Physics", "Physics=", "=none", "a:b=c", "/a:=c"])
 def test_malformed_option_is_refused(text: str) -> None:
-    """With the form of the option."""
     with pytest.raises(ValueError, match=r"is not \[PRIM:\]SET=NAME"):
         VariantChoice.parse(text)
 
 
-def test_variant_of_the_default_prim_is_selected(usd: Path) -> None:
-    """Without a prim in the option."""
-    opened = open_stage(usd, choices("size=big"))
-
-    assert opened.variants == choices("/r:size=big")
-    assert "/r/small" not in prims(opened.stage)
-
-
-@pytest.mark.parametrize("texts", [("size=big", "arm=right"), ("/r:arm=right", "/r:size=big")])
-def test_variant_set_inside_a_variant_is_selected_in_any_order(
-    usd: Path, texts: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("texts", "selected", "present", "absent"),
+    [
+        (["size=big"], ["/r:size=big"], "/r/tool", "/r/small"),
+        # The inner set exists only with the outer selection, in any order.
+        (["size=big", "arm=right"], ["/r:size=big", "/r:arm=right"], "/r/right", "/r/left"),
+        (["/r:arm=right", "/r:size=big"], ["/r:size=big", "/r:arm=right"], "/r/right", "/r/left"),
+        # Of the only prim that has the set, which may be outside of the robot.
+        (["height=high"], ["/stand:height=high"], "/stand/high", "/r/left"),
+    ],
+)
+def test_variants_are_selected(
+    usd: Path, texts: list[str], selected: list[str], present: str, absent: str
 ) -> None:
-    """The inner set exists only with the outer selection."""
     opened = open_stage(usd, choices(*texts))
 
-    assert opened.variants == choices("/r:size=big", "/r:arm=right")
-    assert "/r/right" in prims(opened.stage)
-    assert "/r/left" not in prims(opened.stage)
-
-
-def test_variant_set_of_the_only_prim_that_has_it_is_selected(usd: Path) -> None:
-    """If the default prim has no such set; the prim may be outside the robot."""
-    opened = open_stage(usd, choices("height=high"))
-
-    assert opened.variants == choices("/stand:height=high")
-    assert "/stand/high" in prims(opened.stage)
+    assert opened.variants == choices(*selected)
+    assert present in prims(opened.stage)
+    assert absent not in prims(opened.stage)
 
 
 def test_layer_over_the_usd_composes_to_the_selected_variants(usd: Path, tmp_path: Path) -> None:
@@ -216,7 +169,6 @@ def test_layer_over_the_usd_composes_to_the_selected_variants(usd: Path, tmp_pat
     ],
 )
 def test_selection_that_does_not_exist_is_refused(usd: Path, text: str, message: str) -> None:
-    """With the names that exist."""
     with pytest.raises(StageError) as caught:
         open_stage(usd, choices(text))
 
@@ -225,23 +177,24 @@ def test_selection_that_does_not_exist_is_refused(usd: Path, text: str, message:
     assert diagnostic.message.startswith(message)
 
 
-def test_sets_that_exclude_each_other_are_refused(usd: Path) -> None:
-    """The set "arm" does not exist with size=small."""
-    with pytest.raises(StageError, match="has no variant set 'arm'"):
-        open_stage(usd, choices("size=small", "arm=left"))
+@pytest.mark.parametrize(
+    ("start", "texts", "message"),
+    [
+        ("small", ("size=small", "arm=left"), "has no variant set 'arm'"),
+        # The set exists when it is selected, but not at the end.
+        ("big", ("arm=left", "size=small"), "does not exist with the other variants"),
+    ],
+)
+def test_sets_that_exclude_each_other_are_refused(
+    usd: Path, start: str, texts: tuple[str, ...], message: str
+) -> None:
+    usd.write_text(ROBOT.replace('string size = "small"', f'string size = "{start}"'))
 
-
-def test_set_that_another_selection_removes_is_refused(usd: Path) -> None:
-    """The set exists when it is selected, but not at the end."""
-    text = ROBOT.replace('string size = "small"', 'string size = "big"')
-    usd.write_text(text)
-
-    with pytest.raises(StageError, match="does not exist with the other variants"):
-        open_stage(usd, choices("arm=left", "size=small"))
+    with pytest.raises(StageError, match=message):
+        open_stage(usd, choices(*texts))
 
 
 def test_optional_set_that_does_not_exist_is_a_note(usd: Path) -> None:
-    """In a run over several USDs; a wrong variant stays an error."""
     stage = Usd.Stage.Open(str(usd))
 
     selected, (note,) = select_variants(stage, choices("sise=big"), optional=True)
@@ -253,7 +206,6 @@ def test_optional_set_that_does_not_exist_is_a_note(usd: Path) -> None:
 
 
 def test_variant_in_an_instance_is_refused(tmp_path: Path) -> None:
-    """Nothing can be authored below an instance."""
     (tmp_path / "robot.usda").write_text(ROBOT)
     usd = tmp_path / "two.usda"
     usd.write_text(
@@ -289,7 +241,6 @@ def test_sets_without_selection_are_reported(usd: Path) -> None:
 
 
 def test_combinations_include_the_sets_inside_variants(usd: Path) -> None:
-    """Of the robot, not of other prims of the stage."""
     found = variant_combinations(Usd.Stage.Open(str(usd)))
 
     assert [each.choices for each in found] == [
@@ -301,7 +252,6 @@ def test_combinations_include_the_sets_inside_variants(usd: Path) -> None:
 
 
 def test_combinations_have_the_given_variants_in_common(usd: Path) -> None:
-    """Also those of prims outside the robot."""
     stage = Usd.Stage.Open(str(usd))
 
     found = variant_combinations(stage, choices("height=high", "size=small"))
@@ -311,7 +261,6 @@ def test_combinations_have_the_given_variants_in_common(usd: Path) -> None:
 
 
 def test_stage_without_variant_sets_has_one_combination() -> None:
-    """It is empty."""
     stage = Usd.Stage.CreateInMemory()
     stage.DefinePrim("/r")
 
@@ -320,7 +269,6 @@ def test_stage_without_variant_sets_has_one_combination() -> None:
 
 
 def test_more_than_64_combinations_are_refused() -> None:
-    """Seven sets of two variants have 128."""
     stage = Usd.Stage.CreateInMemory()
     stage.SetDefaultPrim(stage.DefinePrim("/r"))
     for number in range(7):
@@ -350,7 +298,6 @@ _BODY = """def Xform "a" (
 def test_robot_in_a_variant_that_is_not_selected_is_reported_as_such(
     tmp_path: Path,
 ) -> None:
-    """One error: the variant set, not the missing bodies."""
     usd = tmp_path / "robot.usda"
     variant = f'variantSet "p" = {{\n"on" {{\n{_BODY}}}\n"off" {{\n}}\n}}\n'
     usd.write_text(
@@ -370,9 +317,7 @@ def test_robot_in_a_variant_that_is_not_selected_is_reported_as_such(
 
 
 _PHYSICS = """#usda 1.0
-(
-    defaultPrim = "r"
-)
+( defaultPrim = "r" )
 def Xform "r" (
     variants = {
         string Colliders = "colliders"
@@ -380,54 +325,23 @@ def Xform "r" (
         string Tool = "none"
     }
     append variantSets = ["Colliders", "Physics", "Tool"]
-)
-{
+) {
     variantSet "Colliders" = {
-        "colliders" {
-            over "body"
-            {
-                over "shape" (
-                    active = true
-                )
-                {
-                }
-            }
-        }
-        "none" {
-            over "body"
-            {
-                over "shape" (
-                    active = false
-                )
-                {
-                }
-            }
-        }
+        "colliders" { over "body" { over "shape" (active = true) {} } }
+        "none" { over "body" { over "shape" (active = false) {} } }
     }
     variantSet "Physics" = {
-        "none" {
-        }
+        "none" {}
         "physics" {
-            def Xform "body" (
-                prepend apiSchemas = ["PhysicsRigidBodyAPI"]
-            )
-            {
-                def Cube "shape" (
-                    prepend apiSchemas = ["PhysicsCollisionAPI"]
-                )
-                {
-                }
+            def Xform "body" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {
+                def Cube "shape" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {}
             }
         }
-        "broken" {
-        }
+        "broken" {}
     }
-    variantSet "Tool" = {
-        "none" {
-        }
-    }
+    variantSet "Tool" = { "none" {} }
 }
-"""
+""".replace("{ ", "{\n").replace(" }", "\n}")
 
 
 def test_variants_named_none_state_what_they_omit(tmp_path: Path) -> None:

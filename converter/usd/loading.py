@@ -1,0 +1,488 @@
+"""Opening of a USD: files outside its folder, and its variants.
+
+Layers are first visited without composition: sublayers, references and payloads, in all variants.
+With ``strict``, those outside the folder of the root layer are not opened. A layer outside is
+reported once: files in its own folder are not. Missing files are reported by composition.
+
+Selections of variants are authored in the session layer, which is the strongest layer of a stage;
+no file is changed. A variant can contain further variant sets, which exist only while it is
+selected.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PureWindowsPath
+
+from msgspec import Struct
+from pxr import Ar, Sdf, Tf, Usd, UsdPhysics, UsdUtils
+
+from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.diagnostics.messages import LONG_TEXT, escaped, truncate, truncate_list
+from urdf_usd.converter.options import VariantChoice
+
+# Messages of OpenUSD that are repeated for one error.
+_MOST_REASONS = 3
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+# Combinations of variants that are checked at most.
+_MOST_COMBINATIONS = 64
+# Name of variants without what their set is about, in Isaac Sim and in our assets.
+_NONE = "none"
+_PHYSICS, _COLLIDERS = "physics", "colliders"
+
+
+class OpenedStage(Struct, frozen=True, eq=False):
+    """A stage with all payloads."""
+
+    stage: Usd.Stage  # its session layer selects variants
+    variants: tuple[VariantChoice, ...]  # that were selected, with their prims
+    # files outside the folder of the asset, and variant sets without selection
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def open_stage(
+    path: str | os.PathLike[str],
+    variants: Iterable[VariantChoice] = (),
+    *,
+    optional: bool = False,
+    strict: bool = False,
+    checked: bool = False,
+) -> OpenedStage:
+    """Open a USD file with all payloads.
+
+    Args:
+        path: Root layer.
+        variants: Variants to select.
+        optional: Whether the stage may lack variant sets that ``variants`` names.
+        strict: Whether to refuse a USD that refers to files outside its folder.
+        checked: Whether its files were visited before, or written by this converter; those outside
+            its folder are not reported, then.
+
+    Raises:
+        StageError: It cannot be opened, is refused, or lacks a variant.
+    """
+    if escaped(path) != os.fspath(path):
+        message = f"{escaped(path)} cannot be opened: its path is not UTF-8; rename it"
+        raise StageError((Diagnostic("stage-unreadable", message),))
+    layers: list[Sdf.Layer] = []
+    outside: tuple[Diagnostic, ...] = ()
+    if not checked:
+        # Keeps the layers open, so that composition does not read them again.
+        layers, outside = _visit(os.fspath(path), strict=strict)
+    if strict and outside:
+        raise StageError(outside)
+    try:
+        stage = Usd.Stage.Open(str(path))
+        selected, notes = select_variants(stage, variants, optional=optional)
+    except Tf.ErrorException as error:
+        message = f"{path} cannot be opened: {openusd_reason(error)}"
+        raise StageError((Diagnostic("stage-unreadable", message),)) from error
+    del layers
+    return OpenedStage(stage, selected, (*outside, *notes, *unselected_variant_sets(stage)))
+
+
+def openusd_reason(error: Tf.ErrorException) -> str:
+    """Return the first messages of OpenUSD, without its source files."""
+    try:
+        found = dict.fromkeys(" ".join(one.commentary.split()) for one in error.args)
+    except UnicodeDecodeError:
+        return "it is no USD, and no text in UTF-8"
+    return "; ".join(truncate(one, LONG_TEXT) for one in [*found][:_MOST_REASONS])
+
+
+def named_prim(stage: Usd.Stage, path: str) -> Usd.Prim:
+    """Return the prim that ``--root`` names.
+
+    Raises:
+        StageError: There is none.
+    """
+    valid = Sdf.Path.IsValidPathString(path) and Sdf.Path(path).IsAbsolutePath()
+    prim = stage.GetPrimAtPath(path) if valid else None
+    if not prim or prim.IsPseudoRoot():
+        message = f"the stage has no prim {path}, which --root names"
+        raise StageError((Diagnostic("stage-structure", message),))
+    return prim
+
+
+def _visit(root: str, *, strict: bool) -> tuple[list[Sdf.Layer], tuple[Diagnostic, ...]]:
+    """Open all layers that a USD could be composed of, without composing them.
+
+    Returns:
+        The layers, and diagnostics of files outside the folder of the root layer: one for each
+        layer that refers to them and folder.
+    """
+    layers: list[Sdf.Layer] = []
+    # What a layer refers to, how a message names that, and where.
+    found: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+    pending = [root]
+    resolver = Ar.GetResolver()
+    # As in Usd.Stage.Open: search paths start in the folder of the root layer.
+    with Ar.ResolverContextBinder(resolver.CreateDefaultContextForAsset(root)):
+        for identifier in pending:
+            try:
+                layer = Sdf.Layer.FindOrOpen(identifier)
+            except Tf.ErrorException:
+                # Composition reports it if it needs the layer.
+                layer = None
+            if layer is None:
+                continue
+            layers.append(layer)
+            composed = set(layer.GetCompositionAssetDependencies())
+            named = composed.union(*UsdUtils.ExtractExternalReferences(layer.identifier))
+            folders = [Path(x).absolute().parent for x in (root, _outer_path(layer.identifier))]
+            outside = {
+                asset: how
+                for asset in sorted(named - {""})
+                if (how := _how_outside(layer, asset, folders))
+            }
+            places, listed = _places(layer) if outside else ({}, set())
+            for asset, (file, kind) in outside.items():
+                # Identifiers and dependencies in assetInfo are not read.
+                if asset in composed or asset in places or asset not in listed:
+                    folder = os.path.dirname(file)  # noqa: PTH120  may be a URI
+                    place = f" at <{places[asset]}>" if asset in places else ""
+                    found[layer.identifier, folder].append((asset, kind, place))
+            for asset in sorted(composed - {""}):
+                target = layer.ComputeAbsolutePath(asset)
+                if target not in pending and not (strict and asset in outside):
+                    pending.append(target)
+    diagnostics = []
+    for (identifier, folder), ((asset, kind, place), *more) in found.items():
+        others = f"; so are {len(more)} more in {folder}" if len(more) > 1 else ""
+        if len(more) == 1:
+            others = f"; so is @{more[0][0]}@"
+        message = (
+            f"{identifier} refers{place} to @{asset}@, {kind}, outside the folder of the asset"
+        )
+        rule = "asset-outside-refused" if strict else "asset-outside"
+        diagnostics.append(Diagnostic(rule, message + others))
+    return layers, tuple(diagnostics)
+
+
+def _how_outside(layer: Sdf.Layer, asset: str, folders: list[Path]) -> tuple[str, str] | None:
+    """Return the target of a file outside of folders, and how a message names it."""
+    path = _outer_path(layer.ComputeAbsolutePath(asset))
+    asset = _outer_path(asset)
+    if _URI.match(asset):
+        return asset, "a URI"
+    if os.name != "nt" and PureWindowsPath(asset).drive and not asset.startswith("/"):
+        return asset, "a path with a drive"
+    resolved = Ar.GetResolver().Resolve(path).GetPathString() or path
+    # Search paths of missing files are relative to the layer.
+    absolute = os.path.normpath(folders[-1] / resolved.replace("\\", "/"))
+    target = os.path.realpath(absolute)
+    if any(Path(target).is_relative_to(os.path.realpath(folder)) for folder in folders):
+        return None
+    if any(Path(absolute).is_relative_to(os.path.normpath(folder)) for folder in folders):
+        return target, f"by a symbolic link {target}"
+    return target, "an absolute path" if asset.startswith("/") else f"that is {target}"
+
+
+def _outer_path(identifier: str) -> str:
+    """Return the path of a file, or of the package that contains it."""
+    outer, _ = Ar.SplitPackageRelativePathOuter(identifier)
+    path: str = Sdf.Layer.SplitIdentifier(outer)[0]
+    return path
+
+
+def _places(layer: Sdf.Layer) -> tuple[dict[str, str], set[str]]:
+    """Return where in a layer each asset is referred to first, and those in assetInfo."""
+    places: dict[str, str] = {}
+    listed: set[str] = set()
+
+    def add(path: Sdf.Path) -> None:
+        # The path of a variant set has neither.
+        find = layer.GetPropertyAtPath if path.IsPropertyPath() else layer.GetPrimAtPath
+        spec = find(path)
+        keys = spec.ListInfoKeys() if spec else ()
+        for key in (key for key in keys if not key.startswith("subLayer")):
+            for asset in _asset_paths(spec.GetInfo(key)):
+                listed.add(asset)
+                if key != "assetInfo":
+                    places.setdefault(asset, str(path))
+
+    layer.Traverse(Sdf.Path.absoluteRootPath, add)
+    return places, listed
+
+
+def _asset_paths(value: object) -> Iterator[str]:
+    match value:
+        case Sdf.AssetPath():
+            yield value.path
+        case Sdf.AssetPathArray():
+            yield from (one.path for one in value)
+        case Sdf.ReferenceListOp() | Sdf.PayloadListOp():
+            yield from (one.assetPath for one in value.GetAddedOrExplicitItems())
+        case dict():
+            for inner in value.values():
+                yield from _asset_paths(inner)
+
+
+class VariantSet(Struct, frozen=True):
+    prim: str  # path of the prim
+    name: str
+    variants: tuple[str, ...]  # names, sorted
+    selection: str  # selected variant, which may not exist; empty if there is none
+
+    def __str__(self) -> str:
+        return f"{self.prim}:{self.name} ({', '.join(self.variants)})"
+
+
+def robot_variant_sets(stage: Usd.Stage) -> Iterator[VariantSet]:
+    """Yield the variant sets of the default prim and of prims below it.
+
+    Without a default prim, yields those of all prims. Prims in instances are skipped: their
+    variants cannot be selected one by one.
+    """
+    yield from _variant_sets(stage.GetDefaultPrim() or stage.GetPseudoRoot())
+
+
+def _variant_sets(root: Usd.Prim) -> Iterator[VariantSet]:
+    for prim in Usd.PrimRange(root):
+        yield from _sets_of(prim)
+
+
+def _sets_of(prim: Usd.Prim) -> Iterator[VariantSet]:
+    sets = prim.GetVariantSets()
+    for name in sets.GetNames() if prim.HasVariantSets() else ():
+        variants = tuple(sorted(sets.GetVariantSet(name).GetVariantNames()))
+        if variants:
+            selection = sets.GetVariantSelection(name)
+            yield VariantSet(str(prim.GetPath()), name, variants, selection)
+
+
+def unselected_variant_sets(stage: Usd.Stage) -> Iterator[Diagnostic]:
+    """Report the variant sets of the robot without a selection that exists."""
+    for each in robot_variant_sets(stage):
+        if each.selection not in each.variants:
+            problem = "has no selection"
+            if each.selection:
+                problem = f"selects {each.selection!r}, which does not exist"
+            message = (
+                f"variant set {each.name!r} of {each.prim} {problem}; its variants are "
+                f"{_quoted(each.variants)}: --variant {each.prim}:{each.name}=NAME selects one"
+            )
+            yield Diagnostic("variant-unselected", message)
+
+
+def select_variants(
+    stage: Usd.Stage, choices: Iterable[VariantChoice], *, optional: bool = False
+) -> tuple[tuple[VariantChoice, ...], tuple[Diagnostic, ...]]:
+    """Select variants of a stage, in any order that nested sets require.
+
+    Args:
+        stage: Its session layer is edited.
+        choices: Of several for one set, the last counts.
+        optional: Whether the stage may lack a variant set that is named.
+
+    Returns:
+        The choices that were applied, each with its prim; and a note for each variant set that the
+        stage lacks.
+
+    Raises:
+        StageError: A prim, set or variant does not exist, or several prims have the set.
+    """
+    pending = list(choices)
+    selected: dict[tuple[str, str], VariantChoice] = {}
+    # One at a time: a variant may contain the next set, or remove it.
+    while applicable := next(
+        (
+            (choice, owners[0])
+            for choice in pending
+            if len(owners := _owners(stage, choice)) == 1 and choice.variant in owners[0].variants
+        ),
+        None,
+    ):
+        choice, owner = applicable
+        pending.remove(choice)
+        _author(stage, owner, choice.variant)
+        selected[owner.prim, owner.name] = VariantChoice(owner.name, choice.variant, owner.prim)
+    notes, problem = [], None
+    for choice in pending:
+        owners = _owners(stage, choice)
+        if len(owners) == 1:
+            problem = problem or (
+                f"variant set {owners[0].name!r} of {owners[0].prim} has no variant "
+                f"{choice.variant!r}; its variants are {_quoted(owners[0].variants)}"
+            )
+        elif optional:
+            message = f"{_without(stage, choice, owners)}; the USD is read as it is"
+            notes.append(Diagnostic("variant-absent", message))
+        else:
+            problem = problem or _without(stage, choice, owners)
+    for choice in selected.values():
+        owners = _owners(stage, choice)
+        if problem is None and [owner.selection for owner in owners] != [choice.variant]:
+            problem = (
+                f"variant set {choice.variant_set!r} of {choice.prim} does not exist "
+                "with the other variants that are selected"
+            )
+    if problem:
+        raise StageError((Diagnostic("variant-unknown", problem),))
+    return tuple(selected.values()), tuple(notes)
+
+
+def _author(stage: Usd.Stage, owner: VariantSet, variant: str) -> None:
+    over = Sdf.CreatePrimInLayer(stage.GetSessionLayer(), owner.prim)
+    over.variantSelections[owner.name] = variant
+
+
+def _owners(stage: Usd.Stage, choice: VariantChoice) -> list[VariantSet]:
+    """Return the variant sets of a choice: of its prim or the default prim, else of any prim."""
+    prim = _prim_of(stage, choice)
+    # Nothing can be authored in an instance.
+    own = _sets_of(prim) if prim and not prim.IsInstanceProxy() else ()
+    found = [each for each in own if each.name == choice.variant_set]
+    if found or choice.prim is not None:
+        return found
+    every = _variant_sets(stage.GetPseudoRoot())
+    return [each for each in every if each.name == choice.variant_set]
+
+
+def _prim_of(stage: Usd.Stage, choice: VariantChoice) -> Usd.Prim | None:
+    if choice.prim is None:
+        return stage.GetDefaultPrim()
+    is_valid = Sdf.Path.IsValidPathString(choice.prim)
+    is_valid = is_valid and Sdf.Path(choice.prim).IsAbsoluteRootOrPrimPath()
+    return stage.GetPrimAtPath(choice.prim) if is_valid else None
+
+
+def _without(stage: Usd.Stage, choice: VariantChoice, several: Sequence[VariantSet]) -> str:
+    """Describe why no single variant set belongs to a choice."""
+    if several:
+        prims = truncate_list(each.prim for each in several)
+        return (
+            f"{len(several)} prims have a variant set {choice.variant_set!r}: "
+            f"{', '.join(prims)}; name one of them, as in --variant "
+            f"{several[0].prim}:{choice.variant_set}={choice.variant}"
+        )
+    subject = "the USD"
+    if choice.prim is not None:
+        subject = f"prim {choice.prim}"
+        prim = _prim_of(stage, choice)
+        if not prim:
+            subject = f"the USD has no prim {choice.prim}, hence"
+        elif prim.IsInstanceProxy():
+            subject = f"prim {choice.prim}, which is part of an instance,"
+    existing = truncate_list(map(str, _variant_sets(stage.GetPseudoRoot())))
+    listed = f"there are {', '.join(existing)}" if existing else "the USD has none"
+    return f"{subject} has no variant set {choice.variant_set!r}; {listed}"
+
+
+class Combination(Struct, frozen=True):
+    """A combination of variants of a robot."""
+
+    choices: tuple[VariantChoice, ...]  # one for each variant set, with prims
+    # The choice of a variant with the name ``none`` without which the robot has physics or
+    # colliders, and these words; None if there is no such choice
+    omission: tuple[VariantChoice, str] | None = None
+
+
+def variant_combinations(
+    stage: Usd.Stage, choices: Sequence[VariantChoice] = ()
+) -> tuple[Combination, ...]:
+    """List all combinations of variants of the robot.
+
+    Args:
+        stage: Its session layer is edited.
+        choices: Variants that all combinations have in common.
+
+    Returns:
+        The combinations; ``choices`` come first, then those in the order of prims and of the names
+        of variants. Omissions by ``choices`` are not stated.
+
+    Raises:
+        StageError: A choice does not exist, or there are more than 64 combinations.
+    """
+    selected, _ = select_variants(stage, choices)
+    found: dict[tuple[VariantChoice, ...], frozenset[str]] = {}
+    for combination in _combinations(stage, selected):
+        found[combination] = _kinds_of_physics(stage)
+        if len(found) > _MOST_COMBINATIONS:
+            sets = truncate_list(map(str, robot_variant_sets(stage)))
+            most = f"have more than {_MOST_COMBINATIONS} combinations"
+            message = f"the variant sets {', '.join(sets)} {most}"
+            raise StageError((Diagnostic("variant-combinations", message),))
+    return tuple(Combination(each, _omission(each, found, len(selected))) for each in found)
+
+
+def _combinations(
+    stage: Usd.Stage, selected: tuple[VariantChoice, ...]
+) -> Iterator[tuple[VariantChoice, ...]]:
+    """Yield combinations that begin with some choices, which are selected already."""
+    known = {(choice.prim, choice.variant_set) for choice in selected}
+    sets = robot_variant_sets(stage)
+    following = next((each for each in sets if (each.prim, each.name) not in known), None)
+    if following is None:
+        yield selected
+        return
+    for variant in following.variants:
+        _author(stage, following, variant)
+        choice = VariantChoice(following.name, variant, following.prim)
+        yield from _combinations(stage, (*selected, choice))
+    over = stage.GetSessionLayer().GetPrimAtPath(following.prim)
+    del over.variantSelections[following.name]
+
+
+def _kinds_of_physics(stage: Usd.Stage) -> frozenset[str]:
+    """Return whether the robot has physics and colliders."""
+    found = set()
+    root = stage.GetDefaultPrim() or stage.GetPseudoRoot()
+    for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
+        if prim.HasAPI(UsdPhysics.CollisionAPI):
+            return frozenset({_PHYSICS, _COLLIDERS})
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or prim.IsA(UsdPhysics.Joint):
+            found.add(_PHYSICS)
+    return frozenset(found)
+
+
+def _omission(
+    combination: tuple[VariantChoice, ...],
+    found: Mapping[tuple[VariantChoice, ...], frozenset[str]],
+    given: int,
+) -> tuple[VariantChoice, str] | None:
+    """Return the omission of a combination, except by one of the given choices."""
+    for place, choice in enumerate(combination):
+        if choice.variant == _NONE and place >= given:
+            others = set[str]().union(
+                *(
+                    kinds
+                    for other, kinds in found.items()
+                    if (*other[:place], choice, *other[place + 1 :]) == combination
+                )
+            )
+            for kind in (_PHYSICS, _COLLIDERS):
+                if kind in others - found[combination]:
+                    return choice, kind
+    return None
+
+
+def selecting_layer(root: str, choices: Iterable[VariantChoice], default: str | None = None) -> str:
+    """Return the text of a layer over a USD that selects variants.
+
+    Args:
+        root: Root layer of the USD; an absolute path.
+        choices: With prims.
+        default: Path of the default prim, if it is another.
+    """
+    below = Sdf.Layer.FindOrOpen(root)
+    layer = Sdf.Layer.CreateAnonymous(".usda")
+    # Stage metadata is read from the root layer alone; relocations of all sublayers.
+    for key in below.pseudoRoot.ListInfoKeys():
+        if not key.startswith("subLayer") and key != "layerRelocates":
+            layer.pseudoRoot.SetInfo(key, below.pseudoRoot.GetInfo(key))
+    layer.subLayerPaths.append(below.identifier)
+    if default is not None:
+        layer.defaultPrim = default
+    for choice in choices:
+        over = Sdf.CreatePrimInLayer(layer, choice.prim)
+        over.variantSelections[choice.variant_set] = choice.variant
+    text: str = layer.ExportToString()
+    return text
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, truncate_list(names)))

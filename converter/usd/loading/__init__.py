@@ -1,1 +1,0 @@
-"""Checks of a USD before it is read: its files, references and values."""
