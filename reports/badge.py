@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from urdf_usd.reports.html.rendering import template_environment
 from urdf_usd.reports.records.record import Verdict
 from urdf_usd.reports.summary import Figures, values
 
@@ -52,13 +51,17 @@ def robot_badge(verdict: Verdict, compared: int) -> str:
 
 
 def _svg(text: str, title: str, tone: str) -> str:
-    environment = Environment(
-        loader=PackageLoader("urdf_usd.reports.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
     left, right = (_LETTER * len(word) + 2 * _MARGIN for word in (_LABEL, text))
-    svg = environment.get_template("badge.svg.j2").render(
-        label=_LABEL, text=text, title=title, left=round(left, 1), right=round(right, 1), tone=tone
+    svg = (
+        template_environment()
+        .get_template("badge.svg.j2")
+        .render(
+            label=_LABEL,
+            text=text,
+            title=title,
+            left=round(left, 1),
+            right=round(right, 1),
+            tone=tone,
+        )
     )
     return f"{svg}\n"

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from urdf_usd.reports.appearance import GRADES, VERDICTS
-from urdf_usd.reports.changes import sign
-from urdf_usd.reports.quantities import duration, exact, quantity, size
+from urdf_usd.reports.html.rendering import template_environment
 from urdf_usd.reports.records.record import (
     Verdict,
 )
-from urdf_usd.reports.summary import Comparison, Figures, score_text
-from urdf_usd.reports.text import markdown
-
-_NAME_LIMIT = 80
-# GitHub takes 65,536 characters in a comment; further rows are counted.
-_ROWS = 50
+from urdf_usd.reports.summary import Comparison, Figures
 
 
 def write_markdown(figures: Figures, path: Path) -> None:
@@ -56,43 +46,19 @@ def write_comparison_markdown(comparison: Comparison, path: Path) -> None:
 
 
 def _write(path: Path, template: str, run: Figures | Comparison, **content: object) -> None:
+    cases = [one for one in run.summary.robots if one.case and not one.case.outcome.passes]
     text = (
-        _environment()
+        template_environment("md")
         .get_template(template)
         .render(
             summary=run.summary,
             changes=run.changes,
             scores=run.scores,
-            failing_cases=[
-                one for one in run.summary.robots if one.case and not one.case.outcome.passes
-            ],
+            failing_cases=cases,
             **content,
         )
     )
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(  # noqa: S701  Markdown, escaped by a filter
-        loader=PackageLoader("urdf_usd.reports.html"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "markdown": markdown,
-        "code": lambda name: f"<code>{markdown(name, _NAME_LIMIT)}</code>",
-        "change_sign": sign,
-        "score": score_text,
-        "quantity": quantity,
-        "exact": exact,
-        "duration": duration,
-        "bytes": size,
-    }
-    environment.globals |= {"GRADES": GRADES, "VERDICTS": VERDICTS, "ROWS": _ROWS}
-    return environment
 
 
 def _differing(comparison: Comparison) -> list[tuple[str, dict[str, Verdict]]]:

@@ -10,7 +10,7 @@ tiny inertia of up to a millionth of the robot's is graded *close*.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -189,12 +189,14 @@ def _total(sides: Sides) -> Differences:
     """Sum over all links, relative."""
     masses, found = masses_of(sides.expected), masses_of(sides.actual)
     # Links of which one side does not read the mass are left out.
-    unread = dict.fromkeys(unread_masses(tuple(masses), sides))
-    found |= dict.fromkeys(_harmless_base(sides)) | unread
-    masses |= unread
-    mass, other = (math.fsum(own.mass for own in of.values() if own) for of in (masses, found))
-    links = tuple(dict.fromkeys([*masses, *found]))
-    traces = _differing(links, masses, found, sides, ["mass"])
+    unread = {*unread_masses(tuple(masses), sides)}
+    harmless = {*_harmless_base(sides)}
+    mass = math.fsum(own.mass for name, own in masses.items() if own and name not in unread)
+    other = math.fsum(
+        own.mass for name, own in found.items() if own and name not in unread | harmless
+    )
+    links = [name for name in dict.fromkeys([*masses, *found]) if name not in unread | harmless]
+    traces = differing_links(links, sides, "mass")
     yield _mass_difference("robot", "robot", mass, other, sides.model, traces)
 
 
@@ -229,16 +231,7 @@ def unread_masses(links: Iterable[str], sides: Sides) -> tuple[str, ...]:
 
 def differing_links(links: Sequence[str], sides: Sides, *aspects: str) -> tuple[str, ...]:
     """Name the links whose own mass properties differ in an aspect: mass, center or inertia."""
-    return _differing(links, masses_of(sides.expected), masses_of(sides.actual), sides, aspects)
-
-
-def _differing(
-    links: Sequence[str],
-    expected: Mapping[str, _Mass],
-    actual: Mapping[str, _Mass],
-    sides: Sides,
-    aspects: Sequence[str],
-) -> tuple[str, ...]:
+    expected, actual = masses_of(sides.expected), masses_of(sides.actual)
     tolerance = sides.tolerance
 
     def differs(link: str, aspect: str) -> bool:

@@ -109,9 +109,17 @@ class MujocoEngine(Struct, frozen=True):
         urdf = prepared.prepare(request.path, _STEPS)
         robot = _compile(urdf)
         joints = _joints(robot)
-        first_dof = {
-            joint.name: int(robot.model.body_dofadr[robot.bodies[joint.child]]) for joint in joints
-        }
+        mechanism = Mechanism(
+            robot.model,
+            tuple(
+                joint_place(robot.model, joint, robot.bodies[joint.child])
+                for joint in joints
+                if joint.type is not JointType.FIXED
+            ),
+            free_root=robot.bodies[robot.root] != 0,
+            unknown=joints_moving(joints, robot.unknown),
+        )
+        first_dof = {joint.name: joint.dofs.start for joint in mechanism.joints}
         shapes, notes = _shapes(request)
         reading = Observation(
             engine=self.name,
@@ -126,16 +134,20 @@ class MujocoEngine(Struct, frozen=True):
         )
 
         def frames(links: tuple[str, ...]) -> Frames:
-            return _frames(robot, joints, links, request.configurations)
+            return _frames(robot, mechanism, links, request.configurations)
 
         reading = with_frames(reading, "MuJoCo", urdf, request, frames)
         reading = structs.replace(reading, notes=(*reading.notes, *notes))
         if unreachable_joints(joints, request.configurations):
             return reading
         try:
-            mechanism = _free(urdf, robot, joints)
-        except AbstentionError as error:
-            note = f"MuJoCo cannot simulate it: {error}"
+            robot.model.body_inertia[list(robot.weightless)] = 0.0
+            # Derived constants depend on the inertia of merged bodies.
+            with collected_warnings():
+                mujoco.mj_setConst(robot.model, mujoco.MjData(robot.model))
+        # Such as for a link without mass behind a prismatic joint of a fixed link.
+        except mujoco.FatalError as error:
+            note = f"MuJoCo cannot simulate it: {_refusal(error)}"
             return structs.replace(reading, notes=(*reading.notes, note))
         return structs.replace(
             reading,
@@ -145,42 +157,66 @@ class MujocoEngine(Struct, frozen=True):
 
 
 class _Robot(Struct, frozen=True, eq=False):
-    """A compiled model, with a fixed root, and the URDF names of its parts."""
+    """A compiled model, whose root moves freely, and the URDF names of its parts."""
 
     model: mujoco.MjModel
     name: str | None
-    root: str
+    root: str  # a link ``world`` is MuJoCo's world body, which does not move
     bodies: Mapping[str, int]  # by link
     joint_of_child: Mapping[str, str]  # name in the file, by link
-    incomplete: frozenset[str]  # links whose mass properties the file does not state
-    refused: frozenset[str]  # bodies whose mass or inertia MuJoCo rejects
+    unknown: frozenset[str]  # links whose mass properties in the model are not the file's
+    weightless: tuple[int, ...]  # bodies whose moments the compiler rejects for lack of mass
     notes: tuple[str, ...]
 
 
 def _compile(urdf: prepared.UrdfCopy) -> _Robot:
-    """Read and compile a prepared copy; replaced inertia is marked in it as unknown.
+    """Read and compile a prepared copy.
+
+    Mass and inertia that the compiler rejects are replaced, marked in the copy as unknown, and
+    in the model as MuJoCo reads them.
 
     Raises:
         AbstentionError: It refuses.
     """
     try:
         with collected_warnings() as messages:
-            spec = _read(urdf)
+            spec = mujoco.MjSpec.from_string(urdf.text.decode())
+            spec.compiler.fusestatic = False
             bodies = [body for body in spec.bodies if body.joints or body.explicitinertial]
             refused = [] if _accepted(bodies) else [b for b in bodies if not _accepted([b])]
+            stated = {body.name: _inertial(body) for body in refused}
             mass, inertia = _replace_inertia(refused)
-            model = spec.compile()
+            roots = spec.worldbody.bodies
+            if _WORLD not in urdf.links and len(roots) == 1:
+                (root,) = roots
+                root.add_freejoint()
+                # A fixed body may lack mass.
+                if root.name not in stated and not _accepted([root]):
+                    stated[root.name] = _inertial(root)
+                    _replace_inertia([root])
+            for name, (_, _, quat_wxyz) in stated.items():
+                spec.body(name).iquat = quat_wxyz
+            model = compiled_quietly(spec)
     except ValueError as error:
-        raise _refusal(error) from error
-    incomplete = frozenset(urdf.mass_unknown | urdf.inertia_unknown)
+        raise AbstentionError(_refusal(error)) from error
+    unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
+    for name, (value, moments, _) in stated.items():
+        index = model.body(name).id
+        if value < 0:
+            unknown.add(urdf.original(name))
+        model.body_mass[index], model.body_inertia[index] = value, moments
     urdf.mass_unknown |= set(map(urdf.original, mass))
     urdf.inertia_unknown |= set(map(urdf.original, inertia))
-    index_of = _bodies(urdf, model)
+    index_of = {
+        urdf.original(model.body(index).name): index
+        for index in range(model.nbody)
+        if index or _WORLD in urdf.links
+    }
     # The world body is its own parent, and a link only if the file has one ``world``.
-    roots = [link for link, index in index_of.items() if index == 0]
-    roots = roots or [link for link, i in index_of.items() if model.body_parentid[i] == 0]
-    if len(roots) != 1:
-        raise AbstentionError(f"MuJoCo finds {len(roots)} root links")
+    tops = [link for link, index in index_of.items() if index == 0]
+    tops = tops or [link for link, i in index_of.items() if model.body_parentid[i] == 0]
+    if len(tops) != 1:
+        raise AbstentionError(f"MuJoCo finds {len(tops)} root links")
     notes = [f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(messages)]
     if replaced := ", ".join(map(urdf.original, sorted(mass | inertia))):
         notes.insert(
@@ -191,33 +227,19 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
     return _Robot(
         model=model,
         name=spec.modelname or None,
-        root=roots[0],
+        root=tops[0],
         bodies=index_of,
         joint_of_child={urdf.original(link): joint for link, joint in urdf.joint_of_child.items()},
-        incomplete=incomplete,
-        refused=frozenset(body.name for body in refused),
+        unknown=frozenset(unknown),
+        weightless=tuple(model.body(name).id for name, (value, *_) in stated.items() if not value),
         notes=tuple(notes),
     )
 
 
-def _read(urdf: prepared.UrdfCopy) -> mujoco.MjSpec:
-    spec = mujoco.MjSpec.from_string(urdf.text.decode())
-    spec.compiler.fusestatic = False
-    return spec
-
-
-def _bodies(urdf: prepared.UrdfCopy, model: mujoco.MjModel) -> dict[str, int]:
-    return {
-        urdf.original(model.body(index).name): index
-        for index in range(model.nbody)
-        if index or _WORLD in urdf.links
-    }
-
-
-def _refusal(error: Exception) -> AbstentionError:
-    # Line numbers would be those of the prepared copy.
-    text = re.sub(r", line \d+", "", str(error))
-    return AbstentionError("; ".join(filter(None, text.splitlines())))
+def _refusal(error: Exception) -> str:
+    # Numbers would be those of the prepared copy.
+    text = re.sub(r", (line|id) \d+", "", str(error))
+    return "; ".join(filter(None, text.splitlines()))
 
 
 def _replace_inertia(refused: Iterable[mujoco.MjsBody]) -> tuple[set[str], set[str]]:
@@ -259,52 +281,6 @@ def _accepted(bodies: Iterable[mujoco.MjsBody]) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _free(urdf: prepared.UrdfCopy, held: _Robot, joints: tuple[JointObservation, ...]) -> Mechanism:
-    """Compile a copy again, with a root that moves freely.
-
-    Mass and inertia that the compiler rejects are in the model as MuJoCo read them. A
-    root that is MuJoCo's world body stays fixed.
-
-    Raises:
-        AbstentionError: It cannot simulate a link without mass, such as one behind a
-            prismatic joint of a fixed link.
-    """
-    unknown = set(held.incomplete)
-    with collected_warnings():
-        spec = _read(urdf)
-        refused = [body for body in spec.bodies if body.name in held.refused]
-        if held.root != _WORLD:
-            root = spec.worldbody.first_body()
-            root.add_freejoint()
-            # A fixed body may lack mass.
-            if root.name not in held.refused and not _accepted([root]):
-                refused.append(root)
-        stated = {body.name: _inertial(body) for body in refused}
-        _replace_inertia(refused)
-        for name, (_, _, quat_wxyz) in stated.items():
-            spec.body(name).iquat = quat_wxyz
-        model = compiled_quietly(spec)
-        for name, (mass, moments, _) in stated.items():
-            index = model.body(name).id
-            if mass < 0:
-                unknown.add(urdf.original(name))
-            # Moments of a body without mass are ignored.
-            model.body_mass[index] = mass
-            model.body_inertia[index] = moments if mass else 0.0
-        # Derived constants depend on the inertia of merged bodies.
-        try:
-            mujoco.mj_setConst(model, mujoco.MjData(model))
-        except mujoco.FatalError as error:
-            raise _refusal(error) from error
-    bodies = {urdf.original(model.body(i).name): i for i in range(model.nbody)}
-    return Mechanism(
-        model,
-        tuple(joint_place(model, j, bodies[j.child]) for j in joints if j.type != JointType.FIXED),
-        free_root=bodies[held.root] != 0,
-        unknown=joints_moving(joints, unknown),
-    )
 
 
 def _inertial(body: mujoco.MjsBody) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
@@ -391,24 +367,16 @@ def _joint(
 
 
 def _frames(
-    robot: _Robot,
-    joints: tuple[JointObservation, ...],
-    links: tuple[str, ...],
-    configurations: Configurations,
+    robot: _Robot, mechanism: Mechanism, links: tuple[str, ...], configurations: Configurations
 ) -> Frames:
     """Poses relative to the root link."""
     model = robot.model
-    places = tuple(
-        joint_place(model, joint, robot.bodies[joint.child])
-        for joint in joints
-        if joint.type is not JointType.FIXED
-    )
     bodies = [robot.bodies[link] for link in links]
     base = robot.bodies[robot.root]
     data = mujoco.MjData(model)
     origins = np.empty((configurations.count, *data.xpos.shape))
     turns = np.empty((configurations.count, *data.xmat.shape))
-    qpos, _ = Mechanism(model, places, free_root=False).states(configurations)
+    qpos, _ = mechanism.states(configurations)
     for row in range(configurations.count):
         data.qpos[:] = qpos[row]
         mujoco.mj_kinematics(model, data)

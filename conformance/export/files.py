@@ -16,7 +16,6 @@ from urdf_usd.conformance.export.shapes import Texture
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.file_content import has_mark, is_same_file
-from urdf_usd.converter.meshes.mesh import PolygonMesh
 from urdf_usd.converter.meshes.obj import obj_text
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.robot.joint_chains import is_marked
@@ -113,11 +112,9 @@ def prepare_export(
         message = f"{target} is the USD that is exported, and is not overwritten"
         raise AuthoringError((Diagnostic("target-exists", message),))
     reading = read_usd(usd, root=root, variants=variants, strict=strict)
-    mark = _mark(target)
-    notes = list(reading.diagnostics)
+    mark, notes = _mark(target), list(reading.diagnostics)
     images = _read_images(reading.textures, notes)
-    robot, meshes = _with_mesh_files(reading, images)
-    files = {f"{MESHES}/{name}": obj_text(mesh, mark) for name, mesh in meshes.items()}
+    robot, files = _with_mesh_files(reading, images, mark)
     files |= {f"{MESHES}/{name}": content for name, content in images.values()}
     cut = reading.loops if loops else ()
     if cut or any(is_marked(joint) for joint in robot.joints):
@@ -177,18 +174,16 @@ def _read_images(
 
 
 def _with_mesh_files(
-    reading: StageReading, images: Mapping[str, tuple[str, bytes]]
-) -> tuple[Robot, dict[str, PolygonMesh]]:
-    """Assign mesh files and textures to shapes; equal surfaces share a file.
-
-    Returns:
-        The robot, and meshes by file name.
-    """
-    first: dict[str, str] = {}
-    same_as = {uri: first.setdefault(_digest(mesh), uri) for uri, mesh in reading.meshes.items()}
+    reading: StageReading, images: Mapping[str, tuple[str, bytes]], mark: str
+) -> tuple[Robot, dict[str, bytes]]:
+    """Assign mesh files and textures to shapes; equal surfaces share a file."""
+    texts = {uri: obj_text(mesh, mark) for uri, mesh in reading.meshes.items()}
+    first: dict[bytes, str] = {}
+    for uri, text in texts.items():
+        first.setdefault(text, uri)
     # The names of the link and the mesh prim, which is often "visual".
     stems = sibling_names("_".join(uri.strip("/").split("/")[-2:]) for uri in first.values())
-    files = {uri: f"{stem}.obj" for uri, stem in zip(first.values(), stems, strict=True)}
+    files = {text: f"{MESHES}/{stem}.obj" for text, stem in zip(first, stems, strict=True)}
 
     def linked(shape: _Shape) -> _Shape:
         geometry = shape.geometry
@@ -199,7 +194,7 @@ def _with_mesh_files(
             image = f"{MESHES}/{images[texture.location][0]}"
             plain = shape.material or Material(texture.material)
             shape = structs.replace(shape, material=structs.replace(plain, texture_uri=image))
-        file = f"{MESHES}/{files[same_as[geometry.uri]]}"
+        file = files[texts[geometry.uri]]
         return structs.replace(shape, geometry=structs.replace(geometry, uri=file))
 
     links = tuple(
@@ -210,23 +205,8 @@ def _with_mesh_files(
         )
         for link in reading.robot.links
     )
-    meshes = {file: reading.meshes[uri] for uri, file in files.items()}
-    return structs.replace(reading.robot, links=links), meshes
-
-
-def _digest(mesh: PolygonMesh) -> str:
-    content = hashlib.sha256()
-    for array in (mesh.points, mesh.face_counts, mesh.face_indices):
-        content.update(array.tobytes())
-        content.update(b";")
-    attributes = mesh.attributes
-    if attributes.texture_coordinates is not None:
-        content.update(attributes.texture_coordinates.values.tobytes())
-        content.update(attributes.texture_coordinates.indices.tobytes())
-    if attributes.face_groups is not None:
-        content.update(attributes.face_groups.tobytes())
-        content.update(repr(attributes.groups).encode())
-    return content.hexdigest()
+    contents = {file: text for text, file in files.items()}
+    return structs.replace(reading.robot, links=links), contents
 
 
 def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:
@@ -251,21 +231,17 @@ def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:
 
 def _place(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files below a folder or none; the last file is moved last."""
-    above = folder.absolute()
-    while not above.is_dir():
-        above = above.parent
+    above = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
     with scratch_folder(above) as scratch:
         for index, content in enumerate(files.values()):
             (scratch / str(index)).write_bytes(content)
         new: list[Path] = []
         try:
-            for index, name in enumerate(files):
-                path = folder / name
-                missing = [one for one in (path, *path.parents) if not one.exists()][::-1]
-                for one in missing:
-                    new.append(one)
-                    if one != path:
-                        one.mkdir()
+            for index, path in enumerate(folder / name for name in files):
+                for missing in [one for one in (path, *path.parents) if not one.exists()][::-1]:
+                    new.append(missing)
+                    if missing != path:
+                        missing.mkdir()
                 (scratch / str(index)).replace(path)
         except (OSError, ValueError):
             for path in reversed(new):

@@ -113,35 +113,30 @@ def find_links(reading: Reading, frames: Iterable[str]) -> list[StageLink]:
     ]
 
 
+def _unused(stem: str, taken: set[str], reserved: Container[str] = ()) -> str:
+    """Return a name that is not taken yet, and take it; a new one is not reserved either."""
+    name, number = stem, 1
+    while name in taken or (number > 1 and name in reserved):
+        number += 1
+        name = f"{stem}_{number}"
+    taken.add(name)
+    return name
+
+
 def _unique_names(kind: str, prims: Sequence[Usd.Prim], notes: list[Diagnostic]) -> list[str]:
     """Return unique names of prims.
 
     Names are unique among siblings in USD, but in the whole robot in URDF. The first prim with a
     name keeps it.
     """
-    proposed = [legible_name(prim) for prim in prims]
-    names: list[str] = []
-    for prim, name in zip(prims, proposed, strict=True):
-        fresh, number = name, 1
-        while fresh in names or (number > 1 and fresh in proposed):
-            number += 1
-            fresh = f"{name}_{number}"
-        names.append(fresh)
+    proposed, taken = [legible_name(prim) for prim in prims], set[str]()
+    names = [_unused(name, taken, proposed) for name in proposed]
+    for prim, name, fresh in zip(prims, proposed, names, strict=True):
         if fresh != (prim.GetDisplayName() or prim.GetName()):
-            taken = "" if fresh == name else f": {name!r} is taken"
-            message = f"{kind} {prim.GetPath()} is called {fresh!r}{taken}"
+            reason = "" if fresh == name else f": {name!r} is taken"
+            message = f"{kind} {prim.GetPath()} is called {fresh!r}{reason}"
             notes.append(Diagnostic("stage-name-changed", message))
     return names
-
-
-def _unused(stem: str, taken: set[str]) -> str:
-    """Return a name that is not taken yet, and take it."""
-    name, number = stem, 1
-    while name in taken:
-        number += 1
-        name = f"{stem}_{number}"
-    taken.add(name)
-    return name
 
 
 def read_connections(reading: Reading, notes: list[Diagnostic]) -> list[Connection]:
@@ -330,8 +325,7 @@ def read_mechanism(
     at_world = any(WORLD in joint.bodies for joint in joints) or tree.base is None
     every = [*zip(tree_joints, names, motions, strict=True)]
     single = {joint.path: name for joint, name, motion in every if len(motion.axes) == 1}
-    writer = _JointWriter(reading, links, single, notes)
-    writer.stand(None if at_world else tree.base)
+    writer = _JointWriter(reading, links, None if at_world else tree.base, single, notes)
     for joint, name, motion in every:
         writer.move_to_axis(joint, name, motion.axes[-1][1])
     taken = set(names)
@@ -361,12 +355,11 @@ class _JointWriter:
         self,
         reading: Reading,
         links: Sequence[StageLink],
+        root: str | None,  # path of the root link, if the world is no link
         single: Mapping[str, str],  # names of the joints of one axis, by path
         notes: list[Diagnostic],
     ) -> None:
         self.intermediate: list[Link] = []  # between the joints of chains
-        # (4, 4) frame of a link in the frame of its prim, if they differ
-        self.moved: dict[str, Array] = {}
         # prim that represents the world
         self.world_link = next((x for x in links if x.body == WORLD and x.above is None), None)
         self._by_path = {link.path: link for link in links}
@@ -377,16 +370,12 @@ class _JointWriter:
         self._reading, self._single, self._notes = reading, single, notes
         self._robot = str(reading.robot.GetPath())
         self._taken_links = {*self._by_name, self.world_name}
-
-    def stand(self, root: str | None) -> None:
-        """Turn the frame of the root link so that its Z axis points up."""
-        path = self.world_link.path if self.world_link else root
-        if path is not None and self._is_y_up:
-            self.moved[path] = self._upright(path)
-
-    @property
-    def _is_y_up(self) -> bool:
-        return bool(UsdGeom.GetStageUpAxis(self._reading.stage) == UsdGeom.Tokens.y)
+        self._is_y_up = UsdGeom.GetStageUpAxis(reading.stage) == UsdGeom.Tokens.y
+        # (4, 4) frame of a link in the frame of its prim, if they differ
+        self.moved: dict[str, Array] = {}
+        start = self.world_link.path if self.world_link else root
+        if start is not None and self._is_y_up:
+            self.moved[start] = self._upright(start)
 
     def _upright(self, path: str) -> Array:
         """Return the (4, 4) frame with Z up in a prim's frame.

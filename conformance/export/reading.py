@@ -61,21 +61,14 @@ from urdf_usd.converter.usd.loading import (
 
 
 class StageReading(Struct, frozen=True, eq=False):
-    """A robot read from a USD.
+    """A robot read from a USD."""
 
-    Attributes:
-        robot: A tree of uniquely named links and joints. The URI of a mesh is the path of its prim.
-        meshes: Surface of every mesh by that URI, without the mesh's scale.
-        diagnostics: Omissions, and values that had to be computed.
-        loops: Joints that close loops, which are not in the robot.
-        textures: Texture of the colour of a mesh by that URI. The meshes have their coordinates;
-            the robot's materials do not refer to them.
-    """
-
-    robot: Robot
-    meshes: Mapping[str, PolygonMesh]
-    diagnostics: tuple[Diagnostic, ...]
-    loops: tuple[LoopJoint, ...] = ()
+    robot: Robot  # uniquely named links and joints; the URI of a mesh is the path of its prim
+    meshes: Mapping[str, PolygonMesh]  # by that URI, without the mesh's scale
+    diagnostics: tuple[Diagnostic, ...]  # omissions, and values that had to be computed
+    loops: tuple[LoopJoint, ...] = ()  # joints that close loops, which are not in the robot
+    # Texture of the colour of a mesh by its URI. The meshes have their coordinates; the robot's
+    # materials do not refer to them.
     textures: Mapping[str, Texture] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -320,12 +313,13 @@ def _undefined(robot: Robot) -> Iterator[Diagnostic]:
 
 
 def _has_nan(value: object) -> bool:
-    if isinstance(value, Material):
-        return not all(map(math.isfinite, value.rgba or ()))
-    if isinstance(value, float):
-        return math.isnan(value)
-    if isinstance(value, tuple):
-        return any(map(_has_nan, value))
-    if isinstance(value, Struct):
-        return any(_has_nan(getattr(value, name)) for name in value.__struct_fields__)
+    match value:
+        case float():
+            return math.isnan(value)
+        case Material():
+            return not all(map(math.isfinite, value.rgba or ()))
+        case tuple():
+            return any(map(_has_nan, value))
+        case Struct():
+            return any(_has_nan(getattr(value, name)) for name in value.__struct_fields__)
     return False

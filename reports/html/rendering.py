@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import UNSET, Struct
 
-from urdf_usd.reports import changes, quantities, summary
+from urdf_usd.reports import changes, quantities, summary, text
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
 from urdf_usd.reports.records.record import (
     ConverterRecord,
@@ -29,12 +29,14 @@ from urdf_usd.reports.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports.text import of_formats, plain
 
 # Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"
 # Longer tables are cut; the JSON record has all rows.
 _ROWS_PER_TABLE = 100
+# GitHub takes 65,536 characters in a comment; further rows are counted.
+_MARKDOWN_ROWS = 50
+_NAME_LIMIT = 80
 # Further failing checks are collapsed: they often have the same cause.
 _OPEN_CHECKS = 3
 # Style-sheet classes of coverage, those of grades.
@@ -80,16 +82,16 @@ def static_file(name: str) -> str:
     return (resources.files("urdf_usd.reports.html") / "static" / name).read_text("utf-8")
 
 
-def trusted_markup(text: str) -> Markup:
+def trusted_markup(source: str) -> Markup:
     """Mark text of this package, or text without markup characters, as safe."""
-    return Markup(text)  # noqa: S704  # callers pass no text of robots
+    return Markup(source)  # noqa: S704  # callers pass no text of robots
 
 
 def island(content: object) -> Markup:
     """Encode data as JSON for a script element."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    encoded = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     # A name may contain lone surrogates, which UTF-8 cannot encode.
-    safe = text.translate(_MARKUP).encode("utf-8", "backslashreplace").decode()
+    safe = encoded.translate(_MARKUP).encode("utf-8", "backslashreplace").decode()
     return trusted_markup(safe)
 
 
@@ -113,11 +115,11 @@ def page_address(robot: RobotRecord, *, several: bool = True) -> str:
 def run_command(run: RunSummary, *sources: str) -> str:
     """Return the command that repeats a run, for given sources."""
     words = ["urdf-usd", "run", *sources]
-    for name, text in run.options.items():
-        if text in {"yes", "no"}:
-            words += (f"--{name}",) if text == "yes" else ()
+    for name, stated in run.options.items():
+        if stated in {"yes", "no"}:
+            words += (f"--{name}",) if stated == "yes" else ()
         else:
-            words += (word for value in shlex.split(text) for word in (f"--{name}", value))
+            words += (word for value in shlex.split(stated) for word in (f"--{name}", value))
     ours_alone = all(one.name == one.recipe for one in run.converters)
     for converter in () if ours_alone else run.converters:
         words += ("--converter", _converter(converter))
@@ -134,18 +136,21 @@ def _converter(converter: ConverterRecord) -> str:
 
 
 @cache
-def page_environment() -> Environment:
-    """Return the template environment: escapes values, fails on undefined ones.
+def template_environment(suffix: str = "html") -> Environment:
+    """Return the environment of templates, which fails on undefined values.
 
-    There is one per process, which compiles each template once.
+    There is one per suffix and process, which compiles each template once. That of ``md`` escapes
+    by the filter ``markdown``.
     """
+    markdown = suffix == "md"
     environment = Environment(
         loader=PackageLoader("urdf_usd.reports.html"),
-        autoescape=True,
+        autoescape=not markdown,  # noqa: S701  # Markdown escapes by a filter
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_printable,
+        keep_trailing_newline=markdown,
+        finalize=None if markdown else _printable,
     )
     environment.filters |= {
         "quantity": quantities.quantity,
@@ -155,6 +160,12 @@ def page_environment() -> Environment:
         "duration": quantities.duration,
         "bytes": quantities.size,
         "page": lambda robot: quote(page_name(robot)),
+        # Addresses in a run of several converters.
+        "sheet": page_address,
+        "site": lambda converter: f"{CONVERTERS}/{quote(converter)}/index.html",
+        "markdown": text.markdown,
+        "code": lambda name: f"<code>{text.markdown(name, _NAME_LIMIT)}</code>",
+        "score": summary.score_text,
         "title": summary.title,
         "converter": summary.converter,
         "conformity": summary.conformity,
@@ -175,7 +186,7 @@ def page_environment() -> Environment:
         "CLOSE": (Grade.CLOSE,),
         "COVERAGE": _COVERAGE,
         "OPEN": _OPEN_CHECKS,
-        "ROWS": _ROWS_PER_TABLE,
+        "ROWS": _MARKDOWN_ROWS if markdown else _ROWS_PER_TABLE,
         "style": trusted_markup(static_file("style.css")),
         "viewer_style": trusted_markup(static_file("viewer.css")),
     }
@@ -184,21 +195,20 @@ def page_environment() -> Environment:
 
 def page_text(template: str, content: Mapping[str, Any]) -> str:
     """Render a page; that of a robot names the formats that were compared."""
-    text = page_environment().get_template(template).render(**content)
+    rendered = template_environment().get_template(template).render(**content)
     robot = content.get("robot")
     if robot is None or robot.formats is UNSET:
-        return text
-    parts = _SCRIPT.split(text)
-    parts[::2] = (of_formats(part, robot.formats) for part in parts[::2])
+        return rendered
+    parts = _SCRIPT.split(rendered)
+    parts[::2] = (text.of_formats(part, robot.formats) for part in parts[::2])
     return "".join(parts)
 
 
 def write_page(path: Path, template: str, **content: object) -> Path:
     """Render a template into a file, and return its path."""
-    text = page_text(template, content)
-    path.write_text(text, encoding="utf-8", newline="\n")
+    path.write_text(page_text(template, content), encoding="utf-8", newline="\n")
     return path
 
 
 def _printable(value: object) -> object:
-    return value if isinstance(value, Markup) else plain(str(value))
+    return value if isinstance(value, Markup) else text.plain(str(value))

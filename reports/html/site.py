@@ -13,16 +13,15 @@ from urdf_usd.reports import summary as counted
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
 from urdf_usd.reports.html.rendering import (
-    CONVERTERS,
     Script,
     island,
     page_address,
-    page_environment,
     page_name,
     page_text,
     run_command,
     script_policy,
     static_file,
+    template_environment,
     write_page,
 )
 from urdf_usd.reports.html.robot_page import PageScripts, View, page_content
@@ -124,7 +123,7 @@ def render_view(record: RobotRecord, scene: bytes) -> str:
         SceneError: It is damaged.
     """
     script = Script(text=static_file(_VIEWER))
-    template = page_environment().get_template("view.html.j2")
+    template = template_environment().get_template("view.html.j2")
     policy = script_policy((script,))
     return template.render(robot=record, view=View.of(scene), script=script, policy=policy)
 
@@ -191,11 +190,6 @@ def write_comparison(
         OSError: The file cannot be written.
     """
     scripts = (Script(text=static_file("filter.js")),)
-    page_environment().filters.update(
-        # Address of the index page of a converter.
-        site=lambda converter: f"{CONVERTERS}/{quote(converter)}/index.html",
-        sheet=page_address,
-    )
     robots = [entry.robot for entry in compared.entries]
     return write_page(
         directory / "index.html",

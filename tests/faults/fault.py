@@ -223,6 +223,11 @@ def joint_ends(joint: Usd.Prim) -> list[str]:
     return [str(path) for path in chain.from_iterable(end.GetTargets() for end in ends)]
 
 
+def rotation(axis: Iterable[float], angle: float) -> Gf.Quatf:
+    """Return the rotation about an axis by an angle [rad]."""
+    return Gf.Quatf(Gf.Rotation(Gf.Vec3d(*axis), float(np.degrees(angle))).GetQuat())
+
+
 # Edits. In names of attributes and schemas, `{}` stands for the instance of a joint's schemas.
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property, partial
+from operator import methodcaller
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -116,8 +117,11 @@ def _all_properties(schema: str) -> tuple[_Property, ...]:
     return tuple(found)
 
 
+_type = Usd.SchemaRegistry.GetTypeFromSchemaTypeName
+
+
 def _ancestors(schema: str) -> set[str]:
-    types = Usd.SchemaRegistry.GetTypeFromSchemaTypeName(schema).GetAllAncestorTypes()
+    types = _type(schema).GetAllAncestorTypes()
     infos = map(Usd.SchemaRegistry.FindSchemaInfo, types)
     return {str(info.identifier) for info in infos if info} & {*family_schemas()}
 
@@ -154,10 +158,6 @@ def _kind_of(prim: Usd.Prim) -> str:
     return f"{shape} ({', '.join(names)})" if names else shape
 
 
-def _is_a(prim: Usd.Prim, schema: str) -> bool:
-    return bool(prim.IsA(Usd.SchemaRegistry.GetTypeFromSchemaTypeName(schema)))
-
-
 def _is_related(prim: Usd.Prim, schema: str) -> bool:
     """Whether a prim and a type have a common base type in the families."""
     if not _is_family_type(prim) or schema not in family_schemas():
@@ -170,7 +170,7 @@ def _can_have(prim: Usd.Prim, schema: str, instance: str) -> bool:
     if instance and not prim.IsA(UsdPhysics.Joint):
         return False
     types = Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema, instance)
-    return not types or any(_is_a(prim, name) for name in types)
+    return not types or any(prim.IsA(_type(name)) for name in types)
 
 
 # Wrong values of a type.
@@ -242,10 +242,6 @@ def _same(value: object, other: object) -> bool:
 
 def _author(name: str, kind: Sdf.ValueTypeName, value: object, prim: Usd.Prim) -> None:
     prim.CreateAttribute(name, kind, custom=False).Set(value)
-
-
-def _block(name: str, prim: Usd.Prim) -> None:
-    prim.GetAttribute(name).Block()
 
 
 def _retarget(name: str, paths: Sequence[str], prim: Usd.Prim) -> None:
@@ -351,21 +347,19 @@ class _Generator:
         return next(found, None)
 
     def _of_type(self, schema: str) -> Iterator[SchemaFault]:
-        holders = [prim for prim in self.prims if _is_a(prim, schema)]
+        holders = [prim for prim in self.prims if prim.IsA(_type(schema))]
         yield from self._of_values(schema, _own_properties(schema), holders or [schema], _no_edit)
         yield self._fault(schema, "added", schema, _no_edit)
         yield from self._valued(schema, "added", _all_properties(schema), schema, _no_edit)
         for kind, prim in self.kinds.items():
             if prim.GetTypeName() != schema and _is_related(prim, schema):
-                edit = partial(_retype, schema)
+                edit = methodcaller("SetTypeName", schema)
                 yield self._fault(schema, f"type of a {kind}", prim, edit)
 
     def _of_api(self, schema: str, instance: str = "") -> Iterator[SchemaFault]:
         applied = f"{schema}:{instance}" if instance else schema
 
-        def apply(prim: Usd.Prim) -> None:
-            prim.AddAppliedSchema(applied)
-
+        apply = methodcaller("AddAppliedSchema", applied)
         without = {
             kind: prim
             for kind, prim in self.kinds.items()
@@ -406,7 +400,7 @@ class _Generator:
             unregistered = not defined and name.split(":")[0].lower() == namespace
             if name in defined or unregistered:
                 values.append((schema_attribute(name), defined.get(name)))
-        remove = partial(_remove, applied)
+        remove = methodcaller("RemoveAppliedSchema", applied)
         return self._fault(applied, f"removed from a {kind}", prim, remove, values)
 
     def _of_values(
@@ -477,7 +471,7 @@ class _Generator:
         # PhysX's fallbacks are unknown here; that of an offset is the zero of its type.
         fallback = one.type.defaultValue if one.fallback is None else one.fallback
         if attribute and attribute.HasAuthoredValue() and not _same(value, fallback):
-            found["blocked"] = (partial(_block, one.name), one.fallback)
+            found["blocked"] = (lambda prim: prim.GetAttribute(one.name).Block(), one.fallback)
         return found
 
     def _wrong_targets(self, name: str, prim: Usd.Prim | None, site: Usd.Prim | str) -> _Wrong:
@@ -512,15 +506,16 @@ class _Generator:
 
     def _of_prims(self) -> Iterator[SchemaFault]:
         for kind, prim in self.kinds.items():
-            found = Usd.SchemaRegistry.GetTypeFromSchemaTypeName(str(prim.GetTypeName()))
+            found = _type(str(prim.GetTypeName()))
             if not found or Plug.Registry().GetPluginForType(found).name not in _PLUGINS:
                 continue
-            yield self._fault(PRIM, f"{kind} inactive", prim, lambda one: one.SetActive(False))
-            yield self._fault(
-                PRIM, f"{kind} instanceable", prim, lambda one: one.SetInstanceable(True)
-            )
+            edits: dict[str, _Edit] = {
+                "inactive": methodcaller("SetActive", False),
+                "instanceable": methodcaller("SetInstanceable", True),
+            }
             if prim.GetTypeName() != "Scope" and not _is_family_type(prim):
-                yield self._fault(PRIM, f"{kind} becomes a scope", prim, partial(_retype, "Scope"))
+                edits["becomes a scope"] = methodcaller("SetTypeName", "Scope")
+            yield from (self._fault(PRIM, f"{kind} {how}", prim, edits[how]) for how in edits)
 
     def _of_stage(self) -> Iterator[SchemaFault]:
         root = str(self.stage.GetDefaultPrim().GetPath())
@@ -528,20 +523,8 @@ class _Generator:
             fields = Plug.Registry().GetPluginWithName(plugin).metadata["SdfMetadata"]
             for name in (name for name in fields if "layers" in fields[name]["appliesTo"]):
                 for title, wrong in wrong_values(self.stage.GetMetadata(name)).items():
-                    edit = partial(_set_metadata, name, wrong)
+                    edit = methodcaller("SetMetadata", name, wrong)
                     yield SchemaFault(STAGE, f"{name} {title}", root, edit)
-
-
-def _retype(name: str, prim: Usd.Prim) -> None:
-    prim.SetTypeName(name)
-
-
-def _remove(schema: str, prim: Usd.Prim) -> None:
-    prim.RemoveAppliedSchema(schema)
-
-
-def _set_metadata(name: str, value: object, stage: Usd.Stage) -> None:
-    stage.SetMetadata(name, value)
 
 
 def _unregistered_schema(prim: Usd.Prim, name: str) -> str | None:

@@ -77,11 +77,13 @@ NAMES = (
 _SCHEMA_PROFILES: dict[ProfileName, bool] = {"generic": True, "physx": False, "mujoco": False}
 # Properties of schemas that no generated change shows to be read, and what does, or why.
 _UNSHOWN = {
-    "physics:excludeFromArticulation": "topology.joint-excluded",
-    "physics:filteredGroups": "setting.grouped",
-    "physics:invertFilteredGroups": "setting.group-inverted",
-    "physics:mergeGroup": "setting.groups-merged",
-    "newton:modelPath": "it is of the control of an actuator, which fails a check itself",
+    "PhysicsJoint physics:collisionEnabled": "setting.neighbours",
+    "PhysicsJoint physics:excludeFromArticulation": "topology.joint-excluded",
+    "PhysicsCollisionGroup physics:filteredGroups": "setting.grouped",
+    "PhysicsCollisionGroup physics:invertFilteredGroups": "setting.group-inverted",
+    "PhysicsCollisionGroup physics:mergeGroup": "setting.groups-merged",
+    "PhysicsFilteredPairsAPI physics:filteredPairs": "setting.filtered",
+    "NewtonNeuralControlAPI newton:modelPath": "its actuator fails a check itself",
 }
 # Whatever changes where a robot comes to rest fails another check as well.
 _UNFAILED = {"dynamics.rollout"}
@@ -107,6 +109,11 @@ class Trial(Struct, frozen=True):
     properties: tuple[str, ...] = ()  # that it changes
     reason: str = ""  # why it is equivalent
     finding: str = ""  # first finding of the first check that detects it
+
+    @property
+    def changed(self) -> set[str]:
+        """The changed properties, with the schema that defines them."""
+        return {f"{self.fault.partition(':')[0]} {name}" for name in self.properties}
 
 
 class Trials:
@@ -297,8 +304,9 @@ class Report(Struct, frozen=True):
         """Why the harness is not sensitive enough; nothing if it is."""
         every = (*self.trials, *self.schema_trials)
         seeded = {trial.fault for trial in self.trials if trial.outcome != EQUIVALENT}
-        read = {name for one in self.schema_trials if one.failed for name in one.properties}
-        seen = {name for one in self.schema_trials for name in one.properties}
+        read = {name for one in self.schema_trials if one.failed for name in one.changed}
+        single = (one for one in self.schema_trials if not one.title.endswith(" with values"))
+        seen = {name for one in single for name in one.changed}
         failed = {check for one in every for check in one.failed}
         checks = {check.id for check in (*CHECKS, *SIMULATION_CHECKS)}
         return [
@@ -364,13 +372,12 @@ def measure(robots: Sequence[str] = NAMES, *, jobs: int = 2, full: bool = False)
                 failed, found = task.result()
                 trials += found
                 raised |= {f"{robot} ({profile})": failed} if failed else {}
-            read = {name for trial in trials if trial.failed for name in trial.properties}
+            read = {name for trial in trials if trial.failed for name in trial.changed}
             if not full:
                 done |= {
                     f"{trial.fault}: {trial.title}" if trial.title else trial.fault
                     for trial in trials
-                    if trial.outcome != EQUIVALENT
-                    or (trial.title and not {*trial.properties} - read)
+                    if trial.outcome != EQUIVALENT or (trial.title and not trial.changed - read)
                 }
     return Report(
         tuple(robots),

@@ -27,6 +27,7 @@ from tests.faults.fault import (
     retarget,
     robot,
     roots,
+    rotation,
     seed,
     typed,
     unapply,
@@ -128,11 +129,6 @@ _ORIGINS = ("physics:localPos0", "physics:localPos1")
 _TURNS = ("physics:localRot0", "physics:localRot1")
 
 
-def _quat(axis: Iterable[float], angle: float) -> Gf.Quatf:
-    """Return the rotation about an axis by an angle [rad]."""
-    return Gf.Quatf(Gf.Rotation(Gf.Vec3d(*axis), math.degrees(angle)).GetQuat())
-
-
 def _across(place: Place) -> list[float]:
     """Return a direction that is perpendicular to the axis of a joint."""
     axis = "XYZ".index(authored(place.prim, "physics:axis") or "X")
@@ -159,7 +155,7 @@ def _shifted(place: Place, name: str) -> Gf.Vec3f:
     return place.prim.GetAttribute(name).Get() + Gf.Vec3f(*(place.size * OBLIQUE).tolist())
 
 
-_negate_axis = _turned(_TURNS, lambda place: _quat(_across(place), math.pi))
+_negate_axis = _turned(_TURNS, lambda place: rotation(_across(place), math.pi))
 
 
 def _swap_bodies(place: Place) -> None:
@@ -196,9 +192,9 @@ seed("dynamics.joints", joints, {"joint.exchanged": _exchange})
 for _side in (0, 1):
     _edits = {f"joint.pos{_side}-shifted": _set(_ORIGINS[_side : _side + 1], _shifted)}
     seed(_POSE, joints, _edits, tolerance=_TOLERANCE.position)
-    _turn = _turned(_TURNS[_side : _side + 1], lambda place: _quat(OBLIQUE.tolist(), place.size))
+    _turn = _turned(_TURNS[_side : _side + 1], lambda place: rotation(OBLIQUE.tolist(), place.size))
     seed(_POSE, joints, {f"joint.rot{_side}-turned": _turn}, tolerance=_TOLERANCE.rotation)
-_TILTED = {"joint.axis-tilted": _turned(_TURNS, lambda at: _quat(_across(at), at.size))}
+_TILTED = {"joint.axis-tilted": _turned(_TURNS, lambda at: rotation(_across(at), at.size))}
 seed(_POSE, where(joints, _turns_far), _TILTED, tolerance=_TOLERANCE.rotation)
 
 
@@ -266,7 +262,7 @@ def _place_in_world(place: Place) -> None:
 
 _ANCHORS = "kinematics.assembly.position"
 _SHIFTED = _move(lambda matrix, size: matrix.SetTranslate(Gf.Vec3d(*(size * OBLIQUE).tolist())))
-_ROTATED = _move(lambda matrix, size: matrix.SetRotate(_quat(OBLIQUE.tolist(), size)))
+_ROTATED = _move(lambda matrix, size: matrix.SetRotate(rotation(OBLIQUE.tolist(), size)))
 seed("structure.links", robot, {"body.surplus": _add_body})
 seed("structure.links", bodies, {"body.namesake": _add_body})
 seed(_ANCHORS, bodies, {"body.renested": _renest})
@@ -402,7 +398,7 @@ seed(
 
 def _lean(place: Place) -> None:
     """Tilt the whole robot, as by a wrong conversion of up axes."""
-    turn = Gf.Matrix4d(1.0).SetRotate(_quat((0.6, -0.8, 0.0), place.size))
+    turn = Gf.Matrix4d(1.0).SetRotate(rotation((0.6, -0.8, 0.0), place.size))
     UsdGeom.Xformable(place.prim).MakeMatrixXform().Set(turn)
 
 

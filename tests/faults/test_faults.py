@@ -103,7 +103,7 @@ def _first(**changes: object) -> tuple[Trial, ...]:
         ({"raised": (("a", ("limits.upper",)),)}, "a: false alarm: limits.upper"),
         (
             {"schema_trials": (structs.replace(_SCHEMA, failed=(), outcome=EQUIVALENT),)},
-            "physics:mass: no check reads it",
+            "PhysicsMassAPI physics:mass: no check reads it",
         ),
     ],
 )

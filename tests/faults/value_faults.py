@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Ts, Usd, UsdPhysics, UsdShade, Vt
-from scipy.spatial.transform import Rotation
 
 from tests.faults.fault import (
     OBLIQUE,
@@ -34,6 +33,7 @@ from tests.faults.fault import (
     retarget,
     robot,
     roots,
+    rotation,
     seed,
     single,
     typed,
@@ -262,40 +262,25 @@ def _extended(good: Robot) -> Iterator[Place]:
     return (p for p in _massive(good) if p.link.mass and any(p.link.mass.inertia or ()))
 
 
-def _inertia(place: Place) -> tuple[NDArray[np.float64], Rotation]:
-    """Return principal moments [kg m^2] and their axes."""
-    api = UsdPhysics.MassAPI(place.prim)
-    quat = api.GetPrincipalAxesAttr().Get()
-    axes = Rotation.from_quat((quat.GetReal(), *quat.GetImaginary()), scalar_first=True)
-    return np.array(api.GetDiagonalInertiaAttr().Get(), np.float64), axes
+def _moments(place: Place) -> NDArray[np.float64]:
+    return np.array(authored(place.prim, _MOMENTS), np.float64)
 
 
-def _tensor(place: Place) -> NDArray[np.float64]:
-    moments, axes = _inertia(place)
-    tensor: NDArray[np.float64] = axes.as_matrix() @ np.diag(moments) @ axes.as_matrix().T
-    return tensor
-
-
-def _set_axes(place: Place, axes: Rotation) -> None:
-    quat = Gf.Quatf(*axes.as_quat(scalar_first=True).tolist())
-    UsdPhysics.MassAPI(place.prim).CreatePrincipalAxesAttr(quat)
-
-
-def _turn_axes(place: Place) -> None:
+def _turned(axes: Gf.Quatf, place: Place) -> Gf.Quatf:
     """Turn the axes of the smallest and largest moment, to change the tensor by the size."""
-    moments, axes = _inertia(place)
-    middle = np.eye(3)[np.argsort(moments)[1]]
-    angle = place.size * moments.max() / np.ptp(moments)
-    _set_axes(place, axes * Rotation.from_rotvec(angle * middle))
+    moments = _moments(place)
+    middle = np.eye(3)[np.argsort(moments)[1]].tolist()
+    return axes * rotation(middle, place.size * moments.max() / np.ptp(moments))
 
 
 def _is_oblong(place: Place) -> bool:
-    moments, _ = _inertia(place)
-    return bool(np.ptp(moments) > 0.05 * moments.max())
+    return bool(np.ptp(_moments(place)) > 0.05 * _moments(place).max())
 
 
 def _contradict(place: Place) -> None:
-    tensor = _tensor(place) * (1 + place.size)
+    # Gf matrices act on row vectors.
+    axes = np.array(Gf.Matrix3d(Gf.Quatd(authored(place.prim, _AXES))))
+    tensor = axes.T @ np.diag(_moments(place)) @ axes * (1 + place.size)
     places = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
     author("newton:inertia", Vt.DoubleArray([float(tensor[at]) for at in places]))(place)
 
@@ -318,7 +303,7 @@ for _check, _places, _id, _edit, _tolerance in (
         "mass.link.inertia",
         where(_extended, _is_oblong),
         "axes-turned",
-        _turn_axes,
+        change(_turned, _AXES),
         _TOLERANCE.inertia,
     ),
     ("mass.link.agreement", _extended, "newton-contradicts", _contradict, _TOLERANCE.inertia),

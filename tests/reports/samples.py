@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from pathlib import Path
 
 from msgspec import structs
 
+from urdf_usd.conformance.converters.candidates import ReadyUsds
+from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.reports.records.record import (
     AssetRecord,
     BaselineRecord,
@@ -15,7 +17,6 @@ from urdf_usd.reports.records.record import (
     CaseRecord,
     CheckHeading,
     CheckRecord,
-    ConverterRecord,
     CoverageStatus,
     DescriptionRecord,
     DeviationRecord,
@@ -30,13 +31,12 @@ from urdf_usd.reports.records.record import (
     LedgerRecord,
     OverlapRecord,
     RobotRecord,
-    RobotSummary,
     RunSummary,
     SourceRecord,
     Verdict,
 )
 from urdf_usd.reports.records.suite_case import Case, Expected, Requirement
-from urdf_usd.reports.summary import Figures, chapter_scores
+from urdf_usd.reports.summary import Figures
 
 
 def position(
@@ -460,48 +460,25 @@ def summary(
     robots: tuple[RobotRecord, ...], converters: tuple[str, ...] = ("urdf-usd",)
 ) -> RunSummary:
     """Summarise robots as a run does."""
+    made = summary_of(
+        robots,
+        ("pybullet",),
+        {"bodies": "nested", "base": "auto"},
+        converters=[ReadyUsds(name, Path()) for name in converters],
+        gated=converters[0],
+    )
     headings = {
         check.id: CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
         for one in robots
         for check in one.checks
     }
-    ours = [one for one in robots if one.candidate == converters[0]]
-    return RunSummary(
-        corpus=("pybullet",),
+    return structs.replace(
+        made,
         environment={"usd-core": "26.11", "mujoco": "4.0.0", "numpy": "2.4.0"},
-        options={"bodies": "nested", "base": "auto"},
-        verdicts=dict(Counter(one.verdict.value for one in ours)),
-        robots=tuple(
-            RobotSummary(
-                id=one.id,
-                name=one.name,
-                reference=one.source.reference,
-                verdict=one.verdict,
-                reason=one.reason,
-                grades={check.id: check.grade for check in one.checks},
-                worst={check.id: check.worst for check in one.checks if check.worst is not None},
-                engines={engine.name: engine.status for engine in one.engines},
-                candidate=one.candidate,
-                compared=one.compared,
-                case=one.case.summary if one.case else None,
-            )
-            for one in robots
-        ),
         checks=tuple(headings.values()),
         converters=tuple(
-            ConverterRecord(
-                name=name,
-                title=f"{name} 1.0",
-                recipe=name,
-                gated=name == converters[0],
-                verdicts=dict(
-                    Counter(one.verdict.value for one in robots if one.candidate == name)
-                ),
-            )
-            for name in converters
-        ),
-        suite=chapter_scores(
-            ((one.candidate, one.case.summary) for one in robots if one.case), converters
+            structs.replace(one, title=f"{one.name} 1.0", recipe=one.name)
+            for one in made.converters
         ),
     )
 

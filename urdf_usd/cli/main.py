@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -15,26 +14,7 @@ from urdf_usd.cli.parameters import Command, click_command, read_defaults
 from urdf_usd.reports.records.environment import DISTRIBUTION
 
 
-class _Group(click.Group):
-    """A group that suggests similar names for an unknown command."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command by the first argument.
-
-        Raises:
-            UsageError: The command is unknown; the message lists similar names.
-        """
-        name = args[0]
-        if name in self.commands or name.startswith("-") or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
-        close = get_close_matches(name, self.commands)
-        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-        raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
-
-
-class _Program(_Group):
+class _Program(click.Group):
     """The group of all commands; it turns exceptions into messages and exit codes."""
 
     def invoke(self, ctx: click.Context) -> object:
@@ -52,7 +32,7 @@ def _click_commands(
     return {
         name: click_command(name, definition)
         if isinstance(definition, Command)
-        else _Group(name, _click_commands(definition), help=CORPUS_HELP)
+        else click.Group(name, _click_commands(definition), help=CORPUS_HELP)
         for name, definition in definitions.items()
     }
 

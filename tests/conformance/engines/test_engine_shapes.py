@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import struct
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from urdf_usd.conformance.engines.meshes import UnreadMeshError, load_mesh
+from urdf_usd.conformance.engines.meshes import load_mesh
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Engine, Request
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
@@ -222,26 +221,3 @@ def test_reference_measures_convex_hulls_of_colliders(tmp_path: Path) -> None:
 
     assert visual.hull_volume is None
     assert volumes == pytest.approx([6.0, 6.0, 0.0])
-
-
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"solid\nendsolid\n"])
-def test_damaged_mesh_is_reported(content: bytes, tmp_path: Path) -> None:
-    """In one line, independent of the exception."""
-    file = tmp_path / "part.stl"
-    file.write_bytes(content)
-
-    with pytest.raises(UnreadMeshError) as raised:
-        load_mesh(str(file))
-    assert "\n" not in str(raised.value)
-
-
-def test_colours_are_linear(tmp_path: Path) -> None:
-    """0.5 in sRGB is 0.214 in linear light."""
-    paint = '<material name="m"><color rgba="0.5 0 1 0.25"/></material>'
-    text = f"<visual><geometry><sphere radius='1'/></geometry>{paint}</visual>"
-    (shape,) = _of(_observe(ReferenceEngine(), tmp_path, text), Role.VISUAL)
-    (look,) = shape.appearances
-
-    assert look.color == pytest.approx((0.21404, 0.0, 1.0), abs=1e-5)
-    assert look.opacity == 0.25
-    assert look.area == pytest.approx(4 * math.pi)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdShade, UsdUtils
 
-from tests.converter.usd.scenes import Scene
 from tests.converter.usd.textured_meshes import png, source, surface
 from urdf_usd.conformance.export.files import export
 from urdf_usd.converter import convert
@@ -17,64 +16,69 @@ from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.converter.urdf.parse import parse
 
 _POINTS = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 1)]
-_COUNTS = [4, 3]
 _INDICES = [3, 2, 1, 0, 0, 1, 4]
 _CORNERS = [(0, 1), (1, 1), (1, 0), (0.2, 0.1), (0.3, 0.4), (0.9, 0.2), (0.5, 0.7)]
 _BY_POINT = [(0.2, 0.1), (0.9, 0.2), (1, 0), (0, 1), (0.5, 0.7)]
-_TYPES = Sdf.ValueTypeNames
 
 
-def _textured(folder: Path, interpolation: str, *, left_handed: bool = False) -> Scene:
-    """Return a link with a mesh whose colour is an image, in a folder."""
+_STAGE = """#usda 1.0
+(
+    defaultPrim = "r"
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "r" {
+    def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]) {
+        float physics:mass = 1
+        point3f physics:centerOfMass = (0, 0, 0)
+        float3 physics:diagonalInertia = (1, 1, 1)
+        def Mesh "part" (prepend apiSchemas = ["MaterialBindingAPI"]) {
+            point3f[] points = %s
+            int[] faceVertexCounts = [4, 3]
+            int[] faceVertexIndices = %s
+            uniform token orientation = "%s"
+            texCoord2f[] primvars:uv = %s (interpolation = "%s")
+            rel material:binding = </r/skin>
+        }
+    }
+    def Material "skin" {
+        token outputs:surface.connect = </r/skin/shader.outputs:surface>
+        def Shader "shader" {
+            uniform token info:id = "UsdPreviewSurface"
+            color3f inputs:diffuseColor.connect = </r/skin/texture.outputs:rgb>
+            token outputs:surface
+        }
+        def Shader "texture" {
+            uniform token info:id = "UsdUVTexture"
+            asset inputs:file = @./skin.png@
+            float2 inputs:st.connect = </r/skin/place.outputs:result>
+            float3 outputs:rgb
+        }
+        def Shader "place" {
+            uniform token info:id = "UsdTransform2d"
+            float2 inputs:in.connect = </r/skin/reader.outputs:result>
+            float2 inputs:scale = (2, 0.5)
+            float inputs:rotation = 90
+            float2 inputs:translation = (0.25, -0.5)
+            float2 outputs:result
+        }
+        def Shader "reader" {
+            uniform token info:id = "UsdPrimvarReader_float2"
+            string inputs:varname = "uv"
+            float2 outputs:result
+        }
+    }
+}
+"""
+
+
+def _textured(folder: Path, interpolation: str = "vertex", way: str = "rightHanded") -> Usd.Stage:
+    """Write a link with a mesh whose colour is an image."""
     (folder / "skin.png").write_bytes(png(50))
-    scene = Scene()
-    scene.body("/r/a")
-    mesh = UsdGeom.Mesh.Define(scene.stage, "/r/a/part")
-    mesh.CreatePointsAttr(_POINTS)
-    mesh.CreateFaceVertexCountsAttr(_COUNTS)
-    mesh.CreateFaceVertexIndicesAttr(_INDICES)
-    if left_handed:
-        mesh.CreateOrientationAttr(UsdGeom.Tokens.leftHanded)
     values = _CORNERS if interpolation == "faceVarying" else _BY_POINT
-    primvar = UsdGeom.PrimvarsAPI(mesh).CreatePrimvar("uv", _TYPES.TexCoord2fArray, interpolation)
-    primvar.Set([Gf.Vec2f(*value) for value in values])
-    material = UsdShade.Material.Define(scene.stage, "/r/skin")
-    shaders = {}
-    for name, kind in (
-        ("shader", "UsdPreviewSurface"),
-        ("texture", "UsdUVTexture"),
-        ("place", "UsdTransform2d"),
-        ("reader", "UsdPrimvarReader_float2"),
-    ):
-        shader = UsdShade.Shader.Define(scene.stage, f"/r/skin/{name}")
-        shader.CreateIdAttr(kind)
-        shaders[name] = shader
-    for name, entry, above, kind in (
-        ("texture", "rgb", "diffuseColor", _TYPES.Float3),
-        ("place", "result", "st", _TYPES.Float2),
-        ("reader", "result", "in", _TYPES.Float2),
-    ):
-        target = {"diffuseColor": "shader", "st": "texture", "in": "place"}[above]
-        output = shaders[name].CreateOutput(entry, kind)
-        shaders[target].CreateInput(above, kind).ConnectToSource(output)
-    place = shaders["place"]
-    place.CreateInput("scale", _TYPES.Float2).Set(Gf.Vec2f(2.0, 0.5))
-    place.CreateInput("rotation", _TYPES.Float).Set(90.0)
-    place.CreateInput("translation", _TYPES.Float2).Set(Gf.Vec2f(0.25, -0.5))
-    shaders["reader"].CreateInput("varname", _TYPES.String).Set("uv")
-    file = shaders["texture"].CreateInput("file", _TYPES.Asset)
-    file.Set(Sdf.AssetPath("./skin.png"))
-    material.CreateSurfaceOutput().ConnectToSource(
-        shaders["shader"].CreateOutput("surface", _TYPES.Token)
-    )
-    UsdShade.MaterialBindingAPI.Apply(mesh.GetPrim()).Bind(material)
-    return scene
-
-
-def _saved(scene: Scene, folder: Path) -> Path:
-    usd = folder / "r.usda"
-    scene.stage.Export(str(usd))
-    return usd
+    text = _STAGE % (_POINTS, _INDICES, way, values, interpolation)
+    (folder / "r.usda").write_text(text)
+    return Usd.Stage.Open(str(folder / "r.usda"))
 
 
 def _placed(value: tuple[float, float]) -> tuple[float, float]:
@@ -96,13 +100,13 @@ def _corners(
 
 
 @pytest.mark.parametrize("interpolation", ["faceVarying", "vertex"])
-@pytest.mark.parametrize("left_handed", [False, True])
+@pytest.mark.parametrize("way", ["rightHanded", "leftHanded"])
 def test_texture_is_written_and_converted_back(
-    interpolation: str, tmp_path: Path, *, left_handed: bool
+    interpolation: str, way: str, tmp_path: Path
 ) -> None:
-    usd = _saved(_textured(tmp_path, interpolation, left_handed=left_handed), tmp_path)
+    _textured(tmp_path, interpolation, way)
 
-    written = export(usd, tmp_path / "out/r.urdf")
+    written = export(tmp_path / "r.usda", tmp_path / "out/r.urdf")
 
     assert written.diagnostics == ()
     (visual,) = parse(written.urdf).robot.links[0].visuals
@@ -133,7 +137,8 @@ def test_texture_is_written_and_converted_back(
 
 
 def test_second_export_replaces_the_first(tmp_path: Path) -> None:
-    usd = _saved(_textured(tmp_path, "vertex"), tmp_path)
+    usd = tmp_path / "r.usda"
+    _textured(tmp_path)
     export(usd, tmp_path / "out/r.urdf")
 
     export(usd, tmp_path / "out/r.urdf")
@@ -145,9 +150,9 @@ def test_second_export_replaces_the_first(tmp_path: Path) -> None:
 
 
 def test_texture_in_a_package_is_written(tmp_path: Path) -> None:
-    usd = _saved(_textured(tmp_path, "vertex"), tmp_path)
+    _textured(tmp_path)
     package = tmp_path / "r.usdz"
-    assert UsdUtils.CreateNewUsdzPackage(str(usd), str(package))
+    assert UsdUtils.CreateNewUsdzPackage(str(tmp_path / "r.usda"), str(package))
 
     written = export(package, tmp_path / "out/r.urdf")
 
@@ -156,36 +161,34 @@ def test_texture_in_a_package_is_written(tmp_path: Path) -> None:
     assert image.read_bytes() == png(50)
 
 
-@pytest.mark.parametrize("content", [b"GIF89a", None])
-def test_unusable_image_is_left_out(tmp_path: Path, content: bytes | None) -> None:
-    usd = _saved(_textured(tmp_path, "vertex"), tmp_path)
+@pytest.mark.parametrize(
+    ("image", "coordinates"), [(b"GIF89a", True), (None, True), (png(50), False)]
+)
+def test_texture_without_image_or_coordinates_is_left_out(
+    tmp_path: Path, image: bytes | None, *, coordinates: bool
+) -> None:
+    stage = _textured(tmp_path)
     (tmp_path / "skin.png").unlink()
-    if content is not None:
-        (tmp_path / "skin.png").write_bytes(content)
+    if image is not None:
+        (tmp_path / "skin.png").write_bytes(image)
+    if not coordinates:
+        stage.GetPrimAtPath("/r/a/part").RemoveProperty("primvars:uv")
+        stage.Save()
 
-    written = export(usd, tmp_path / "out/r.urdf")
-
-    assert [one.rule for one in written.diagnostics] == ["texture-dropped"]
-    assert "<texture" not in written.urdf.read_text()
-
-
-def test_mesh_without_coordinates_gets_no_texture(tmp_path: Path) -> None:
-    scene = _textured(tmp_path, "vertex")
-    scene.stage.GetPrimAtPath("/r/a/part").RemoveProperty("primvars:uv")
-
-    written = export(_saved(scene, tmp_path), tmp_path / "out/r.urdf")
+    written = export(tmp_path / "r.usda", tmp_path / "out/r.urdf")
 
     assert [one.rule for one in written.diagnostics] == ["texture-dropped"]
     assert "<texture" not in written.urdf.read_text()
 
 
 def test_other_settings_of_a_texture_are_reported(tmp_path: Path) -> None:
-    scene = _textured(tmp_path, "vertex")
-    image = UsdShade.Shader.Get(scene.stage, "/r/skin/texture")
-    image.CreateInput("scale", _TYPES.Float4).Set(Gf.Vec4f(0.5, 1, 1, 1))
-    image.CreateInput("wrapS", _TYPES.Token).Set("clamp")
+    stage = _textured(tmp_path)
+    image = UsdShade.Shader.Get(stage, "/r/skin/texture")
+    image.CreateInput("scale", Sdf.ValueTypeNames.Float4).Set(Gf.Vec4f(0.5, 1, 1, 1))
+    image.CreateInput("wrapS", Sdf.ValueTypeNames.Token).Set("clamp")
+    stage.Save()
 
-    written = export(_saved(scene, tmp_path), tmp_path / "out/r.urdf")
+    written = export(tmp_path / "r.usda", tmp_path / "out/r.urdf")
 
     (found,) = written.diagnostics
     assert found.rule == "texture-dropped"

@@ -6,46 +6,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from pxr import Gf, Usd, UsdGeom, UsdPhysics
+from pxr import Usd, UsdGeom, UsdPhysics
 
 from tests.converter.usd.scenes import Scene
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.export.reading import read_stage, read_usd
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import StageError
-from urdf_usd.converter.robot.model import Fixed
 
-TURN, WELD, ROPE = UsdPhysics.RevoluteJoint, UsdPhysics.FixedJoint, UsdPhysics.DistanceJoint
-
-
-def test_stage_without_default_prim_is_read_as_a_whole(tmp_path: Path) -> None:
-    scene = Scene()
-    with pytest.raises(StageError, match="no rigid body"):
-        scene.read()
-    with pytest.raises(StageError, match="cannot be opened"):
-        read_usd(tmp_path / "absent.usda")
-    scene.body("/elsewhere")
-    scene.stage.ClearDefaultPrim()
-
-    reading = scene.read()
-
-    assert reading.robot.name == "robot"
-    assert [link.name for link in reading.robot.links] == ["elsewhere"]
-
-
-def test_xforms_with_a_link_name_are_links() -> None:
-    scene = Scene()
-    scene.body("/r/a")
-    tool = UsdGeom.Xform.Define(scene.stage, "/r/a/tool")
-    tool.AddTranslateOp().Set(Gf.Vec3d(0.1, 0.2, 0.3))
-
-    plain = read_stage(scene.stage)
-    with_names = read_stage(scene.stage, ["tool", "a", "absent"])
-
-    assert [link.name for link in plain.robot.links] == ["a"]
-    (joint,) = with_names.robot.joints
-    assert (joint.name, joint.kind, joint.child) == ("tool_joint", Fixed(), "tool")
-    assert joint.origin.position == (0.1, 0.2, 0.3)
+TURN, WELD = UsdPhysics.RevoluteJoint, UsdPhysics.FixedJoint
 
 
 def _arm(scene: Scene, path: str, *, fixed: bool, marked: bool = True) -> None:

@@ -7,68 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdShade
 
 from tests.converter.meshes.gltf_files import triangle
-from tests.converter.usd.scenes import Scene, link_of
+from tests.converter.usd.scenes import link_of
 from tests.converter.usd.textured_meshes import png, robot, visual
 from urdf_usd.conformance.export.reading import read_usd
-from urdf_usd.converter.robot.model import Material, Sphere
-
-
-def test_shapes_in_instances_are_read() -> None:
-    scene = Scene()
-    scene.body("/r/a")
-    prototype = UsdGeom.Xform.Define(scene.stage, "/library")
-    UsdGeom.Sphere.Define(scene.stage, "/library/ball").CreateRadiusAttr(0.25)
-    visuals = UsdGeom.Xform.Define(scene.stage, "/r/a/visuals").GetPrim()
-    visuals.GetReferences().AddInternalReference(prototype.GetPath())
-    visuals.SetInstanceable(True)
-
-    (visual,) = link_of(scene.read(), "a").visuals
-
-    assert visual.geometry == Sphere(0.25)
-
-
-def _surface(stage: Usd.Stage, name: str, color: Gf.Vec3f) -> UsdShade.Material:
-    material = UsdShade.Material.Define(stage, f"/r/{name}")
-    shader = UsdShade.Shader.Define(stage, f"/r/{name}/shader")
-    shader.CreateIdAttr("UsdPreviewSurface")
-    shader.CreateInput("diffuseColor", Sdf.ValueTypeNames.Color3f).Set(color)
-    output = shader.CreateOutput("surface", Sdf.ValueTypeNames.Token)
-    material.CreateSurfaceOutput().ConnectToSource(output)
-    return material
-
-
-def test_fallback_of_a_texture_is_the_colour() -> None:
-    scene = Scene()
-    scene.body("/r/a")
-    for name in ("with", "without"):
-        material = _surface(scene.stage, name, Gf.Vec3f(0.9))
-        texture = UsdShade.Shader.Define(scene.stage, f"/r/{name}/texture")
-        texture.CreateIdAttr("UsdUVTexture")
-        kinds = Sdf.ValueTypeNames
-        output = texture.CreateOutput("rgb", kinds.Float3)
-        file = texture.CreateInput("file", kinds.Asset)
-        file.Set(Sdf.AssetPath(f"./{name}.png"))
-        if name == "with":
-            texture.CreateInput("fallback", kinds.Float4).Set(Gf.Vec4f(1, 0, 1, 1))
-        shader = UsdShade.Shader.Get(scene.stage, f"/r/{name}/shader")
-        shader.GetInput("diffuseColor").ConnectToSource(output)
-        for ball in (name, f"{name}_again"):
-            prim = UsdGeom.Sphere.Define(scene.stage, f"/r/a/{ball}").GetPrim()
-            UsdShade.MaterialBindingAPI.Apply(prim).Bind(material)
-
-    reading = scene.read()
-
-    appearances = {v.name: v.material for v in link_of(reading, "a").visuals}
-    assert appearances["without"] is None
-    assert appearances["with"] == Material("with", (1.0, 0.0, 1.0, 1.0))
-    assert [str(found) for found in reading.diagnostics] == [
-        f"warning: textures of material /r/{name} are not converted: './{name}.png' "
-        "[texture-dropped]"
-        for name in ("with", "without")
-    ]
 
 
 def test_every_lost_texture_is_reported_once(tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ from click.testing import CliRunner, Result
 
 from urdf_usd.cli.main import main
 
+# Robots, layers and converters of tests.
+DATA = Path(__file__).with_name("data")
+
 
 def urdf_usd(*arguments: object, **variables: str) -> Result:
     """Run the command with variables of the environment."""

@@ -11,52 +11,12 @@ import pytest
 from click.testing import Result
 from rich.console import Console
 
-from tests.urdf_usd.cli.command import urdf_usd
+from tests.urdf_usd.cli.command import DATA, urdf_usd
 from urdf_usd.cli.robot_views import tree_lines
 from urdf_usd.converter.inspection import inspect
 from urdf_usd.converter.urdf.parse import parse
 
-ROBOT = """\
-<robot name="arm">
-  <link name="base">
-    <inertial><mass value="2.5"/>
-      <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>
-    <visual>
-      <origin xyz="0 0 0.05"/>
-      <geometry><box size="0.4 0.3 0.1"/></geometry>
-      <material name="steel"><color rgba="0.2 0.4 0.6 0.5"/></material>
-    </visual>
-  </link>
-  <link name="upper">
-    <inertial><mass value="1.5"/>
-      <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/></inertial>
-    <collision>
-      <origin xyz="0 0 0.5" rpy="0 1.5707963267948966 0"/>
-      <geometry><cylinder radius="0.05" length="0.6"/></geometry>
-    </collision>
-  </link>
-  <link name="left finger"/>
-  <link name="right"><visual>
-    <geometry><mesh filename="package://p/r.stl" scale="0.001 0.001 0.001"/></geometry>
-  </visual></link>
-  <joint name="shoulder" type="revolute">
-    <parent link="base"/><child link="upper"/>
-    <origin xyz="0.1 0.2 0.3" rpy="0 0 0.5"/>
-    <axis xyz="0 0 -1"/>
-    <limit lower="-1.25" upper="2.5" effort="87" velocity="3"/>
-    <dynamics damping="0.7" friction="0"/>
-  </joint>
-  <joint name="l" type="prismatic">
-    <parent link="upper"/><child link="left finger"/>
-    <axis xyz="0 0.6 0.8"/>
-    <limit lower="0" upper="0.04" effort="20" velocity="inf"/>
-  </joint>
-  <joint name="r" type="continuous">
-    <parent link="upper"/><child link="right"/>
-    <mimic joint="l" multiplier="-2" offset="0.1"/>
-  </joint>
-</robot>
-"""
+ROBOT = (DATA / "inspected.urdf").read_text("utf-8")
 
 
 def invoke(*arguments: object) -> Result:

@@ -13,36 +13,12 @@ import pybullet
 import pytest
 from click.testing import Result
 
-from tests.urdf_usd.cli.command import urdf_usd
+from tests.urdf_usd.cli.command import DATA, urdf_usd
 from urdf_usd.cli.inspect import index_maps
 
-_INERTIAL = (
-    '<inertial><mass value="1"/>'
-    '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
-)
 # Two chains; the joints of the file are in neither depth-first nor breadth-first order.
-_JOINTS = (
-    ("left_knee", "left_thigh", "left_shin"),
-    ("right_hip", "base", "right_thigh"),
-    ("left_hip", "base", "left_thigh"),
-    ("right_knee", "right_thigh", "right_shin"),
-)
-
-
-@pytest.fixture(scope="module")
-def urdf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    links = ("base", "camera", *(child for _, _, child in _JOINTS))
-    text = "".join(f'<link name="{name}">{_INERTIAL}</link>' for name in links)
-    text += '<joint name="mount" type="fixed"><parent link="base"/><child link="camera"/></joint>'
-    for name, parent, child in _JOINTS:
-        text += (
-            f'<joint name="{name}" type="revolute"><parent link="{parent}"/>'
-            f'<child link="{child}"/><axis xyz="0 1 0"/>'
-            '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
-        )
-    file = tmp_path_factory.mktemp("joints") / "legs.urdf"
-    file.write_text(f'<robot name="legs">{text}</robot>')
-    return file
+_JOINTS = ["left_knee", "right_hip", "left_hip", "right_knee"]
+_URDF = DATA / "legs.urdf"
 
 
 def _invoke(*arguments: str) -> Result:
@@ -50,8 +26,8 @@ def _invoke(*arguments: str) -> Result:
 
 
 @pytest.fixture(scope="module")
-def orders(urdf: Path) -> dict[str, list[str]]:
-    result = _invoke(str(urdf), "--format", "json")
+def orders() -> dict[str, list[str]]:
+    result = _invoke(str(_URDF), "--format", "json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)["joints"]
     assert isinstance(found, dict)
@@ -59,11 +35,11 @@ def orders(urdf: Path) -> dict[str, list[str]]:
 
 
 def test_reference_has_the_order_of_the_file(orders: dict[str, list[str]]) -> None:
-    assert orders["reference"] == [name for name, _, _ in _JOINTS]
+    assert orders["reference"] == _JOINTS
 
 
-def test_mujoco_has_the_order_of_qpos(orders: dict[str, list[str]], urdf: Path) -> None:
-    model = mujoco.MjModel.from_xml_path(str(urdf))
+def test_mujoco_has_the_order_of_qpos(orders: dict[str, list[str]]) -> None:
+    model = mujoco.MjModel.from_xml_path(str(_URDF))
     names = sorted(
         (int(model.jnt_qposadr[joint]), model.joint(joint).name) for joint in range(model.njnt)
     )
@@ -71,7 +47,7 @@ def test_mujoco_has_the_order_of_qpos(orders: dict[str, list[str]], urdf: Path) 
     assert orders["mujoco"] == [name for _, name in names]
 
 
-def test_pybullet_has_the_order_of_joint_indices(orders: dict[str, list[str]], urdf: Path) -> None:
+def test_pybullet_has_the_order_of_joint_indices(orders: dict[str, list[str]]) -> None:
     program = (
         "import pybullet as p, sys; c = p.connect(p.DIRECT); "
         "b = p.loadURDF(sys.argv[1]); "
@@ -79,7 +55,7 @@ def test_pybullet_has_the_order_of_joint_indices(orders: dict[str, list[str]], u
         f"print(*[r[1].decode() for r in rows if r[2] != {pybullet.JOINT_FIXED}])"
     )
     done = subprocess.run(  # the program above
-        [sys.executable, "-c", program, str(urdf)],
+        [sys.executable, "-c", program, str(_URDF)],
         capture_output=True,
         check=True,
         text=True,
@@ -102,10 +78,10 @@ def test_joint_that_an_engine_lacks_has_index_minus_one() -> None:
     assert maps["mujoco_to_physx"].tolist() == [1]
 
 
-def test_maps_are_written_as_arrays(urdf: Path, tmp_path: Path) -> None:
+def test_maps_are_written_as_arrays(tmp_path: Path) -> None:
     """The table on stdout marks no joint that all engines number alike."""
     file = tmp_path / "maps.npz"
-    result = _invoke(str(urdf), "--numpy", str(file))
+    result = _invoke(str(_URDF), "--numpy", str(file))
     with np.load(file) as stored:
         maps = dict(stored)
 
@@ -117,7 +93,7 @@ def test_maps_are_written_as_arrays(urdf: Path, tmp_path: Path) -> None:
 
 def test_robot_without_moving_joints_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "box.urdf"
-    file.write_text(f'<robot name="box"><link name="box">{_INERTIAL}</link></robot>')
+    file.write_text('<robot name="box"><link name="box"/></robot>')
     result = _invoke(str(file))
 
     assert result.exit_code == 0

@@ -9,21 +9,13 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.urdf_usd.cli.command import urdf_usd
+from tests.urdf_usd.cli.command import DATA, urdf_usd
 from urdf_usd.converter.diagnostics.rules import ALL_RULES, LINT_RULES
 from urdf_usd.converter.lint.fixes import FIXES
 
 DOCS = Path(__file__).parents[3] / "docs"
 # One error (line 3), one warning (line 6) and one note (line 2).
-ROBOT = """\
-<robot name="r">
-  <material name="spare"><color rgba="1 0 0 1"/></material>
-  <link name="a"><inertial><mass value="1"/>
-    <inertia ixx="1" iyy="1" izz="3" ixy="0" ixz="0" iyz="0"/></inertial>
-    <visual><geometry><sphere radius="1"/></geometry>
-    <material name="m"><color rgba="1 0 0 0"/></material></visual></link>
-</robot>
-"""
+ROBOT = (DATA / "linted.urdf").read_text("utf-8")
 SOUND = '<robot name="r"><link name="a"/></robot>'
 
 

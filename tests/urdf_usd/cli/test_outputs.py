@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.urdf_usd.cli.command import urdf_usd
+from tests.urdf_usd.cli.command import DATA, contents, urdf_usd
 from urdf_usd.converter import convert
 
-_URDF = """<robot name="a"><link name="base"><inertial><mass value="2"/>
-<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
-<visual><geometry><mesh filename="base.obj"/></geometry></visual></link>
-<link name="tip"><inertial><mass value="2"/>
-<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
-<joint name="j" type="continuous"><parent link="base"/><child link="tip"/></joint>
-</robot>
-"""
+_URDF = (DATA / "with_mesh.urdf").read_text("utf-8")
 _MESH = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 
 
@@ -42,15 +35,6 @@ def folder(robot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     Path("hard.urdf").unlink()
     Path("hard.urdf").hardlink_to("a.urdf")
     return tmp_path / "work"
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return the content of each file, and where each link leads."""
-    return {
-        str(path): os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 _CHECK = ("check", "a.urdf", "usd/a.usda", "--engine", "mujoco")

@@ -7,23 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.urdf_usd.cli.command import urdf_usd
+from tests.urdf_usd.cli.command import DATA, urdf_usd
 from urdf_usd.converter import convert
 
-_ROBOT = """<robot name="one"><link name="a"><inertial><mass value="2"/>
-<inertia ixx="3" ixy="0.1" ixz="0.2" iyy="4" iyz="0.3" izz="5"/></inertial></link>
-</robot>"""
-_LAYER = """#usda 1.0
-(
-    defaultPrim = "one"
-    metersPerUnit = 1
-    kilogramsPerUnit = 1
-    upAxis = "Z"
-)
-def Xform "one" (references = @../asset/one.usda@)
-{
-}
-"""
+_ROBOT = (DATA / "one.urdf").read_text("utf-8")
+_LAYER = (DATA / "outside.usda").read_text("utf-8")
 _COMMANDS = {
     "check": ("check", "one.urdf", "usd/robot.usda", "--engine", "mujoco"),
     "export": ("export", "usd/robot.usda", "out/one.urdf"),

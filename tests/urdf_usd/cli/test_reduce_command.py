@@ -2,76 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from lxml import etree
 
-from tests.urdf_usd.cli.command import urdf_usd
+from tests.urdf_usd.cli.command import DATA, urdf_usd
 
-_MESH = "solid s\n" + "".join(
-    f"facet normal 0 0 0\nouter loop\nvertex {a}\nvertex {b}\nvertex {c}\nendloop\nendfacet\n"
-    for a, b, c in (
-        ("0 0 0", "0 1 0", "1 0 0"),
-        ("0 0 0", "1 0 0", "0 0 1"),
-        ("0 0 0", "0 0 1", "0 1 0"),
-        ("1 0 0", "0 1 0", "0 0 1"),
-    )
-)
-_URDF = """<robot name="arm">
-  <link name="base"><inertial><mass value="2.5"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="tip"><inertial><mass value="1.25"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
-    <collision><geometry><mesh filename="meshes/tip.stl"/></geometry></collision></link>
-  <joint name="turn" type="continuous"><parent link="base"/><child link="tip"/></joint>
-</robot>
-"""
-# Converts, and doubles the mass of links with a mesh.
-_WRONG = """
-import sys
-from pathlib import Path
-from urdf_usd import convert
-from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.options import Layout
-from pxr import Usd, UsdGeom, UsdPhysics
-
-asset = convert(Path(sys.argv[1]), sys.argv[2], ConvertOptions(layout=Layout.SINGLE))
-stage = Usd.Stage.Open(str(asset.root_layer))
-for prim in Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies()):
-    body = prim.GetParent()
-    if prim.IsA(UsdGeom.Mesh):
-        while body and not body.HasAPI(UsdPhysics.RigidBodyAPI):
-            body = body.GetParent()
-        if body:
-            mass = UsdPhysics.MassAPI(body).GetMassAttr()
-            mass.Set(2.5)
-stage.GetRootLayer().Save()
-"""
-
-
-_LINKS = """<robot name="arm">
-  <link name="base"/><link name="tip"/>
-  <joint name="turn" type="continuous"><parent link="base"/><child link="tip"/></joint>
-</robot>
-"""
-# Ends with a segmentation fault if a joint turns without limits.
-_CRASHING = """
-import os, signal, sys
-from pathlib import Path
-from urdf_usd import convert
-
-if 'type="continuous"' in Path(sys.argv[1]).read_text():
-    print("at", sys.argv[1], file=sys.stderr)
-    os.kill(os.getpid(), signal.SIGSEGV)
-convert(Path(sys.argv[1]), sys.argv[2])
-"""
+_MESH = (DATA / "tetrahedron.stl").read_text("utf-8")
+_URDF = (DATA / "reduced.urdf").read_text("utf-8")
+_LINKS = (DATA / "two_links.urdf").read_text("utf-8")
 
 
 def _robot(folder: Path) -> Path:
     (folder / "meshes").mkdir()
-    (folder / "meshes" / "tip.stl").write_text(_MESH + "endsolid s\n", encoding="utf-8")
+    (folder / "meshes" / "tip.stl").write_text(_MESH, encoding="utf-8")
     urdf = folder / "arm.urdf"
     urdf.write_text(_URDF, encoding="utf-8")
     return urdf
@@ -80,7 +27,7 @@ def _robot(folder: Path) -> Path:
 def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> None:
     """The mesh that the wrong converter looks for is copied beside the URDF."""
     program = tmp_path / "wrong.py"
-    program.write_text(_WRONG, encoding="utf-8")
+    shutil.copyfile(DATA / "wrong_converter.py", program)
     out = tmp_path / "minimal"
     options = ("--engine", "mujoco", "--mass-density", "900")
     arguments = ("reduce", str(_robot(tmp_path)), str(out), *options)
@@ -120,8 +67,7 @@ def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
 
 def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
     """The signal is part of the failure, the rest of its output is not."""
-    program = tmp_path / "crashing.py"
-    program.write_text(_CRASHING, encoding="utf-8")
+    program = DATA / "crashing_converter.py"
     urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
     urdf.write_text(_LINKS, encoding="utf-8")
     converter = f"crashing={sys.executable} {program} {{urdf}} {{out}}"

@@ -10,7 +10,7 @@ from click.testing import Result
 from pxr import Usd
 
 from tests.conformance.direct import examine_pair_here
-from tests.urdf_usd.cli.command import urdf_usd
+from tests.urdf_usd.cli.command import DATA, urdf_usd
 from urdf_usd.conformance.engines.protocol import Available
 from urdf_usd.conformance.execution.engines import installed_engine
 from urdf_usd.conformance.execution.job import ReadOptions
@@ -21,58 +21,10 @@ from urdf_usd.converter.options import VariantChoice
 from urdf_usd.reports.records.record import RobotRecord
 
 # Not symmetric, so that masses and frames of links differ.
-_URDF = """<robot name="pair">
-<link name="a"><inertial><origin xyz="0.01 0.02 0.03"/><mass value="2"/>
-<inertia ixx="3" ixy="0.1" ixz="0.2" iyy="4" iyz="0.3" izz="5"/></inertial></link>
-<link name="b"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="{mass}"/>
-<inertia ixx="0.3" ixy="0.01" ixz="0.02" iyy="0.4" iyz="0.03" izz="0.5"/></inertial>
-</link>
-<joint name="hinge" type="revolute"><origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/>
-<axis xyz="0.6 0 0.8"/><parent link="a"/><child link="b"/>
-<limit lower="-0.5" upper="1.5" effort="7" velocity="3"/></joint></robot>"""
-_HEAD = """#usda 1.0
-(
-    defaultPrim = "pair"
-    metersPerUnit = 1
-    kilogramsPerUnit = 1
-    upAxis = "Z"
-)
-"""
+_URDF = (DATA / "pair.urdf").read_text("utf-8")
+_HEAD = (DATA / "head.usda").read_text("utf-8")
 # The variant "full" adds the robot by a payload; its variant set "load" changes a mass.
-_VARIANTS = """def Xform "pair" (
-    variants = {{
-        {selection}
-    }}
-    prepend variantSets = "model"
-)
-{{
-    variantSet "model" = {{
-        "empty" {{
-        }}
-        "full" (
-            prepend payload = @./asset/pair.usda@
-            prepend variantSets = "load"
-        ) {{
-            variantSet "load" = {{
-                "heavy" {{
-                    over "Geometry"
-                    {{
-                        over "a"
-                        {{
-                            over "b"
-                            {{
-                                float physics:mass = 3.5
-                            }}
-                        }}
-                    }}
-                }}
-                "light" {{
-                }}
-            }}
-        }}
-    }}
-}}
-"""
+_VARIANTS = (DATA / "variants.usda").read_text("utf-8")
 
 
 @pytest.fixture

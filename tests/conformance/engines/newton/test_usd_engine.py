@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec import structs
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Usd, UsdPhysics
 
 from tests.conformance.engines import oblique_arm
 from tests.conformance.engines.deviation_files import (
@@ -23,13 +23,10 @@ from urdf_usd.conformance.engines.newton import NewtonUsdEngine
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,
-    Configurations,
-    JointType,
     Observation,
     Quantity,
 )
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.robot.model import BaseOption
 
 _GENERIC = ConvertOptions(profile=Profile.GENERIC)
 # A hundred operations on stored numbers of the size of one.
@@ -66,17 +63,6 @@ def test_link_frames_follow_the_formulas(engine: NewtonUsdEngine, tmp_path: Path
     np.testing.assert_allclose(frames.rotations[:, order], rotations[:, :3], atol=_ROUNDING)
 
 
-def test_mass_is_the_one_that_newton_uses(engine: NewtonUsdEngine, tmp_path: Path) -> None:
-    """Along the axes of the link, from single precision."""
-    observation = engine.observe(_arm(tmp_path))
-    arm = next(link for link in observation.links if link.name == "arm").mass
-    assert arm is not None
-
-    assert arm.mass == 2.25
-    assert arm.center == pytest.approx((-0.05, 0.15, 0.25), abs=1e-7)
-    assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=1e-7)
-
-
 def test_newton_keeps_the_inertia_that_a_tiny_point_mass_receives(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
@@ -91,67 +77,6 @@ def test_newton_keeps_the_inertia_that_a_tiny_point_mass_receives(
 
     assert mass.inertia == pytest.approx((2e-10, 0, 0, 2e-10, 0, 2e-10), abs=1e-12)
     assert not any("nertia" in note for note in observation.notes)
-
-
-def test_joints_are_stated_in_the_units_of_the_urdf(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
-    """The schemas count in degrees."""
-    joints = {j.name: j for j in engine.observe(_arm(tmp_path)).joints}
-    shoulder, elbow = joints["shoulder"], joints["elbow"]
-
-    assert shoulder.type is JointType.REVOLUTE
-    assert elbow.type is JointType.PRISMATIC
-    assert (shoulder.lower, shoulder.upper) == pytest.approx((-1.25, 0.75), rel=1e-7)
-    assert (shoulder.velocity, elbow.velocity) == pytest.approx((3.5, 0.8), rel=1e-7)
-    assert (shoulder.effort, elbow.effort) == (12, 55)
-    assert (shoulder.damping, shoulder.friction) == pytest.approx((0.7, 0.3), rel=1e-6)
-
-
-# A slide along y with a pendulum about x: 3 kg, and 2 kg at 0.5 m below the hinge.
-_PENDULUM = """<robot name="pendulum"><link name="base"/>
-  <link name="cart"><inertial><mass value="3"/>
-    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
-  <link name="bob"><inertial><origin xyz="0 0 -0.5" rpy="0 0 0.3"/><mass value="2"/>
-    <inertia ixx="0.04" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="0.02"/></inertial>
-  </link>
-  <joint name="slide" type="prismatic"><parent link="base"/><child link="cart"/>
-    <origin xyz="0 0 1"/><axis xyz="0 1 0"/>
-    <limit lower="-0.5" upper="0.25" effort="7" velocity="0.5"/></joint>
-  <joint name="swing" type="revolute"><parent link="cart"/><child link="bob"/>
-    <origin xyz="0 0 0.2"/><axis xyz="1 0 0"/>
-    <limit lower="-1.5" upper="2" effort="3" velocity="4"/></joint></robot>"""
-
-
-@pytest.mark.parametrize("base", [BaseOption.FIXED, BaseOption.FLOATING])
-def test_equations_of_motion_of_a_pendulum_on_a_cart(
-    engine: NewtonUsdEngine, tmp_path: Path, base: BaseOption
-) -> None:
-    """From its Lagrangian; those of a floating root are left out."""
-    urdf = tmp_path / "pendulum.urdf"
-    urdf.write_text(_PENDULUM)
-    layer = convert(urdf, tmp_path / "usd", ConvertOptions(base=base)).root_layer
-    angle, rate = np.array([0.0, 0.6, -1.2]), np.array([0.0, 1.5, -0.5])
-    requested = Configurations(
-        ("slide", "swing"),
-        (np.array([[0.0], [0.2], [-0.1]]), angle[:, np.newaxis]),
-        ("zero", "one", "two"),
-        (np.zeros((3, 1)), rate[:, np.newaxis]),
-    )
-    dynamics = engine.observe(Request(str(layer), requested)).dynamics
-    assert dynamics is not None
-    assert dynamics.joints == ("slide", "swing")
-    arm, gravity = 2 * 0.5, 9.81
-    about_hinge = 0.04 * np.cos(0.3) ** 2 + 0.05 * np.sin(0.3) ** 2 + arm * 0.5
-    slide, swing = dynamics.bias.T
-
-    assert dynamics.inertia[:, 0, 0] == pytest.approx(5, rel=1e-5)
-    assert dynamics.inertia[:, 1, 1] == pytest.approx(about_hinge, rel=1e-5)
-    coupled = arm * np.cos(angle)
-    assert dynamics.inertia[:, 0, 1] == pytest.approx(coupled, rel=1e-5)
-    weight = arm * gravity * np.sin(angle)
-    assert swing == pytest.approx(weight, rel=1e-5, abs=1e-5)
-    assert slide == pytest.approx(-arm * np.sin(angle) * rate**2, rel=1e-4, abs=1e-5)
 
 
 def test_fixed_base_without_mass_is_where_the_stage_has_it(
@@ -227,19 +152,6 @@ def test_joints_outside_articulations_are_a_reason_to_abstain(
         engine.observe(requested)
 
 
-def test_stage_in_other_units_is_a_reason_to_abstain(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
-    """Newton only warns, and goes on."""
-    requested = _arm(tmp_path)
-    stage = Usd.Stage.Open(requested.path)
-    UsdGeom.SetStageMetersPerUnit(stage, 0.01)
-    stage.GetRootLayer().Save()
-
-    with pytest.raises(AbstentionError, match="SI units"):
-        engine.observe(requested)
-
-
 def test_stage_without_links_is_a_reason_to_abstain(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
@@ -279,16 +191,3 @@ def test_chain_of_couplings_arrives_at_its_head(engine: NewtonUsdEngine, tmp_pat
 def _chain(engine: NewtonUsdEngine, folder: Path) -> Observation:
     urdf = text("mimic-chain")
     return engine.observe(_converted(folder, urdf, hinge=[0.0], second=[0.0], third=[0.0]))
-
-
-def test_asset_without_schemas_has_fewer_newton_quantities(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
-    """Newton reads no effort, velocity, damping, friction and coupling in it."""
-    requested = request(tmp_path, oblique_arm.URDF)
-    plain = ConvertOptions(profile=Profile.USDPHYSICS)
-    layer = convert(requested.path, tmp_path / "usd", plain).root_layer
-    observation = engine.observe(structs.replace(requested, path=str(layer)))
-
-    assert not observation.states & {Quantity.EFFORT, Quantity.MIMIC}
-    assert any("no joint uses its schemas" in note for note in observation.notes)

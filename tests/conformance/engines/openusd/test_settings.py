@@ -7,9 +7,8 @@ from importlib import util
 from pathlib import Path
 
 import pytest
-from pxr import Sdf, Ts, Usd
+from pxr import Sdf, Usd
 
-from tests.conformance.engines.usd_observations import body, joint, observe_stage, stage
 from tests.tools.documentation.coverage import (
     NEWTON_SCHEMAS,
     document,
@@ -25,14 +24,6 @@ from urdf_usd.conformance.engines.openusd.settings import (
     is_implied,
     schema_attribute,
 )
-from urdf_usd.conformance.observation.robot import SettingKind
-
-COLLIDER = """
-def Cube "{}" (prepend apiSchemas = ["PhysicsCollisionAPI"{}]) {{
-{}
-}}
-"""
-
 
 SCHEMAS = (*plugin_schemas("usdPhysics"), *NEWTON_SCHEMAS)
 
@@ -86,36 +77,3 @@ def test_fallbacks_are_those_of_the_registry() -> None:
 
     assert len(known) >= 14
     assert [pair for pair in known if not is_implied(pair[0], pair[1], FALLBACKS[pair[0]])] == []
-
-
-def test_bodies_and_joints_of_instances_are_settings(tmp_path: Path) -> None:
-    """PhysX makes no body of them; an instance of a shape alone is not one."""
-    text = body("a") + joint("PhysicsFixedJoint", "j", sides=("a", "a"))
-    path = stage(tmp_path, text + COLLIDER.format("wall", "", ""))
-    holder = Usd.Stage.CreateInMemory()
-    held = holder.DefinePrim("/world/held")
-    held.GetReferences().AddReference(str(path))
-    held.SetInstanceable(True)
-    holder.SetDefaultPrim(held.GetParent())
-    holder.Export(str(tmp_path / "holder.usda"))
-    found = observe_stage(tmp_path / "holder.usda").unexpected
-
-    assert [one.message for one in found or ()] == [
-        "body /world/held/a is in an instance, where simulators find none",
-        "joint /world/held/j is in an instance, where simulators find none",
-    ]
-
-
-def test_spline_is_a_value_over_time(tmp_path: Path) -> None:
-    path = stage(tmp_path, body("a", 'def Cube "c" { double size = 2\n}'))
-    opened = Usd.Stage.Open(str(path))
-    spline = Ts.Spline("double")
-    for time in (0.0, 5.0):
-        spline.SetKnot(Ts.Knot(typeName="double", time=time, value=2.0 + time))
-    opened.GetPrimAtPath("/robot/a/c").GetAttribute("size").SetSpline(spline)
-    opened.Save()
-    found = observe_stage(path).unexpected or ()
-
-    assert [one.message for one in found if one.kind is SettingKind.ANIMATION] == [
-        "size of c has a spline"
-    ]

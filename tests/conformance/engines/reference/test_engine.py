@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.conformance.engines import oblique_arm
@@ -71,28 +70,6 @@ def test_all_quantities_are_reported(observation: Observation) -> None:
     assert observation.states == frozenset(Quantity)
     assert ReferenceEngine().side is Side.URDF
     assert isinstance(ReferenceEngine().availability(), Available)
-
-
-def test_link_frames_follow_the_formulas(observation: Observation) -> None:
-    """Products of elementary rotations and Rodrigues' formula."""
-    frames = observation.frames
-    assert frames is not None
-    order = [frames.links.index(link) for link in oblique_arm.LINKS]
-    positions, rotations = oblique_arm.expected_frames()
-
-    np.testing.assert_allclose(frames.positions[:, order], positions, atol=1e-14)
-    np.testing.assert_allclose(frames.rotations[:, order], rotations, atol=1e-14)
-    assert frames.labels == ("zero", "sample 0", "sample 1")
-    assert not frames.positions.flags.writeable
-
-
-def test_inertia_is_in_the_link_frame(observation: Observation) -> None:
-    arm = next(link for link in observation.links if link.name == "arm").mass
-    assert arm is not None
-
-    assert arm.mass == 2.25
-    assert arm.center == (-0.05, 0.15, 0.25)
-    assert arm.inertia == pytest.approx(oblique_arm.ARM_INERTIA, abs=1e-15)
 
 
 def test_absent_elements_are_none(observation: Observation) -> None:
