@@ -169,20 +169,6 @@ def test_mesh_format_is_detected_by_content(tmp_path: Path) -> None:
     assert len(load_mesh(str(file)).triangles) == 1
 
 
-def test_obj_polygons_and_objects_are_counted(tmp_path: Path) -> None:
-    """An object without faces is not counted."""
-    file = tmp_path / "part.obj"
-    file.write_text(
-        "mtllib a.mtl\no first\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nvn 0 0 1\n"
-        "g\nusemtl x\nf 1//1 2//1 3//1 4//1\no nothing\no second\nf 1 3 2\n"
-    )
-    mesh = load_mesh(str(file))
-
-    assert mesh.pieces == 2
-    assert [len(group.triangles) for group in mesh.groups] == [2, 1]
-    assert len(mesh.triangles) == 3
-
-
 def test_groups_of_obj_files_are_independent_of_polygons(tmp_path: Path) -> None:
     """Trimesh changes the order of polygons; corners that are not finite are left out.
 

@@ -185,30 +185,6 @@ f {}
 """
 
 
-def test_obj_corners_have_their_own_normals_and_coordinates(tmp_path: Path) -> None:
-    text = SHADED_OBJ.format("1/1/1 2/2/1 3/3/2", "1/3/2 3/1/2 4/2/1")
-    mesh = _load(tmp_path, "a.obj", text)
-
-    assert mesh.normals is not None
-    assert mesh.coordinates is not None
-    found = {
-        (*point.tolist(), *uv.tolist()): normal.tolist()
-        for points, uvs, normals in zip(
-            mesh.points[mesh.triangles], mesh.coordinates, mesh.normals, strict=True
-        )
-        for point, uv, normal in zip(points, uvs, normals, strict=True)
-    }
-    up, tilted = [0, 0, 1], pytest.approx([0, 0.6, 0.8])
-    assert found == {
-        (0, 0, 0, 0.25, 0.5): up,
-        (1, 0, 0, 1, 0): up,
-        (0, 1, 0, 0, 1): tilted,
-        (0, 0, 0, 0, 1): tilted,
-        (0, 1, 0, 0.25, 0.5): tilted,
-        (0, 0, 1, 1, 0): up,
-    }
-
-
 @pytest.mark.parametrize(
     ("first", "second", "stated"),
     [
