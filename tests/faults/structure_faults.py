@@ -87,14 +87,18 @@ def _weld_float(place: Place) -> None:
     UsdPhysics.Joint(place.prim).CreateJointEnabledAttr(True)
 
 
-def _turn_plane(place: Place) -> None:
-    """Permute the limits of the degrees of freedom of a joint without a type."""
-    for kind in ("trans", "rot"):
-        apis = [UsdPhysics.LimitAPI.Apply(place.prim, f"{kind}{axis}") for axis in "XYZ"]
-        limits = [(api.GetLowAttr().Get(), api.GetHighAttr().Get()) for api in apis]
-        for api, (low, high) in zip(apis, [*limits[1:], limits[0]], strict=True):
-            api.CreateLowAttr(low)
-            api.CreateHighAttr(high)
+def _free_degrees(wrong: Callable[[list[tuple[float, float]]], list[tuple[float, float]]]) -> Edit:
+    """Change the limits of the degrees of freedom of a joint without a type, along X, Y and Z."""
+
+    def edit(place: Place) -> None:
+        for kind in ("trans", "rot"):
+            apis = [UsdPhysics.LimitAPI.Apply(place.prim, f"{kind}{axis}") for axis in "XYZ"]
+            limits = [(api.GetLowAttr().Get(), api.GetHighAttr().Get()) for api in apis]
+            for api, (low, high) in zip(apis, wrong(limits), strict=True):
+                api.CreateLowAttr(low)
+                api.CreateHighAttr(high)
+
+    return edit
 
 
 def _rename(place: Place) -> None:
@@ -114,7 +118,19 @@ seed("structure.joints", robot, {"topology.joint-surplus": _weld_loop})
 seed("structure.joints", joints, {"topology.joint-namesake": _weld_again})
 seed(f"structure.parents {_POSE}", joints, _REHUNG)
 _PLANE = f"structure.types structure.joints {_POSE}"
-seed(_PLANE, typed(JointType.PLANAR), {"topology.plane-turned": _turn_plane})
+seed(
+    _PLANE,
+    typed(JointType.PLANAR),
+    {
+        "topology.plane-turned": _free_degrees(lambda limits: [*limits[1:], limits[0]]),
+        # Parsers read infinite low above high as no limit.
+        "topology.plane-infinite": _free_degrees(
+            lambda limits: [
+                (math.inf, -math.inf) if low > high else (low, high) for low, high in limits
+            ]
+        ),
+    },
+)
 seed("structure.types", typed(JointType.FLOATING), {"topology.float-welded": _weld_float})
 seed(
     "structure.links structure.joints",

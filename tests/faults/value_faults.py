@@ -25,6 +25,7 @@ from tests.faults.fault import (
     both,
     change,
     grow,
+    is_enabled,
     joint_ends,
     joints,
     moving,
@@ -78,6 +79,7 @@ _CHECKS = {
 _DRIVE = "drive:{}:physics:"
 _FORCE = f"{_DRIVE}maxForce"
 _AXIS = "physxJointAxis:{}:"
+_RANGE = ("mjc:actuatorfrcrange:min", "mjc:actuatorfrcrange:max")
 _ATTRIBUTES: dict[ProfileName, dict[str, tuple[str, ...]]] = {
     "usdphysics": dict.fromkeys(_CHECKS, ()),
     "generic": {
@@ -93,7 +95,7 @@ _ATTRIBUTES: dict[ProfileName, dict[str, tuple[str, ...]]] = {
         "friction": (f"{_AXIS}dynamicFrictionEffort", f"{_AXIS}staticFrictionEffort"),
     },
     "mujoco": {
-        "effort": (_FORCE, "mjc:actuatorfrcrange:min", "mjc:actuatorfrcrange:max"),
+        "effort": (_FORCE, *_RANGE),
         "damping": ("mjc:damping",),
         "friction": ("mjc:frictionloss",),
     },
@@ -118,6 +120,16 @@ for _profile, _numbers in _ATTRIBUTES.items():
         seed(_check, _stated, _edits, profile=_profile, tolerance=_TOLERANCE.force)
 
 
+# The drive states the effort as well.
+seed(
+    "limits.effort",
+    _stated,
+    {
+        "mujoco.effort-unlimited": block(*_RANGE),
+        "mujoco.effort-halved": change(lambda old, _: old / 2, _RANGE[0]),
+    },
+    profile="mujoco",
+)
 seed(
     "dynamics.drives",
     prims(lambda prim: prim.GetTypeName() == "MjcActuator"),
@@ -209,9 +221,8 @@ def _coupling_faults(profile: ProfileName) -> None:
     # Couplings are compared to float32, where one step is up to two roundings.
     scale = wrong(multiplier, lambda old, place: old * (1 + place.size))
     sown(coupled, "multiplier-scaled", scale, 4 * RELATIVE)
-    if not radians:
-        shift = wrong(offset, lambda old, place: old + place.size * place.unit)
-        sown(coupled, "offset-shifted", shift, 1e-5)
+    shift = wrong(offset, lambda old, at: old + at.size * (1.0 if radians else at.unit))
+    sown(coupled, "offset-shifted", shift, 1e-5)
 
 
 def _other_leader_name(place: Place) -> None:
@@ -407,6 +418,15 @@ seed(
         ),
     },
 )
+
+
+def _is_between_colliders(place: Place) -> bool:
+    ends = joint_ends(place.prim)
+    return is_enabled(place) and len(ends) > 1 and _colliders(place.robot) >= {*ends}
+
+
+_NEIGHBOURS = {"setting.neighbours": author("physics:collisionEnabled", value=True)}
+seed("collision.filters", where(joints, _is_between_colliders), _NEIGHBOURS)
 seed(
     "collision.filters",
     where(roots, lambda place: _apart(place.robot)),
@@ -627,6 +647,9 @@ _ANIMATED = "structure.animation reader.refuses"
 seed(_ANIMATED, bodies, {"time.mass": _mass_in_time, "time.spline": _spline})
 seed(_ANIMATED, joints, {"time.anchor": _anchor_in_time})
 seed("reader.refuses", _authoring("radius"), {"value.radius": block("radius")})
+for _name, _id in (("physics:localRot0", "rotation"), (_AXES, "axes")):
+    _edits = {f"value.{_id}-length": change(lambda old, _: 2.0 * old, _name)}
+    seed("structure.values reader.refuses", _authoring(_name), _edits)
 for _name, _kind in (
     (_MASS, _TYPES.Double),
     (_MOMENTS, _TYPES.Double3),
