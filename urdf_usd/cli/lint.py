@@ -135,17 +135,32 @@ def _write_repaired(
     say(f"{len(fixes)} {noun}; written to {_shown_path(str(target))}")
 
 
-def _counts(files: Iterable[LintedFile]) -> dict[Severity, int]:
+def _counts(files: Iterable[LintedFile]) -> dict[str, int]:
     """Count the findings of each severity, shown or not."""
     found = Counter(f.severity for file in files for f in file.findings)
-    return {severity: found[severity] for severity in Severity}
+    return {severity.value: found[severity] for severity in Severity}
 
 
 def _shown_path(file: str) -> str:
     """Return a path, relative to the working folder if the file is inside."""
-    path = Path(file).absolute()
-    folder = Path.cwd()
+    path, folder = Path(file).absolute(), Path.cwd()
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else file
+
+
+def _records(file: LintedFile) -> Iterator[DiagnosticRecord]:
+    """Yield the findings in a file, with paths as they are shown; alike ones are counted."""
+    for alike in group_alike(file.findings):
+        finding, location = alike.one, alike.one.location
+        yield DiagnosticRecord(
+            rule=finding.rule,
+            severity=finding.severity.value,
+            message=alike.described(finding.message),
+            file=_shown_path(location.file if location else str(file.path)),
+            line=location.line if location else None,
+            column=location.column if location else None,
+            remedy=finding.remedy,
+            count=alike.count,
+        )
 
 
 def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
@@ -177,51 +192,31 @@ def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
     yield Text(f"{', '.join(counts) or 'no findings'} in {len(files)} {noun}")
 
 
-def _records(file: LintedFile) -> Iterator[DiagnosticRecord]:
-    """Yield the findings in a file, with paths as they are shown; alike ones are counted."""
-    for alike in group_alike(file.findings):
-        finding, location = alike.one, alike.one.location
-        yield DiagnosticRecord(
-            rule=finding.rule,
-            severity=finding.severity.value,
-            message=alike.described(finding.message),
-            file=_shown_path(location.file if location else str(file.path)),
-            line=location.line if location else None,
-            column=location.column if location else None,
-            remedy=finding.remedy,
-            count=alike.count,
-        )
-
-
 def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
     """Yield the id, severity and summary of each rule, and whether --fix repairs it."""
     width = max(map(len, rules))
-    for name in sorted(rules):
-        rule = ALL_RULES[name]
+    for rule in map(ALL_RULES.__getitem__, sorted(rules)):
         yield Text.assemble(
-            (f"{name:{width}}", "bold"),
-            f"  {'fix' if name in FIXES else '   '}  ",
+            (f"{rule.id:{width}}", "bold"),
+            f"  {'fix' if rule.id in FIXES else '   '}  ",
             (f"{rule.severity:7}", SEVERITY_STYLES[rule.severity]),
             f"  {rule.summary}",
         )
 
 
-_COLUMNS = ("rule", "severity", "message", "count", "remedy", "file", "line", "column")
-
-
 def _findings_json(files: Sequence[LintedFile]) -> str:
     """Encode findings as one JSON object."""
+    columns = ("rule", "severity", "message", "count", "remedy", "file", "line", "column")
     document = {
         "schema_version": JSON_VERSION,
-        "counts": {str(severity): count for severity, count in _counts(files).items()},
+        "counts": _counts(files),
         "files": [
             {
                 "reference": file.reference,
                 "file": _shown_path(str(file.path)),
                 "is_urdf": file.is_urdf,
                 "findings": [
-                    {name: getattr(finding, name) for name in _COLUMNS}
-                    for finding in _records(file)
+                    {name: getattr(finding, name) for name in columns} for finding in _records(file)
                 ],
             }
             for file in files
@@ -232,8 +227,8 @@ def _findings_json(files: Sequence[LintedFile]) -> str:
 
 def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
     """Encode findings as SARIF, with the rules that were checked, found or not."""
-    order = sorted(rules)
-    index = {rule: number for number, rule in enumerate(order)}
+    checked = [ALL_RULES[rule] for rule in sorted(rules)]
+    index = {rule.id: number for number, rule in enumerate(checked)}
     driver: dict[str, object] = {
         "name": "urdf-usd lint",
         "version": metadata.version(DISTRIBUTION),
@@ -244,7 +239,7 @@ def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
                 "help": {"text": rule.remedy},
                 "defaultConfiguration": {"level": str(rule.severity)},
             }
-            for rule in map(ALL_RULES.__getitem__, order)
+            for rule in checked
         ],
     }
     results = [
