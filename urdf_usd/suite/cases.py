@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from urdf_usd.conformance.checks.catalogue import (
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate.baseline import (
     VERDICT,
-    Baseline,
     Expectation,
     read_baseline,
 )
@@ -108,47 +107,33 @@ def parameters(config: pytest.Config) -> list[ParameterSet]:
     file = config.getoption("conformance_baseline")
     try:
         baseline = read_baseline(Path(file)) if file else None
-        sources = resolve_corpora(tuple(texts), _announce)
+        sources = resolve_corpora(tuple(texts), print)
     except (OSError, ValueError, LookupError, RuntimeError) as error:
         raise pytest.Collector.CollectError(str(error)) from error
     fail_on = FailOn(config.getoption("conformance_fail_on"))
-    groups = tuple(dict.fromkeys((CONVERSION, *_GROUP_OF.values())))
-    for group in groups:
-        config.addinivalue_line("markers", f"{_mark(group)}: checks of {group}")
-    cases = (
-        Case(source, group, _expected(baseline, source.id, group), fail_on, baseline is not None)
-        for source in sources
-        for group in groups
-    )
-    return [
-        pytest.param(case, id=f"{case.source.id}-{case.group}", marks=tuple(_marks(case)))
-        for case in cases
-    ]
-
-
-def _marks(case: Case) -> Iterator[pytest.MarkDecorator]:
-    yield pytest.mark.conformance(robot=case.source.id, group=case.group)
-    yield getattr(pytest.mark, _mark(case.group))
-    # One worker runs all tests of a robot.
-    yield pytest.mark.xdist_group(case.source.id)
-    if case.expected:
-        reason = "; ".join(f"{one.check}: {one.reason} ({one.owner})" for one in case.expected)
-        yield pytest.mark.xfail(strict=True, raises=KnownFailure, reason=reason)
-
-
-def _mark(group: str) -> str:
-    return f"conformance_{group.replace('-', '_').replace(' ', '_')}"
-
-
-def _expected(baseline: Baseline | None, robot: str, group: str) -> tuple[Expectation, ...]:
-    return tuple(
-        one
-        for one in (baseline.expectations if baseline else ())
-        if (one.robot, one.converter, _GROUP_OF[one.check]) == (robot, OURS, group)
-        and not one.has_expired()
-    )
-
-
-def _announce(line: str) -> None:
-    """Print downloads, which pytest shows as output of the collection."""
-    print(line)  # noqa: T201
+    marks = {
+        group: f"conformance_{group.replace('-', '_').replace(' ', '_')}"
+        for group in (CONVERSION, *_GROUP_OF.values())
+    }
+    for group, mark in marks.items():
+        config.addinivalue_line("markers", f"{mark}: checks of {group}")
+    found = []
+    for source, group in itertools.product(sources, marks):
+        expected = tuple(
+            one
+            for one in (baseline.expectations if baseline else ())
+            if (one.robot, one.converter, _GROUP_OF[one.check]) == (source.id, OURS, group)
+            and not one.has_expired()
+        )
+        case_marks = [
+            pytest.mark.conformance(robot=source.id, group=group),
+            getattr(pytest.mark, marks[group]),
+            # One worker runs all tests of a robot.
+            pytest.mark.xdist_group(source.id),
+        ]
+        if expected:
+            reason = "; ".join(f"{one.check}: {one.reason} ({one.owner})" for one in expected)
+            case_marks.append(pytest.mark.xfail(strict=True, raises=KnownFailure, reason=reason))
+        case = Case(source, group, expected, fail_on, baseline is not None)
+        found.append(pytest.param(case, id=f"{source.id}-{group}", marks=case_marks))
+    return found
