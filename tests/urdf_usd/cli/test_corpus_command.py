@@ -100,7 +100,7 @@ def test_show_downloads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("reference", "reason"),
     [
-        ("rd:panda_mj_description", "only MJCF; rd:panda_description has one"),
+        ("rd:panda_mj_description", "mujoco_menagerie is not in the mirror"),
         ("rd:panda", "close to it: panda_description"),
         ("rd", "names a whole corpus"),
         ("dir:x", "names a whole corpus"),
