@@ -4,25 +4,24 @@ A request has the root layer, ``usd``; ``colliders``, their prim paths; ``joints
 paths of joints with one degree of freedom; ``angular``, those in rad; the time step
 ``step`` [s]; ``every``, the number of steps between two samples; and ``segments``, each
 with a number of ``steps`` and position targets by prim path [rad or m], or none to keep
-those of the asset. With ``body``, the path of a rigid body, there are contacts.
+those of the asset. PhysX has contacts, and a request for it may have ``body``, the path of a
+rigid body.
 
 An answer has ``joints``, those that the simulator has; and ``segments``, each with
 ``positions`` and ``velocities``, (S, n) samples of these joints in rad or m, the first
 of which is before the first step; that of MuJoCo has ``gravity``, (n) forces of gravity
-at the start [N or N m]. With ``body``, segments have ``base``, (S, 7) samples of its
-position [m] and quaternion xyzw. It has ``error`` instead, if the simulator refuses.
+at the start [N or N m]. With ``body``, segments have ``base``, (S, 3) samples of its
+position [m]. It has ``error`` instead, if the simulator refuses.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mujoco_models import UnbuildableError, build, collected_warnings
 from urdf_usd.conformance.observation.robot import (
@@ -36,38 +35,23 @@ from urdf_usd.conformance.observation.simulation import DriveObservation
 _LOCKED = 1e-6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ground:
-    """A plane below a robot that is free to move.
-
-    Attributes:
-        height: Of the plane in the frame of the root link [m].
-        colliders: Vertices (N, 3) of colliders in the frame of their link [m], by link.
-            They collide as convex hulls.
-    """
-
-    height: float
-    colliders: Mapping[str, Sequence[NDArray[np.float64]]]
-
-
 def simulate_in_mujoco(
     observation: Observation,
     configurations: Configurations,
     paths: Mapping[str, str],
     request: Mapping[str, Any],
-    ground: Ground | None = None,
 ) -> dict[str, Any]:
     """Simulate what OpenUSD reads of an asset.
 
     Drives become actuators with the effort limit as the range of their force, and
-    armature becomes that of MuJoCo's joints. Links do not collide with each other.
+    armature becomes that of MuJoCo's joints. There are no contacts, and the root is welded to
+    the world.
 
     Args:
         observation: That of the engine ``openusd``.
         configurations: Those of its frames.
         paths: Prim paths of joints, by URDF name.
         request: See above.
-        ground: What links collide with. Without, the root is welded to the world.
     """
     settings = observation.simulation
     armatures = dict((settings and settings.armatures) or ())
@@ -80,9 +64,7 @@ def simulate_in_mujoco(
     ]
 
     def prepare(
-        spec: mujoco.MjSpec,
-        bodies: Mapping[str, mujoco.MjsBody],
-        moving: Sequence[str],
+        spec: mujoco.MjSpec, _: Mapping[str, mujoco.MjsBody], moving: Sequence[str]
     ) -> None:
         spec.option.timestep = request["step"]
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
@@ -93,9 +75,6 @@ def simulate_in_mujoco(
                 own[joint.name].armature = armatures.get(joint.name, 0.0)
         for drive in drives:
             _add_actuator(spec, own[drive.joint].name, drive, efforts[drive.joint])
-        if ground:
-            _add_contacts(spec, bodies, ground)
-            return
         spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         free = mujoco.mjtJoint.mjJNT_FREE
         spec.delete(next(one for one in spec.joints if one.type == free))
@@ -124,14 +103,14 @@ def simulate_in_mujoco(
                 target = segment["targets"].get(paths[drive.joint], drive.target_position)
                 state.ctrl[row] = drive.stiffness * (target or 0.0)
                 state.ctrl[row] += drive.damping * (drive.target_velocity or 0.0)
-            rows = _stepped(model, state, segment["steps"], request["every"])
-            answer["segments"].append(
-                {
-                    "positions": [qpos[columns].tolist() for qpos, _ in rows],
-                    "velocities": [qvel[rates].tolist() for _, qvel in rows],
-                }
-                | ({"base": [_pose(qpos) for qpos, _ in rows]} if ground else {})
-            )
+            positions, velocities = [], []
+            for step in range(segment["steps"] + 1):
+                if step:
+                    mujoco.mj_step(model, state)
+                if step % request["every"] == 0:
+                    positions.append(state.qpos[columns].tolist())
+                    velocities.append(state.qvel[rates].tolist())
+            answer["segments"].append({"positions": positions, "velocities": velocities})
     # MuJoCo resets a state that diverges, and counts that.
     kinds = mujoco.mjtWarning
     answer["resets"] = sum(
@@ -139,46 +118,6 @@ def simulate_in_mujoco(
         for kind in (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
     )
     return answer
-
-
-def _stepped(
-    model: mujoco.MjModel, state: mujoco.MjData, steps: int, every: int
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Simulate, and return samples of all positions and velocities."""
-    samples = [(state.qpos.copy(), state.qvel.copy())]
-    for step in range(1, steps + 1):
-        mujoco.mj_step(model, state)
-        if step % every == 0:
-            samples.append((state.qpos.copy(), state.qvel.copy()))
-    return samples
-
-
-def _pose(qpos: NDArray[np.float64]) -> list[float]:
-    """Return position and quaternion xyzw of a free root from those of a state."""
-    return [*qpos[:3], *qpos[4:7], qpos[3]]
-
-
-def _add_contacts(
-    spec: mujoco.MjSpec, bodies: Mapping[str, mujoco.MjsBody], ground: Ground
-) -> None:
-    plane = mujoco.mjtGeom.mjGEOM_PLANE
-    spec.worldbody.add_geom(
-        type=plane,
-        pos=(0.0, 0.0, ground.height),
-        size=(0.0, 0.0, 1.0),
-        contype=1,
-        conaffinity=0,
-    )
-    for link, hulls in ground.colliders.items():
-        for number, vertices in enumerate(hulls):
-            name = f"{link} {number}"
-            spec.add_mesh(name=name, uservert=vertices.ravel())
-            bodies[link].add_geom(
-                type=mujoco.mjtGeom.mjGEOM_MESH,
-                meshname=name,
-                contype=0,
-                conaffinity=1,
-            )
 
 
 def _limit(own: mujoco.MjsJoint, joint: JointObservation, step: float) -> None:

@@ -1,8 +1,7 @@
 """A process that simulates assets in Newton, one after the other.
 
-Requests and answers are lines of JSON, see ``simulate_mujoco``. The
-solver is Newton's ``SolverMuJoCo`` on the CPU, with contacts if the pose of a body is
-requested.
+Requests and answers are lines of JSON, see ``simulate_mujoco``. The solver is Newton's
+``SolverMuJoCo`` on the CPU, without contacts.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import newton
 import numpy as np
 import warp
 
-from urdf_usd.conformance.behaviour.process import answer_requests
+from urdf_usd.conformance.engines.process import answer_requests
 
 _DEVICE = "cpu"
 
@@ -29,13 +28,11 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
         apply_up_axis_from_stage=True,
         load_visual_shapes=False,
         load_sites=False,
-        # Without contacts they have no effect, but their hulls take time.
+        # They have no effect, but their hulls take time.
         ignore_paths=[f"{re.escape(path)}$" for path in request["colliders"]],
     )
     model = builder.finalize(device=_DEVICE)
-    solver = newton.solvers.SolverMuJoCo(
-        model, use_mujoco_cpu=True, disable_contacts="body" not in request
-    )
+    solver = newton.solvers.SolverMuJoCo(model, use_mujoco_cpu=True, disable_contacts=True)
     state, following, control = model.state(), model.state(), model.control()
     newton.eval_fk(model, state.joint_q, state.joint_qd, state)
     rows = {label: row for row, label in enumerate(builder.joint_label)}
@@ -50,9 +47,7 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
             for path in joints:
                 targets[starts[rows[path]]] = segment["targets"].get(path, 0.0)
             control.joint_target_q.assign(targets)
-        sampled: dict[str, list[list[float]]] = {
-            name: [] for name in ("positions", "velocities", "base")
-        }
+        sampled: dict[str, list[list[float]]] = {"positions": [], "velocities": []}
         for step in range(segment["steps"] + 1):
             if step:
                 solver.step(state, following, control, None, request["step"])
@@ -60,9 +55,6 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
             if step % request["every"] == 0:
                 sampled["positions"].append(state.joint_q.numpy()[positions].tolist())
                 sampled["velocities"].append(state.joint_qd.numpy()[rates].tolist())
-                if "body" in request:
-                    row = builder.body_label.index(request["body"])
-                    sampled["base"].append(state.body_q.numpy()[row].tolist())
         answer["segments"].append(sampled)
     # MuJoCo resets a state that diverges, and counts that.
     kinds = mujoco.mjtWarning

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from ovphysx.types import SimObjectType
 
-from urdf_usd.conformance.behaviour.process import answer_requests
 from urdf_usd.conformance.engines.physx_program import Scene, configure
+from urdf_usd.conformance.engines.process import answer_requests
 
 
 def _simulate(request: dict[str, Any]) -> dict[str, Any]:
@@ -31,14 +31,8 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"joints": joints, "segments": []}
     for segment in request["segments"]:
         if segment["targets"]:
-            targets = dict(
-                zip(
-                    joints,
-                    np.array([segment["targets"].get(p, 0.0) for p in joints]) / units,
-                    strict=True,
-                )
-            )
-            scene.write("jointPositionTarget", targets)
+            targets = np.array([segment["targets"].get(path, 0.0) for path in joints]) / units
+            scene.write("jointPositionTarget", dict(zip(joints, targets, strict=True)))
         rows: dict[str, list[list[float]]] = {"Position": [], "Velocity": []}
         poses = []
         for step in range(segment["steps"] + 1):
@@ -46,24 +40,13 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
                 scene.step(request["step"])
             if step % request["every"] == 0:
                 for name, values in rows.items():
-                    own = scene.joint_values(f"joint{name}", joints) * units
-                    values.append(own.tolist())
+                    values.append((scene.joint_values(f"joint{name}", joints) * units).tolist())
                 if "body" in request:
-                    poses.append(_pose(scene, request["body"]))
-        answer["segments"].append(
-            {
-                "positions": rows["Position"],
-                "velocities": rows["Velocity"],
-                "base": poses,
-            }
-        )
+                    (found,) = scene.read_bodies("position")
+                    poses.append(found[request["body"]].ravel().tolist())
+        sampled = {"positions": rows["Position"], "velocities": rows["Velocity"], "base": poses}
+        answer["segments"].append(sampled)
     return answer
-
-
-def _pose(scene: Scene, body: str) -> list[float]:
-    """Return position [m] and quaternion xyzw of a body."""
-    found = scene.read_bodies("position", "orientation")
-    return [value for values in found for value in values[body].ravel().tolist()]
 
 
 if __name__ == "__main__":

@@ -11,20 +11,23 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
+import numpy as np
+from msgspec import Struct, structs
 from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.behaviour.assessment import (
+    Array,
+    Units,
     assess_bounds,
     assess_hold,
     assess_overshoot,
     assess_settling,
     differing_joints,
 )
-from urdf_usd.conformance.behaviour.process import Simulator
 from urdf_usd.conformance.behaviour.simulate_mujoco import simulate_in_mujoco
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics, urdf_name
+from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import AbstentionError, Request
 from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.conformance.observation.robot import (
@@ -103,9 +106,7 @@ def simulate_asset(
     Raises:
         AbstentionError: OpenUSD refuses the asset.
     """
-    seen, chosen = observe_at_rest(usd)
-    joints = {joint.name: joint for joint in seen.joints if joint.type in ONE_AXIS}
-    paths = {path: joints[n] for path, n in joint_names(usd).items() if n in joints}
+    seen, chosen, paths, colliders = _read(usd)
     by_name = {joint.name: path for path, joint in paths.items()}
     driven = {
         by_name[drive.joint]: drive.target_position or 0.0
@@ -121,9 +122,9 @@ def simulate_asset(
             phases.append([*_ramp(start, end, sweep or 0.0), {"steps": _MOVE, "targets": end}])
     request = {
         "usd": str(usd),
-        "colliders": find_prims(usd, UsdPhysics.CollisionAPI),
+        "colliders": colliders,
         "joints": sorted(paths),
-        "angular": [p for p in sorted(paths) if _is_angular(paths[p])],
+        "angular": [path for path in sorted(paths) if _is_angular(paths[path])],
         "step": _STEP,
         "every": _EVERY,
         "segments": [segment for phase in phases for segment in phase],
@@ -137,21 +138,45 @@ def simulate_asset(
             answers[MUJOCO] = simulate_in_mujoco(seen, chosen, by_name, request)
             answers[MUJOCO]["seconds"] = time.perf_counter() - begun
         answers |= {one.name: answer for one, answer in zip(requested, found, strict=True)}
-    for answer in answers.values():
-        if "error" not in answer:
-            answer["segments"] = _joined(answer["segments"], [len(phase) for phase in phases])
+    counts, targets = [len(phase) for phase in phases], [phase[-1]["targets"] for phase in phases]
+    moved = {n: _motion(a, counts, paths) for n, a in answers.items() if "error" not in a}
     for name, answer in answers.items():
         row = {"simulator": name, "seconds": answer.get("seconds")}
-        if "error" in answer:
+        if name not in moved:
             yield row | {"status": "refused", "error": answer["error"]}
             continue
-        own = [paths[path] for path in answer["joints"]]
-        row |= {"status": "simulated", "joints": len(own), "driven": len(driven)}
-        yield (
-            row
-            | _assessed(answer, own, [phase[-1] for phase in phases])
-            | _compared(answer, answers, paths)
-        )
+        row |= {"status": "simulated", "joints": len(answer["joints"]), "driven": len(driven)}
+        row |= _assessed(answer, moved[name], targets)
+        if name != MUJOCO and MUJOCO in moved:
+            row |= _compared(moved[name], moved[MUJOCO])
+        yield row
+
+
+class _Motion(Struct, frozen=True):
+    """Samples of a simulator in each phase, (S, n) of n joints."""
+
+    joints: dict[str, JointObservation]  # by path
+    angular: Units  # (n)
+    positions: list[Array]  # [rad or m]
+    velocities: list[Array]
+
+    def named(self, rows: Sequence[int]) -> list[str]:
+        names = [joint.name for joint in self.joints.values()]
+        return [names[row] for row in rows]
+
+
+def _motion(
+    answer: Mapping[str, Any], counts: Sequence[int], paths: Mapping[str, JointObservation]
+) -> _Motion:
+    """Join the segments of each phase."""
+    joints = {path: paths[path] for path in answer["joints"]}
+    samples: dict[str, list[Array]] = {}
+    for name in ("positions", "velocities"):
+        segments = iter(answer["segments"])
+        rows = [[row for _ in range(count) for row in next(segments)[name]] for count in counts]
+        samples[name] = [np.reshape(own, (len(own), len(joints))) for own in rows]
+    angular = np.array([_is_angular(joint) for joint in joints.values()], bool)
+    return _Motion(joints, angular, **samples)
 
 
 def _ramp(
@@ -165,19 +190,6 @@ def _ramp(
         yield {"steps": _RAMP, "targets": targets}
 
 
-def _joined(segments: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> list[dict[str, Any]]:
-    """Join consecutive segments."""
-    waiting = iter(segments)
-    groups = [[next(waiting) for _ in range(count)] for count in counts]
-    return [
-        {
-            name: [sample for segment in group for sample in segment[name]]
-            for name in ("positions", "velocities")
-        }
-        for group in groups
-    ]
-
-
 def _targets(
     driven: Mapping[str, float],
     paths: Mapping[str, JointObservation],
@@ -188,125 +200,78 @@ def _targets(
     for path, target in driven.items():
         lower, upper = _range(paths[path])
         unit = 0 if _is_angular(paths[path]) else 1
-        change, beyond = _CHANGE[unit], distances[unit]
         upward = upper - target >= target - lower
-        room = min(change, upper - target if upward else target - lower)
+        room = min(_CHANGE[unit], upper - target if upward else target - lower)
         step[path] = target + (room if upward else -room)
-        high[path] = upper + beyond if math.isfinite(upper) else target
-        low[path] = lower - beyond if math.isfinite(lower) else target
+        high[path] = upper + distances[unit] if math.isfinite(upper) else target
+        low[path] = lower - distances[unit] if math.isfinite(lower) else target
     yield from (step, high, low)
 
 
 def _assessed(
-    answer: Mapping[str, Any],
-    joints: Sequence[JointObservation],
-    segments: Sequence[Mapping[str, Any]],
+    answer: Mapping[str, Any], motion: _Motion, targets: Sequence[Mapping[str, float]]
 ) -> dict[str, Any]:
-    angular = [_is_angular(joint) for joint in joints]
-    names = [joint.name for joint in joints]
-    found = assess_hold(answer["segments"][0], angular)
+    """Return the state, and the joints by what they do."""
+    joints, angular, named = motion.joints, motion.angular, motion.named
+    positions, velocities = motion.positions, motion.velocities
+    found = assess_hold(positions[0], velocities[0], angular)
     if found["worst"] is not None:
-        found["worst"] = names[found["worst"]]
+        (found["worst"],) = named([found["worst"]])
     if answer.get("resets"):
         found["state"] = "diverges"
-    ranges = [_range(joint) for joint in joints]
-    lower, upper = [low for low, _ in ranges], [high for _, high in ranges]
-    speeds = [joint.velocity or math.inf for joint in joints]
-    beyond: set[int] = set()
-    fast: set[int] = set()
-    for segment in answer["segments"]:
-        beyond |= set(assess_bounds(segment["positions"], lower, upper, angular))
-        slow = [-speed for speed in speeds]
-        fast |= set(assess_bounds(segment["velocities"], slow, speeds, angular))
+    lower, upper = np.reshape([_range(joint) for joint in joints.values()], (-1, 2)).T
+    speeds = np.array([joint.velocity or math.inf for joint in joints.values()])
     if "gravity" in answer:
-        found["weak"] = [
-            joint.name
-            for joint, force in zip(joints, answer["gravity"], strict=True)
-            if joint.effort is not None and abs(force) > joint.effort
-        ]
-    found["outside"] = [
-        names[row]
-        for row in assess_bounds(answer["segments"][0]["positions"][:1], lower, upper, angular)
-    ]
-    found["beyond"] = [names[row] for row in sorted(beyond)]
-    found["fast"] = [names[row] for row in sorted(fast)]
-    if len(segments) > 1:
-        targets = segments[1]["targets"]
-        starts = answer["segments"][0]["positions"][-1]
-        first = answer["segments"][0]["positions"][0]
+        forces = zip(joints.values(), answer["gravity"], strict=True)
+        found["weak"] = [j.name for j, f in forces if j.effort is not None and abs(f) > j.effort]
+    found["outside"] = named(assess_bounds(positions[0][:1], lower, upper, angular))
+    found["beyond"] = named(assess_bounds(np.concatenate(positions), lower, upper, angular))
+    found["fast"] = named(assess_bounds(np.concatenate(velocities), -speeds, speeds, angular))
+    if len(targets) > 1:
         # Gravity moves a joint as far from its new target as from the former.
-        aims = [
-            targets[path] + now - begin if path in targets else math.nan
-            for path, now, begin in zip(answer["joints"], starts, first, strict=True)
-        ]
-        rows = assess_settling(answer["segments"][1], aims, angular)
-        found["unsettled"] = [names[row] for row in rows]
-        rows = assess_overshoot(answer["segments"][1], aims)
-        found["overshooting"] = [names[row] for row in rows]
+        aims = np.array([targets[1].get(path, math.nan) for path in joints])
+        aims += positions[0][-1] - positions[0][0]
+        found["unsettled"] = named(assess_settling(positions[1], velocities[1], aims, angular))
+        found["overshooting"] = named(assess_overshoot(positions[1], aims))
         short = set()
-        for segment, bounds in zip(answer["segments"][2:], (upper, lower), strict=True):
-            ends = [
-                bound if path in targets and math.isfinite(bound) else math.nan
-                for path, bound in zip(answer["joints"], bounds, strict=True)
-            ]
-            short |= set(assess_settling(segment, ends, angular))
-        found["short"] = [names[row] for row in sorted(short)]
+        for phase, bounds in ((2, upper), (3, lower)):
+            aims = np.where([path in targets[1] for path in joints], bounds, math.nan)
+            aims[np.isinf(aims)] = math.nan
+            short |= set(assess_settling(positions[phase], velocities[phase], aims, angular))
+        found["short"] = named(sorted(short))
     return found
 
 
-def _compared(
-    answer: Mapping[str, Any],
-    answers: Mapping[str, Mapping[str, Any]],
-    paths: Mapping[str, JointObservation],
-) -> dict[str, Any]:
-    """Return the joints at other positions than in MuJoCo, after each segment."""
-    other = answers.get(MUJOCO)
-    if other is None or other is answer or "error" in other:
-        return {}
-    if other["joints"] != answer["joints"]:
-        return {"missing": sorted(set(other["joints"]) ^ set(answer["joints"]))}
-    own = [paths[path] for path in answer["joints"]]
-    angular = [_is_angular(joint) for joint in own]
-    rows = (
-        differing_joints(one, two, angular)
-        for one, two in zip(answer["segments"], other["segments"], strict=True)
-    )
-    return {"differing": [[own[n].name for n in found] for found in rows]}
+def _compared(motion: _Motion, other: _Motion) -> dict[str, Any]:
+    """Return the joints at other positions than in MuJoCo, after each phase."""
+    if list(motion.joints) != list(other.joints):
+        return {"missing": sorted(set(other.joints) ^ set(motion.joints))}
+    pairs = zip(motion.positions, other.positions, strict=True)
+    return {"differing": [motion.named(differing_joints(*pair, motion.angular)) for pair in pairs]}
 
 
-def observe_at_rest(usd: Path) -> tuple[Observation, Configurations]:
-    """Read an asset with its joints at zero."""
+def _read(
+    usd: Path,
+) -> tuple[Observation, Configurations, dict[str, JointObservation], list[str]]:
+    """Read an asset with its joints at zero.
+
+    Returns:
+        The observation, its configurations, joints with one axis by prim path, and the paths of
+        colliders.
+    """
     engine = OpenusdEngine()
     with captured_diagnostics():
         joints = engine.observe(Request(str(usd), Configurations((), (), ("zero",)))).joints
         whole = configurations(joints, 1)
         chosen = structs.replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
-        return engine.observe(Request(str(usd), chosen)), chosen
-
-
-def joint_names(usd: Path) -> dict[str, str]:
-    """Return the URDF names of joints by prim path."""
-    with captured_diagnostics():
+        seen = engine.observe(Request(str(usd), chosen))
         stage = Usd.Stage.Open(str(usd))
-        predicate = Usd.TraverseInstanceProxies()
-        return {
-            str(prim.GetPath()): urdf_name(prim)
-            for prim in Usd.PrimRange(stage.GetPseudoRoot(), predicate)
-            if prim.IsA(UsdPhysics.Joint)
-        }
-
-
-def find_prims(usd: Path, schema: type[Usd.SchemaBase]) -> list[str]:
-    """Return the paths of prims of a type, or to which a schema is applied."""
-    applied = issubclass(schema, Usd.APISchemaBase)
-    with captured_diagnostics():
-        stage = Usd.Stage.Open(str(usd))
-        predicate = Usd.TraverseInstanceProxies()
-        return [
-            str(prim.GetPath())
-            for prim in Usd.PrimRange(stage.GetPseudoRoot(), predicate)
-            if (prim.HasAPI(schema) if applied else prim.IsA(schema))
-        ]
+        prims = list(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
+        named = {str(p.GetPath()): urdf_name(p) for p in prims if p.IsA(UsdPhysics.Joint)}
+        colliders = [str(p.GetPath()) for p in prims if p.HasAPI(UsdPhysics.CollisionAPI)]
+    movable = {joint.name: joint for joint in seen.joints if joint.type in ONE_AXIS}
+    paths = {path: movable[name] for path, name in named.items() if name in movable}
+    return seen, chosen, paths, colliders
 
 
 def _is_angular(joint: JointObservation) -> bool:

@@ -56,7 +56,11 @@ _STEPS = (
     prepared.add_missing_limits,
     prepared.rename_link("world"),
     prepared.leave_out_reversed_bounds,
-    prepared.leave_out("mimic", "Drake states none, and rejects the file for an invalid one"),
+    prepared.leave_out(
+        "joint/mimic",
+        "<mimic> of joints was left out: Drake states none, and rejects the file for an"
+        " invalid one.",
+    ),
 )
 _TYPES = {
     "weld": JointType.FIXED,

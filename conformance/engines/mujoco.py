@@ -395,10 +395,10 @@ def _shapes(request: Request) -> tuple[tuple[ShapeObservation, ...] | None, tupl
     refusals: list[str] = []
     for loads in (lambda _, file: file.suffix.lower() in _MESH_FORMATS, lambda *_: False):
         steps = prepared.rename_link(_WORLD, inner_only=True), _keep_all
-        copy = prepared.prepare_shapes(request, loads, *steps)
+        copy, unread = prepared.prepare_shapes(request, loads, *steps)
         try:
             with collected_warnings():
-                spec = mujoco.MjSpec.from_string(copy.urdf.text.decode())
+                spec = mujoco.MjSpec.from_string(copy.text.decode())
                 for mesh in spec.meshes:
                     # A mesh without volume is rejected, unless its inertia is that of a shell.
                     mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
@@ -409,7 +409,7 @@ def _shapes(request: Request) -> tuple[tuple[ShapeObservation, ...] | None, tupl
         except ValueError as error:
             refusals.append(f"MuJoCo rejects shapes: {str(error).splitlines()[0]}")
         else:
-            return (*_geoms(copy.urdf, model), *copy.unread), tuple(refusals)
+            return (*_geoms(copy, model), *unread), tuple(refusals)
     return None, ()
 
 

@@ -8,16 +8,12 @@ freedom are OpenUSD's reading.
 from __future__ import annotations
 
 import atexit
-import contextlib
-import json
 import math
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct, structs
@@ -35,6 +31,7 @@ from urdf_usd.conformance.engines.openusd.reading import (
     refusal,
     urdf_name,
 )
+from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import (
     AbstentionError,
     Availability,
@@ -74,8 +71,6 @@ from urdf_usd.conformance.observation.simulation import DriveObservation, Simula
 
 Array: TypeAlias = NDArray[np.float64]
 
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  not for temporary files of ours
-_PROGRAM = Path(__file__).with_name("physx_program.py")
 # Of bodies in no articulation.
 _OF_BODIES = frozenset({Quantity.FRAMES, Quantity.MASS})
 _OF_ARTICULATION = _OF_BODIES | {
@@ -177,7 +172,7 @@ class PhysxEngine(Struct, frozen=True):
                     )
                 passive = _passive_request(request, names, movable, paths, usd)
             try:
-                answer = _program().run(
+                answer = _answered(
                     {
                         "usd": str(Path(request.path).absolute()),
                         **_motion_request(request.configurations, movable, paths),
@@ -241,7 +236,7 @@ class PhysxEngine(Struct, frozen=True):
             base=(Base.FIXED if fixed else Base.FLOATING) if count else None,
             articulation_roots=count,
             notes=(
-                *(f"PhysX: {message}" for message in answer["messages"].tolist()),
+                *(f"PhysX: {message}" for message in answer["warnings"].tolist()),
                 *blocked_note("PhysX", blocked),
             ),
             # They depend on the positions of all joints.
@@ -382,81 +377,30 @@ def _author_passive(
     layer.Save()
 
 
-class _Program:
-    """The program in a process of its own, which loads one stage after the other."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._printed: IO[str] | None = None
-        atexit.register(self._stop)
-
-    def run(self, request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
-        """Return the arrays with which the program answers a request, numbers in double precision.
-
-        Raises:
-            AbstentionError: It ended with an error; the message is its last line.
-            RuntimeError: A signal ended it.
-        """
-        if self._process is not None:
-            # The stages before must not be the reason of an error.
-            with contextlib.suppress(AbstentionError, RuntimeError):
-                return self._answer(self._process, request)
-        self._printed = tempfile.TemporaryFile(  # noqa: SIM115  until it ends
-            "w+", encoding="utf-8", errors="replace"
-        )
-        self._process = subprocess.Popen(
-            # Modules beside it have names of libraries.
-            [sys.executable, "-P", str(_PROGRAM)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._printed,
-            encoding="utf-8",
-        )
-        return self._answer(self._process, request)
-
-    def _answer(
-        self, process: subprocess.Popen[str], request: Mapping[str, object]
-    ) -> dict[str, NDArray[Any]]:
-        assert process.stdin  # noqa: S101  # a pipe
-        assert process.stdout  # noqa: S101  # a pipe
-        with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
-            answer = Path(folder, "answer.npz")
-            line = json.dumps({**request, "answer": str(answer)})
-            with contextlib.suppress(BrokenPipeError):
-                print(line, file=process.stdin, flush=True)
-            complete = process.stdout.readline()
-            # Carbonite, on which PhysX is built, does not remove them.
-            for name in ("carb", "sem.carb"):
-                left = _SHARED_MEMORY / f"{name}-RStringInternals-{process.pid}"
-                left.unlink(missing_ok=True)
-            if complete:
-                with np.load(answer) as stored:
-                    return {
-                        name: array if array.dtype.kind == "U" else array.astype(np.float64)
-                        for name, array in stored.items()
-                    }
-        code, printed = self._stop()
-        if code < 0:
-            raise RuntimeError(f"PhysX ended with signal {-code}")
-        lines = printed.strip().splitlines() or ["no message"]
-        raise AbstentionError(f"PhysX: {' '.join(lines[-1].split())}")
-
-    def _stop(self) -> tuple[int, str]:
-        """End the process; return its exit status, and what it has printed."""
-        process, printed = self._process, self._printed
-        if process is None or printed is None:
-            return 0, ""
-        self._process = None
-        # It ends by itself when its input does.
-        process.communicate()
-        with printed:
-            printed.seek(0)
-            return process.returncode, printed.read()
-
-
 @lru_cache(maxsize=1)
-def _program() -> _Program:
-    return _Program()
+def _program() -> Simulator:
+    program = Simulator("PhysX", f"{__package__}.physx_program")
+    atexit.register(program.stop)
+    return program
+
+
+def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
+    """Return the arrays with which the program answers a request.
+
+    Raises:
+        AbstentionError: PhysX raises an error.
+        RuntimeError: A signal ended it.
+    """
+    program, answer = _program(), dict[str, Any]()
+    for _ in range(2):
+        answer = program.observe(request)
+        if "error" not in answer:
+            return {name: np.array(values) for name, values in answer.items()}
+        # The stages before must not be the reason of an error.
+        program.stop()
+    if answer.get("status") is not None:
+        raise RuntimeError(f"PhysX {answer['error']}")
+    raise AbstentionError(f"PhysX: {' '.join(answer['error'].split())}")
 
 
 def _mass(answer: Mapping[str, Array], row: int) -> MassProperties | None:

@@ -1,11 +1,11 @@
 """Loads USDs into PhysX, one after the other, and writes what PhysX reports.
 
 A program of its own: ovphysx brings its own build of OpenUSD, which cannot share a
-process with usd-core. It imports nothing of this package.
+process with usd-core, of which it imports nothing.
 
-Each line of standard input is a request in JSON, as :mod:`.physx` makes it:
+Requests are as :mod:`.physx` makes them, and answers have arrays by name:
 
-- ``usd``: root layer; ``answer``: file in which arrays are stored, by name;
+- ``usd``: root layer;
 - ``joints``: (n) paths of joints with one degree of freedom, ``positions``: (K, n) of them, and
   ``velocities``: (W, n) at the first W configurations, for forces;
 - ``passive``: null, or what is simulated without collisions and with a fixed root: ``usd``,
@@ -14,8 +14,6 @@ Each line of standard input is a request in JSON, as :mod:`.physx` makes it:
   positions, ``held`` paths of joints that stay there, ``step`` largest time step [s], and
   ``steps`` (S) numbers of time steps after which the state is read, ascending.
 
-Each line of standard output states that its answer is complete. An error ends the program.
-
 Units are those of ovphysx: degrees for joint positions, velocities and limits of
 rotational joints, radians in mass matrix and generalised forces. Gravity is that of the
 stage; quaternions are xyzw.
@@ -23,10 +21,7 @@ stage; quaternions are xyzw.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,6 +31,8 @@ import ovstage
 from ovphysx import PhysX
 from ovphysx.samples.python_samples.schema_support import physx_schema_paths
 from ovphysx.types import ObjectScope, SimObjectType
+
+from urdf_usd.conformance.engines.process import answer_requests
 
 _ARTICULATION = SimObjectType.ARTICULATION
 _JOINT = SimObjectType.ARTICULATION_JOINT
@@ -394,26 +391,20 @@ def _assign(tensor: Any, values: float | np.ndarray) -> None:  # noqa: ANN401  o
     tensor.assign(np.ascontiguousarray(rows, np.float32))
 
 
-def main() -> None:
-    """Answer requests until standard input ends."""
-    # What native code prints must not come between the answers.
-    done = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    for line in sys.stdin:
-        request = json.loads(line)
-        # PhysX forgets it at the end of its last instance, without which it waits: its
-        # threads take an eighth of a processor.
-        configure()
-        logger, messages = logging.getLogger(_LOGGER), _Messages()
-        logger.addHandler(messages)
-        try:
-            arrays = _observe(request)
-        finally:
-            logger.removeHandler(messages)
-        arrays["messages"] = np.array(list(messages.texts), dtype=str)
-        np.savez(request["answer"], **arrays)  # type: ignore[arg-type]
-        print(file=done, flush=True)
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    # PhysX forgets it at the end of its last instance, without which it waits: its
+    # threads take an eighth of a processor.
+    configure()
+    logger, messages = logging.getLogger(_LOGGER), _Messages()
+    logger.addHandler(messages)
+    try:
+        arrays = _observe(request)
+    finally:
+        logger.removeHandler(messages)
+    return {name: values.tolist() for name, values in arrays.items()} | {
+        "warnings": list(messages.texts)
+    }
 
 
 if __name__ == "__main__":
-    main()
+    answer_requests(_answer, configure)

@@ -45,15 +45,15 @@ from urdf_usd.conformance.observation.robot import (
 if TYPE_CHECKING:
     import pinocchio
 
-_REFUSED = "urdfdom rejects the whole file if one is incomplete"
+_REFUSED = "<{}> of joints was left out: urdfdom rejects the whole file if one is incomplete."
 _STEPS = (
     prepared.strip_shapes,
     prepared.keep_first_inertial,
     prepared.complete_inertials,
     prepared.name_robot,
     prepared.complete_limits,
-    prepared.leave_out("mimic", _REFUSED),
-    prepared.leave_out("safety_controller", _REFUSED),
+    prepared.leave_out("joint/mimic", _REFUSED.format("mimic")),
+    prepared.leave_out("joint/safety_controller", _REFUSED.format("safety_controller")),
     prepared.leave_out_empty_dynamics,
 )
 # Numbers of coordinates and velocities identify the URDF type, except for prismatic and

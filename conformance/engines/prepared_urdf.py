@@ -7,7 +7,8 @@ and joints concerned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,8 +27,8 @@ UrdfElement: TypeAlias = etree._Element
 
 _WORLD = "world"
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_BOUNDED = frozenset({"revolute", "prismatic"})
-_COUPLED = frozenset({"revolute", "continuous", "prismatic"})
+# XPath of joints with one coordinate.
+_COUPLED = "@type='revolute' or @type='continuous' or @type='prismatic'"
 # XML errors that no engine rejects, and from which lxml recovers without loss.
 _HARMLESS = {
     etree.ErrorTypes.ERR_UNKNOWN_VERSION: "a declaration of an unknown XML version",
@@ -95,16 +96,10 @@ class UrdfCopy(Struct, eq=False):
         known = self.inertia_unknown.isdisjoint(names)
         return MassProperties(mass, vec3(center), vec6(inertia) if known else None)
 
-    def change(self, note: str, names: Iterable[str]) -> None:
-        """Add a note on the change of some parts; ``{}`` in it becomes their names."""
-        if listed := ", ".join(sorted(names)):
-            self.notes.append(note.format(listed))
-
-    def leave_out(self, elements: Sequence[UrdfElement], note: str) -> None:
-        """Remove elements, with a note if there are any."""
-        _remove(elements)
-        if elements:
-            self.notes.append(note)
+    def note(self, text: str, names: Iterable[str]) -> None:
+        """Add a note if any parts were changed; ``{}`` in it becomes their names."""
+        if changed := sorted(set(names)):
+            self.notes.append(text.format(", ".join(changed)))
 
 
 Step: TypeAlias = Callable[[UrdfCopy], None]
@@ -142,13 +137,11 @@ def prepare(path: str, steps: Sequence[Step]) -> UrdfCopy:
     if tag != "robot":
         raise AbstentionError(f"the root element is {tag}, not robot")
     copy = UrdfCopy(robot)
-    for kind, what in _HARMLESS.items():
-        if kind in errors:
-            copy.notes.append(f"The copy leaves out {what}.")
+    copy.notes += [
+        f"The copy leaves out {_HARMLESS[kind]}." for kind in _HARMLESS if kind in errors
+    ]
     _define_world(copy)
-    copy.without_inertial = frozenset(
-        _name(link) for link in robot.iterfind("link") if link.find("inertial") is None
-    )
+    copy.without_inertial = frozenset(map(_name, _found(copy, "link[not(inertial)]")))
     for step in steps:
         step(copy)
     return copy
@@ -158,11 +151,9 @@ def _name(element: UrdfElement) -> str:
     return element.get("name", "")
 
 
-def _remove(elements: Iterable[UrdfElement]) -> None:
-    for element in elements:
-        parent = element.getparent()
-        if parent is not None:
-            parent.remove(element)
+def _found(copy: UrdfCopy, xpath: str) -> list[UrdfElement]:
+    found: list[UrdfElement] = copy.robot.xpath(xpath)
+    return found
 
 
 def _define_world(copy: UrdfCopy) -> None:
@@ -172,40 +163,66 @@ def _define_world(copy: UrdfCopy) -> None:
     has another parent as well, the file is left unchanged.
     """
     children = [child.get("link", "") for child in copy.robot.iterfind("joint/child")]
-    hung = [
-        child.get("link", "")
-        for joint in copy.robot.iterfind("joint")
-        if joint.find(f"parent[@link='{_WORLD}']") is not None
-        for child in joint.iterfind("child")
-    ]
-    hung = [child for child in hung if child in copy.links]
-    if _WORLD in (*copy.links, *children) or not hung:
+    ends = _found(copy, f"joint[parent/@link='{_WORLD}']/child[@link=/robot/link/@name]")
+    if _WORLD in (*copy.links, *children) or not ends:
         return
-    if all(children.count(child) == 1 for child in hung):
+    if all(children.count(end.get("link", "")) == 1 for end in ends):
         copy.robot.insert(0, etree.Element("link", name=_WORLD))
         copy.notes.append(f"Link {_WORLD}, a parent of joints that is not defined, was added.")
 
 
-def strip_shapes(copy: UrdfCopy) -> None:
-    """Leave out everything but kinematics and mass."""
-    irrelevant = [child for child in copy.robot if child.tag not in {"link", "joint"}]
-    irrelevant += [part for part in copy.robot.iterfind("link/*") if part.tag != "inertial"]
-    note = (
-        "Shapes, materials and extension elements, irrelevant to kinematics and mass,"
-        " were left out."
-    )
-    copy.leave_out(irrelevant, note)
+def leave_out(xpath: str, note: str = "", unknown: str = "") -> Step:
+    """Make a step that leaves out elements.
+
+    Args:
+        xpath: Path of the elements from the robot.
+        note: Note on them; ``{}`` in it becomes the names of their parents.
+        unknown: Set of the copy that receives these names.
+    """
+
+    def leave(copy: UrdfCopy) -> None:
+        names = set()
+        for element in _found(copy, xpath):
+            parent = element.getparent()
+            if parent is not None:
+                names.add(_name(parent))
+                parent.remove(element)
+        if unknown:
+            getattr(copy, unknown).update(names)
+        if note:
+            copy.note(note, names)
+
+    return leave
+
+
+strip_shapes = leave_out(
+    "*[not(self::link or self::joint)] | link/*[not(self::inertial)]",
+    "Shapes, materials and extension elements, irrelevant to kinematics and mass, were left out.",
+)
+keep_first_inertial = leave_out(
+    "link/inertial[position() > 1]",
+    "Repeated <inertial> elements were left out, and the mass is not stated: {}.",
+    "mass_unknown",
+)
+leave_out_idle_couplings = leave_out(
+    f"joint[not({_COUPLED})]/mimic | joint/mimic[@joint = /robot/joint[not({_COUPLED})]/@name]",
+    "<mimic> of or to a joint without one coordinate left out: {}.",
+)
+leave_out_empty_dynamics = leave_out(
+    "joint/dynamics[not(@damping or @friction)]", "Empty <dynamics> was left out."
+)
 
 
 def complete_inertials(copy: UrdfCopy) -> None:
     """Fill missing parts of an ``<inertial>`` with zeros; engines reject the file otherwise."""
     mass, inertia = set(), set()
     for link in copy.robot.iterfind("link"):
-        for inertial in link.iterfind("inertial"):
-            if _lacks(inertial.find("mass"), ("value",)):
+        for inertial in link.findall("inertial"):
+            tensor = inertial.find("inertia")
+            if not inertial.xpath("mass[1]/@value"):
                 link.remove(inertial)
                 mass.add(_name(link))
-            elif _lacks(tensor := inertial.find("inertia"), _TENSOR):
+            elif tensor is None or not set(_TENSOR) <= set(tensor.attrib):
                 if tensor is not None:
                     inertial.remove(tensor)
                 etree.SubElement(inertial, "inertia", dict.fromkeys(_TENSOR, "0"))
@@ -213,23 +230,7 @@ def complete_inertials(copy: UrdfCopy) -> None:
     copy.mass_unknown |= mass
     copy.inertia_unknown |= inertia
     note = "Incomplete <inertial> elements were filled up or left out, and are not stated: {}."
-    copy.change(note, mass | inertia)
-
-
-def _lacks(element: UrdfElement | None, attributes: Iterable[str]) -> bool:
-    return element is None or any(element.get(key) is None for key in attributes)
-
-
-def keep_first_inertial(copy: UrdfCopy) -> None:
-    """Leave out repeated ``<inertial>`` elements."""
-    repeated = set()
-    for link in copy.robot.iterfind("link"):
-        for inertial in link.findall("inertial")[1:]:
-            link.remove(inertial)
-            repeated.add(_name(link))
-    copy.mass_unknown |= repeated
-    note = "Repeated <inertial> elements were left out, and the mass is not stated: {}."
-    copy.change(note, repeated)
+    copy.note(note, mass | inertia)
 
 
 def name_robot(copy: UrdfCopy) -> None:
@@ -242,83 +243,43 @@ def name_robot(copy: UrdfCopy) -> None:
 
 def add_missing_limits(copy: UrdfCopy) -> None:
     """Add an empty ``<limit>`` to revolute and prismatic joints without one."""
-    added = set()
-    for joint in copy.robot.iterfind("joint"):
-        if joint.get("type") in _BOUNDED and joint.find("limit") is None:
-            etree.SubElement(joint, "limit")
-            added.add(_name(joint))
-    copy.limits_unknown |= added
-    copy.change("A missing <limit> was added, and the limits are not stated: {}.", added)
+    copy.limits_unknown |= _limited(copy)
+    note = "A missing <limit> was added, and the limits are not stated: {}."
+    copy.note(note, copy.limits_unknown)
 
 
 def complete_limits(copy: UrdfCopy) -> None:
     """Add missing effort and velocity to limits, and missing limits to joints."""
+    copy.limits_unknown |= _limited(copy)
     lacking = {"effort": copy.effort_unknown, "velocity": copy.velocity_unknown}
-    for joint in copy.robot.iterfind("joint"):
-        limit = joint.find("limit")
-        if limit is None and joint.get("type") in _BOUNDED:
-            limit = etree.SubElement(joint, "limit")
-            copy.limits_unknown.add(_name(joint))
-        if limit is None:
-            continue
-        for attribute, names in lacking.items():
-            if limit.get(attribute) is None:
-                limit.set(attribute, "0")
-                names.add(_name(joint))
+    for attribute, names in lacking.items():
+        for limit in _found(copy, f"joint/limit[1][not(@{attribute})]"):
+            limit.set(attribute, "0")
+            names.update(_name(joint) for joint in limit.iterancestors("joint"))
     note = (
         "A missing <limit>, or its missing effort and velocity, were added, and are not stated: {}."
     )
-    copy.change(note, copy.effort_unknown | copy.velocity_unknown)
+    copy.note(note, copy.effort_unknown | copy.velocity_unknown)
+
+
+def _limited(copy: UrdfCopy) -> set[str]:
+    """Add missing limits, and return the names of their joints."""
+    joints = _found(copy, "joint[@type='revolute' or @type='prismatic'][not(limit)]")
+    for joint in joints:
+        etree.SubElement(joint, "limit")
+    return set(map(_name, joints))
 
 
 def leave_out_reversed_bounds(copy: UrdfCopy) -> None:
     """Leave out bounds if the lower one is above the upper one."""
-    changed = set()
-    for joint in copy.robot.iterfind("joint"):
-        for limit in joint.iterfind("limit"):
-            try:
-                # Engines report what is not a number.
-                lower, upper = (float(limit.get(name, "nan")) for name in ("lower", "upper"))
-            except ValueError:
-                continue
-            if lower > upper:
+    names = set[str]()
+    for limit in _found(copy, "joint/limit[@lower and @upper]"):
+        # Engines report what is not a number.
+        with contextlib.suppress(ValueError):
+            if float(limit.get("lower", "")) > float(limit.get("upper", "")):
                 del limit.attrib["lower"], limit.attrib["upper"]
-                changed.add(_name(joint))
-    copy.change("Bounds with lower above upper were left out: {}.", changed)
-
-
-def leave_out(tag: str, reason: str) -> Step:
-    """Make a step that leaves out an element of joints; ``reason`` is a clause."""
-
-    def leave(copy: UrdfCopy) -> None:
-        note = f"<{tag}> of joints was left out: {reason}."
-        copy.leave_out(copy.robot.findall(f"joint/{tag}"), note)
-
-    return leave
-
-
-def leave_out_idle_couplings(copy: UrdfCopy) -> None:
-    """Leave out couplings of or to a joint that has not exactly one coordinate."""
-    types = {_name(joint): joint.get("type") for joint in copy.robot.iterfind("joint")}
-    idle = [
-        (_name(joint), mimic)
-        for joint in copy.robot.iterfind("joint")
-        for mimic in joint.iterfind("mimic")
-        if {joint.get("type"), types.get(mimic.get("joint", ""), "revolute")} - _COUPLED
-    ]
-    _remove(mimic for _, mimic in idle)
-    note = "<mimic> of or to a joint without one coordinate left out: {}."
-    copy.change(note, {name for name, _ in idle})
-
-
-def leave_out_empty_dynamics(copy: UrdfCopy) -> None:
-    """Leave out ``<dynamics>`` that states neither damping nor friction."""
-    empty = [
-        element
-        for element in copy.robot.iterfind("joint/dynamics")
-        if element.get("damping") is None and element.get("friction") is None
-    ]
-    copy.leave_out(empty, "Empty <dynamics> was left out.")
+                names.update(map(_name, limit.iterancestors("joint")))
+    copy.note("Bounds with lower above upper were left out: {}.", names)
 
 
 def rename_link(reserved: str, *, inner_only: bool = False) -> Step:
@@ -330,16 +291,16 @@ def rename_link(reserved: str, *, inner_only: bool = False) -> Step:
     """
 
     def rename(copy: UrdfCopy) -> None:
-        where = f"joint/child[@link='{reserved}']" if inner_only else f"link[@name='{reserved}']"
-        if copy.robot.find(where) is None:
+        if not _found(
+            copy, f"{'joint/child/@link' if inner_only else 'link/@name'}[.='{reserved}']"
+        ):
             return
         fresh = reserved
         while fresh in copy.links:
             fresh += "_"
-        for tag in ("parent", "child"):
-            for end in copy.robot.iterfind(f"joint/{tag}[@link='{reserved}']"):
-                end.set("link", fresh)
-        for link in copy.robot.iterfind(f"link[@name='{reserved}']"):
+        for end in _found(copy, f"joint/*[self::parent or self::child][@link='{reserved}']"):
+            end.set("link", fresh)
+        for link in _found(copy, f"link[@name='{reserved}']"):
             link.set("name", fresh)
         copy.renamed[fresh] = reserved
         because = "it is not the root, and" if inner_only else "otherwise"
@@ -351,23 +312,24 @@ def rename_link(reserved: str, *, inner_only: bool = False) -> Step:
     return rename
 
 
-class ShapeCopy(Struct, frozen=True):
-    """A copy with links and shapes alone, and the shapes that were left out, as not stated."""
-
-    urdf: UrdfCopy
-    unread: tuple[ShapeObservation, ...]
+_leave_all_but_shapes = leave_out(
+    "*[not(self::link or self::joint or self::material)] | //texture"
+    " | joint/*[not(self::origin or self::parent or self::child)]"
+    " | link/*[not(self::visual or self::collision)]"
+)
 
 
 def prepare_shapes(
     request: Request, loads: Callable[[Role, Path], bool], *steps: Step
-) -> ShapeCopy:
-    """Copy links and shapes.
+) -> tuple[UrdfCopy, list[ShapeObservation]]:
+    """Copy links and shapes; also return the shapes that are left out, as not stated.
 
     Every joint is fixed and no link has mass, so that an engine can only reject shapes.
 
     Args:
         request: The URDF, and the folders of packages.
-        loads: Whether the engine loads a mesh file in a role; other meshes are left out.
+        loads: Whether the engine loads a mesh file in a role; other meshes are left out, and
+            these have absolute paths.
         steps: Further changes that the engine needs.
 
     Raises:
@@ -375,43 +337,32 @@ def prepare_shapes(
     """
     unread: list[ShapeObservation] = []
 
-    def leave_shapes(copy: UrdfCopy) -> None:
-        kept = {"joint": ("origin", "parent", "child"), "link": ("visual", "collision")}
-        removed = [part for part in copy.robot if part.tag not in (*kept, "material")]
-        for tag, tags in kept.items():
-            removed += [part for part in copy.robot.iterfind(f"{tag}/*") if part.tag not in tags]
-        _remove([*removed, *copy.robot.iter("texture")])
+    def leave_meshes(copy: UrdfCopy) -> None:
         for joint in copy.robot.iterfind("joint"):
             joint.set("type", "fixed")
-        unread.extend(_without_meshes(copy.robot, request, loads))
+        for link in copy.robot.iterfind("link"):
+            for shape in list(link):
+                mesh = shape.find("geometry/mesh")
+                if mesh is None:
+                    continue
+                reference, role = mesh.get("filename", ""), Role(str(shape.tag))
+                file = find_mesh(reference, Path(request.path), request.packages)
+                if file is not None and loads(role, file):
+                    mesh.set("filename", str(file))
+                    continue
+                link.remove(shape)
+                unread.append(
+                    ShapeObservation(
+                        link=_name(link),
+                        role=role,
+                        source=f"{_name(link)} {role} {reference}",
+                        name=reference,
+                        kind=ShapeKind.MESH,
+                        stated=False,
+                    )
+                )
 
-    urdf = prepare(request.path, (leave_shapes, *steps))
-    return ShapeCopy(urdf, tuple(unread))
-
-
-def _without_meshes(
-    robot: UrdfElement, request: Request, loads: Callable[[Role, Path], bool]
-) -> Iterator[ShapeObservation]:
-    """Leave out meshes that cannot be loaded; give the others their absolute path."""
-    for link in robot.iterfind("link"):
-        for shape in list(link):
-            mesh = shape.find("geometry/mesh")
-            if mesh is None:
-                continue
-            reference, role = mesh.get("filename", ""), Role(str(shape.tag))
-            file = find_mesh(reference, Path(request.path), request.packages)
-            if file is not None and loads(role, file):
-                mesh.set("filename", str(file))
-                continue
-            link.remove(shape)
-            yield ShapeObservation(
-                link=_name(link),
-                role=role,
-                source=f"{_name(link)} {role} {reference}",
-                name=reference,
-                kind=ShapeKind.MESH,
-                stated=False,
-            )
+    return prepare(request.path, (_leave_all_but_shapes, leave_meshes, *steps)), unread
 
 
 def find_mesh(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:

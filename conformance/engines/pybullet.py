@@ -358,10 +358,10 @@ def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
     for loads in (_has_groups, lambda *_: False):
         separated: dict[str, str] = {}
         steps = prepared.name_robot, partial(_separate_meshes, separated)
-        copy = prepared.prepare_shapes(request, loads, *steps)
+        copy, unread = prepared.prepare_shapes(request, loads, *steps)
         try:
-            with loaded(copy.urdf) as body:
-                return (*copy.unread, *_shapes_of(body, separated))
+            with loaded(copy) as body:
+                return (*unread, *_shapes_of(body, separated))
         except AbstentionError:
             continue
     return None

@@ -17,7 +17,7 @@ _LINK = (
     'ixy="0" ixz="0" iyz="0"/></inertial></link>'
 )
 _TIE = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/></joint>'
-_MIMIC = prepared.leave_out("mimic", "it is refused")
+_MIMIC = prepared.leave_out("joint/mimic", "<mimic> was left out.")
 
 
 def _robot(folder: Path, *parts: str) -> str:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from urdf_usd import ConvertOptions
-from urdf_usd.conformance.behaviour.process import Simulator
 from urdf_usd.conformance.behaviour.simulations import (
     ONE_AXIS,
     PROGRAMS,
@@ -30,6 +29,7 @@ from urdf_usd.conformance.behaviour.simulations import (
     drives,
     simulate_asset,
 )
+from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import AbstentionError
 from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.converter import ConversionError

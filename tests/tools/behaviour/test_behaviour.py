@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.tools.behaviour.table import agrees, tables
 from urdf_usd import ConvertOptions, convert, load_description, with_description
 from urdf_usd.conformance.behaviour.assessment import (
+    Array,
     assess_bounds,
     assess_hold,
     assess_overshoot,
@@ -53,8 +54,8 @@ def _simulate(
     description: str | None,
     targets: dict[str, float],
     text: str = _ARM_URDF,
-) -> dict[str, Any]:
-    """Return the only segment of the arm."""
+) -> tuple[Array, Array]:
+    """Return positions and velocities of the arm."""
     urdf = folder / "arm.urdf"
     urdf.write_text(text.format(effort=effort), encoding="utf-8")
     options = ConvertOptions(base=BaseOption.FIXED)
@@ -77,36 +78,46 @@ def _simulate(
     seen = OpenusdEngine().observe(Request(str(usd), chosen))
     answer = simulate_in_mujoco(seen, chosen, {"elbow": _PATH}, request)
     assert answer["gravity"] == pytest.approx([-_TORQUE], rel=1e-6)
-    segment: dict[str, Any] = answer["segments"][0]
-    return segment
+    segment = answer["segments"][0]
+    return np.array(segment["positions"]), np.array(segment["velocities"])
+
+
+DRIVE = '[[joints]]\nmatch = "*"\n{}\n'
+ONE = np.array([True])
 
 
 def test_drive_sags_by_gravity_over_stiffness(tmp_path: Path) -> None:
-    drive = '[[joints]]\nmatch = "*"\nstiffness = 100\ndamping = 20\n'
-    segment = _simulate(tmp_path, 50.0, drive, {})
-    found = assess_hold(segment, [True])
+    drive = DRIVE.format("stiffness = 100\ndamping = 20")
+    found = assess_hold(*_simulate(tmp_path, 50.0, drive, {}), ONE)
     assert found["state"] == "holds"
     sag = found["offset_rad"]
     assert 100.0 * sag == pytest.approx(_TORQUE * math.cos(sag), rel=1e-4)
 
 
-def test_drive_weaker_than_gravity_falls_to_the_limit(tmp_path: Path) -> None:
-    drive = '[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
-    segment = _simulate(tmp_path, 0.5 * _TORQUE, drive, {})
-    assert assess_hold(segment, [True])["state"] == "sags"
-    assert segment["positions"][-1] == [pytest.approx(0.7, abs=0.01)]
-
-
-def test_target_beyond_the_limit_stops_at_the_limit(tmp_path: Path) -> None:
-    drive = '[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
-    segment = _simulate(tmp_path, 500.0, drive, {_PATH: 0.9})
-    assert not assess_bounds(segment["positions"], [-0.5], [0.7], [True])
-    assert not assess_settling(segment, [0.7], [True])
+@pytest.mark.parametrize(
+    ("limits", "effort", "target", "end"),
+    [
+        ('lower="-0.5" upper="0.7"', 0.5 * _TORQUE, 0.0, 0.7),
+        ('lower="-0.5" upper="0.7"', 500.0, 0.9, 0.7),
+        # MuJoCo refuses empty and reversed ranges, and an actuator without force.
+        ('lower="0" upper="0"', 0.0, 0.0, 0.0),
+        ('lower="1" upper="-1"', 0.0, 0.0, 0.0),
+        ('lower="-0.5" upper="0.7"', 0.0, 0.0, 0.7),
+    ],
+)
+def test_arm_falls_or_is_driven_to_its_limit(
+    limits: str, effort: float, target: float, end: float, tmp_path: Path
+) -> None:
+    urdf = _ARM_URDF.replace('lower="-0.5" upper="0.7"', limits)
+    drive = DRIVE.format("natural_frequency = 5")
+    positions, velocities = _simulate(tmp_path, effort, drive, {_PATH: target}, urdf)
+    assert positions[-1] == [pytest.approx(end, abs=0.01)]
+    assert not assess_bounds(positions, np.array([-0.5]), np.array([0.7]), ONE)
+    assert not assess_settling(positions, velocities, np.array([end]), ONE)
 
 
 def test_arm_without_drive_swings_between_its_limits(tmp_path: Path) -> None:
-    segment = _simulate(tmp_path, 50.0, None, {})
-    found = assess_hold(segment, [True])
+    found = assess_hold(*_simulate(tmp_path, 50.0, None, {}), ONE)
     assert found["state"] != "holds"
     assert found["deviation_rad"] >= 0.69
 
@@ -122,52 +133,24 @@ def test_arm_without_drive_swings_between_its_limits(tmp_path: Path) -> None:
     ],
 )
 def test_state_of_a_joint(last: float, speed: float, state: str, *, angular: bool) -> None:
-    segment = {
-        "positions": [[0.3, 0.0], [0.3, last]],
-        "velocities": [[0.0, 0.0], [0.0, speed]],
-    }
-    found = assess_hold(segment, [True, angular])
+    positions, velocities = [[0.3, 0.0], [0.3, last]], [[0.0, 0.0], [0.0, speed]]
+    found = assess_hold(np.array(positions), np.array(velocities), np.array([True, angular]))
     assert found["state"] == state
     assert found["worst"] == (None if state == "holds" else 1)
 
 
-def test_joints_beyond_bounds_and_not_at_targets_are_listed() -> None:
-    segment = {
-        "positions": [[0.0, 0.0, 0.0], [0.5, 0.2, 9.0]],
-        "velocities": [[0.0, 0.0, 0.0]] * 2,
-    }
-    units = [True, True, True]
-    assert assess_settling(segment, [0.5, 0.5, math.nan], units) == [1]
-    bounds = [-1.0] * 3, [1.0] * 3
-    assert assess_bounds(segment["positions"], *bounds, units) == [2]
-
-
-def test_joints_that_pass_their_target_by_half_the_step_are_listed() -> None:
-    segment = {"positions": [[0.0, 0.5, 0.0], [0.14, 0.1, 9.0], [0.1, 0.3, 9.0]]}
-    assert assess_overshoot(segment, [0.1, 0.3, math.nan]) == [1]
-
-
-@pytest.mark.parametrize(
-    ("limits", "end"),
-    [
-        ('lower="0" upper="0"', 0.0),
-        ('lower="1" upper="-1"', 0.0),
-        ('lower="-0.5" upper="0.7"', 0.7),
-    ],
-)
-def test_joints_that_mujoco_refuses_are_locked_or_passive(
-    tmp_path: Path, limits: str, end: float
-) -> None:
-    drive = '[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
-    urdf = _ARM_URDF.replace('lower="-0.5" upper="0.7"', limits)
-    segment = _simulate(tmp_path, 0.0, drive, {}, urdf)
-    assert segment["positions"][-1] == [pytest.approx(end, abs=0.01)]
+def test_joints_are_listed_by_their_motion() -> None:
+    units = np.array([True] * 3)
+    positions = np.array([[0.0, 0.5, 0.0], [0.14, 0.1, 9.0], [0.1, 0.3, 9.0]])
+    aims = np.array([0.1, 0.1, math.nan])
+    assert assess_settling(positions, 0.0 * positions, aims, units) == [1]
+    assert assess_bounds(positions, -np.ones(3), np.ones(3), units) == [2]
+    assert assess_overshoot(positions, np.array([0.1, 0.3, math.nan])) == [1]
 
 
 def test_simulators_differ_beyond_two_percent_of_the_motion() -> None:
-    one = {"positions": [[0.0, 0.0], [1.0, 1.0]]}
-    other = {"positions": [[0.0, 0.0], [1.02, 1.05]]}
-    assert differing_joints(one, other, [True, True]) == [1]
+    one, other = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [1.02, 1.05]])
+    assert differing_joints(one, other, np.array([True, True])) == [1]
 
 
 def test_tables_list_robots_that_do_not_hold() -> None:

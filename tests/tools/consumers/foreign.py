@@ -23,7 +23,7 @@ from xml.etree import ElementTree as ET
 
 import mujoco
 
-from urdf_usd.conformance.behaviour.process import Simulator
+from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.export.files import export
 from urdf_usd.converter import ConversionError
 
@@ -38,7 +38,6 @@ _COMPILER = {
     "fusestatic": "false",
 }
 _SHAPES = ("visual", "collision")
-_FREE = 6
 _NOTHING = "no rigid body and no link"
 # Why numbers differ, by file.
 _AT_WORLD = (
@@ -68,64 +67,40 @@ root; or nothing was exported. Joints that close loops are exported with `--loop
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file.
+    """What became of one file."""
 
-    Attributes:
-        name: Package and path inside it.
-        exit: Exit status of the command without ``--root``.
-        robots: Robots of the stage, if there are several.
-        root: The one that was exported with ``--root``.
-        joints: Joints of the URDF that are not fixed; None if there is none.
-        physx: Degrees of freedom by PhysX.
-        mujoco: Degrees of freedom by MuJoCo.
-        note: Reason of a refusal, or what a simulator reports.
-    """
-
-    name: str
-    exit: int
+    name: str  # package and path inside it
+    exit: int  # status of the command without ``--root``
     robots: int = 1
-    root: str | None = None
-    joints: int | None = None
-    physx: int | None = None
-    mujoco: int | None = None
-    note: str = ""
+    root: str | None = None  # of several, the one that was exported with ``--root``
+    joints: int | None = None  # of the URDF that are not fixed; None without a URDF
+    physx: int | None = None  # degrees of freedom
+    mujoco: int | None = None  # likewise
+    note: str = ""  # reason of a refusal, or what a simulator reports
 
     @property
     def differs(self) -> bool:
-        """Whether the degrees of freedom are both known, and differ."""
-        known = self.physx is not None and self.mujoco is not None
-        return known and self.physx != self.mujoco
+        return None not in {self.physx, self.mujoco} and self.physx != self.mujoco
 
 
 def outcome(name: str, usd: Path, folder: Path, physx: Simulator | None) -> Outcome:
-    """Export a file, and load the USD and the URDF.
-
-    Args:
-        name: Name in the table.
-        usd: The file.
-        folder: Empty folder for the URDF.
-        physx: PhysX, if it is installed.
-    """
-    root, robots, urdf = None, 1, folder / "robot.urdf"
-    code = 0
-    try:
-        written = export(usd, urdf, loops=True)
-    except ConversionError as error:
-        code = 2
-        reason = _reason(error)
-        several = _SEVERAL.search(reason)
-        if several is None:
-            return Outcome(name, code, note=reason)
-        robots, root = int(several[1]), several[2].removesuffix(",")
+    """Export a file into an empty folder, and load the USD and the URDF."""
+    root, robots, code = None, 1, 0
+    while True:
         try:
-            written = export(usd, urdf, loops=True, root=root)
-        except ConversionError as again:
-            return Outcome(name, code, robots, root, note=_reason(again))
-    moving = [one for one in ET.parse(written.urdf).iter("joint") if one.get("type")]
-    joints = sum(joint.get("type") != "fixed" for joint in moving)
+            written = export(usd, folder / "robot.urdf", loops=True, root=root)
+            break
+        except ConversionError as error:
+            code, reason = 2, _reason(error)
+            several = _SEVERAL.search(reason)
+            if several is None or root:
+                return Outcome(name, code, robots, root, note=reason)
+            robots, root = int(several[1]), several[2].removesuffix(",")
+    document = ET.parse(written.urdf)
+    joints = sum(joint.get("type", "fixed") != "fixed" for joint in document.iter("joint"))
     found, note = _by_mujoco(written.urdf)
     measured = _by_physx(usd, root, physx) if physx else None
-    if loops := len(ET.parse(written.urdf).findall("usd_loop")):
+    if loops := len(document.findall("usd_loop")):
         closing = "joint closes a loop" if loops == 1 else "joints close loops"
         note = "; ".join(filter(None, (f"{loops} {closing}", note)))
     return Outcome(name, code, robots, root, joints, measured, found, note)
@@ -160,7 +135,7 @@ def _by_physx(usd: Path, root: str | None, physx: Simulator) -> int | None:
 
     Of several, that whose path is at, above or below the given prim.
     """
-    answer = physx.observe({"usd": str(usd), "positions": {}, "angular": []})
+    answer = physx.observe({"usd": str(usd)})
     found: dict[str, int] = answer.get("dofs_of", {})
     if root is not None:
         found = {

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd import ConvertOptions, convert, load_description, with_description
-from urdf_usd.conformance.behaviour.process import Simulator
 from urdf_usd.conformance.engines.physx import PhysxEngine
+from urdf_usd.conformance.engines.process import Simulator
 
 _ROBOT = """\
 <robot name="one"><link name="one">

@@ -8,13 +8,16 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from urdf_usd.conformance.engines.native_output import captured
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  not for temporary files of ours
 
 
 @dataclass
@@ -43,10 +46,13 @@ class Simulator:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stop()
+        self.stop()
 
-    def observe(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a request; with ``error`` if there is none."""
+    def observe(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request; with ``error`` if there is none.
+
+        If the process ends, the answer has ``status``, its exit status, as well.
+        """
         if self._process is None:
             self._process = subprocess.Popen(
                 [self.python, "-m", self.program],
@@ -66,13 +72,18 @@ class Simulator:
                     line = answers.readline()
                 else:
                     self._process.kill()
+        # Carbonite, on which PhysX is built, does not remove them.
+        for name in ("carb", "sem.carb"):
+            left = _SHARED_MEMORY / f"{name}-RStringInternals-{self._process.pid}"
+            left.unlink(missing_ok=True)
         if line:
             answer: dict[str, Any] = json.loads(line)
             return answer
-        code = self._stop()
-        return {"error": f"crashed with exit status {code}", "messages": []}
+        code = self.stop()
+        return {"error": f"crashed with exit status {code}", "status": code, "messages": []}
 
-    def _stop(self) -> int | None:
+    def stop(self) -> int | None:
+        """End the process; return its exit status."""
         if self._process is None:
             return None
         process, self._process = self._process, None
