@@ -26,11 +26,6 @@ record = check("arm.urdf", asset.root_layer)
 assert record.verdict.conforms, record.reason
 print("verdict:", record.verdict.value)
 """
-# As on systems without a fork server.
-SPAWN = """
-import urdf_usd.conformance.execution.worker as worker
-worker.FORKS = False
-"""
 # Ways to start a program, and the file name that each needs: the main module is known as a file,
 # by name, or not at all.
 WAYS = {
@@ -65,15 +60,9 @@ def run_program(folder: Path, way: str, program: str) -> subprocess.CompletedPro
     )
 
 
-@pytest.mark.parametrize(
-    ("way", "prelude"),
-    [
-        *((way, "") for way in WAYS),
-        pytest.param("script", SPAWN, id="script-spawn"),
-    ],
-)
-def test_program_without_guard_runs_once(folder: Path, way: str, prelude: str) -> None:
-    done = run_program(folder, way, prelude + PROGRAM)
+@pytest.mark.parametrize("way", WAYS)
+def test_program_without_guard_runs_once(folder: Path, way: str) -> None:
+    done = run_program(folder, way, PROGRAM)
 
     assert "verdict: exact" in done.stdout, done.stderr
     assert "Error" not in done.stderr

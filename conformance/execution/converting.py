@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from multiprocessing import current_process
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import cast
 
 from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import (
-    Candidate,
     CommandConverter,
     OwnConverter,
     ReadyUsds,
@@ -24,22 +22,20 @@ from urdf_usd.conformance.converters.candidates import (
     command_line,
     load_registered,
 )
-from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.worker import Limits, Steps, Workers
-from urdf_usd.converter.conversion import Conversion, convert, convert_parsed
+from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.worker import environment_of_program
+from urdf_usd.converter.conversion import convert, convert_parsed
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.urdf.parse import Parsed
 from urdf_usd.reports.records.record import AssetRecord, Verdict
 
-_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
+# The first is the root layer of files that differ in their suffix alone.
+_SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
 _OUTPUT_END = 4000
 _SHOWN = 5
 # Share of the time limit after which a program is stopped: before its worker is.
 _SHARE_OF_TIME = 0.95
-# Of the process that waits for the one of a converter [s].
-_MORE_TIME = 30.0
 
 
 class Written(Struct, frozen=True):
@@ -83,10 +79,6 @@ class UncomparedError(Exception):
         return self.reason
 
 
-def _crashed(reason: str, output: str | None = None) -> UncomparedError:
-    return UncomparedError(Verdict.CRASHED, f"the converter crashed: {reason}", output=output)
-
-
 def _unwritten(
     reason: str, output: str | None = None, found: tuple[Diagnostic, ...] | None = None
 ) -> UncomparedError:
@@ -95,124 +87,88 @@ def _unwritten(
 
 
 def convert_robot(
-    steps: Steps, urdf: Path, parsed: Parsed, directory: Path, options: ConvertOptions
-) -> Written:
-    """Convert a robot by our converter.
+    job: Job, parsed: Parsed | None, urdf: Path, packages: Mapping[str, str]
+) -> Written | UncomparedError:
+    """Convert a robot by the converter of a job, or find its USD; why there is none.
 
     Args:
-        steps: Convert it.
-        urdf: URDF or xacro file.
-        parsed: What was read of it.
-        directory: Folder of the asset.
-        options: Options.
-
-    Raises:
-        UncomparedError: It cannot be converted.
+        job: The robot.
+        parsed: What was read of its file; needed by our converter.
+        urdf: The URDF, to which a xacro file was expanded.
+        packages: Folder of each ROS package that it names.
     """
-
-    def converted() -> Conversion | ConversionError:
-        try:
-            if options.root is not None:
-                return convert(urdf, directory, options)
-            return convert_parsed(parsed, directory, options)
-        except ConversionError as error:
-            return error
-
-    made = steps.call("convert", converted)
-    if isinstance(made, Crashed):
-        raise _crashed(made.reason)
-    if isinstance(made, ConversionError):
-        raise _unwritten(first_error(made.diagnostics), found=made.diagnostics)
-    asset = _asset(made.root_layer, directory, _files_below(directory))
-    return Written(made.root_layer, asset, steps.seconds, made.diagnostics)
-
-
-_Foreign: TypeAlias = CommandConverter | RegisteredConverter | ReadyUsds
-# Root layer, and the end of what the converter printed, if it printed anything.
-_Made: TypeAlias = tuple[Path, str | None]
-
-
-class Order(Struct, frozen=True):
-    """Input and output of a conversion by another converter."""
-
-    urdf: Path
-    directory: Path  # folder of the asset; a former one is replaced
-    packages: Mapping[str, str]  # folder of each ROS package that the robot names
-    names: Sequence[str]  # of root layers, and of the robot among ready USDs
-
-
-def convert_by_other(steps: Steps, candidate: Candidate, order: Order, limits: Limits) -> Written:
-    """Convert a URDF by another converter, or find its USD.
-
-    Raises:
-        UncomparedError: There is none.
-    """
-    if isinstance(candidate, OwnConverter):
-        raise TypeError("our converter is no other one")
-    made = steps.call("convert", _isolated, candidate, order, limits, more_time=_MORE_TIME)
-    match made:
-        case Crashed(reason, output):
-            raise _crashed(reason, output)
-        case UncomparedError():
-            raise made
-        case layer, _ if isinstance(candidate, ReadyUsds):
-            files = files_of(layer, candidate.folder)
-            return Written(layer, _asset(layer, candidate.folder, files), None)
-        case layer, output:
-            asset = _asset(layer, order.directory, _files_below(order.directory))
-            return Written(layer, asset, steps.seconds, output=output)
-
-
-def _isolated(
-    candidate: _Foreign, order: Order, limits: Limits
-) -> _Made | UncomparedError | Crashed:
-    """Convert in a further process, which ends with everything that the converter started.
-
-    Nothing that a converter leaves running may write to the asset from then on.
-    """
-    # Python does not let daemons, as workers are, have children.
-    current_process().daemon = False
-    with Workers(limits) as workers:
-        return workers.call(_made, candidate, order, limits.time)
-
-
-def _made(candidate: _Foreign, order: Order, timeout: float) -> _Made | UncomparedError:
+    begin = time.perf_counter()
+    folder = job.asset
+    diagnostics: tuple[Diagnostic, ...] = ()
+    output = None
     try:
-        match candidate:
+        match job.candidate:
+            case OwnConverter():
+                options = job.conversion
+                if options.root is not None or parsed is None:
+                    made = convert(job.source.path, folder, options)
+                else:
+                    made = convert_parsed(parsed, folder, options)
+                layer, diagnostics = made.root_layer, made.diagnostics
             case CommandConverter(words=words):
-                return run_command(words, order, timeout * _SHARE_OF_TIME)
+                line = command_line(words, urdf, folder, packages)
+                output = run_command(line, folder, job.limits.time * _SHARE_OF_TIME)
+                try:
+                    layer = root_layer_in(folder, job.names)
+                except UncomparedError as error:
+                    error.output = output
+                    return error
             case RegisteredConverter(name):
                 # Entry points of this group are such callables.
                 make = cast("Callable[..., str]", load_registered(name))
-                return call_registered(make, order), None
-            case ReadyUsds():
-                return find_ready(candidate, order.names), None
+                layer = call_registered(make, urdf, folder, packages)
+            case ReadyUsds(folder=folder):
+                layer = find_ready(job.candidate, job.names)
+                return Written(layer, _asset(layer, folder, files_of(layer, folder)), None)
     except UncomparedError as error:
         return error
+    except ConversionError as error:
+        if not job.own:
+            raise
+        return _unwritten(first_error(error.diagnostics), found=error.diagnostics)
+    seconds = time.perf_counter() - begin
+    asset = _asset(layer, folder, _files_below(folder))
+    return Written(layer, asset, seconds, diagnostics, output)
 
 
-def run_command(words: Sequence[str], order: Order, timeout: float) -> _Made:
+def _emptied(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+def run_command(line: Sequence[str], folder: Path, timeout: float) -> str | None:
     """Convert a URDF with a program; it inherits the memory limit of this process.
 
     What it starts itself stays in the process group of this worker, and is killed with
     that.
 
     Args:
-        words: Its command line, with placeholders.
-        order: Input and output.
+        line: Its command line.
+        folder: Of the USD; emptied first.
         timeout: Time limit [s].
 
+    Returns:
+        The end of what it printed, if it did.
+
     Raises:
-        UncomparedError: It crashed, failed, took too long, or wrote no USD, or several.
+        UncomparedError: It crashed, failed, or took too long.
     """
-    shutil.rmtree(order.directory, ignore_errors=True)
-    order.directory.mkdir(parents=True)
-    line = command_line(words, order.urdf, order.directory, order.packages)
+    _emptied(folder)
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as scratch:
         printed = Path(scratch, "printed.txt")
         with printed.open("wb") as sink:
             process = subprocess.Popen(  # the user's own command
-                line, cwd=scratch, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink
+                line,
+                cwd=scratch,
+                env=environment_of_program(),
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
             )
             try:
                 code = process.wait(timeout)
@@ -221,32 +177,34 @@ def run_command(words: Sequence[str], order: Order, timeout: float) -> _Made:
             finally:
                 process.kill()
                 process.wait()
-        output = _end_of(printed) or None
-    if code is None:
-        raise _crashed(f"not finished after {timeout:g} s", output)
-    if code < 0:
-        raise _crashed(f"it was killed by {_signal(-code)}", output)
-    if code > 0:
+        with printed.open("rb") as stream:
+            stream.seek(max(0, printed.stat().st_size - _OUTPUT_END))
+            output = stream.read().decode(errors="replace").strip() or None
+    if code == 0:
+        return output
+    if code is not None and code > 0:
         last_line = output.splitlines()[-1] if output else "it printed nothing"
         raise _unwritten(f"exit code {code}: {last_line}", output)
-    try:
-        return root_layer_in(order.directory, order.names), output
-    except UncomparedError as error:
-        error.output = output
-        raise
+    reason = f"not finished after {timeout:g} s"
+    if code is not None:
+        known = {one.value: one.name for one in signal.Signals}
+        reason = f"it was killed by {known.get(-code, f'signal {-code}')}"
+    raise UncomparedError(Verdict.CRASHED, f"the converter crashed: {reason}", output=output)
 
 
 def call_registered(
-    make: Callable[[str, str, dict[str, str]], str | os.PathLike[str]], order: Order
+    make: Callable[[str, str, dict[str, str]], str | os.PathLike[str]],
+    urdf: Path,
+    folder: Path,
+    packages: Mapping[str, str],
 ) -> Path:
     """Convert a URDF with a callable; what it raises is not caught.
 
     Raises:
         UncomparedError: It returned no file.
     """
-    shutil.rmtree(order.directory, ignore_errors=True)
-    order.directory.mkdir(parents=True)
-    layer = Path(make(str(order.urdf), str(order.directory), dict(order.packages)))
+    _emptied(folder)
+    layer = Path(make(str(urdf), str(folder), dict(packages)))
     if not layer.is_file():
         raise _unwritten(f"it returned {layer.name!r}, which is no file")
     return layer
@@ -263,8 +221,7 @@ def find_ready(converter: ReadyUsds, names: Sequence[str]) -> Path:
         UncomparedError: There is none, or there are several.
     """
     for name in names:
-        files = _called(_usds(converter.folder), (name,))
-        if files:
+        if files := _called(_usds(converter.folder), (name,)):
             return _only(files, converter.folder)
         folder = converter.folder / name
         if folder.is_dir():
@@ -286,12 +243,9 @@ def root_layer_in(folder: Path, names: Sequence[str]) -> Path:
     level = [folder]
     while level:
         files = [file for place in level for file in _usds(place)]
-        if len(files) == 1:
-            return files[0]
         if files:
-            folders = tuple(dict.fromkeys(file.parent.name for file in files))
-            named = _called(files, (*names, *folders))
-            return _only(named or files, folder)
+            folders = dict.fromkeys(file.parent.name for file in files)
+            return _only(_called(files, (*names, *folders)) or files, folder)
         level = sorted(inner for place in level for inner in place.iterdir() if inner.is_dir())
     raise _unwritten("it wrote no USD")
 
@@ -303,8 +257,7 @@ def files_of(root_layer: Path, shared: Path) -> list[Path]:
     """
     if root_layer.parent == shared:
         return [root_layer]
-    own = shared / root_layer.relative_to(shared).parts[0]
-    return _files_below(own)
+    return _files_below(shared / root_layer.relative_to(shared).parts[0])
 
 
 def _usds(folder: Path) -> list[Path]:
@@ -313,22 +266,20 @@ def _usds(folder: Path) -> list[Path]:
     )
 
 
-def _called(files: Iterable[Path], names: Sequence[str]) -> list[Path]:
+def _called(files: Iterable[Path], names: Iterable[str]) -> list[Path]:
     """Return the files with the first name that any of them has."""
-    by_name: dict[str, list[Path]] = {}
-    for file in files:
-        by_name.setdefault(_plain(file.stem), []).append(file)
-    return next((by_name[key] for key in map(_plain, names) if key in by_name), [])
 
+    def plain(name: str) -> str:
+        # Case, and characters that prim or file names cannot have, do not matter.
+        return "".join(c if c.isalnum() else "_" for c in name.casefold())
 
-def _plain(name: str) -> str:
-    """Normalise case, and characters that prim or file names cannot have."""
-    return "".join(c if c.isalnum() else "_" for c in name.casefold())
+    files = [*files]
+    found = ([one for one in files if plain(one.stem) == plain(name)] for name in names)
+    return next(filter(None, found), [])
 
 
 def _only(files: Sequence[Path], folder: Path) -> Path:
-    order = (".usda", ".usd", ".usdc", ".usdz")
-    first = min(files, key=lambda file: order.index(file.suffix.lower()))
+    first = min(files, key=lambda file: _SUFFIXES.index(file.suffix.lower()))
     if any(file.with_suffix("") != first.with_suffix("") for file in files):
         shown = ", ".join(str(f.relative_to(folder)) for f in files[:_SHOWN])
         more = ", …" if len(files) > _SHOWN else ""
@@ -336,23 +287,10 @@ def _only(files: Sequence[Path], folder: Path) -> Path:
     return first
 
 
-def _end_of(file: Path) -> str:
-    with file.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - _OUTPUT_END))
-        return stream.read().decode(errors="replace").strip()
-
-
-def _signal(number: int) -> str:
-    with contextlib.suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"
-
-
 def first_error(diagnostics: Sequence[Diagnostic]) -> str:
     """Return the first error, else the first diagnostic, as one line."""
-    errors = [found for found in diagnostics if found.severity is Severity.ERROR]
-    first = (errors or list(diagnostics))[0]
+    errors = (found for found in diagnostics if found.severity is Severity.ERROR)
+    first = next(errors, diagnostics[0])
     if first.location is None:
         return first.message
     file = f"{Path(first.location.file).name}, " if first.location.file else ""
@@ -366,7 +304,7 @@ def _files_below(folder: Path) -> list[Path]:
 def _asset(root_layer: Path, folder: Path, files: Sequence[Path]) -> AssetRecord:
     own = root_layer.is_relative_to(folder)
     return AssetRecord(
-        root_layer=(root_layer.relative_to(folder).as_posix() if own else root_layer.name),
+        root_layer=root_layer.relative_to(folder).as_posix() if own else root_layer.name,
         files=len(files),
         size=sum(file.stat().st_size for file in files),
     )

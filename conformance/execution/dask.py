@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import current_process
-from queue import Empty, SimpleQueue
-from typing import Any
 
-from distributed import Client, Future, Worker, get_worker
+from distributed import Client, Worker, as_completed, get_worker
 from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
@@ -20,10 +17,9 @@ from urdf_usd.conformance.execution.worker import ClusterError, Limits, Workers
 from urdf_usd.converter.diagnostics import ConversionError
 
 _PLUGIN = "urdf-usd"
-# Time to wait for the scheduler, for workers, and between checks for workers [s].
+# Time to wait for the scheduler and for the first worker [s].
 _CONNECTION = 10.0
 _PATIENCE = 60.0
-_LOOK = 5.0
 
 
 class _WorkersPlugin(WorkerPlugin):
@@ -35,9 +31,7 @@ class _WorkersPlugin(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         """Make them; they start when the first robot comes."""
         del worker
-        # Dask's workers are daemons, and Python does not let daemons have children.
         # Ours end by themselves when the worker does.
-        current_process().daemon = False
         self.workers = Workers(self.limits)
 
     def teardown(self, worker: Worker) -> None:
@@ -91,60 +85,38 @@ def connected(address: str) -> Iterator[Client]:
 
 
 def examined_on(
-    address: str, jobs: Sequence[Job], announce: Callable[[str], None]
+    address: str, jobs: Sequence[Job]
 ) -> Generator[tuple[Job, Examined | ConversionError]]:
     """Yield robots with their results, in the order in which they finish.
 
-    The scheduler gives the robots of a lost worker to another one.
-
-    Args:
-        address: Of the scheduler, such as ``tcp://host:8786``.
-        jobs: The robots; at least one.
-        announce: Called with a line of text if the cluster has no workers for a while.
+    The scheduler gives the robots of a lost worker to another one, and waits for workers.
 
     Raises:
         ClusterError: The cluster cannot be used, or is gone, or lacks the files.
     """
     with connected(address) as client:
         client.register_plugin(_WorkersPlugin(jobs[0].limits), name=_PLUGIN)
-        done: SimpleQueue[Future[Any]] = SimpleQueue()
         run = uuid.uuid4().hex
-        futures = {}
+        futures = {
+            client.submit(_examined_there, job, key=f"{job.place}-{run}", pure=False): job
+            for job in jobs
+        }
         try:
-            for job in jobs:
-                key = f"{job.place}-{run}"
-                future = client.submit(_examined_there, job, key=key, pure=False)
-                futures[future.key] = future, job
-                future.add_done_callback(done.put)
-            waited = 0.0
-            while futures:
-                try:
-                    future = done.get(timeout=_LOOK)
-                except Empty:
-                    waited = 0.0 if client.nthreads() else waited + _LOOK
-                    if client.status != "running" or waited > _PATIENCE:
-                        raise ClusterError("the cluster has no workers any more") from None
-                    if waited == _LOOK:
-                        announce("the cluster has no workers; waiting for one")
-                    continue
-                _, job = futures.pop(future.key)
-                yield job, _result(client, job, future)
-                future.release()
+            for future in as_completed([*futures]):
+                job = futures.pop(future)
+                if client.status != "running":
+                    raise ClusterError("the connection to the scheduler is lost")
+                if future.status != "finished":
+                    reason = f"{future.status}: {future.exception()!r}"
+                    raise ClusterError(f"{job.source.id}: {reason}")
+                result: Examined | ConversionError | None = future.result()
+                if result is None:
+                    raise ClusterError(
+                        f"{job.source.id}: its files, or the folder {job.folder}, are not there; "
+                        "all machines need them under the same path"
+                    )
+                yield job, result
         finally:
             if client.status == "running":
-                client.cancel([future for future, _ in futures.values()], force=True)
+                client.cancel([*futures], force=True)
                 client.unregister_worker_plugin(_PLUGIN)
-
-
-def _result(client: Client, job: Job, future: Future[Any]) -> Examined | ConversionError:
-    if client.status != "running":
-        raise ClusterError("the connection to the scheduler is lost")
-    if future.status != "finished":
-        raise ClusterError(f"{job.source.id}: {future.status}: {future.exception()!r}")
-    result: Examined | ConversionError | None = future.result()
-    if result is None:
-        raise ClusterError(
-            f"{job.source.id}: its files, or the folder {job.folder}, are not there; all "
-            "machines need them under the same path"
-        )
-    return result

@@ -10,7 +10,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
@@ -27,13 +27,7 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     Unavailable,
 )
-from urdf_usd.conformance.execution.worker import (
-    OUT_OF_MEMORY,
-    Limits,
-    Steps,
-    Workers,
-    attempt,
-)
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Limits, Steps, Workers
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.conformance.matching import Labelled, label_robot
 from urdf_usd.conformance.observation.robot import Configurations, Observation
@@ -89,13 +83,14 @@ def installed_engine(name: str) -> InstalledEngine:
     return InstalledEngine(name, side, availability)
 
 
-def _installed_engines(names: Sequence[str]) -> tuple[InstalledEngine, ...]:
-    """Load engines; one that raises is listed as crashed."""
-    endings = {name: attempt(installed_engine, name) for name in names}
-    return tuple(
-        _unloadable(name, ending) if isinstance(ending, Crashed) else ending
-        for name, ending in endings.items()
-    )
+def _load_engines(names: Sequence[str], crashes: Mapping[str, Crashed]) -> list[InstalledEngine]:
+    """Load engines, each as a step; one that crashes is listed as crashed."""
+    steps = Steps(crashes)
+    found = []
+    for name in names:
+        engine = steps.call(name, installed_engine, name)
+        found.append(_unloadable(name, engine) if isinstance(engine, Crashed) else engine)
+    return found
 
 
 def _unloadable(name: str, crash: Crashed) -> InstalledEngine:
@@ -103,31 +98,19 @@ def _unloadable(name: str, crash: Crashed) -> InstalledEngine:
     return InstalledEngine(name, None, Crashed(reason, crash.output))
 
 
-def list_engines(workers: Workers) -> tuple[InstalledEngine, ...]:
-    """Load all installed engines in workers, and list them sorted by name.
-
-    They are loaded in one process, unless one of them ends it or exceeds its time: then
-    each is loaded in its own process, and that one is listed as crashed.
-    """
+def list_engines(workers: Workers) -> list[InstalledEngine]:
+    """Load all installed engines in workers, and list them sorted by name."""
     limit = max(workers.limits.time, _LOADING)
-    every = registry.names()
-    found = workers.call(_installed_engines, every, timeout=limit)
-    if not isinstance(found, Crashed):
-        return found
-    engines: list[InstalledEngine] = []
-    for name in every:
-        one = workers.call(_installed_engines, [name], timeout=limit)
-        engines += (_unloadable(name, one),) if isinstance(one, Crashed) else one
-    return tuple(engines)
+    found = workers.examine(_load_engines, registry.names(), timeout=limit)
+    if isinstance(found, Crashed):
+        return [_unloadable(name, found) for name in registry.names()]
+    return found
 
 
 def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[InstalledEngine, ...]:
     """Select the engines of a run: those requested, and the two that verdicts need.
 
-    Args:
-        workers: Load the engines.
-        requested: Names; all available engines if empty, and those that crashed when
-            they were loaded.
+    If none is requested, these are all that are available or crash when they are loaded.
 
     Raises:
         UnknownEngineError: A name is not that of an installed engine.
@@ -172,7 +155,7 @@ class EngineResults(Struct, frozen=True, eq=False):
     engines: tuple[InstalledEngine, ...]  # of the sides that were read, available or not
     outcomes: Mapping[str, Outcome]  # by name, of those that are available
     configurations: int  # number of configurations of the robot
-    files: Mapping[Side, Path] = field(default_factory=dict)  # the file of each side
+    files: Mapping[Side, Path]  # the file of each side
     # for the URDF written back from the USD, if there are both files
     back: RoundTripOutcomes | None = None
     # links whose colliders touch or overlap at rest; None if that is not known
@@ -192,11 +175,6 @@ class EngineResults(Struct, frozen=True, eq=False):
     def expected(self) -> Observation | None:
         """Its observation, if there is one."""
         return self.observation(self.deciding)
-
-    @property
-    def observed(self) -> tuple[str, ...]:
-        """Names of the engines that read their file."""
-        return tuple(name for name in self.outcomes if self.observation(name))
 
     def of_side(self, side: Side) -> dict[str, Outcome]:
         """Return the outcomes of the engines of one side, by name."""
@@ -234,8 +212,8 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
         answer = pickle.dumps(observation)
         if len(answer) > _LARGEST_ANSWER:
             raise ValueError(f"the answer is larger than {_LARGEST_ANSWER >> 20} MiB")
-        copied: Observation = pickle.loads(answer)  # noqa: S301  the engine has run here already
-        return Observed(copied)
+        observation = pickle.loads(answer)  # noqa: S301  the engine has run here already
+        assert isinstance(observation, Observation)  # noqa: S101  it was one
     return Observed(observation)
 
 
@@ -243,31 +221,26 @@ def observe_side(
     steps: Steps,
     engines: Sequence[InstalledEngine],
     side: Side,
-    file: Path,
-    packages: Mapping[str, str],
-    configurations: Configurations = AT_REST,
+    request: Request,
     purpose: str = "",
 ) -> dict[str, Outcome]:
     """Have every available engine of a side read a file.
 
     ``purpose`` distinguishes further readings by the same engines.
     """
+    rollout = request.configurations.rollout
     # A simulator's rollout is compared in the limit of small time steps.
-    simulates = any(
+    if rollout and any(
         one.side is Side.USD and one.name != USD_ENGINE and one.is_available for one in engines
-    )
-    if configurations.rollout and simulates:
-        plan = structs.replace(configurations.rollout, limit=True)
-        configurations = structs.replace(configurations, rollout=plan)
-    request = Request(str(file), configurations, dict(packages))
-    available = [one.name for one in engines if one.side is side and one.is_available]
-    return _observed(steps, available, request, purpose or side.value)
-
-
-def _observed(
-    steps: Steps, engines: Sequence[str], request: Request, purpose: str
-) -> dict[str, Outcome]:
-    return {name: steps.call(f"{purpose} {name}", observe, name, request) for name in engines}
+    ):
+        rollout = structs.replace(rollout, limit=True)
+        configurations = structs.replace(request.configurations, rollout=rollout)
+        request = structs.replace(request, configurations=configurations)
+    return {
+        one.name: steps.call(f"{purpose or side.value} {one.name}", observe, one.name, request)
+        for one in engines
+        if one.side is side and one.is_available
+    }
 
 
 def observe_files(
@@ -283,91 +256,58 @@ def observe_files(
     With both sides, the URDF is written back from the USD, and the engines that read
     the URDF read that one too. Where the USD has other names of links or joints than
     the URDF, its engines read it again with the names of the URDF.
-
-    Args:
-        steps: Run the engines.
-        engines: All engines of the run.
-        files: The file of each side.
-        packages: Folder of each ROS package, by name.
-        configurations: Where link frames are compared.
-        folder: For temporary files.
     """
     # Of an engine that could not be loaded, the side is not known.
     present = tuple(one for one in engines if one.side is None or one.side in files)
     outcomes: dict[str, Outcome] = {}
     for side, file in files.items():
-        outcomes |= observe_side(steps, engines, side, file, packages, configurations)
+        request = Request(str(file), configurations, dict(packages))
+        outcomes |= observe_side(steps, engines, side, request)
     results = EngineResults(present, outcomes, configurations.count, files)
     expected, actual = results.expected, results.observation(USD_ENGINE)
     if Side.USD not in files or expected is None:
         return results
+    usd = files[Side.USD]
+    touching = None
     if actual is not None:
-        labels = _labels(steps, files[Side.USD], expected, actual)
-        if labels is not None:
-            file = folder / "labelled.usda"
-            file.write_text(labels.text, encoding="utf-8")
-            again = observe_side(
-                steps, engines, Side.USD, file, packages, configurations, "labelled"
-            )
-            results = structs.replace(
-                results,
-                outcomes=outcomes | {n: _relabelled(one, labels) for n, one in again.items()},
-                files={**files, Side.USD: file},
-            )
-        results = structs.replace(
-            results, touching=_touching(steps, expected, results.files[Side.USD])
-        )
+        links, joints = ({one.name for one in many} for many in (actual.links, actual.joints))
+        if not (
+            all(one.name in links for one in expected.links)
+            and all(one.name in joints for one in expected.joints)
+        ):
+            labels = steps.call("names", label_robot, str(usd.absolute()), expected)
+            if isinstance(labels, Labelled):
+                usd = folder / "labelled.usda"
+                usd.write_text(labels.text, encoding="utf-8")
+                request = Request(str(usd), configurations, dict(packages))
+                again = observe_side(steps, engines, Side.USD, request, "labelled")
+                outcomes |= {name: _relabelled(one, labels) for name, one in again.items()}
+        found = steps.call("distances at rest", _touching, expected, str(usd))
+        touching = None if isinstance(found, Crashed) else found
+    files = {**files, Side.USD: usd}
+    results = structs.replace(results, outcomes=outcomes, files=files, touching=touching)
     if Side.URDF not in files:
         return results
-    return structs.replace(
-        results, back=_round_trip(steps, results, expected, configurations, folder)
-    )
-
-
-def _labels(steps: Steps, usd: Path, expected: Observation, actual: Observation) -> Labelled | None:
-    """Return the names of the URDF for a USD with other names of links or joints."""
-    links = {link.name for link in actual.links}
-    joints = {joint.name for joint in actual.joints}
-    if all(one.name in links for one in expected.links) and all(
-        one.name in joints for one in expected.joints
-    ):
-        return None
-    labels = steps.call("names", label_robot, str(usd.absolute()), expected)
-    return None if isinstance(labels, Crashed) else labels
+    return structs.replace(results, back=_round_trip(steps, results, expected, request, folder))
 
 
 def _relabelled(outcome: Outcome, labels: Labelled) -> Outcome:
     """Add notes on names that differ in the file."""
     if not isinstance(outcome, Observed):
         return outcome
+    found = outcome.observation
     notes = [f"{what} is called {name!r}" for what, name in labels.spelled]
-    observation = structs.replace(
-        outcome.observation,
-        renamed=labels.inferred,
-        notes=(*outcome.observation.notes, *notes),
-    )
-    return Observed(observation)
+    return Observed(structs.replace(found, renamed=labels.inferred, notes=(*found.notes, *notes)))
 
 
-def _touching(steps: Steps, expected: Observation, usd: Path) -> tuple[OverlapRecord, ...] | None:
-    """Return the links whose colliders touch or overlap at rest; None if MuJoCo crashes."""
-    solids = steps.call("colliders at rest", rest_solids, str(usd))
-    if isinstance(solids, Crashed):
-        return None
-    if not solids:
-        return ()
-    near = steps.call("distances at rest", touching_links, expected, solids)
-    if isinstance(near, Crashed):
-        return None
+def _touching(expected: Observation, usd: str) -> tuple[OverlapRecord, ...]:
+    """Return the links whose colliders touch or overlap at rest."""
+    near = touching_links(expected, solids) if (solids := rest_solids(usd)) else {}
     return tuple(OverlapRecord(links=links, distance=one) for links, one in near.items())
 
 
 def _round_trip(
-    steps: Steps,
-    results: EngineResults,
-    expected: Observation,
-    configurations: Configurations,
-    folder: Path,
+    steps: Steps, results: EngineResults, expected: Observation, request: Request, folder: Path
 ) -> RoundTripOutcomes | None:
     """Write the URDF back from the USD, and read it with the engines that read the URDF."""
     engines = [
@@ -389,22 +329,20 @@ def _round_trip(
         return RoundTripOutcomes(failure=text.reason if isinstance(text, Crashed) else text)
     urdf = folder / "back.urdf"
     urdf.write_bytes(text)
-    request = Request(str(urdf), configurations)
-    return RoundTripOutcomes(_observed(steps, engines, request, "back"))
+    request = Request(str(urdf), request.configurations)
+    return RoundTripOutcomes(
+        {name: steps.call(f"back {name}", observe, name, request) for name in engines}
+    )
 
 
 def write_back(usd: str, links: Sequence[str], reversed_limits: Sequence[str] = ()) -> bytes | str:
-    """Write the robot in a USD as URDF, without shapes, which are not compared.
+    """Write the robot in a USD as URDF, without shapes; as text, why it cannot be written.
 
     Args:
         usd: Root layer. Its files are not checked here: a USD of another converter was
             composed before engines read it.
         links: Names of the robot's links, for frames that the USD does not mark.
-        reversed_limits: Names of joints whose lower limit is above the upper one in the
-            URDF, where that does not fix them.
-
-    Returns:
-        URDF; as text, why it cannot be written.
+        reversed_limits: Joints whose lower limit is above the upper one in the URDF.
     """
     try:
         stage = open_stage(usd, checked=True).stage

@@ -28,6 +28,7 @@ from urdf_usd.conformance.engines.protocol import (
     Available,
     Crashed,
     Observed,
+    Request,
     Side,
 )
 from urdf_usd.conformance.engines.reference import (
@@ -37,10 +38,8 @@ from urdf_usd.conformance.engines.reference import (
     structure,
 )
 from urdf_usd.conformance.execution.converting import (
-    Order,
     UncomparedError,
     Written,
-    convert_by_other,
     convert_robot,
     first_error,
 )
@@ -66,10 +65,11 @@ from urdf_usd.conformance.execution.record import (
     begun_record,
     coverage,
     diagnostic_records,
+    ended,
     folder_names,
     judged,
     portable,
-    unread,
+    portable_record,
 )
 from urdf_usd.conformance.execution.sources import Source, observed_second
 from urdf_usd.conformance.execution.usd_reading import (
@@ -88,7 +88,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
-from urdf_usd.conformance.observation.shapes import Drawing, Solid
+from urdf_usd.conformance.observation.shapes import Drawing
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.tolerance.bounds import Tolerance
@@ -107,13 +107,14 @@ from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files, named_packages, references
 from urdf_usd.converter.lint.linting import lint_parsed
 from urdf_usd.converter.meshes.read import cached_meshes
-from urdf_usd.converter.options import ColliderRules
+from urdf_usd.converter.options import ConvertOptions, InertiaOption
 from urdf_usd.converter.robot.model import BaseOption, Robot
 from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
 from urdf_usd.converter.urdf.xacro import expand, is_part, is_xacro
 from urdf_usd.corpus.formats import Format, robot_format
-from urdf_usd.reports.records.environment import DISTRIBUTION, environment
+from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.reports.records.environment import environment as versions
 from urdf_usd.reports.records.record import (
     CaseOutcome,
     CaseReadingRecord,
@@ -144,17 +145,9 @@ class Examined(Struct, frozen=True, eq=False):
 def examine_in_workers(
     workers: Workers, jobs: Iterable[Job], at_once: int = 1
 ) -> Generator[tuple[Job, Examined | ConversionError]]:
-    """Examine robots in workers; yield them with results as they finish.
+    """Examine robots in workers, several at once; yield them with results as they finish.
 
     A crash becomes part of the record. Results are those of :func:`examine`.
-
-    Args:
-        workers: The workers.
-        jobs: The robots.
-        at_once: Robots at work at the same time.
-
-    Raises:
-        CancelledError: The workers were closed meanwhile.
     """
     jobs = tuple(jobs)
     for number, result in workers.examine_all(examine, ((job,) for job in jobs), at_once):
@@ -177,7 +170,7 @@ def examine_in_worker(workers: Workers, job: Job) -> RobotRecord:
 
 def _crashed(job: Job, reason: str) -> Examined:
     names = _names(job)
-    record = unread(begun_record(job, names), names, Verdict.CRASHED, reason)
+    record = portable_record(ended(begun_record(job, names), Verdict.CRASHED, reason), names)
     if job.source.case:
         record = structs.replace(record, case=_case_record(job, (CaseOutcome.CRASHED, reason)))
     return Examined(record, crashed=True)
@@ -198,25 +191,18 @@ def _names(job: Job, temporary: Path | None = None) -> FolderNames:
 def examine(job: Job, crashes: Mapping[str, Crashed]) -> Examined | ConversionError:
     """Examine a robot: convert it, and compare the USD with it.
 
-    Args:
-        job: The robot.
-        crashes: Steps that have ended the process of a worker, and how.
-
-    Returns:
-        The result; in a check, why the URDF cannot be read, or which variant of the USD
-        does not exist.
+    ``crashes`` are the steps that have ended the process of a worker, and how. In a check,
+    an error says why the URDF cannot be read, or which variant of the USD does not exist.
     """
     begin = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="robot-", dir=own_folder()) as name, cached_meshes():
-        folder = Path(name)
-        robot = _Robot(job, Steps(crashes), folder, _names(job, folder))
+    with tempfile.TemporaryDirectory(prefix="robot-", dir=own_folder()) as folder, cached_meshes():
         try:
             if job.second:
-                return _examined_sources(robot)
+                return _examined_sources(job, Steps(crashes), Path(folder))
             if robot_format(job.source.path) is Format.MJCF:
-                return _examined_mjcf(robot)
-            return _examined(robot)
-        except StageError as error:
+                return _examined_mjcf(job, Steps(crashes), Path(folder))
+            return _examined(job, Steps(crashes), Path(folder))
+        except (SourceError, StageError) as error:
             return error
         except MemoryError:
             raise
@@ -229,144 +215,142 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> Examined | ConversionEr
                 write_seconds(job.folder, job.place, examination=took)
 
 
-class _Robot(Struct, frozen=True, eq=False):
-    """A robot that is examined."""
+def _examined(job: Job, steps: Steps, folder: Path) -> Examined:
+    """Examine a robot, with a folder for temporary files.
 
-    job: Job
-    steps: Steps
-    folder: Path  # for temporary files
-    names: FolderNames  # of folders in its record
-
-    def need(
-        self, step: str, what: str, function: Callable[..., _Result], *arguments: object
-    ) -> _Result:
-        """Call a function as a step, without which the robot cannot be compared."""
-        result = self.steps.call(step, function, *arguments)
-        if isinstance(result, Crashed):
-            raise UncomparedError(Verdict.CRASHED, f"{what}: {result.reason}", ())
-        return result
-
-
-def _examined(robot: _Robot) -> Examined | SourceError:
-    job, steps, names = robot.job, robot.steps, robot.names
-    file = str(job.source.path)
-    reading = steps.call(
-        "read", read_robot, file, job.packages, job.arguments, job.options.environment
-    )
+    Raises:
+        SourceError: In a check, the URDF cannot be read.
+        StageError: In a check, a variant or prim of the USD does not exist.
+    """
+    names = _names(job, folder)
+    source, file = job.source, str(job.source.path)
+    environment = job.options.environment
+    reading = steps.call("read", read_robot, file, job.packages, job.arguments, environment)
+    results: EngineResults | None = None
+    refusal: str | None = None
+    unconverted = None
+    if not (job.usd or job.candidate.reads(Format.URDF)):
+        unconverted = f"{job.candidate.name} does not convert URDF"
     if isinstance(reading, Reading):
         inputs = reading.inputs
+        files = tuple(references(reading.parsed.robot))
         begun = begun_record(job, names, inputs)
         if job.own:
             begun = structs.replace(begun, ledger=coverage(reading.parsed.robot))
+        record = begun
+        try:
+            if unconverted:
+                raise UncomparedError(Verdict.NOT_AVAILABLE, unconverted)
+            found = _need(steps, "lint", "lint crashed", lint_parsed, reading.parsed, file)
+            issues = [issue for issue in found if issue.rule in LINT_RULES]
+            begun = structs.replace(begun, lint=diagnostic_records(issues))
+            record, results = _compared(job, steps, folder, begun, reading)
+        except UncomparedError as error:
+            diagnostics = error.diagnostics
+            if diagnostics is None:
+                diagnostics = reading.parsed.diagnostics
+            record = ended(begun, error.verdict, error.reason, diagnostics)
+            record = structs.replace(record, output=error.output)
+            refusal = error.reason if error.refused else None
     else:
+        files = ()
         hashed = steps.call("hash", _unread_files, job)
         inputs = () if isinstance(hashed, Crashed) else hashed
-        begun = begun_record(job, names, digest=inputs[0].sha256 if inputs else None)
-    refusal: str | None = None
-    results: EngineResults | None = None
-    try:
-        if not (job.usd or job.candidate.reads(Format.URDF)):
-            reason = f"{job.candidate.name} does not convert URDF"
-            raise UncomparedError(Verdict.NOT_AVAILABLE, reason)
-        if isinstance(reading, Crashed):
+        begun = begun_record(job, names)
+        if inputs:
+            stated = structs.replace(begun.source, sha256=inputs[0].sha256)
+            begun = structs.replace(begun, source=stated)
+        if unconverted:
+            record = ended(begun, Verdict.NOT_AVAILABLE, unconverted)
+        elif isinstance(reading, Crashed):
             reason = f"the URDF reader crashed: {reading.reason}"
-            raise UncomparedError(Verdict.CRASHED, reason, ())
-        if isinstance(reading, Reading):
-            plain = _plain_urdf(robot, reading)
-            planned = _planned(robot, reading, plain)
-            parsed = reading.parsed
-            found = robot.need("lint", "lint crashed", lint_parsed, parsed, file)
-            issues = [issue for issue in found if issue.rule in LINT_RULES]
-            begun = structs.replace(begun, lint=diagnostic_records(issues, names))
-            record, results = _compared(robot, begun, reading, plain, planned)
+            record = ended(begun, Verdict.CRASHED, reason)
         elif job.usd:
-            return reading
+            raise reading
         else:
             refusal = first_error(reading.diagnostics)
-            record = _unreadable(robot, begun, reading.diagnostics)
-            if job.source.case and not job.own:
+            record = _unreadable(job, steps, folder, begun, reading.diagnostics)
+            if source.case and not job.own:
                 # A case is about the converter, whatever our reader makes of it.
-                record, results, refusal = _converted_unread(robot, record)
-    except UncomparedError as error:
-        diagnostics = error.diagnostics
-        if diagnostics is None:
-            diagnostics = reading.parsed.diagnostics if isinstance(reading, Reading) else ()
-        record = unread(begun, names, error.verdict, error.reason, diagnostics)
-        record = structs.replace(record, output=_portable(error.output, names))
-        refusal = error.reason if error.refused else None
-    if job.source.case is not None:
-        record = structs.replace(record, case=_compared_with_case(robot, record, results, refusal))
-    files = tuple(references(reading.parsed.robot)) if isinstance(reading, Reading) else ()
+                record, results, refusal = _converted_unread(job, steps, folder, record)
+    record = portable_record(record, names)
+    if source.case is not None:
+        refusal = refusal and portable(refusal, names)
+        record = structs.replace(
+            record, case=_compared_with_case(job, steps, record, results, refusal)
+        )
     crashed = steps.crashed or record.verdict is Verdict.CRASHED
     return Examined(record, inputs, files, crashed)
 
 
-def _examined_mjcf(robot: _Robot) -> Examined | SourceError:
+def _examined_mjcf(job: Job, steps: Steps, folder: Path) -> Examined:
     """Compare a USD with an MJCF, or have a converter of others make one and compare that."""
-    job, steps, names = robot.job, robot.steps, robot.names
+    names, file = _names(job, folder), str(job.source.path)
     inputs = mjcf_inputs(job.source.path)
     begun = begun_record(job, names, inputs)
-    chosen = steps.call("read", mjcf_questions, str(job.source.path))
-    if isinstance(chosen, Refusal):
-        refused = _refused(job.source.path, chosen.reason)
-        if job.usd:
-            return SourceError((refused,))
-        record = unread(begun, names, Verdict.UNREADABLE, chosen.reason, (refused,))
-        return Examined(of_formats(record, _MJCF), inputs)
+    chosen = steps.call("read", mjcf_questions, file)
     results, refusal = None, None
     try:
+        if isinstance(chosen, Refusal):
+            refused = _refused(job.source.path, chosen.reason)
+            if job.usd:
+                raise SourceError((refused,))
+            raise UncomparedError(Verdict.UNREADABLE, chosen.reason, (refused,))
         if isinstance(chosen, Crashed):
             raise UncomparedError(Verdict.CRASHED, f"MuJoCo crashed: {chosen.reason}", ())
-        record, results = _compared_with_mjcf(robot, begun, chosen)
+        record, results = _compared_with_mjcf(job, steps, folder, begun, chosen)
     except UncomparedError as error:
-        record = unread(begun, names, error.verdict, error.reason, error.diagnostics or ())
-        record = structs.replace(record, output=_portable(error.output, names))
+        record = ended(begun, error.verdict, error.reason, error.diagnostics or ())
+        record = structs.replace(record, output=error.output)
         refusal = error.reason if error.refused else None
-    if job.source.case is not None and record.verdict is not Verdict.NOT_AVAILABLE:
-        record = structs.replace(record, case=_compared_with_case(robot, record, results, refusal))
+    record = portable_record(record, names)
+    unread = isinstance(chosen, Refusal) or record.verdict is Verdict.NOT_AVAILABLE
+    if job.source.case is not None and not unread:
+        refusal = refusal and portable(refusal, names)
+        record = structs.replace(
+            record, case=_compared_with_case(job, steps, record, results, refusal)
+        )
+    record = of_formats(record, _MJCF)
     crashed = steps.crashed or record.verdict is Verdict.CRASHED
-    return Examined(of_formats(record, _MJCF), inputs, (), crashed)
+    return Examined(record, inputs, (), crashed)
 
 
 def _compared_with_mjcf(
-    robot: _Robot, begun: RobotRecord, chosen: Configurations
+    job: Job, steps: Steps, folder: Path, begun: RobotRecord, chosen: Configurations
 ) -> tuple[RobotRecord, EngineResults]:
-    job, steps, names = robot.job, robot.steps, robot.names
     if not (job.usd or job.candidate.reads(Format.MJCF)):
         reason = f"{job.candidate.name} does not convert MJCF: --converter names others"
         raise UncomparedError(Verdict.NOT_AVAILABLE, reason)
-    made = None if job.usd else _converted(robot, None, job.source.path, job.packages)
+    made = None if job.usd else _converted(job, steps, None, job.source.path, job.packages)
     usd = made.root_layer if made else job.usd
     assert usd is not None  # noqa: S101  # one of them is there
-    composed = _composed(robot, usd, made)
+    composed = _composed(job, steps, folder, usd, made)
     files = {Side.MJCF: job.source.path, Side.USD: Path(composed.usd)}
-    results = observe_files(steps, job.engines, files, {}, chosen, robot.folder)
+    results = observe_files(steps, job.engines, files, {}, chosen, folder)
     expected, actual = results.expected, results.observation(USD_ENGINE)
     if expected and actual:
         reading = steps.call("implied", read_as_mjcf, expected, actual, chosen)
         if not isinstance(reading, Crashed):
             outcomes = {**results.outcomes, USD_ENGINE: Observed(reading)}
             results = structs.replace(results, outcomes=outcomes)
-    record = _judged(robot, begun, results, frozenset(), composed.diagnostics)
-    record = _with_variants(record, begun, names, composed, ())
-    if made:
-        output = _portable(made.output, names)
-        record = structs.replace(record, asset=made.asset, output=output)
+    record = _judged(job, steps, begun, results, frozenset(), composed.diagnostics)
+    record = _with_variants(record, begun, composed, ())
     if (
         record.checks
         and sum(results.observation(n) is not None for n in results.of_side(Side.MJCF)) == 1
     ):
         record = structs.replace(record, reason=f"{record.reason}; one engine read the MJCF")
-    scene = job.scene if job.usd else scene_path(job.folder, job.place)
-    if scene and (made or record.checks):
-        file, layer = str(job.source.path), str(results.files[Side.USD])
-        _draw(robot, lambda: (draw_mjcf(file), layer), chosen, results, scene)
-    return record, results
+    read = partial(draw_mjcf, str(job.source.path))
+    return _with_asset(job, steps, record, made, results, chosen, read), results
 
 
-def _examined_sources(robot: _Robot) -> Examined | SourceError:
-    """Compare two descriptions of a robot."""
-    job, steps, names = robot.job, robot.steps, robot.names
+def _examined_sources(job: Job, steps: Steps, folder: Path) -> Examined:
+    """Compare two descriptions of a robot.
+
+    Raises:
+        SourceError: One of them is invalid or unsupported.
+    """
+    names = _names(job, folder)
     assert job.second  # noqa: S101  as the caller knows
     found: list[Source] = []
     inputs: tuple[InputFile, ...] = ()
@@ -378,25 +362,23 @@ def _examined_sources(robot: _Robot) -> Examined | SourceError:
         packages = {name: str(folder) for name, folder in source.packages}
         packages |= dict(job.options.packages)
         arguments = {} if number else job.arguments
-        file = str(source.path)
-        reading = steps.call(
-            f"read {number}", read_robot, file, packages, arguments, job.options.environment
-        )
+        file, environment = str(source.path), job.options.environment
+        step = f"read {number}"
+        reading = steps.call(step, read_robot, file, packages, arguments, environment)
         if isinstance(reading, SourceError):
-            return reading
+            raise reading
         if isinstance(reading, Crashed):
             return _crashed(job, f"the URDF reader crashed: {reading.reason}")
         path = source.path
         if reading.expanded is not None:
-            path = robot.folder / f"{number}.urdf"
+            path = folder / f"{number}.urdf"
             path.write_bytes(reading.expanded)
         found.append(Source(path, Format.URDF, packages))
         inputs = inputs or reading.inputs
     first, second = found
-    chosen = _questions_of(robot, first)
-    if isinstance(chosen, SourceError):
-        return chosen
-    outcomes = observe_side(steps, job.engines, first.side, first.path, first.packages, chosen)
+    chosen = _questions_of(steps, first)
+    request = Request(str(first.path), chosen, dict(first.packages))
+    outcomes = observe_side(steps, job.engines, first.side, request)
     if isinstance(own := outcomes.get(DECIDING[first.side]), Observed):
         outcomes[DECIDING[first.side]] = Observed(first.described(own.observation))
     engines = tuple(one for one in job.engines if one.side is first.side)
@@ -404,49 +386,44 @@ def _examined_sources(robot: _Robot) -> Examined | SourceError:
     begun = begun_record(job, names, inputs)
     expected = results.expected
     if expected is None:
-        record = unread(begun, names, Verdict.UNREADABLE, "no engine reads the first file")
-        return Examined(record, inputs)
+        record = ended(begun, Verdict.UNREADABLE, "no engine reads the first file")
+        return Examined(portable_record(record, names), inputs)
     actual = steps.call("second", observed_second, second, expected, chosen, job.mapped)
     if isinstance(actual, Abstained):
-        return SourceError((_refused(second.path, actual.reason),))
-    other = f"{DECIDING[second.side]} (second)"
-    judgement: Judgement | Crashed = (
-        actual
-        if isinstance(actual, Crashed)
-        else steps.call(
-            "compare",
-            partial(judge, outcomes, actual, decides=results.deciding, described=True),
-        )
-    )
+        raise SourceError((_refused(second.path, actual.reason),))
+    judgement: Judgement | Crashed = actual  # type: ignore[assignment]  # of a crash
+    if isinstance(actual, Observed):
+        function = partial(judge, decides=results.deciding, described=True)
+        judgement = steps.call("compare", function, outcomes, actual)
     if isinstance(judgement, Crashed):
         reason = f"the comparison crashed: {judgement.reason}"
         judgement = Judgement((), (), Verdict.CRASHED, reason)
-    read = InstalledEngine(other, second.side, Available(environment()[DISTRIBUTION]))
+    other = f"{DECIDING[second.side]} (second)"
+    read = InstalledEngine(other, second.side, Available(versions()[DISTRIBUTION]))
     seen = {**outcomes, other: actual}
     results = structs.replace(results, engines=(*engines, read), outcomes=seen)
-    record = judged(begun, names, judgement, results)
-    if isinstance(actual, Observed) and job.scene:
-        drawn = structs.replace(
-            results, outcomes={**seen, USD_ENGINE: actual}, files={**results.files}
-        )
-        _draw(robot, lambda: (first.draw(), second.draw()), chosen, drawn, job.scene)
-    parts = {**dict(expected.uncompared)}
+    record = judged(begun, judgement, results)
+    parts = dict(expected.uncompared)
     if isinstance(actual, Observed):
         parts |= dict(actual.observation.uncompared)
+        if job.scene:
+            job.scene.unlink(missing_ok=True)
+            drawn = structs.replace(results, outcomes={**seen, USD_ENGINE: actual})
+            steps.call("draw", _draw, first.draw, second.draw, drawn, chosen, job.scene)
     record = structs.replace(record, converter=job.second.reference, uncompared=parts)
     formats = first.format.value, second.format.value
-    return Examined(of_formats(record, formats), inputs, (), steps.crashed)
+    return Examined(of_formats(portable_record(record, names), formats), inputs, (), steps.crashed)
 
 
-def _questions_of(robot: _Robot, source: Source) -> Configurations | SourceError:
+def _questions_of(steps: Steps, source: Source) -> Configurations:
     """Choose the configurations of a description."""
     path = str(source.path)
     if source.format is Format.URDF:
         parsed = read_kept(path, source.packages).robot
-        return robot.need("plan", "the URDF reader crashed", questions, parsed)
-    chosen = robot.need("plan", "MuJoCo crashed", mjcf_questions, path)
+        return _need(steps, "plan", "the URDF reader crashed", questions, parsed)
+    chosen = _need(steps, "plan", "MuJoCo crashed", mjcf_questions, path)
     if isinstance(chosen, Refusal):
-        return SourceError((_refused(source.path, chosen.reason),))
+        raise SourceError((_refused(source.path, chosen.reason),))
     return chosen
 
 
@@ -454,8 +431,28 @@ def _refused(path: Path, reason: str) -> Diagnostic:
     return Diagnostic("mjcf-refused", reason, Location(str(path), 1, 1))
 
 
-def _portable(output: str | None, names: FolderNames) -> str | None:
-    return None if output is None else portable(output, names)
+def _need(
+    steps: Steps, step: str, what: str, function: Callable[..., _Result], *arguments: object
+) -> _Result:
+    """Call a function as a step, without which the robot cannot be compared."""
+    result = steps.call(step, function, *arguments)
+    if isinstance(result, Crashed):
+        raise UncomparedError(Verdict.CRASHED, f"{what}: {result.reason}", ())
+    return result
+
+
+def _unread_files(job: Job) -> tuple[InputFile, ...]:
+    """Return the files of a robot that cannot be read; of missing ones only the first."""
+    files = [str(job.source.path)]
+    if is_xacro(files[0]):
+        with contextlib.suppress(SourceError):
+            variables = job.options.environment
+            files += expand(files[0], job.packages, job.arguments, environment=variables).files
+    return tuple(
+        InputFile(file, hash_file(Path(file)), Path(file).stat().st_size)
+        for file in dict.fromkeys(files)
+        if Path(file).is_file()
+    )
 
 
 class Reading(Struct, frozen=True, eq=False):
@@ -489,104 +486,96 @@ def read_robot(
     )
 
 
-def _unread_files(job: Job) -> tuple[InputFile, ...]:
-    """Return the files of a robot that cannot be read; of missing ones only the first."""
-    files = [str(job.source.path)]
-    if is_xacro(files[0]):
-        with contextlib.suppress(SourceError):
-            variables = job.options.environment
-            files += expand(files[0], job.packages, job.arguments, environment=variables).files
-    return tuple(
-        InputFile(file, hash_file(Path(file)), Path(file).stat().st_size)
-        for file in dict.fromkeys(files)
-        if Path(file).is_file()
-    )
-
-
 def _compared(
-    robot: _Robot, begun: RobotRecord, reading: Reading, plain: Path, planned: _Planned
+    job: Job, steps: Steps, folder: Path, begun: RobotRecord, reading: Reading
 ) -> tuple[RobotRecord, EngineResults]:
-    """Convert a robot, and compare the USD with it."""
-    job, steps, names = robot.job, robot.steps, robot.names
+    """Convert a robot, and compare the USD with it.
+
+    Raises:
+        UncomparedError: That is not possible.
+        StageError: In a check, a variant or prim of the USD does not exist.
+    """
+    # The URDF for engines: as it is, expanded, or with estimated mass.
+    urdf, packages = job.source.path, job.packages
+    if reading.expanded is not None:
+        urdf = folder / f"{job.source.id}.urdf"
+        if job.usd is None:
+            urdf = expansion_path(job.folder, job.place)
+        urdf.parent.mkdir(parents=True, exist_ok=True)
+        urdf.write_bytes(reading.expanded)
+    plain, estimated = urdf, frozenset[str]()
+    if job.required.inertia is InertiaOption.GEOMETRY:
+        packages = reading.packages | packages
+        urdf = folder / f"{job.source.id}-estimated.urdf"
+        what = "the estimation of mass from shapes crashed"
+        arguments = plain, packages, job.required, urdf
+        found = _need(steps, "estimate", what, _estimated, *arguments)
+        if isinstance(found, str):
+            reason = f"mass cannot be computed from shapes: {found}"
+            raise UncomparedError(Verdict.NOT_COMPARABLE, reason)
+        estimated, chosen = found
+    else:
+        what = "the URDF reader crashed"
+        chosen = _need(steps, "plan", what, questions, reading.parsed.robot)
+
     made: Written | None = None
+    diagnostics = reading.parsed.diagnostics
     if job.usd is None:
-        packages = reading.packages | planned.packages
-        made = _converted(robot, reading.parsed, plain, packages)
+        made = _converted(job, steps, reading.parsed, plain, reading.packages | packages)
     usd = made.root_layer if made else job.usd
     assert usd is not None  # noqa: S101  # one of them is there
     composed = ComposedUsd(str(usd))
-    diagnostics = reading.parsed.diagnostics
     if job.own and made:
         diagnostics = made.diagnostics
     else:
-        composed = _composed(robot, usd, made)
+        composed = _composed(job, steps, folder, usd, made)
         diagnostics = (*diagnostics, *composed.diagnostics)
-    files = {Side.URDF: planned.file, Side.USD: Path(composed.usd)}
-    results = observe_files(
-        steps, job.engines, files, planned.packages, planned.configurations, robot.folder
-    )
-    record = _judged(robot, begun, results, planned.estimated, diagnostics)
-    record = _with_variants(record, begun, names, composed, reading.parsed.diagnostics)
+
+    files = {Side.URDF: urdf, Side.USD: Path(composed.usd)}
+    results = observe_files(steps, job.engines, files, packages, chosen, folder)
+    record = _judged(job, steps, begun, results, estimated, diagnostics)
+    record = _with_variants(record, begun, composed, reading.parsed.diagnostics)
+    read = partial(_read_robot_again, str(urdf), packages)
+    return _with_asset(job, steps, record, made, results, chosen, read), results
+
+
+def _read_robot_again(urdf: str, packages: Mapping[str, str]) -> Robot:
+    return read_kept(urdf, packages).robot
+
+
+def _with_asset(
+    job: Job,
+    steps: Steps,
+    record: RobotRecord,
+    made: Written | None,
+    results: EngineResults,
+    chosen: Configurations,
+    read: Callable[[], Robot | Sequence[Drawing]],
+) -> RobotRecord:
+    """Add the asset to a record, and draw the robot; there is no drawing if that fails."""
     if made:
-        output = _portable(made.output, names)
-        record = structs.replace(record, asset=made.asset, output=output)
+        record = structs.replace(record, asset=made.asset, output=made.output)
     scene = job.scene if job.usd else scene_path(job.folder, job.place)
     if scene and (made or record.checks):
-        parsed = partial(read_kept, str(planned.file), planned.packages)
-        usd_file = str(results.files[Side.USD])
-        _draw(robot, lambda: (parsed().robot, usd_file), planned.configurations, results, scene)
-    return record, results
+        scene.unlink(missing_ok=True)
+        if results.expected:
+            usd = partial(str, results.files[Side.USD])
+            steps.call("draw", _draw, read, usd, results, chosen, scene)
+    return record
 
 
-def _plain_urdf(robot: _Robot, reading: Reading) -> Path:
-    """Return the file for engines: the URDF, or its expansion, which is written."""
-    job = robot.job
-    if reading.expanded is None:
-        return job.source.path
-    file = robot.folder / f"{job.source.id}.urdf"
-    if job.usd is None:
-        file = expansion_path(job.folder, job.place)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(reading.expanded)
-    return file
-
-
-class _Planned(Struct, frozen=True, eq=False):
-    """The URDF that engines read, and where."""
-
-    file: Path
-    packages: dict[str, str]  # folder of each ROS package, by name
-    configurations: Configurations  # where the robot is compared
-    estimated: frozenset[str] = frozenset()  # links with mass properties from shapes
-
-
-def _planned(robot: _Robot, reading: Reading, plain: Path) -> _Planned:
-    """Return the URDF that engines read: as it is, or a copy with estimated mass."""
-    job, required = robot.job, robot.job.requirements
-    density = required.density
-    if density is None:
-        parsed = reading.parsed.robot
-        chosen = robot.need("plan", "the URDF reader crashed", questions, parsed)
-        return _Planned(plain, job.packages, chosen)
-    packages = reading.packages | job.packages
-    copy = robot.folder / f"{job.source.id}-estimated.urdf"
-
-    def estimate() -> _Planned | str:
-        try:
-            estimated = estimate_urdf(str(plain), packages, required.base.value, density)
-            copy.write_bytes(estimated.text)
-            chosen = questions(read_kept(str(copy), packages).robot)
-        except AbstentionError as abstention:
-            return " ".join(str(abstention).split())
-        except SourceError as error:
-            return error.diagnostics[0].message
-        return _Planned(copy, packages, chosen, estimated.links)
-
-    planned = robot.need("estimate", "the estimation of mass from shapes crashed", estimate)
-    if isinstance(planned, str):
-        reason = f"mass cannot be computed from shapes: {planned}"
-        raise UncomparedError(Verdict.NOT_COMPARABLE, reason)
-    return planned
+def _estimated(
+    urdf: Path, packages: Mapping[str, str], required: ConvertOptions, copy: Path
+) -> tuple[frozenset[str], Configurations] | str:
+    """Write a copy with mass properties of shapes; return their links, or why there are none."""
+    try:
+        made = estimate_urdf(str(urdf), packages, required.base.value, required.mass_density)
+        copy.write_bytes(made.text)
+        return made.links, questions(read_kept(str(copy), packages).robot)
+    except AbstentionError as abstention:
+        return " ".join(str(abstention).split())
+    except SourceError as error:
+        return error.diagnostics[0].message
 
 
 def questions(robot: Robot) -> Configurations:
@@ -603,82 +592,86 @@ def questions(robot: Robot) -> Configurations:
 
 
 def _converted(
-    robot: _Robot, parsed: Parsed | None, plain: Path, packages: Mapping[str, str]
+    job: Job, steps: Steps, parsed: Parsed | None, urdf: Path, packages: Mapping[str, str]
 ) -> Written:
     """Convert a robot by the converter of the job, and write how long that took."""
-    job = robot.job
-    if job.own and parsed:
-        made = convert_robot(robot.steps, job.source.path, parsed, job.asset, job.conversion)
-    else:
-        order = Order(plain, job.asset, packages, job.names)
-        made = convert_by_other(robot.steps, job.candidate, order, job.limits)
+    made = steps.call("convert", convert_robot, job, parsed, urdf, packages)
+    if isinstance(made, Crashed):
+        reason, output = f"the converter crashed: {made.reason}", made.output
+        raise UncomparedError(Verdict.CRASHED, reason, output=None if job.own else output)
+    if isinstance(made, UncomparedError):
+        raise made
     if made.seconds is not None and (job.compared or job.timed):
         write_seconds(job.folder, job.place, made.seconds)
     return made
 
 
-def _composed(robot: _Robot, usd: Path, made: Written | None) -> ComposedUsd:
+def _composed(job: Job, steps: Steps, folder: Path, usd: Path, made: Written | None) -> ComposedUsd:
     """Compose a USD before engines read it: of one that hangs, each would wait in turn.
 
     Raises:
         UncomparedError: Engines should not read it.
         StageError: In a check, a variant or prim does not exist.
     """
-    job, output = robot.job, made.output if made else None
-    layer = str(robot.folder / "selection.usda")
-    composed = robot.steps.call("compose", compose, str(usd), job.reading, layer)
+    output = made.output if made else None
+    optional = job.usd is None
+    function = partial(compose, optional=optional, strict=job.strict, root=job.root)
+    layer = str(folder / "selection.usda")
+    composed = steps.call("compose", function, str(usd), layer, job.variants)
     if isinstance(composed, Crashed):
         if not is_limit(composed):
             reason = f"the USD cannot be composed: {composed.reason}"
             raise UncomparedError(Verdict.CRASHED, reason, (), output)
-        refused: tuple[Diagnostic, ...] = (over_limits(usd, composed),)
-    elif not composed.refused:
+        composed = ComposedUsd(str(usd), refused=(over_limits(usd, composed),))
+    refused = composed.refused
+    if not refused:
         return composed
-    else:
-        refused = composed.refused
-    if not job.reading.optional and any(each.rule in MISTAKES for each in refused):
+    if not optional and any(each.rule in MISTAKES for each in refused):
         raise StageError(refused)
     raise UncomparedError(Verdict.NOT_COMPARABLE, refused[0].advice, refused, output)
 
 
 def _judged(
-    robot: _Robot,
+    job: Job,
+    steps: Steps,
     begun: RobotRecord,
     results: EngineResults,
     estimated: frozenset[str],
     diagnostics: Sequence[Diagnostic],
 ) -> RobotRecord:
     """Compare the outcomes of engines, and record the judgement."""
-    job = robot.job
     expected = results.expected
-    description, rules = job.requirements.description, job.requirements.colliders
+    description, rules = job.required.simulation, job.required.colliders
+    usd = results.of_side(Side.USD)
     settings: SimulationObservation | Crashed | None = expected.simulation if expected else None
     if description and expected and results.observation(USD_ENGINE):
-        settings = _requested_settings(robot, description, results, expected)
-    judgement: Judgement | Crashed
+        settings = steps.call("description", _requested_settings, description, results, expected)
     if isinstance(settings, Crashed):
-        judgement, settings = settings, None
+        judgement: Judgement | Crashed = settings
     else:
-        usd = results.of_side(Side.USD)
-        judgement = robot.steps.call(
-            "compare",
-            partial(
-                judge,
-                results.of_side(Side.URDF) or results.of_side(Side.MJCF),
-                usd[USD_ENGINE],
-                simulators=tuple(one for name, one in usd.items() if name != USD_ENGINE),
-                back=results.back,
-                expected_base=_required_base(job, expected),
-                requested=settings,
-                estimated=estimated,
-                colliders=_collider_choices(expected, rules),
-                decides=results.deciding,
-            ),
+        function = partial(
+            judge,
+            simulators=tuple(one for name, one in usd.items() if name != USD_ENGINE),
+            back=results.back,
+            expected_base=_required_base(job, expected),
+            requested=settings,
+            estimated=estimated,
+            # The requested colliders of each link that has a rule.
+            colliders={
+                link.name: ColliderChoice(
+                    kind.value, rules.tolerance.length, rules.tolerance.fraction
+                )
+                for link in (expected.links if expected else ())
+                if (kind := rules.kind_of(link.name))
+            },
+            decides=results.deciding,
         )
+        expected_side = results.of_side(Side.URDF) or results.of_side(Side.MJCF)
+        judgement = steps.call("compare", function, expected_side, usd[USD_ENGINE])
     if isinstance(judgement, Crashed):
         reason = f"the comparison crashed: {judgement.reason}"
         judgement = Judgement((), (), Verdict.CRASHED, reason)
-    record = judged(begun, robot.names, judgement, results, diagnostics)
+    record = judged(begun, judgement, results, diagnostics)
     if description is None:
         return record
     files = {
@@ -689,22 +682,18 @@ def _judged(
         file=Path(description.file).name,
         sha256=description.sha256,
         files=files,
-        settings=settings.sources if settings else (),
+        settings=settings.sources if isinstance(settings, SimulationObservation) else (),
     )
     return structs.replace(record, description=described)
 
 
 def _requested_settings(
-    robot: _Robot, description: Description, results: EngineResults, expected: Observation
-) -> SimulationObservation | Crashed:
+    description: Description, results: EngineResults, expected: Observation
+) -> SimulationObservation:
     """Resolve what a simulation settings file requests of a robot."""
-    solids: tuple[Solid, ...] | Crashed = ()
-    if description.tables.filters.overlap:
-        solids = robot.steps.call("colliders of filters", rest_solids, str(results.files[Side.USD]))
-        if isinstance(solids, Crashed):
-            return solids
-    urdf = str(results.files[Side.URDF])
-    return robot.steps.call("description", requested_settings, description, urdf, expected, solids)
+    overlap = description.tables.filters.overlap
+    solids = rest_solids(str(results.files[Side.USD])) if overlap else ()
+    return requested_settings(description, str(results.files[Side.URDF]), expected, solids)
 
 
 def _required_base(job: Job, expected: Observation | None) -> Base | None:
@@ -714,7 +703,7 @@ def _required_base(job: Job, expected: Observation | None) -> Base | None:
     """
     if not (job.usd or job.own):
         return None
-    option = job.requirements.base
+    option = job.required.base
     if option is not BaseOption.AUTO:
         return Base(option.value)
     if job.usd or expected is None or expected.base is not None:
@@ -724,22 +713,9 @@ def _required_base(job: Job, expected: Observation | None) -> Base | None:
     return Base.FLOATING if moves or weighs else Base.STATIC
 
 
-def _collider_choices(
-    expected: Observation | None, rules: ColliderRules
-) -> dict[str, ColliderChoice]:
-    """Return the requested colliders of each link that has a rule."""
-    tolerance = rules.tolerance
-    return {
-        link.name: ColliderChoice(kind.value, tolerance.length, tolerance.fraction)
-        for link in (expected.links if expected else ())
-        if (kind := rules.kind_of(link.name))
-    }
-
-
 def _with_variants(
     record: RobotRecord,
     begun: RobotRecord,
-    names: FolderNames,
     composed: ComposedUsd,
     diagnostics: Sequence[Diagnostic],
 ) -> RobotRecord:
@@ -748,131 +724,106 @@ def _with_variants(
     If links or joints differ and a variant set has no selection, that is the cause: the
     USD is not comparable, and no check is reported.
     """
-    unselected = composed.unselected
+    unselected = [
+        each.message for each in composed.diagnostics if each.rule == "variant-unselected"
+    ]
     if unselected and not record.verdict.agrees:
         reason = "; ".join(unselected)
-        other_structure = not record.checks or any(
+        if record.checks and not any(
             check.id in {"structure.links", "structure.joints"}
             and check.grade in {Grade.FAILS, Grade.NOT_COMPARABLE}
             for check in record.checks
-        )
-        if other_structure:
+        ):
+            record = structs.replace(record, reason=f"{reason}; {record.reason}")
+        else:
             others = (e for e in composed.diagnostics if e.rule != "variant-unselected")
             missing = (Diagnostic("variant-required", each) for each in unselected)
             found = (*diagnostics, *others, *missing)
-            record = unread(begun, names, Verdict.NOT_COMPARABLE, reason, found)
-        else:
-            reason = f"{portable(reason, names)}; {record.reason}"
-            record = structs.replace(record, reason=reason)
-    return structs.replace(record, variants=composed.selection)
+            record = ended(begun, Verdict.NOT_COMPARABLE, reason, found)
+    selection = {f"{one.prim}:{one.variant_set}": one.variant for one in composed.variants}
+    return structs.replace(record, variants=selection)
 
 
 def _draw(
-    robot: _Robot,
-    read: Callable[[], tuple[Robot | Sequence[Drawing], str | Sequence[Drawing]]],
-    chosen: Configurations,
+    read: Callable[[], Robot | Sequence[Drawing]],
+    read_usd: Callable[[], str | Sequence[Drawing]],
     results: EngineResults,
+    chosen: Configurations,
     target: Path,
 ) -> None:
-    """Draw the robot; there is no drawing if that fails."""
     sides = {Side.URDF.value: results.deciding, Side.USD.value: USD_ENGINE}
-    readings = {
-        side: reading for side, name in sides.items() if (reading := results.observation(name))
-    }
+    readings = {side: found for side, name in sides.items() if (found := results.observation(name))}
     frames = {
         engine.name: reading.frames
         for engine in results.engines
         if (reading := results.observation(engine.name)) and reading.frames
     }
-    target.unlink(missing_ok=True)
-    if Side.URDF.value not in readings:
-        return
-
-    def draw() -> None:
-        write_scene(draw_scene(*read(), readings, frames, chosen), target)
-
-    robot.steps.call("draw", draw)
+    write_scene(draw_scene(read(), read_usd(), readings, frames, chosen), target)
 
 
 def _unreadable(
-    robot: _Robot, begun: RobotRecord, diagnostics: Sequence[Diagnostic]
+    job: Job, steps: Steps, folder: Path, begun: RobotRecord, diagnostics: Sequence[Diagnostic]
 ) -> RobotRecord:
     """Record a URDF that our reader refuses, and which engines read it."""
-    job, source, names = robot.job, robot.job.source, robot.names
+    source = job.source
     reason = first_error(diagnostics)
     verdict = Verdict.UNREADABLE
     if is_xacro(str(source.path)):
         rules = [found.rule for found in diagnostics]
         if source.searched and is_part(rules, included=source.included):
-            record = unread(begun, names, Verdict.NOT_AVAILABLE, reason, diagnostics)
+            record = ended(begun, Verdict.NOT_AVAILABLE, reason, diagnostics)
             return structs.replace(record, part=True)
-        if source.mirrored and "xacro-file-missing" in rules:
-            verdict, reason = Verdict.NOT_AVAILABLE, f"not in the mirror: {reason}"
-        elif source.searched and "xacro-file-missing" in rules:
-            verdict, reason = Verdict.NOT_AVAILABLE, f"incomplete: {reason}"
-        return unread(begun, names, verdict, reason, diagnostics)
-    results = observe_files(
-        robot.steps,
-        job.engines,
-        {Side.URDF: source.path},
-        job.packages,
-        AT_REST,
-        robot.folder,
-    )
+        if "xacro-file-missing" in rules and (source.mirrored or source.searched):
+            lack = "not in the mirror" if source.mirrored else "incomplete"
+            verdict, reason = Verdict.NOT_AVAILABLE, f"{lack}: {reason}"
+        return ended(begun, verdict, reason, diagnostics)
+    files = {Side.URDF: source.path}
+    results = observe_files(steps, job.engines, files, job.packages, AT_REST, folder)
     crash = results.outcomes.get(REFERENCE)
     if isinstance(crash, Crashed):
         verdict, reason = Verdict.CRASHED, f"{REFERENCE} crashed: {crash.reason}"
-    elif results.observed:
-        reason += f"; {' and '.join(results.observed)} read it nevertheless"
-    return judged(begun, names, Judgement((), (), verdict, reason), results, diagnostics)
+    elif observed := [name for name in results.outcomes if results.observation(name)]:
+        reason += f"; {' and '.join(observed)} read it nevertheless"
+    return judged(begun, Judgement((), (), verdict, reason), results, diagnostics)
 
 
 def _converted_unread(
-    robot: _Robot, record: RobotRecord
+    job: Job, steps: Steps, folder: Path, record: RobotRecord
 ) -> tuple[RobotRecord, EngineResults | None, str | None]:
-    """Convert a case that our reader refuses with another converter.
-
-    Returns:
-        Its record; what engines make of the USD; why there is none.
-    """
-    job, names = robot.job, robot.names
+    """Convert a case that our reader refuses with another converter; say why there is no USD."""
     try:
-        made = _converted(robot, None, job.source.path, job.packages)
+        made = _converted(job, steps, None, job.source.path, job.packages)
     except UncomparedError as error:
-        record = structs.replace(record, output=_portable(error.output, names))
+        record = structs.replace(record, output=error.output)
         if error.verdict is Verdict.CRASHED:
-            reason = portable(error.reason, names)
-            return structs.replace(record, verdict=error.verdict, reason=reason), None, None
+            return structs.replace(record, verdict=error.verdict, reason=error.reason), None, None
         return record, None, error.reason
-    output = _portable(made.output, names)
-    record = structs.replace(record, asset=made.asset, output=output)
+    record = structs.replace(record, asset=made.asset, output=made.output)
     files = {Side.USD: made.root_layer}
-    results = observe_files(robot.steps, job.engines, files, job.packages, AT_REST, robot.folder)
+    results = observe_files(steps, job.engines, files, job.packages, AT_REST, folder)
     return record, results, None
 
 
 def _compared_with_case(
-    robot: _Robot, record: RobotRecord, results: EngineResults | None, refusal: str | None
+    job: Job,
+    steps: Steps,
+    record: RobotRecord,
+    results: EngineResults | None,
+    refusal: str | None,
 ) -> CaseRecord:
     """Compare a case of the feature suite with what became of it.
 
-    Args:
-        robot: The case.
-        record: Its record.
-        results: Outcomes of engines, if there is a USD.
-        refusal: Why there is none, if the URDF was refused.
+    Without results there is no USD; ``refusal`` says why, if the URDF was refused.
     """
-    job, steps = robot.job, robot.steps
     assert job.source.case is not None  # noqa: S101  # as the caller knows
     expected = read_case(job.source.case.text).expected
     readings: tuple[CaseReadingRecord, ...] = ()
     if results is not None and not expected.refused:
         outcomes = results.of_side(Side.USD)
         if expected.poses:
-            usd, poses = results.files[Side.USD], configurations_of(expected)
-            outcomes = observe_side(
-                steps, results.engines, Side.USD, usd, job.packages, poses, "case"
-            )
+            usd = str(results.files[Side.USD])
+            request = Request(usd, configurations_of(expected), job.packages)
+            outcomes = observe_side(steps, results.engines, Side.USD, request, "case")
         compared = steps.call("case", compare_readings, expected, outcomes)
         if isinstance(compared, Crashed):
             readings = (CaseReadingRecord(engine=USD_ENGINE, reason=compared.reason),)
@@ -881,7 +832,7 @@ def _compared_with_case(
     ending = judge_case(
         expected,
         readings,
-        refusal=refusal and portable(refusal, robot.names),
+        refusal=refusal,
         written=results is not None,
         crash=record.reason,
         rules=frozenset(one.rule for one in record.diagnostics) if job.own else None,

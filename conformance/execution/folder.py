@@ -1,4 +1,4 @@
-"""The folder of a run: its lock, what runs wrote in it, and whether that is intact.
+"""The folder of a run: its lock, and the results in it that are still valid.
 
 A run keeps a folder there, ``.urdf-usd-run``:
 
@@ -23,14 +23,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import functools
 import hashlib
 import os
 import re
 import shutil
 import socket
-import stat
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -50,7 +49,7 @@ from urdf_usd.conformance.converters.candidates import (
 )
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.converter.options import ConvertOptions
+from urdf_usd.converter.scratch import PREFIX
 from urdf_usd.converter.urdf.uris import FileResolver
 from urdf_usd.converter.urdf.xacro import allowed_environment, is_xacro
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
@@ -60,13 +59,10 @@ from urdf_usd.reports.records.scene import scene_path
 
 STATE = ".urdf-usd-run"
 CONVERTERS = "converters"
-# Names of unfinished files and folders begin like this.
-_SCRATCH = ".urdf-usd-"
-_SCRIPTS = ("scripts/pages.js", "scripts/viewer.js")
+_PAGES = ("index.html", "scripts/pages.js", "scripts/viewer.js")
 _REPORTS = (
-    *("summary.json", "summary.md", "junit.xml", "index.html", "findings.sarif"),
-    *("badge.svg", "badge.json", "history.html", "history.json", "suite.html"),
-    *_SCRIPTS,
+    *("summary.json", "summary.md", "junit.xml", "findings.sarif", "badge.svg", "badge.json"),
+    *("history.html", "history.json", "suite.html", *_PAGES),
 )
 _FOLDERS = (
     *("results", "assets", "expanded", "scenes", "timings"),
@@ -74,7 +70,7 @@ _FOLDERS = (
 )
 _SHOWN = 3
 # Errors of a lock that is taken, and of file systems without locks.
-_TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
+_TAKEN = frozenset({errno.EAGAIN, errno.EACCES})
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 # Diagnostics of robots with files that were not found, and may be there now.
 MISSING = frozenset({"file-missing", "texture-missing", "xacro-file-missing"})
@@ -86,17 +82,10 @@ class RunFolderError(Exception):
     """A folder cannot be used for a run; the message says why."""
 
 
-class _Owner(Struct):
-    """The run that has locked a folder."""
-
-    process: int
-    host: str
-
-
 class Finished(Struct):
     """The files of a robot that is finished."""
 
-    files: dict[str, str | None]  # SHA-256 by path; None of what is not a regular file
+    files: dict[str, str]  # SHA-256 by path
     inputs: tuple[str, ...] = ()  # paths of the files that it was read from
     references: tuple[tuple[str, str | None], ...] = ()  # of its URDF, and paths of these files
     crashed: bool = False  # whether something crashed
@@ -110,73 +99,39 @@ class RunFolder(Struct, frozen=True):
     def finished(self, place: str) -> Finished | None:
         """Return what is stored of a robot; None if it is not finished."""
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode(self._state(place).read_bytes(), type=Finished)
+            return msgspec.json.decode(self.state(place).read_bytes(), type=Finished)
         return None
 
     def finish(self, place: str, **known: Any) -> None:  # noqa: ANN401  fields of Finished
         """Store the hashes of a robot's files, to which nothing is written any more."""
-        files = {name: _hash(self.path / name) for name in sorted(self._files(place))}
-        content = msgspec.json.encode(Finished(files, **known))
-        write_atomically(self._state(place), content)
+        files = {name: hash_file(self.path / name) for name in sorted(self._files(place))}
+        write_atomically(self.state(place), msgspec.json.encode(Finished(files, **known)))
 
     def remove(self, place: str) -> None:
         """Remove all files of a robot."""
         # First, so that no file is taken for intact that will be gone.
-        write_atomically(self._state(place), b"")
-        asset = self.path / "assets" / place
-        if asset.is_dir() and not asset.is_symlink():
-            shutil.rmtree(asset)
+        write_atomically(self.state(place), b"")
+        shutil.rmtree(self.path / "assets" / place, ignore_errors=True)
         _remove_files(self.path, _single_files(place))
 
-    def _change(self, place: str) -> str | None:
-        """Return how the files of a robot differ from those that were written, if they do."""
+    def change(self, place: str) -> str | None:
+        """Return what differs from the files that were written of a robot, if anything does."""
         former = self.finished(place)
         if former is None:
             return "it is not finished"
-        known, present = former.files, set(self._files(place))
-        changes = [
-            *(f"{name} is missing" for name in sorted(known.keys() - present)),
-            *(f"{name} was added" for name in sorted(present - known.keys())),
-            *(
-                f"{name} was changed"
-                for name in sorted(present & known.keys())
-                # A symbolic link leads out of the folder.
-                if known[name] is None or _hash(self.path / name) != known[name]
-            ),
-        ]
-        more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-        return f"{changes[0]}{more}" if changes else None
+        present = {name: hash_file(self.path / name) for name in self._files(place)}
+        changes = sorted(name for name, _ in present.items() ^ former.files.items())
+        return f"{changes[0]} has changed" if changes else None
 
-    def _files(self, place: str) -> Iterator[str]:
-        """Yield the files of a robot on disk, relative to the folder."""
-        yield from (name for name in _single_files(place) if (self.path / name).exists())
-        asset = f"assets/{place}"
-        yield from (f"{asset}/{name}" for name in _files_below(self.path / asset))
+    def _files(self, place: str) -> set[str]:
+        """Return the files of a robot on disk, relative to the folder."""
+        asset = self.path / "assets" / place
+        files = [*(self.path / name for name in _single_files(place)), *asset.rglob("*")]
+        return {one.relative_to(self.path).as_posix() for one in files if one.is_file()}
 
-    def _state(self, place: str) -> Path:
+    def state(self, place: str) -> Path:
+        """Return the file that tells whether a robot is finished."""
         return self.path / STATE / "robots" / f"{place}.json"
-
-    def _places(self) -> set[str]:
-        """Return the robots of former runs."""
-        states = self.path / STATE / "robots"
-        return {
-            file.relative_to(states).with_suffix("").as_posix() for file in states.rglob("*.json")
-        }
-
-    def _foreign_files(self, kept: Collection[str]) -> list[str]:
-        """List the files that no run wrote.
-
-        Args:
-            kept: Robots of a run that is resumed. A file that was added to an asset of
-                these is a change of the asset, which is redone.
-        """
-        places = self._places()
-        ours = {*_report_files(places), *(name for one in places for name in _single_files(one))}
-        for place in places:
-            former = None if place in kept else self.finished(place)
-            # Without hashes the robot was not finished, and its files are not known.
-            ours.update(former.files if former else self._files(place))
-        return [name for name in _files_below(self.path) if not _is_ours(name, ours)]
 
 
 @contextmanager
@@ -187,20 +142,14 @@ def claim_run_folder(
     resume: bool = False,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Iterator[RunFolder]:
-    """Lock the folder of a run for as long as the block runs, and empty it.
+    """Lock the folder of a run for as long as the block runs, and remove its former files.
 
-    Only files that a former run wrote are removed.
-
-    Args:
-        out: The folder; made if it does not exist.
-        places: Robots of the run.
-        resume: Whether the files of these robots stay. Those of a robot that is not
-            finished, or of which a file was changed, added or lost, are removed.
-        announce: Called with a line of text for each such change.
+    Only files that a former run wrote are removed, and assets of its robots. If the run
+    resumes it, the files of its robots stay, unless one of them was changed, added or lost.
 
     Raises:
-        RunFolderError: Another process has locked it, it has files that no run wrote,
-            or its name is not UTF-8. Nothing was changed then.
+        RunFolderError: Another process has locked it, it is no folder of a run and not
+            empty, or its name is not UTF-8. Nothing was changed then.
     """
     try:
         str(out).encode()
@@ -210,113 +159,67 @@ def claim_run_folder(
             f"{shown}: the name of the folder is not UTF-8; choose another"
         ) from None
     folder = RunFolder(out)
-    if not (out / STATE).is_dir() and out.exists():
-        _refuse([entry.name for entry in out.iterdir()], out)
-    (out / STATE).mkdir(parents=True, exist_ok=True)
-    with _locked(out / STATE / "lock", out):
-        former = folder._places()
-        kept = {*places} if resume else set()
-        _refuse(folder._foreign_files(kept), out)
-        _remove_files(out, _report_files(former))
-        for place in sorted(former):
-            change = folder._change(place) if place in kept else "it is of another run"
-            if change is None:
-                continue
-            if place in kept and folder.finished(place):
-                announce(f"{place} is examined again: {change}")
-            folder.remove(place)
-            if place not in places:
-                folder._state(place).unlink()
-        for place in {*places} - former:
-            write_atomically(folder._state(place), b"")
-        _remove_scratch(out)
-        try:
-            yield folder
-        finally:
-            _remove_scratch(out)
-
-
-@contextmanager
-def _locked(path: Path, out: Path) -> Iterator[None]:
-    """Lock a file for as long as the block runs; child processes do not inherit it.
-
-    Args:
-        path: The file; made if it does not exist, and never removed. While the lock is
-            held, it names this process.
-        out: The folder, for messages.
-
-    Raises:
-        RunFolderError: Another process has the lock, or this one in another place.
-    """
-    owner = msgspec.json.encode(_Owner(os.getpid(), socket.gethostname()))
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            _lock(descriptor)
-        except OSError as error:
-            if error.errno in _TAKEN:
-                raise RunFolderError(_in_use(out, path)) from error
-            if error.errno not in _UNSUPPORTED:
-                raise
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, owner)
-        try:
-            yield
-        finally:
-            os.ftruncate(descriptor, 0)
-    finally:
-        # This releases the lock.
-        os.close(descriptor)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(descriptor: int) -> None:
-        # A locked range cannot be read, so it is one beyond the content.
-        os.lseek(descriptor, 1 << 20, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-
-else:
-    import fcntl
-
-    def _lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _in_use(out: Path, lock: Path) -> str:
-    who = "another run"
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        owner = msgspec.json.decode(lock.read_bytes(), type=_Owner)
-        who = f"the run of process {owner.process} on {owner.host}"
-    return f"{out} is in use by {who}; wait until it has finished, or name another folder"
-
-
-def _refuse(foreign: Iterable[str], out: Path) -> None:
-    names = sorted(foreign)
-    if names:
+    names = sorted(entry.name for entry in out.iterdir()) if out.exists() else []
+    if names and STATE not in names:
         more = ", …" if len(names) > _SHOWN else ""
         raise RunFolderError(
             f"{out} holds files that no run wrote "
             f"({', '.join(names[:_SHOWN])}{more}); name a new folder, or empty this one"
         )
+    (out / STATE).mkdir(parents=True, exist_ok=True)
+    with _locked(out / STATE / "lock", out):
+        states = out / STATE / "robots"
+        former = {
+            file.relative_to(states).with_suffix("").as_posix() for file in states.rglob("*.json")
+        }
+        _remove_files(out, _report_files(former))
+        for place in sorted(former):
+            kept = resume and place in places
+            change = folder.change(place) if kept else ""
+            if change is None:
+                continue
+            if change and folder.finished(place):
+                announce(f"{place} is examined again: {change}")
+            folder.remove(place)
+            if place not in places:
+                folder.state(place).unlink()
+        _remove_scraps(out)
+        try:
+            yield folder
+        finally:
+            _remove_scraps(out)
 
 
-def _is_ours(name: str, ours: Collection[str]) -> bool:
-    if name in ours or any(part.startswith(_SCRATCH) for part in name.split("/")):
-        return True
-    # Files are written under another name first.
-    path = Path(name)
-    final = path.name.removeprefix(".").removesuffix(".part")
-    return path.name == f".{final}.part" and path.with_name(final).as_posix() in ours
+@contextmanager
+def _locked(path: Path, out: Path) -> Iterator[None]:
+    """Lock a file, which names this process meanwhile; closing it releases the lock."""
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _TAKEN:
+                who = "another run"
+                with contextlib.suppress(msgspec.DecodeError, KeyError):
+                    owner = msgspec.json.decode(file.read())
+                    who = f"the run of process {owner['process']} on {owner['host']}"
+                raise RunFolderError(
+                    f"{out} is in use by {who}; wait until it has finished, or name another folder"
+                ) from error
+            if error.errno not in _UNSUPPORTED:
+                raise
+        file.truncate(0)
+        file.write(msgspec.json.encode({"process": os.getpid(), "host": socket.gethostname()}))
+        file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)
 
 
 def _single_files(place: str) -> tuple[str, ...]:
     """Return the files of a robot outside its asset, relative to the folder."""
-    here = Path()
     paths = (record_path, scene_path, expansion_path, timing_path)
-    return tuple(path(here, place).as_posix() for path in paths)
+    return tuple(path(Path(), place).as_posix() for path in paths)
 
 
 def expansion_path(out: Path, place: str) -> Path:
@@ -328,28 +231,10 @@ def _report_files(places: Iterable[str]) -> Iterator[str]:
     """Yield the files of the report on robots, whether they exist or not."""
     yield from _REPORTS
     for place in places:
-        converter, _, robot = place.rpartition("/")
-        folder = f"{CONVERTERS}/{converter}/" if converter else ""
+        name, _, robot = place.rpartition("/")
+        folder = f"{CONVERTERS}/{name}/" if name else ""
         yield from (f"suite/{robot}.urdf", f"suite/{robot}.json", f"{folder}robots/{robot}.html")
-        if converter:
-            yield from (f"{folder}{name}" for name in ("index.html", *_SCRIPTS))
-
-
-def _files_below(folder: Path) -> list[str]:
-    """List files, and symbolic links of any kind, relative to a folder."""
-    found = []
-    for place, folders, files in os.walk(folder):
-        links = [name for name in folders if Path(place, name).is_symlink()]
-        inner = Path(place).relative_to(folder)
-        found += [(inner / name).as_posix() for name in (*files, *links)]
-    return found
-
-
-def _hash(path: Path) -> str | None:
-    """Return the SHA-256 of a file; None if it is not a regular file."""
-    if not stat.S_ISREG(path.lstat().st_mode):
-        return None
-    return hash_file(path)
+        yield from (f"{folder}{page}" for page in _PAGES)
 
 
 def hash_file(path: Path) -> str:
@@ -365,15 +250,14 @@ def _remove_files(out: Path, names: Iterable[str]) -> None:
         path.with_name(f".{path.name}.part").unlink(missing_ok=True)
 
 
-def _remove_scratch(out: Path) -> None:
+def _remove_scraps(out: Path) -> None:
     """Remove unfinished assets of conversions that were ended, and empty folders."""
-    for folder in ("", "assets", "assets/*", "results", "scenes", "expanded"):
-        for scratch in out.glob(f"{folder}/{_SCRATCH}*".lstrip("/")):
+    for pattern in (f"{PREFIX}*", f"assets/{PREFIX}*", f"assets/*/{PREFIX}*"):
+        for scratch in out.glob(pattern):
             if scratch.name != STATE:
                 shutil.rmtree(scratch, ignore_errors=True)
-    # None within an asset.
-    for pattern in (f"{CONVERTERS}/*/*", *(f"{name}/*" for name in _FOLDERS), *_FOLDERS):
-        for path in out.glob(pattern):
+    for name in _FOLDERS:
+        for path in (*out.glob(f"{name}/*/*"), *out.glob(f"{name}/*"), out / name):
             with contextlib.suppress(OSError):
                 path.rmdir()
 
@@ -383,11 +267,8 @@ def kept_record(
 ) -> RobotRecord | None:
     """Return the record of a former run, if it is still valid.
 
-    Args:
-        folder: Folder of the run.
-        job: The robot, without engines.
-        engines: Names of the engines that were requested; all if there are none.
-        retry: Whether robots are examined again of which something crashed.
+    ``engines`` are those that were requested; all if there are none. With ``retry``, that
+    of a robot of which something crashed is not.
     """
     former = folder.finished(job.place)
     # Ready USDs may have changed since.
@@ -413,22 +294,22 @@ def kept_record(
 def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, crashed: bool) -> str:
     """Return the hash of everything that determines a result.
 
-    Args:
-        job: The robot.
-        engines: As for :func:`kept_record`.
-        hashes: SHA-256 of each file that it was read from.
-        crashed: Whether something crashed: only then do limits matter.
+    ``hashes`` are those of the files that the robot was read from. Limits matter only if
+    something crashed.
     """
-    source = job.source
-    # Names decide which layer of another converter is the root layer.
-    names = () if job.own else (*job.names, *map(str, job.reading.variants))
+    source, options = job.source, job.conversion
+    if options.simulation is not None:
+        # Its text and the files that it names decide.
+        simulation = structs.replace(options.simulation, file="")
+        options = structs.replace(options, simulation=simulation)
     variables = allowed_environment(job.options.environment) if is_xacro(str(source.path)) else {}
     chosen = tuple(engines) or registry.names()
     parts = (
         structs.replace(source, path=Path(source.path.name), packages=()),
-        names,
+        # Names decide which layer of another converter is the root layer.
+        () if job.own else (*job.names, *map(str, job.variants)),
         tuple(hashes),
-        _without_paths(job.conversion),
+        structs.replace(options, packages=()),
         tuple(job.packages),
         job.arguments,
         variables | {name: os.environ.get(name) for name in _SEARCHED},
@@ -443,62 +324,37 @@ def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, cras
     return hashlib.sha256(content).hexdigest()
 
 
-def _without_paths(options: ConvertOptions) -> ConvertOptions:
-    simulation = options.simulation
-    if simulation is not None:
-        # Its text and the files that it names decide.
-        simulation = structs.replace(simulation, file="")
-    return structs.replace(options, packages=(), simulation=simulation)
-
-
 def _converter_code(candidate: Candidate) -> tuple[str, ...]:
-    """Return name, version and command of a converter, and hashes of its code.
-
-    These are the files that a command names, such as the program or a script, or the
-    modules of a plugin.
-    """
-    named = (candidate.name, candidate.title, candidate.recipe)
-    match candidate:
-        case CommandConverter(words=words):
-            files = (Path(word) for word in words if _is_file(word))
-            return (*named, *(f"{file.name} {hash_file(file)}" for file in files))
-        case RegisteredConverter():
-            return (*named, _plugin_code(candidate.recipe))
-        case _:
-            return named
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except (OSError, ValueError):
-        # A word that is too long for a path, or has a null character.
-        return False
+    """Return name, version and command of a converter, and hashes of its code."""
+    code: list[str] = []
+    if isinstance(candidate, CommandConverter):
+        files = [Path(word) for word in candidate.words if os.path.isfile(word)]  # noqa: PTH113
+        code = [f"{file.name} {hash_file(file)}" for file in files]
+    elif isinstance(candidate, RegisteredConverter):
+        code = [_plugin_code(candidate.recipe)]
+    return (candidate.name, candidate.title, candidate.recipe, *code)
 
 
 @functools.cache
 def _plugin_code(target: str) -> str:
-    """Return the hash of the package of an entry point; of ours nothing.
-
-    Args:
-        target: Module and attribute, as ``package.module:attribute``.
-    """
+    """Return the hash of the package of ``package.module:attribute``; of ours nothing."""
     package = target.partition(":")[0].partition(".")[0]
     # Only finds it: nothing of it is imported.
     spec = PathFinder.find_spec(package)
     if package == "urdf_usd" or spec is None:
         return ""
-    folders = [*map(Path, spec.submodule_search_locations or ())]
-    alone = [Path(spec.origin)] if spec.origin and _is_file(spec.origin) else []
-    return _code_of(folders, alone)
+    if spec.submodule_search_locations:
+        return _code_of(map(Path, spec.submodule_search_locations))
+    return hash_file(Path(spec.origin)) if spec.origin else ""
 
 
-def _code_of(folders: Iterable[Path], files: Iterable[Path] = ()) -> str:
-    """Return the hash of the modules in folders, and of further files."""
+def _code_of(folders: Iterable[Path]) -> str:
+    """Return the hash of the modules in folders."""
     total = hashlib.sha256()
-    modules = {(file, file.relative_to(one)) for one in folders for file in one.rglob("*.py")}
-    for file, name in sorted({*modules, *((file, Path(file.name)) for file in files)}):
-        total.update(f"{name.as_posix()} {hash_file(file)}\n".encode())
+    for folder in folders:
+        for file in sorted(folder.rglob("*.py")):
+            name = file.relative_to(folder).as_posix()
+            total.update(f"{name} {hash_file(file)}\n".encode())
     return total.hexdigest()
 
 

@@ -5,14 +5,16 @@ What depends on the machine (paths, temporary names) is removed here.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
 from msgspec import structs
 
 from urdf_usd.conformance.checks.catalogue import (
@@ -23,7 +25,6 @@ from urdf_usd.conformance.checks.catalogue import (
 from urdf_usd.conformance.converters.candidates import OURS, Candidate
 from urdf_usd.conformance.engines.protocol import (
     Abstained,
-    Available,
     Crashed,
     Observed,
     Outcome,
@@ -31,9 +32,9 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.execution.engines import USD_ENGINE, EngineResults, InstalledEngine
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.observation.robot import JointType, Observation
+from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.diagnostics.rules import RULES
 from urdf_usd.converter.file_content import InputFile
@@ -42,7 +43,6 @@ from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.reports.records.environment import environment
 from urdf_usd.reports.records.record import (
     CheckHeading,
-    CheckRecord,
     ConverterRecord,
     CoverageStatus,
     DiagnosticRecord,
@@ -54,9 +54,9 @@ from urdf_usd.reports.records.record import (
     RobotSummary,
     RunSummary,
     SourceRecord,
-    Value,
     Verdict,
 )
+from urdf_usd.reports.records.results import record_json
 from urdf_usd.reports.summary import chapter_scores
 
 EXTERNAL = "unknown"
@@ -94,7 +94,8 @@ _LOSSES = frozenset(
         "xml-outside",
     }
 )
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+# In text, or in JSON behind an escaped control character.
+_ADDRESS = re.compile(r"0x(?:(?<!\w0x)|(?<=\\[nrt]0x))[0-9a-fA-F]{6,}\b")
 # Paths of folders, and what stands for them, the longest first.
 FolderNames: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -113,20 +114,8 @@ def unavailable_record(source: UnavailableSource, candidate: Candidate) -> Robot
     )
 
 
-def begun_record(
-    job: Job,
-    names: FolderNames,
-    inputs: Iterable[InputFile] = (),
-    digest: str | None = None,
-) -> RobotRecord:
-    """Record a robot of which nothing but its files is known.
-
-    Args:
-        job: The robot.
-        names: What stands for folders.
-        inputs: Its files, the URDF first, if it can be read.
-        digest: SHA-256 of the URDF.
-    """
+def begun_record(job: Job, names: FolderNames, inputs: Iterable[InputFile] = ()) -> RobotRecord:
+    """Record a robot of which nothing but its files is known, the URDF first."""
     source = job.source
     files = tuple(
         FileRecord(path=portable_path(file.path, names), sha256=file.sha256, size=file.size)
@@ -137,7 +126,7 @@ def begun_record(
         name=source.path.stem,
         source=structs.replace(
             _source_record(source),
-            sha256=files[0].sha256 if files else digest,
+            sha256=files[0].sha256 if files else None,
             arguments=job.arguments,
             notes=source.notes,
             files=files,
@@ -151,46 +140,61 @@ def begun_record(
     )
 
 
-def unread(
-    begun: RobotRecord,
-    names: FolderNames,
-    verdict: Verdict,
-    reason: str,
-    diagnostics: Iterable[Diagnostic] = (),
+def ended(
+    begun: RobotRecord, verdict: Verdict, reason: str, diagnostics: Iterable[Diagnostic] = ()
 ) -> RobotRecord:
-    """Record a robot that no engine read."""
+    """Record the verdict on a robot, and what was found in its files."""
     items = tuple(diagnostics)
+    lost = Counter(found.rule for found in items if found.rule in _LOSSES)
+    losses = (
+        LedgerRecord(
+            part=rule, count=count, fate=CoverageStatus.LEFT_OUT, where=RULES[rule].summary
+        )
+        for rule, count in sorted(lost.items())
+    )
     return structs.replace(
         begun,
         verdict=verdict,
-        reason=portable(reason, names),
-        diagnostics=diagnostic_records(items, names),
-        ledger=(*begun.ledger, *_losses(items)) if begun.ledger else (),
+        reason=reason,
+        diagnostics=diagnostic_records(items),
+        ledger=(*begun.ledger, *losses) if begun.ledger else (),
     )
 
 
 def judged(
     begun: RobotRecord,
-    names: FolderNames,
     judgement: Judgement,
     results: EngineResults,
     diagnostics: Iterable[Diagnostic] = (),
 ) -> RobotRecord:
     """Record a robot that engines read, or tried to."""
-    found = (*diagnostics, *_faults_of_usd(results))
-    record = unread(begun, names, judgement.verdict, judgement.reason, found)
-    spec = results.expected
+    found = [*diagnostics]
+    match results.outcomes.get(USD_ENGINE):
+        case Abstained(reason, invalid=True):
+            found.append(Diagnostic("stage-value", reason))
+        case Observed(observation):
+            found += [Diagnostic("stage-incomplete", text) for text in observation.missing]
+    record = ended(begun, judgement.verdict, judgement.reason, found)
+    if spec := results.expected:
+        record = structs.replace(
+            record,
+            name=spec.robot or record.name,
+            links=len(spec.links),
+            joints=len(spec.joints),
+            degrees_of_freedom=sum(
+                0 if joint.mimic else _FREEDOMS[joint.type] for joint in spec.joints
+            ),
+            total_mass=sum(link.mass.mass for link in spec.links if link.mass),
+        )
     usd = results.observation(USD_ENGINE)
     if spec and results.deciding != REFERENCE:
         record = structs.replace(record, uncompared=dict(spec.uncompared))
     return structs.replace(
-        record if spec is None else _described(record, spec),
+        record,
         base=usd.base.value if usd and usd.base else None,
         configurations=results.configurations if judgement.checks else None,
-        engines=tuple(
-            _engine(names, engine, results.outcomes.get(engine.name)) for engine in results.engines
-        ),
-        checks=tuple(_portable_check(check, names) for check in judgement.checks),
+        engines=tuple(_engine(one, results.outcomes.get(one.name)) for one in results.engines),
+        checks=judgement.checks,
         deviations=judgement.deviations,
         touching=results.touching,
     )
@@ -208,32 +212,30 @@ def _source_record(source: Resolved) -> SourceRecord:
     )
 
 
-def _portable_check(check: CheckRecord, names: FolderNames) -> CheckRecord:
-    """Remove paths of this machine: values of shapes name their mesh files."""
-
-    def cut(value: Value | None) -> Value | None:
-        return portable(value, names) if isinstance(value, str) else value
-
-    findings = tuple(
-        structs.replace(
-            finding,
-            message=portable(finding.message, names),
-            expected=cut(finding.expected),
-            actual=cut(finding.actual),
-        )
-        for finding in check.findings
+def _engine(engine: InstalledEngine, outcome: Outcome | None) -> EngineRecord:
+    known = EngineRecord(
+        name=engine.name,
+        side=engine.side.value if engine.side else "unknown",
+        status=EngineStatus.CRASHED,
+        version=getattr(engine.availability, "version", None),
     )
-    return structs.replace(check, findings=findings)
-
-
-def _faults_of_usd(results: EngineResults) -> Iterator[Diagnostic]:
-    """Yield what the USD engine found invalid, or missing, in the USD."""
-    match results.outcomes.get(USD_ENGINE):
-        case Abstained(reason, invalid=True):
-            yield Diagnostic("stage-value", reason)
-        case Observed(observation):
-            for message in observation.missing:
-                yield Diagnostic("stage-incomplete", message)
+    match engine.availability, outcome:
+        case Unavailable(reason, remedy), _:
+            return structs.replace(
+                known, status=EngineStatus.UNAVAILABLE, reason=f"{reason}; {remedy}"
+            )
+        case (Crashed(reason, output), _) | (_, Crashed(reason, output)):
+            return structs.replace(known, reason=reason, output=output)
+        case _, Abstained(reason):
+            return structs.replace(known, status=EngineStatus.ABSTAINED, reason=reason)
+        case _, Observed(found):
+            return structs.replace(
+                known,
+                status=EngineStatus.OBSERVED,
+                notes=found.notes,
+                joint_order=found.joint_order,
+            )
+    raise ValueError(f"engine {engine.name!r} has no outcome")
 
 
 def summary_of(
@@ -276,7 +278,22 @@ def summary_of(
             )
             for one in converters
         ),
-        robots=tuple(_summary(robot) for robot in ordered),
+        robots=tuple(
+            RobotSummary(
+                id=robot.id,
+                name=robot.name,
+                reference=robot.source.reference,
+                verdict=robot.verdict,
+                reason=robot.reason,
+                grades={check.id: check.grade for check in robot.checks},
+                worst={c.id: c.worst for c in robot.checks if c.worst is not None},
+                engines={engine.name: engine.status for engine in robot.engines},
+                candidate=robot.candidate,
+                compared=robot.compared,
+                case=robot.case.summary if robot.case else None,
+            )
+            for robot in ordered
+        ),
         checks=tuple(
             CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
             for check in (*CHECKS, *requested, *ROUND_TRIP_CHECKS)
@@ -296,131 +313,41 @@ def _verdicts(robots: Iterable[RobotRecord], of: str | None) -> dict[str, int]:
     return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
 
 
-def _summary(robot: RobotRecord) -> RobotSummary:
-    return RobotSummary(
-        id=robot.id,
-        name=robot.name,
-        reference=robot.source.reference,
-        verdict=robot.verdict,
-        reason=robot.reason,
-        grades={check.id: check.grade for check in robot.checks},
-        worst={c.id: c.worst for c in robot.checks if c.worst is not None},
-        engines={engine.name: engine.status for engine in robot.engines},
-        candidate=robot.candidate,
-        compared=robot.compared,
-        case=robot.case.summary if robot.case else None,
-    )
+def diagnostic_records(items: Iterable[Diagnostic]) -> tuple[DiagnosticRecord, ...]:
+    """Record diagnostics, with the lines that they are about; equal ones are counted."""
+    lines = cache(_lines)
 
+    def quoted(place: Location | None) -> str | None:
+        text = lines(place.file)[place.line - 1 : place.line] if place and place.line > 0 else ()
+        line = "".join(text).strip()
+        return (line if len(line) <= _LONGEST_QUOTE else f"{line[: _LONGEST_QUOTE - 1]}…") or None
 
-def _described(record: RobotRecord, spec: Observation) -> RobotRecord:
-    return structs.replace(
-        record,
-        name=spec.robot or record.name,
-        links=len(spec.links),
-        joints=len(spec.joints),
-        degrees_of_freedom=sum(
-            0 if joint.mimic else _FREEDOMS[joint.type] for joint in spec.joints
-        ),
-        total_mass=sum(link.mass.mass for link in spec.links if link.mass),
-    )
-
-
-def diagnostic_records(
-    items: Iterable[Diagnostic], names: FolderNames
-) -> tuple[DiagnosticRecord, ...]:
-    """Record diagnostics; equal ones are counted."""
-    grouped = group_alike(tuple(items))
-    lines = source_lines(
-        (alike.one.location.file, alike.one.location.line)
-        for alike in grouped
-        if alike.one.location
-    )
     return tuple(
         DiagnosticRecord(
             rule=alike.one.rule,
             severity=alike.one.severity.value,
-            message=portable(alike.described(alike.one.message), names),
+            message=alike.described(alike.one.message),
             count=alike.count,
-            file=portable(place.file, names) if place else None,
+            file=place.file if place else None,
             line=place.line if place else None,
             column=place.column if place else None,
-            source=portable(text, names) if text else None,
+            source=quoted(place),
             remedy=alike.one.remedy,
         )
-        for alike in grouped
+        for alike in group_alike(tuple(items))
         for place in [alike.one.location]
-        for text in [lines.get((place.file, place.line)) if place else None]
     )
 
 
-def _engine(names: FolderNames, engine: InstalledEngine, outcome: Outcome | None) -> EngineRecord:
-    version: str | None = None
-    reason: str | None = None
-    output: str | None = None
-    notes: tuple[str, ...] = ()
-    joint_order: tuple[str, ...] = ()
-    match engine.availability, outcome:
-        case Unavailable(why, remedy), _:
-            status, reason = EngineStatus.UNAVAILABLE, f"{why}; {remedy}"
-        case Crashed(reason, output), _:
-            status = EngineStatus.CRASHED
-        case Available(version), Observed(observation):
-            status, notes = EngineStatus.OBSERVED, observation.notes
-            joint_order = observation.joint_order
-        case Available(version), Abstained(reason):
-            status = EngineStatus.ABSTAINED
-        case Available(version), Crashed(reason, output):
-            status = EngineStatus.CRASHED
-        case _:
-            raise ValueError(f"engine {engine.name!r} has no outcome")
-    return EngineRecord(
-        name=engine.name,
-        side=engine.side.value if engine.side else "unknown",
-        status=status,
-        version=version,
-        reason=None if reason is None else portable(reason, names),
-        output=None if output is None else portable(output, names),
-        notes=tuple(portable(note, names) for note in notes),
-        joint_order=joint_order,
-    )
-
-
-def source_lines(places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
-    """Read the lines at places, without the blanks around them.
-
-    Args:
-        places: File and line, counted from 1.
-
-    Returns:
-        Text of each line, truncated if it is long; nothing of files that cannot be
-        read.
-    """
-    lines_by_file: dict[str, set[int]] = {}
-    for file, line in places:
-        lines_by_file.setdefault(file, set()).add(line)
-    found = {}
-    for file, numbers in lines_by_file.items():
-        lines = _lines(Path(file))
-        for number in numbers:
-            if 0 < number <= len(lines):
-                found[file, number] = _cut(lines[number - 1])
-    return found
-
-
-def _lines(path: Path) -> list[str]:
-    try:
+def _lines(file: str) -> list[str]:
+    """Read the lines of a file; none of what is no file, or a very large one."""
+    with contextlib.suppress(OSError, ValueError):
+        path = Path(file)
         # Devices and pipes have no size, or no end.
-        if not path.is_file() or path.stat().st_size > _LARGEST_QUOTED:
-            return []
-        content = path.read_bytes()
-    except (OSError, ValueError):
-        return []
-    return content.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
-
-
-def _cut(line: str) -> str:
-    text = line.strip()
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 1]}…"
+        if path.is_file() and path.stat().st_size <= _LARGEST_QUOTED:
+            text = path.read_bytes().decode("utf-8", "replace")
+            return text.replace("\r\n", "\n").split("\n")
+    return []
 
 
 # What is converted, kept as custom data, or left out.
@@ -456,17 +383,6 @@ def coverage(robot: Robot) -> tuple[LedgerRecord, ...]:
             LedgerRecord(part=part, count=count, fate=CoverageStatus.KEPT, where=where)
             for part, count in sorted(kept.items())
         ),
-    )
-
-
-def _losses(diagnostics: Iterable[Diagnostic]) -> tuple[LedgerRecord, ...]:
-    """List what is left out of the USD, and why."""
-    lost = Counter(found.rule for found in diagnostics if found.rule in _LOSSES)
-    return tuple(
-        LedgerRecord(
-            part=rule, count=count, fate=CoverageStatus.LEFT_OUT, where=RULES[rule].summary
-        )
-        for rule, count in sorted(lost.items())
     )
 
 
@@ -506,13 +422,18 @@ def _spellings_of(text: str, working: str) -> tuple[str, ...]:
 
 def portable(text: str, names: FolderNames) -> str:
     """Replace machine paths in text, such as what an engine printed."""
-    if "/" in text or "\\" in text:
-        for folder, name in names:
-            if folder in text:
-                below = f"{name}/" if name else ""
-                text = text.replace(f"{folder}/", below).replace(f"{folder}\\", below)
-                text = re.sub(re.escape(folder) + r"(?![\w.-])", name or ".", text)
+    for folder, name in names:
+        if folder in text:
+            text = text.replace(f"{folder}/", f"{name}/" if name else "")
+            text = re.sub(re.escape(folder) + r"(?![\w.-])", name or ".", text)
     return _ADDRESS.sub("0x…", text)
+
+
+def portable_record(record: RobotRecord, names: FolderNames) -> RobotRecord:
+    """Replace machine paths in all texts of a record, except in its source."""
+    text = portable(record_json(structs.replace(record, case=None)).decode(), names)
+    cut = msgspec.json.decode(text, type=RobotRecord, strict=False)
+    return structs.replace(cut, source=record.source, case=record.case)
 
 
 def portable_path(path: str, names: FolderNames) -> str:

@@ -6,9 +6,9 @@ import itertools
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from msgspec import structs
@@ -30,9 +30,9 @@ from urdf_usd.conformance.execution.folder import (
     fingerprint,
     kept_record,
 )
-from urdf_usd.conformance.execution.job import Job, ReadOptions, Requirements
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.record import summary_of, unavailable_record
-from urdf_usd.conformance.execution.usd_reading import call_on_usd, list_combinations
+from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.execution.worker import (
     ClusterError,
     Limits,
@@ -45,10 +45,11 @@ from urdf_usd.converter.conversion import with_description
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     ConvertOptions,
-    InertiaOption,
     Sources,
     VariantChoice,
 )
+from urdf_usd.converter.usd.loading import Combination, open_stage
+from urdf_usd.converter.usd.loading import variant_combinations as every_combination
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
@@ -87,21 +88,27 @@ def check(
     urdf = Path(urdf)
     for engine in options.engines:
         registry.require(engine)
+    chosen = ConvertOptions(
+        base=options.base,
+        packages=options.packages,
+        arguments=options.arguments,
+        environment=options.environment,
+        inertia=options.inertia,
+        mass_density=options.mass_density,
+        colliders=options.colliders,
+    )
+    if options.simulation is not None:
+        chosen = with_description(chosen, options.simulation)
     job = Job(
         source=RobotSource(name or urdf.stem, reference or f"file:{urdf.name}", urdf),
-        engines=(),
         limits=options.limits,
+        options=chosen,
         usd=Path(usd),
-        required=_requirements(options),
-        reading=ReadOptions(options.variants, strict=options.strict, root=options.root),
+        variants=options.variants,
+        strict=options.strict,
+        root=options.root,
         scene=Path(scene) if scene else None,
-        options=ConvertOptions(
-            packages=options.packages,
-            arguments=options.arguments,
-            environment=options.environment,
-        ),
     )
-
     with Workers(options.limits) as workers:
         engines = select_engines(workers, options.engines)
         return examine_in_worker(workers, structs.replace(job, engines=engines))
@@ -151,20 +158,6 @@ def compare_descriptions(
         return examine_in_worker(workers, structs.replace(job, engines=chosen))
 
 
-def _requirements(options: CheckOptions) -> Requirements:
-    """Return what options require, or the simulation settings file where they do not."""
-    chosen = ConvertOptions(
-        base=options.base,
-        inertia=options.inertia,
-        mass_density=options.mass_density,
-        colliders=options.colliders,
-    )
-    if options.simulation is not None:
-        chosen = with_description(chosen, options.simulation)
-    density = chosen.mass_density if chosen.inertia is InertiaOption.GEOMETRY else None
-    return Requirements(chosen.base, density, chosen.colliders, options.simulation)
-
-
 def variant_combinations(
     usd: str | os.PathLike[str], options: CheckOptions = CHECK_DEFAULTS
 ) -> tuple[tuple[CheckOptions, ...], tuple[tuple[VariantChoice, str], ...]]:
@@ -187,18 +180,21 @@ def variant_combinations(
         StageError: The USD cannot be read within the limits, a variant does not exist,
             or there are more than 64 combinations.
     """
-    found = call_on_usd(
-        partial(list_combinations, strict=options.strict),
-        usd,
-        options.variants,
-        limits=options.limits,
-    )
+    found = call_on_usd(_combinations, usd, options.variants, options.strict, limits=options.limits)
     checked = (each.choices for each in found if not each.omission)
     omissions = (each.omission for each in found if each.omission)
     return (
         tuple(structs.replace(options, variants=choices) for choices in checked),
         tuple(dict.fromkeys(omissions)),
     )
+
+
+def _combinations(
+    usd: str | os.PathLike[str],
+    variants: tuple[VariantChoice, ...],
+    strict: bool,
+) -> tuple[Combination, ...]:
+    return every_combination(open_stage(usd, strict=strict).stage, variants)
 
 
 def run(
@@ -233,10 +229,11 @@ def run(
     for name in options.engines:
         registry.require(name)
     require_scheduler(options)
-    names = places(sources, options)
-    with claim_run_folder(Path(out), names, resume=options.resume, announce=announce) as folder:
+    with claim_run_folder(
+        Path(out), places(sources, options), resume=options.resume, announce=announce
+    ) as folder:
         records = []
-        for record in run_in_folder(sources, folder, options, announce):
+        for record in run_in_folder(sources, folder, options):
             records.append(record)
             if progress:
                 progress(record)
@@ -247,10 +244,11 @@ def run_in_folder(
     sources: Sequence[Resolved],
     folder: RunFolder,
     options: RunOptions = RUN_DEFAULTS,
-    announce: Callable[[str], None] = announce_on_stderr,
 ) -> Iterator[RobotRecord]:
     """Run as :func:`run` does, in a folder that is locked; yield the record of each robot."""
-    names = _names(sources)
+    # Names that a USD may have that was made elsewhere: of the robot, and of its file if no
+    # other robot has the same.
+    stems = Counter(_stem(source) for source in sources)
     jobs = []
     for source, candidate in itertools.product(sources, options.converters):
         if isinstance(source, UnavailableSource):
@@ -258,25 +256,27 @@ def run_in_folder(
             folder.remove(place)
             yield _written(folder, place, unavailable_record(source, candidate))
             continue
+        stem = _stem(source)
         job = Job(
             source=source,
             limits=options.limits,
-            reading=ReadOptions(options.variants, optional=True),
-            folder=folder.path,
             # Links are compared one by one, also those within a chain.
             options=structs.replace(options.convert, keep_chains=True),
+            variants=options.variants,
+            folder=folder.path,
             candidate=candidate,
             compared=len(options.converters) > 1,
-            names=names[source.id],
+            names=(source.id, stem) if stem and stems[stem] == 1 else (source.id,),
             timed=options.timed,
         )
+        kept = None
         if options.resume:
-            record = kept_record(folder, job, options.engines, retry=options.retry)
-            if record is not None:
-                yield record
-                continue
-        folder.remove(job.place)
-        jobs.append(job)
+            kept = kept_record(folder, job, options.engines, retry=options.retry)
+        if kept is not None:
+            yield kept
+        else:
+            folder.remove(job.place)
+            jobs.append(job)
     if not jobs:
         return
     with Workers(options.limits) as workers:
@@ -287,7 +287,7 @@ def run_in_folder(
         else:
             from urdf_usd.conformance.execution.dask import examined_on
 
-            finished = examined_on(options.scheduler, complete, announce)
+            finished = examined_on(options.scheduler, complete)
         with closing(finished):
             for job, result in finished:
                 if isinstance(result, ConversionError):
@@ -313,6 +313,21 @@ def _written(folder: RunFolder, place: str, record: RobotRecord, **known: object
     return read_record(file)
 
 
+def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
+    """Return the path of each robot and converter within the folders of a run."""
+    pairs = itertools.product(sources, options.converters)
+    return tuple(_place(source, candidate, options) for source, candidate in pairs)
+
+
+def _place(source: Resolved, candidate: Candidate, options: RunOptions) -> str:
+    several = len(options.converters) > 1
+    return f"{candidate.name}/{source.id}" if several else source.id
+
+
+def _stem(source: Resolved) -> str:
+    return "" if isinstance(source, UnavailableSource) else source.path.name.partition(".")[0]
+
+
 def summarise(
     records: Iterable[RobotRecord],
     options: RunOptions,
@@ -320,13 +335,9 @@ def summarise(
     unfinished: int = 0,
 ) -> RunSummary:
     """Summarise the records of a run, also of one that was interrupted."""
+    texts, converters = options.as_text(), options.converters
     return summary_of(
-        records,
-        corpus,
-        options.as_text(),
-        unfinished,
-        converters=options.converters,
-        gated=options.gated,
+        records, corpus, texts, unfinished, converters=converters, gated=options.gated
     )
 
 
@@ -364,46 +375,21 @@ def convert_all(
         The outcomes, in the order of the robots.
     """
     done: dict[int, Conversion | ConversionError | Crashed] = {}
-    robots = [(order,) for order in orders]
-    with Workers(limits) as workers, closing(workers.examine_all(_converted, robots, jobs)) as ends:
-        for number in range(len(robots)):
+    with Workers(limits) as workers, closing(workers.examine_all(_converted, orders, jobs)) as ends:
+        for number in range(len(orders)):
             while number not in done:
                 done.update([next(ends)])
             yield done.pop(number)
 
 
-def _converted(order: tuple[Path, Path, ConvertOptions], _: object) -> Conversion | ConversionError:
+def _converted(
+    urdf: Path, folder: Path, options: ConvertOptions, _: object
+) -> Conversion | ConversionError:
     """Convert in a worker; errors in the user's file are returned."""
     try:
-        return convert(*order)
+        return convert(urdf, folder, options)
     except ConversionError as error:
         return error
-
-
-def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
-    """Return the path of each robot and converter within the folders of a run."""
-    return tuple(
-        _place(source, candidate, options) for source in sources for candidate in options.converters
-    )
-
-
-def _place(source: Resolved, candidate: Candidate, options: RunOptions) -> str:
-    several = len(options.converters) > 1
-    return f"{candidate.name}/{source.id}" if several else source.id
-
-
-def _names(sources: Iterable[Resolved]) -> dict[str, tuple[str, ...]]:
-    """Return the names that a USD of each robot may have that was made elsewhere.
-
-    They are its id, and the stem of its file unless another robot has the same.
-    """
-    here = [source for source in sources if not isinstance(source, UnavailableSource)]
-    stems = Counter(source.path.name.partition(".")[0] for source in here)
-    return {
-        source.id: (source.id, stem) if stems[stem] == 1 else (source.id,)
-        for source in here
-        for stem in [source.path.name.partition(".")[0]]
-    }
 
 
 class RevisionError(Exception):
@@ -434,23 +420,19 @@ def changed_robots(
         RevisionError: A robot is in no repository, or the revision does not exist.
     """
     here = [source for source in sources if isinstance(source, RobotSource)]
-    for source in here:
-        _changed_files(source.path.resolve().parent, revision)
-    kept = set()
+    changed = {one.id: _changed_files(one.path.resolve().parent, revision) for one in here}
+    kept = {source.id for source in sources if isinstance(source, UnavailableSource)}
     jobs = [(Job(source, options=options),) for source in here]
     with Workers(limits) as workers:
         for number, paths in workers.examine_all(_input_paths, jobs, at_once):
-            source = here[number]
-            changed = _changed_files(source.path.resolve().parent, revision)
+            name = here[number].id
             # A crash, or files that are not there: it is not known.
-            if not isinstance(paths, frozenset) or not paths.isdisjoint(changed):
-                kept.add(source.id)
-    return tuple(
-        source for source in sources if isinstance(source, UnavailableSource) or source.id in kept
-    )
+            if not isinstance(paths, frozenset) or not paths.isdisjoint(changed[name]):
+                kept.add(name)
+    return tuple(source for source in sources if source.id in kept)
 
 
-def _input_paths(job: Job, _: Mapping[str, Crashed]) -> frozenset[Path] | None:
+def _input_paths(job: Job, _: object) -> frozenset[Path] | None:
     """Return the files of a robot; None if not all are there."""
     reading = read_robot(str(job.source.path), job.packages, job.arguments, job.options.environment)
     if not isinstance(reading, Reading) or any(
@@ -462,37 +444,27 @@ def _input_paths(job: Job, _: Mapping[str, Crashed]) -> frozenset[Path] | None:
 
 @cache
 def _changed_files(folder: Path, revision: str) -> frozenset[Path]:
-    """List the files of a repository that changed, as absolute paths.
+    """List the files of the repository of a folder that changed, as absolute paths."""
 
-    Args:
-        folder: Any folder in the repository.
-        revision: Revision of git.
-    """
-    top = Path(_git(folder, "rev-parse", "--show-toplevel").rstrip("\n"))
+    def git(*words: str) -> str:
+        try:
+            done = subprocess.run(
+                ("git", "-C", str(folder), *words), check=True, capture_output=True, text=True
+            )
+        except FileNotFoundError as error:
+            raise RevisionError("git is not installed") from error
+        except subprocess.CalledProcessError as error:
+            reason = " ".join(error.stderr.split()) or "git failed"
+            raise RevisionError(f"{folder}: {reason}") from error
+        return done.stdout
+
+    folder = Path(git("rev-parse", "--show-toplevel").rstrip("\n"))
     named = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     try:
-        commit = _git(top, "rev-parse", *named).strip()
+        commit = git("rev-parse", *named).strip()
     except RevisionError as error:
-        raise RevisionError(f"{top} has no revision {revision!r}") from error
-    base = _git(top, "merge-base", commit, "HEAD").strip()
-    listed = (
-        _git(top, "diff", "--name-only", "-z", base),
-        _git(top, "ls-files", "--others", "--exclude-standard", "-z"),
-    )
-    return frozenset(top / name for text in listed for name in text.split("\0") if name)
-
-
-def _git(folder: Path, *words: str) -> str:
-    try:
-        done = subprocess.run(  # no shell, and no word is an option of the user
-            ("git", "-C", str(folder), *words),
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-    except FileNotFoundError as error:
-        raise RevisionError("git is not installed") from error
-    except subprocess.CalledProcessError as error:
-        reason = " ".join(error.stderr.split()) or "git failed"
-        raise RevisionError(f"{folder}: {reason}") from error
-    return done.stdout
+        raise RevisionError(f"{folder} has no revision {revision!r}") from error
+    base = git("merge-base", commit, "HEAD").strip()
+    changed = git("diff", "--name-only", "-z", base)
+    untracked = git("ls-files", "--others", "--exclude-standard", "-z")
+    return frozenset(folder / name for name in (changed + untracked).split("\0") if name)

@@ -16,25 +16,18 @@ from msgspec import Struct
 
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.job import ReadOptions
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, OUT_OF_MEMORY, Limits, Workers
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
 from urdf_usd.converter.diagnostics.messages import escaped
 from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.usd.loading import (
-    Combination,
-    named_prim,
-    open_stage,
-    selecting_layer,
-    variant_combinations,
-)
+from urdf_usd.converter.usd.loading import named_prim, open_stage, selecting_layer
 
 _Result = TypeVar("_Result")
 
-# Of other USDs that cannot be opened, the engines give the reason.
-_REFUSED = frozenset({"asset-outside-refused"})
 # Wrong options, not properties of the USD.
 MISTAKES = frozenset({"stage-structure", "variant-combinations", "variant-unknown"})
+# Of other USDs that cannot be opened, the engines give the reason.
+_REFUSED = MISTAKES | {"asset-outside-refused"}
 
 
 class ComposedUsd(Struct, frozen=True):
@@ -46,45 +39,40 @@ class ComposedUsd(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
     refused: tuple[Diagnostic, ...] = ()  # why engines should not read it
 
-    @property
-    def selection(self) -> dict[str, str]:
-        """The selected variants by prim and variant set, for records."""
-        return {f"{choice.prim}:{choice.variant_set}": choice.variant for choice in self.variants}
 
-    @property
-    def unselected(self) -> tuple[str, ...]:
-        """Messages about variant sets without selection."""
-        return tuple(each.message for each in self.diagnostics if each.rule == "variant-unselected")
-
-
-def compose(usd: str, options: ReadOptions | None = None, layer: str | None = None) -> ComposedUsd:
+def compose(
+    usd: str,
+    layer: str | None = None,
+    variants: tuple[VariantChoice, ...] = (),
+    *,
+    optional: bool = False,
+    strict: bool = False,
+    root: str | None = None,
+) -> ComposedUsd:
     """Compose a USD, and write the layer that selects variants and prim, if needed.
 
     Args:
         usd: Root layer.
-        options: How it is read.
         layer: File of the layer over it, which is needed to select anything.
+        variants: To select.
+        optional: Whether the USD may lack variant sets that ``variants`` names.
+        strict: Whether a USD is refused that refers to files outside its folder.
+        root: Prim that is read instead of the default prim.
     """
-    options = options or ReadOptions()
     try:
-        opened = open_stage(usd, options.variants, optional=options.optional, strict=options.strict)
-        if options.root is not None:
-            named_prim(opened.stage, options.root)
+        opened = open_stage(usd, variants, optional=optional, strict=strict)
+        if root is not None:
+            named_prim(opened.stage, root)
     except StageError as error:
         # A path that is not UTF-8 can be opened by no engine.
         whole = escaped(usd) != usd
-        rules = _REFUSED | MISTAKES
-        found = error.diagnostics
-        return ComposedUsd(
-            usd, refused=tuple(each for each in found if whole or each.rule in rules)
-        )
-    read = usd
-    if (opened.variants or options.root) and layer is not None:
-        root = str(Path(usd).absolute())
-        text = selecting_layer(root, opened.variants, options.root)
-        Path(layer).write_text(text, "utf-8")
-        read = layer
-    return ComposedUsd(read, opened.variants, opened.diagnostics)
+        refused = tuple(one for one in error.diagnostics if whole or one.rule in _REFUSED)
+        return ComposedUsd(usd, refused=refused)
+    if layer is None or not (opened.variants or root):
+        return ComposedUsd(usd, opened.variants, opened.diagnostics)
+    text = selecting_layer(str(Path(usd).absolute()), opened.variants, root)
+    Path(layer).write_text(text, "utf-8")
+    return ComposedUsd(layer, opened.variants, opened.diagnostics)
 
 
 def call_on_usd(
@@ -104,20 +92,20 @@ def call_on_usd(
     Raises:
         ConversionError: As raised by the function, or a limit was exceeded.
     """
-    with Workers(limits, forked=False) as workers:
+    with Workers(limits) as workers:
         answer = workers.call(_captured, function, usd, *arguments)
-    if isinstance(answer, Crashed):
-        if is_limit(answer):
-            raise StageError((over_limits(usd, answer),))
-        bug = RuntimeError(answer.reason)
-        bug.add_note(answer.output)
-        raise bug
     if isinstance(answer, ConversionError):
         # It has what OpenUSD printed about the cause.
         raise answer
-    result: _Result = answer[0]
-    sys.stderr.write(answer[1])
-    return result
+    if not isinstance(answer, Crashed):
+        result: _Result = answer[0]
+        sys.stderr.write(answer[1])
+        return result
+    if is_limit(answer):
+        raise StageError((over_limits(usd, answer),))
+    bug = RuntimeError(answer.reason)
+    bug.add_note(answer.output)
+    raise bug
 
 
 def _captured(
@@ -128,18 +116,6 @@ def _captured(
             return function(*arguments), printed()
         except ConversionError as error:
             return error
-
-
-def list_combinations(
-    usd: str, variants: tuple[VariantChoice, ...], *, strict: bool
-) -> tuple[Combination, ...]:
-    """List all combinations of variants of a USD that have some in common.
-
-    Raises:
-        StageError: The USD cannot be opened, a variant does not exist, or there are too
-            many combinations.
-    """
-    return variant_combinations(open_stage(usd, strict=strict).stage, variants)
 
 
 def is_limit(crash: Crashed) -> bool:

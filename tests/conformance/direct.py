@@ -8,9 +8,9 @@ from pathlib import Path
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.engines import InstalledEngine, installed_engine
 from urdf_usd.conformance.execution.examine import Examined, examine
-from urdf_usd.conformance.execution.job import Job, ReadOptions, Requirements
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.converter import ConversionError, ConvertOptions
-from urdf_usd.converter.options import NO_COLLIDER_RULES, ColliderRules
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.records.record import RobotRecord
 
@@ -42,26 +42,22 @@ def examine_here(urdf: Path, folder: Path, options: ConvertOptions = _DEFAULTS) 
 def examine_pair_here(
     urdf: Path,
     usd: Path,
-    options: ReadOptions | None = None,
-    density: float | None = None,
-    colliders: ColliderRules = NO_COLLIDER_RULES,
+    variants: tuple[VariantChoice, ...] = (),
+    options: ConvertOptions = _DEFAULTS,
 ) -> RobotRecord:
     """Compare a USD with its URDF as a check does, with the engines of this project.
 
     Args:
         urdf: The file.
         usd: Root layer.
-        options: How the USD is read.
-        density: Of links without mass, if mass is computed from shapes [kg/m^3].
-        colliders: Colliders that the USD has to have instead of the URDF's.
+        variants: To select in the USD.
+        options: What the USD has to have.
 
     Raises:
         ConversionError: The URDF cannot be read, or a variant does not exist.
     """
     source = RobotSource(urdf.stem, f"file:{urdf.name}", urdf)
-    required = Requirements(density=density, colliders=colliders)
-    reading = options or ReadOptions()
-    examined = examine(Job(source, _engines(), usd=usd, required=required, reading=reading), {})
+    examined = examine(Job(source, _engines(), usd=usd, variants=variants, options=options), {})
     if isinstance(examined, ConversionError):
         raise examined
     return examined.record

@@ -165,7 +165,7 @@ def run_and_report(
     expected = len(sources) * len(options.converters)
     try:
         with shown_progress(expected, named=len(options.converters) > 1) as show:
-            for record in run_in_folder(sources, report.folder, options, say):
+            for record in run_in_folder(sources, report.folder, options):
                 records.append(record)
                 show(record)
     except (KeyboardInterrupt, ClusterError) as error:

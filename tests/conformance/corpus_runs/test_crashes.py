@@ -82,7 +82,6 @@ def test_each_misbehaving_engine_costs_its_own_answer(tmp_path: Path, short_path
 
 
 def test_doctor_lists_engines_that_cannot_be_loaded(tmp_path: Path) -> None:
-    """With the reason; the others are listed as ever."""
     ending = Run(tmp_path, UNLOADABLE).start(["doctor"])
 
     assert ending.returncode == 0, ending.stderr
@@ -100,7 +99,6 @@ _CONVERTER_KINDS = ("abort", "exit-0", "hang", "leave-child", "fork", "remove-fo
 def test_misbehaving_converter_costs_its_own_robots(
     run: Run, tmp_path: Path, short_path: Path
 ) -> None:
-    """They are converted, compared and recorded."""
     folder = tmp_path / "hostile"
     folder.mkdir()
     for name in _CONVERTER_KINDS:

@@ -101,7 +101,6 @@ def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
 
 
 def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
-    """From the first failure to its correction."""
     (robots / "nothing.urdf").write_text(_EMPTY)
     options = ("--baseline", "known.toml")
     assert _run("a").exit_code == 0
@@ -130,7 +129,6 @@ def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
 
 
 def test_invalid_baseline_is_refused_before_the_run(robots: Path) -> None:
-    """With file and line."""
     assert robots.is_dir()
     Path("known.toml").write_text("[[expected]]\nrobot = 'a'\n")
 
@@ -142,7 +140,6 @@ def test_invalid_baseline_is_refused_before_the_run(robots: Path) -> None:
 
 
 def test_update_baseline_requires_a_file(robots: Path) -> None:
-    """The message names the missing option."""
     assert robots.is_dir()
 
     result = _run("out", "--update-baseline")
@@ -152,7 +149,6 @@ def test_update_baseline_requires_a_file(robots: Path) -> None:
 
 
 def test_diff_can_be_json(robots: Path) -> None:
-    """For scripts."""
     _run("a")
     (robots / "nothing.urdf").write_text(_EMPTY)
     _run("b", "--base", "fixed")
@@ -171,7 +167,6 @@ def test_diff_can_be_json(robots: Path) -> None:
 
 
 def test_diff_names_the_changed_values_of_a_robot(robots: Path) -> None:
-    """Read from the USDs of both runs."""
     _run("a")
     heavy = _ARM.replace('upper="1.1"', 'upper="0.9"').replace('"2"', '"3"', 1)
     (robots / "arm.urdf").write_text(heavy)
@@ -205,7 +200,6 @@ def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
 
 
 def test_fail_on_close_passes_an_exact_robot(robots: Path) -> None:
-    """The option alone makes the gate report its counts."""
     assert robots.is_dir()
 
     result = _run("out", "--fail-on", "close")

@@ -48,7 +48,6 @@ def _judged(
 def test_damping_and_friction_default_to_zero(
     name: str, expected: float | None, actual: float | None
 ) -> None:
-    """URDF has zero for attributes that are left out."""
     checks = _judged(
         restating_joint(urdf_reading(), "elbow", **{name: expected}),
         restating_joint(usd_reading(), "elbow", **{name: actual}),
@@ -59,7 +58,6 @@ def test_damping_and_friction_default_to_zero(
 
 @pytest.mark.parametrize("name", ["damping", "friction"])
 def test_lost_damping_and_friction_are_reported(name: str) -> None:
-    """The shoulder has both."""
     checks = _judged(urdf_reading(), restating_joint(usd_reading(), "shoulder", **{name: None}))
 
     found = checks[f"dynamics.{name}"]
@@ -107,7 +105,6 @@ def _with_static_root(roots: int, base: Base = Base.FIXED) -> Observation:
     ],
 )
 def test_static_root_may_have_several_articulations(reading: Observation, grade: Grade) -> None:
-    """One per joint of the root link, which is not a body."""
     assert _judged(urdf_reading(), reading)["structure.articulation"].grade is grade
 
 
@@ -137,7 +134,6 @@ def test_mass_given_to_a_fixed_base_is_not_counted(
 
 
 def test_joint_to_the_world_is_not_checked_without_articulation() -> None:
-    """It matters only to reduced-coordinate solvers."""
     reading = structs.replace(usd_reading(), articulation_roots=0)
 
     found = _judged(urdf_reading(), reading)["structure.world"]
@@ -155,7 +151,6 @@ def _renamed(joint: str) -> Observation:
 
 @pytest.mark.parametrize(("joint", "grade"), [("weld", Grade.EXACT), ("elbow", Grade.FAILS)])
 def test_fixed_joint_may_be_renamed_by_the_round_trip(joint: str, grade: Grade) -> None:
-    """A USD may merge welded links and lose the name of the joint."""
     checks = _judged(urdf_reading(), usd_reading(), (urdf_reading(), _renamed(joint)))
 
     assert checks["round-trip.structure.joints"].grade is grade

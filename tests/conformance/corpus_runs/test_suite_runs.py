@@ -79,7 +79,6 @@ def test_own_converter_passes(comparison: tuple[Path, Result]) -> None:
 
 
 def test_wrong_converter_fails(comparison: tuple[Path, Result]) -> None:
-    """It is called for files that our reader refuses, too."""
     report, _ = comparison
     found = _outcomes(report / "results" / "wrong")
     accepted = "a USD was written of a file that must be refused"
@@ -93,7 +92,6 @@ def test_wrong_converter_fails(comparison: tuple[Path, Result]) -> None:
 
 
 def test_page_has_scores_reasons_and_files(comparison: tuple[Path, Result]) -> None:
-    """It is linked from the index."""
     report, _ = comparison
     index = html.fromstring((report / "index.html").read_text())
     page = html.fromstring((report / "suite.html").read_text())
@@ -172,7 +170,6 @@ def test_junit_has_outcomes(comparison: tuple[Path, Result]) -> None:
 
 
 def test_failing_case_fails_the_run(tmp_path: Path) -> None:
-    """The exit status is that of the gated converter."""
     (tmp_path / "wrong.py").write_text(WRONG)
     wrong = f"wrong={sys.executable} {tmp_path / 'wrong.py'} {{urdf}} {{out}}"
     case = "suite:structure/two-roots"
@@ -185,7 +182,6 @@ def test_failing_case_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_run_of_refused_cases_passes_and_is_resumed(tmp_path: Path) -> None:
-    """Although no robot was read."""
     out = tmp_path / "report"
     first = _run("suite:structure/two-roots", "--out", out)
     again = _run("suite:structure/two-roots", "--out", out, "--resume")

@@ -141,7 +141,6 @@ def test_robots_of_a_killed_worker_are_rerun_and_the_run_is_resumed(
 
 @pytest.mark.parametrize("address", ["nonsense://127.0.0.1:1", "tcp://127.0.0.1:1", "nowhere"])
 def test_unreachable_scheduler_changes_no_file(run: Run, robots: Path, address: str) -> None:
-    """The former report is kept, and the message has the reason."""
     run.out.mkdir()
     (run.out / ".urdf-usd-run").mkdir()
     (run.out / "summary.md").write_text("of a former run")
@@ -158,7 +157,6 @@ def test_unreachable_scheduler_changes_no_file(run: Run, robots: Path, address: 
 def test_workers_of_another_version_are_refused(
     run: Run, cluster: _Cluster, robots: Path, tmp_path: Path
 ) -> None:
-    """Otherwise results of two versions would be mixed."""
     site = tmp_path / "older"
     metadata = site / "numpy-0.1.dist-info"
     metadata.mkdir(parents=True)

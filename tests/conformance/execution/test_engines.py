@@ -27,7 +27,7 @@ class _Listing(Workers):
         self.limits = Limits()
         self.found = found
 
-    def call(self, *_: object, **__: object) -> object:  # type: ignore[override]  # for any function
+    def examine(self, *_: object, **__: object) -> object:  # type: ignore[override]  # for any
         return self.found
 
 
@@ -42,17 +42,14 @@ def _chosen(*requested: str) -> list[str]:
 
 
 def test_absent_optional_engine_is_not_recorded() -> None:
-    """It was not requested."""
     assert _chosen() == ["mujoco", "newton-usd", "reference", "openusd"]
 
 
 def test_absent_requested_engine_is_recorded() -> None:
-    """The record has the reason."""
     assert _chosen("drake") == ["drake", "reference", "openusd"]
 
 
 def test_verdict_requires_reference_and_openusd() -> None:
-    """Without both, there is no verdict."""
     without = (*_INSTALLED[:-1], InstalledEngine("openusd", Side.USD, _ABSENT))
 
     with pytest.raises(MissingEngineError, match="openusd is not usable: it is not"):

@@ -9,12 +9,13 @@ import pytest
 
 from urdf_usd.conformance.execution.record import (
     coverage,
+    diagnostic_records,
     folder_names,
     portable,
     portable_path,
-    source_lines,
 )
 from urdf_usd.converter import read_urdf
+from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.reports.records.record import CoverageStatus
 
 _URDF = """<robot name="arm">
@@ -93,22 +94,26 @@ def test_other_absolute_paths_are_reduced_to_their_last_component(path: str, exp
     assert portable_path(path, folder_names(folders)) == expected
 
 
+def _quoted(file: str, line: int) -> str | None:
+    found = Diagnostic("text-ignored", "ignored", Location(file, line, 1))
+    return diagnostic_records([found])[0].source
+
+
 def test_lines_are_counted_as_by_compilers(tmp_path: Path) -> None:
     """From one, with any line end, without surrounding blanks; long ones are cut."""
     file = tmp_path / "arm.urdf"
     file.write_bytes(b"<robot>\r\n  <link name='a'/>\r\n\xff</robot>\n" + b"x" * 100_000)
-    name = str(file)
 
-    assert source_lines([(name, number) for number in range(6)]) == {
-        (name, 1): "<robot>",
-        (name, 2): "<link name='a'/>",
-        (name, 3): "\ufffd</robot>",
-        (name, 4): f"{'x' * 239}…",
-    }
+    assert [_quoted(str(file), number) for number in range(6)] == [
+        None,
+        "<robot>",
+        "<link name='a'/>",
+        "\ufffd</robot>",
+        f"{'x' * 239}…",
+        None,
+    ]
 
 
-def test_paths_without_a_readable_file_have_no_lines(tmp_path: Path) -> None:
-    """Folders, removed files, invalid names and endless devices."""
-    names = (str(tmp_path), str(tmp_path / "gone"), "a\0b", os.devnull, "/dev/zero")
-
-    assert source_lines([(name, 1) for name in names]) == {}
+@pytest.mark.parametrize("name", ["/", "/gone", "a\0b", os.devnull, "/dev/zero"])
+def test_paths_without_a_readable_file_have_no_lines(name: str) -> None:
+    assert _quoted(name, 1) is None

@@ -208,7 +208,6 @@ def test_other_options_are_a_change(runs: _Runs) -> None:
 
 
 def test_changed_script_repeats_the_robots_of_its_converter(runs: _Runs, tmp_path: Path) -> None:
-    """A command names it; robots of another converter are kept."""
     write_robot(runs.corpus, "arm")
     script = tmp_path / "convert.py"
     program = "import sys\nfrom urdf_usd import convert\nconvert(*sys.argv[1:])\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pybullet_data
 import pytest
@@ -13,17 +12,18 @@ from msgspec import structs
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.engines.registry import UnknownEngineError
+from urdf_usd.conformance.execution import converting
 from urdf_usd.conformance.execution import run as execution
-from urdf_usd.conformance.execution.converting import convert_robot
-from urdf_usd.conformance.execution.examine import examine_in_worker
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.run import check, run
 from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.options import CheckOptions, RunOptions
-from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.converter import Conversion, ConvertOptions, convert
+from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.converter.robot.model import BaseOption, MasslessOption
+from urdf_usd.converter.urdf.parse import Parsed
 from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora
 from urdf_usd.reports.records.record import (
     EngineStatus,
@@ -70,7 +70,6 @@ def few(
 def test_real_robots_conform_with_all_installed_engines(
     few: tuple[Path, dict[str, RobotRecord]],
 ) -> None:
-    """MuJoCo and PyBullet agree with the USD."""
     for record in few[1].values():
         statuses = {w.name: w.status for w in record.engines}
 
@@ -94,7 +93,6 @@ def test_record_has_the_size_of_the_robot(
     robot: str,
     size: tuple[int, int, int, float],
 ) -> None:
-    """Sizes are those of the URDF; the base is that of the USD."""
     record = few[1][robot]
 
     assert (record.links, record.joints, record.degrees_of_freedom) == size[:3]
@@ -107,7 +105,6 @@ def test_record_has_the_size_of_the_robot(
 def test_records_on_disk_equal_those_returned(
     few: tuple[Path, dict[str, RobotRecord]],
 ) -> None:
-    """One file per robot, named by its id."""
     out, records = few
     for name, record in records.items():
         stored = json.loads((out / "results" / f"{name}.json").read_text())
@@ -119,7 +116,6 @@ def test_records_on_disk_equal_those_returned(
 def test_same_input_gives_the_same_bytes(
     few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
 ) -> None:
-    """In another folder and order, all robots in the same workers."""
     sources = tuple(reversed(resolve_corpora(ROBOTS)))
     first = few[0]
 
@@ -138,7 +134,6 @@ def _files(folder: Path) -> list[Path]:
 def test_times_are_recorded_on_request(
     few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
 ) -> None:
-    """The whole examination takes longer than the conversion."""
     options = RunOptions(engines=("mujoco",), timed=True)
     _run(resolve_corpora(["pybullet:cartpole.urdf"]), tmp_path, options)
 
@@ -208,7 +203,6 @@ def test_unreadable_urdf_lists_the_engines_that_read_it(
 
 
 def test_refused_conversion_is_not_comparable(tmp_path: Path) -> None:
-    """The URDF is readable, so a gate must not ignore it."""
     options = RunOptions(convert=ConvertOptions(massless=MasslessOption.ERROR), jobs=1)
 
     record = _run(resolve_corpora(ROBOTS[:1]), tmp_path, options)["pybullet--kuka_iiwa--model"]
@@ -220,7 +214,6 @@ def test_refused_conversion_is_not_comparable(tmp_path: Path) -> None:
 
 
 def test_only_selected_engines_run(tmp_path: Path) -> None:
-    """In addition to the two that every verdict requires."""
     options = RunOptions(engines=("mujoco",), jobs=1)
 
     (record,) = _run(resolve_corpora(["pybullet:cube.urdf"]), tmp_path, options).values()
@@ -270,7 +263,6 @@ def test_base_is_compared_if_the_user_requests_one(
 
 
 def test_check_of_an_invalid_urdf_raises(anchored: Path, tmp_path: Path) -> None:
-    """The exception has the diagnostics."""
     (tmp_path / "bad.urdf").write_text("<robot/>")
 
     with pytest.raises(SourceError, match="robot-empty"):
@@ -319,15 +311,11 @@ def _in_this_process(
 def test_run_requires_a_floating_base_where_the_urdf_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The converter must not weld a quadruped to the world."""
-
-    def weld(*arguments: Any) -> object:  # noqa: ANN401  as the function
-        *others, options = arguments
-        fixed = structs.replace(options, base=BaseOption.FIXED)
-        return convert_robot(*others, fixed)  # type: ignore[call-arg]  # all but the last
+    def weld(parsed: Parsed, folder: Path, options: ConvertOptions) -> Conversion:
+        return convert_parsed(parsed, folder, structs.replace(options, base=BaseOption.FIXED))
 
     _in_this_process(monkeypatch, {})
-    monkeypatch.setattr(f"{examine_in_worker.__module__}.convert_robot", weld)
+    monkeypatch.setattr(converting, "convert_parsed", weld)
 
     (record,) = _run(resolve_corpora(["pybullet:r2d2.urdf"]), tmp_path).values()
 
@@ -400,7 +388,6 @@ def test_default_corpus_conforms(tmp_path: Path) -> None:
 
 @pytest.mark.corpus
 def test_nested_and_flat_bodies_conform(tmp_path: Path) -> None:
-    """PhysX requires flat bodies."""
     options = RunOptions(convert=ConvertOptions(bodies=BodyNesting.FLAT))
     records = _run(resolve_corpora(["pybullet"]), tmp_path, options)
 

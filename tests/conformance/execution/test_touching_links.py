@@ -55,7 +55,6 @@ def test_links_that_touch_are_listed_with_their_distance(tmp_path: Path) -> None
 
 
 def test_capsule_without_length_touches_as_a_sphere(tmp_path: Path) -> None:
-    """MuJoCo, which measures distances, refuses it as a capsule."""
     urdf = tmp_path / "r.urdf"
     capsule = '<geometry><capsule radius="0.2" length="0"/></geometry>'
     balls = [

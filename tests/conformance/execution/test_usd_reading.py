@@ -52,7 +52,6 @@ _ENDLESS = [_write_doubling_layers, _write_pipe]
 def test_endless_export_is_stopped_and_writes_nothing(
     tmp_path: Path, write: Callable[[Path], None]
 ) -> None:
-    """The message has the root layer and the limit."""
     write(tmp_path)
     usd = tmp_path / "robot.usda"
 
@@ -66,7 +65,6 @@ def test_endless_export_is_stopped_and_writes_nothing(
 
 
 def test_check_calls_no_engine_for_a_usd_that_cannot_be_composed(tmp_path: Path) -> None:
-    """Each engine would reach the time limit."""
     _write_doubling_layers(tmp_path)
     urdf = tmp_path / "robot.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
@@ -83,7 +81,6 @@ def test_check_calls_no_engine_for_a_usd_that_cannot_be_composed(tmp_path: Path)
     "asset", ["gone.usda", "http://example.com/x.usda", "/etc/passwd", "robot.usda"]
 )
 def test_missing_and_cyclic_layers_are_left_to_composition(tmp_path: Path, asset: str) -> None:
-    """OpenUSD reports them and continues."""
     usd = tmp_path / "robot.usda"
     usd.write_text(robot(arcs=f" (references = @{asset}@)"))
 
@@ -94,7 +91,6 @@ def test_missing_and_cyclic_layers_are_left_to_composition(tmp_path: Path, asset
 def test_commands_refuse_an_endless_usd_and_change_nothing(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With exit status 2 and the name of the USD."""
     monkeypatch.chdir(tmp_path)
     _write_pipe(tmp_path)
     before = b'<robot name="r"><link name="a"/></robot>'
@@ -113,7 +109,6 @@ def test_commands_refuse_an_endless_usd_and_change_nothing(
 
 
 def test_exceptions_are_not_reported_as_limits() -> None:
-    """They are bugs, and reported as such."""
     for reason in ("no answer after 5 s", OUT_OF_MEMORY, "the process died: SIGSEGV"):
         assert is_limit(Crashed(reason))
     assert not is_limit(Crashed("KeyError: '/World/box0'"))

@@ -82,7 +82,6 @@ PARTS = robot(
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_one_nonconforming_robot_fails_the_run(verdict: Verdict) -> None:
-    """Unreadable robots are not counted."""
     passes = verdict.agrees or verdict in NOT_READ
 
     assert apply_gate([GOOD, robot("a", verdict)]).gate is (Gate.PASSES if passes else Gate.FAILS)
@@ -172,7 +171,6 @@ def test_entry_covers_one_check_of_one_robot() -> None:
 
 
 def test_robot_that_became_unreadable_fails_with_a_baseline() -> None:
-    """Otherwise a converter that refuses every file would pass."""
     records = [GOOD, robot("a", Verdict.UNREADABLE)]
     known = _baseline(_expected("a", VERDICT, "unreadable"))
 
@@ -215,7 +213,6 @@ def test_entries_apply_to_their_converter_only() -> None:
 
 
 def test_updated_baseline_lets_the_same_run_pass() -> None:
-    """Reasons and robots that are not in the run are kept."""
     unread = robot("broken", Verdict.UNREADABLE), robot("gone", Verdict.NOT_AVAILABLE)
     records = [GOOD, BAD, *unread]
     kept = _expected("elsewhere", POSITION, "fails"), _expected("gone", MASS, "fails")

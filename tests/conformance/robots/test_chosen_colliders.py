@@ -95,7 +95,9 @@ def test_colliders_have_to_be_those_that_were_requested(tmp_path: Path) -> None:
         found = {
             requested
             for requested in kinds
-            if not _failed(examine_pair_here(urdf, usd, colliders=_rules(requested)))
+            if not _failed(
+                examine_pair_here(urdf, usd, options=ConvertOptions(colliders=_rules(requested)))
+            )
         }
         # A convex hull is also what remains where no primitive fits.
         assert found == ({made, "primitives"} if made == "hull" else {made})
@@ -145,7 +147,7 @@ def _failed_after(
     edit(stage)
     stage.GetRootLayer().Save()
     file = Path(stage.GetRootLayer().realPath)
-    return _failed(examine_pair_here(urdf, file, colliders=rules))
+    return _failed(examine_pair_here(urdf, file, options=ConvertOptions(colliders=rules)))
 
 
 def _shift(stage: Usd.Stage) -> None:
@@ -240,7 +242,7 @@ def test_decomposition_is_close_and_wrong_pieces_fail(
     def doubled(stage: Usd.Stage) -> None:
         _copy(stage, _collider(stage, "trunk", 1))
 
-    record = examine_pair_here(urdf, asset, colliders=rules)
+    record = examine_pair_here(urdf, asset, options=ConvertOptions(colliders=rules))
     assert (record.verdict, _failed(record)) == (Verdict.CLOSE, set())
     assert "collision.support" in _failed_after(shifted, urdf, asset, rules)
     assert "collision.volume" in _failed_after(lost, urdf, asset, rules)

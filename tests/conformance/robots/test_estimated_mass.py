@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trimesh
+from msgspec import structs
 from pxr import Gf, Usd, UsdPhysics
 
 from tests.conformance.direct import examine_here, examine_pair_here
@@ -85,8 +86,8 @@ def test_density_and_option_have_to_be_those_of_the_conversion(tmp_path: Path) -
     urdf = _robot(tmp_path)
     usd = convert(urdf, tmp_path / "asset", _OPTIONS).root_layer
 
-    same = examine_pair_here(urdf, usd, density=1500.0)
-    other = examine_pair_here(urdf, usd, density=1400.0)
+    same = examine_pair_here(urdf, usd, options=_OPTIONS)
+    other = examine_pair_here(urdf, usd, options=structs.replace(_OPTIONS, mass_density=1400.0))
     plain = examine_pair_here(urdf, usd)
 
     assert same.verdict is Verdict.CLOSE, same.reason
@@ -143,7 +144,7 @@ def test_wrong_estimates_fail(
     edit(next(prim for prim in bodies if prim.GetName() == link))
     stage.GetRootLayer().Save()
 
-    record = examine_pair_here(urdf, usd, density=1500.0)
+    record = examine_pair_here(urdf, usd, options=_OPTIONS)
 
     assert record.verdict is Verdict.FAILS
     assert _grades(record)[check] is Grade.FAILS

@@ -13,7 +13,6 @@ from tests.conformance.direct import examine_pair_here
 from tests.urdf_usd.cli.command import DATA, urdf_usd
 from urdf_usd.conformance.engines.protocol import Available
 from urdf_usd.conformance.execution.engines import installed_engine
-from urdf_usd.conformance.execution.job import ReadOptions
 from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import convert
@@ -47,8 +46,7 @@ def check(urdf: str, usd: Path, *options: str) -> Result:
 
 
 def compare(urdf: str, usd: Path, *texts: str) -> RobotRecord:
-    options = ReadOptions(tuple(map(VariantChoice.parse, texts)))
-    return examine_pair_here(Path(urdf), usd, options)
+    return examine_pair_here(Path(urdf), usd, tuple(map(VariantChoice.parse, texts)))
 
 
 def words(text: str) -> str:
