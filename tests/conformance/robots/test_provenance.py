@@ -76,6 +76,8 @@ def test_files_of_a_folder_without_a_robot_are_parts(tmp_path: Path) -> None:
     assert "part of another file: defines macros only" in records["dir--part"].reason
     files = [file.path for file in records["dir--arm"].source.files]
     assert files == ["arm.urdf.xacro", "part.xacro"]
+    (named,) = _run([str(robots / "part.xacro")], tmp_path / "named").values()
+    assert named.verdict is Verdict.UNREADABLE
 
 
 def test_second_run_over_a_folder_has_the_same_robots(
@@ -124,14 +126,6 @@ def test_a_file_that_only_expands_where_it_is_included_is_a_part(
     assert (part.part, incomplete.part) == (True, False)
     assert incomplete.reason.startswith("incomplete: ")
     assert "no_such_file.xacro" in incomplete.reason
-
-
-def test_named_xacro_file_without_a_robot_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "part.xacro").write_text(_PART)
-
-    (record,) = _run([str(tmp_path / "part.xacro")], tmp_path / "out").values()
-
-    assert record.verdict is Verdict.UNREADABLE
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
