@@ -170,7 +170,8 @@ class _Child:
             os.environ.clear()
             os.environ.update(environment)
         os.chdir(self._directory)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
         temporary = self.folder / _TEMPORARY
         temporary.mkdir(parents=True, exist_ok=True)
         tempfile.tempdir = str(temporary)
