@@ -159,11 +159,10 @@ def read_connections(reading: Reading, notes: list[Diagnostic]) -> list[Connecti
 class _StageRobot(Struct, frozen=True):
     """Bodies that joints connect."""
 
-    # A prim that belongs to this robot alone: its articulation root, or else its first body
-    path: str
     bodies: tuple[str, ...]  # paths of the bodies, in stage order
     joints: tuple[str, ...]  # paths of the joints
     roots: tuple[str, ...]  # paths of the articulation roots at or above bodies or joints
+    path: str = ""  # of a prim of this robot alone: its articulation root, or else its first body
 
 
 def choose_robot(
@@ -236,46 +235,45 @@ def _robots(
         if WORLD not in joint.bodies:
             kept, merged = sorted(part_of[body] for body in joint.bodies)
             part_of |= {body: kept for body, part in part_of.items() if part == merged}
-    held: dict[int, list[Connection]] = {part: [] for part in part_of.values()}
-    for joint in joints:
-        held[part_of[joint.bodies[0] or joint.bodies[1]]].append(joint)
-    members = {part: [body for body in bodies if part_of[body] == part] for part in held}
-    roots = {part: _articulation_roots(members[part], held[part], stage) for part in held}
-    origins: dict[int, tuple[str, ...]] = {}
-    for part, own in held.items():
-        if any(WORLD in joint.bodies for joint in own):
-            marked = (
-                (joint.path.rpartition("/")[0],)
-                for joint in own
-                if text_attribute(stage.GetPrimAtPath(joint.path), "urdf:joint:type") is not None
+    parts, origins = {}, dict[int, object]()
+    for part in dict.fromkeys(part_of.values()):
+        members = tuple(body for body in bodies if part_of[body] == part)
+        held = [joint for joint in joints if {*joint.bodies} & {*members}]
+        paths = tuple(joint.path for joint in held)
+        roots = _articulation_roots(members, paths, stage)
+        parts[part] = _StageRobot(members, paths, roots)
+        if any(WORLD in joint.bodies for joint in held):
+            scopes = (
+                (path.rpartition("/")[0],)
+                for path in paths
+                if text_attribute(stage.GetPrimAtPath(path), "urdf:joint:type") is not None
             )
-            origins[part] = next(marked, roots[part])
-    several = len({origin for origin in origins.values() if origin}) > 1
-    whole: dict[object, list[int]] = {}
-    for part in held:
+            origins[part] = next(scopes, roots)
+    several = len({*filter(None, origins.values())}) > 1
+    groups: dict[object, list[_StageRobot]] = {}
+    for part, robot in parts.items():
         key = ((origins[part] or part) if several else WORLD) if part in origins else part
-        whole.setdefault(key, []).append(part)
-    united = [
-        tuple(dict.fromkeys(x for part in group for x in roots[part])) for group in whole.values()
+        groups.setdefault(key, []).append(robot)
+    whole = []
+    for group in groups.values():
+        inside = {body for robot in group for body in robot.bodies}
+        paths = tuple(path for robot in group for path in robot.joints)
+        roots = tuple(dict.fromkeys(root for robot in group for root in robot.roots))
+        whole.append(_StageRobot(tuple(x for x in bodies if x in inside), paths, roots))
+    uses = Counter(root for robot in whole for root in robot.roots)
+    named = [
+        structs.replace(x, path=x.roots[0] if [uses[y] for y in x.roots] == [1] else x.bodies[0])
+        for x in whole
     ]
-    uses = Counter(root for own_roots in united for root in own_roots)
-    robots = []
-    for group, own_roots in zip(whole.values(), united, strict=True):
-        inside = tuple(body for body in bodies if part_of[body] in group)
-        is_named = len(own_roots) == 1 and uses[own_roots[0]] == 1
-        paths = tuple(joint.path for part in group for joint in held[part])
-        robots.append(
-            _StageRobot(own_roots[0] if is_named else inside[0], inside, paths, own_roots)
-        )
-    return sorted(robots, key=lambda robot: bodies.index(robot.bodies[0]))
+    return sorted(named, key=lambda robot: bodies.index(robot.bodies[0]))
 
 
 def _articulation_roots(
-    bodies: Sequence[str], joints: Sequence[Connection], stage: Usd.Stage
+    bodies: Sequence[str], joints: Sequence[str], stage: Usd.Stage
 ) -> tuple[str, ...]:
     """Return the nearest articulation roots at or above bodies and joints."""
     found: dict[str, None] = {}
-    for path in (*sorted(bodies), *(joint.path for joint in joints)) if joints else ():
+    for path in (*sorted(bodies), *joints) if joints else ():
         prim = stage.GetPrimAtPath(path)
         while prim and not prim.HasAPI(UsdPhysics.ArticulationRootAPI):
             prim = prim.GetParent()

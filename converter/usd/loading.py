@@ -58,8 +58,7 @@ def open_stage(
         variants: Variants to select.
         optional: Whether the stage may lack variant sets that ``variants`` names.
         strict: Whether to refuse a USD that refers to files outside its folder.
-        checked: Whether its files were visited before, or written by this converter; those outside
-            its folder are not reported, then.
+        checked: Whether its files are known, so that those outside its folder are not reported.
 
     Raises:
         StageError: It cannot be opened, is refused, or lacks a variant.
@@ -110,9 +109,8 @@ def named_prim(stage: Usd.Stage, path: str) -> Usd.Prim:
 def _visit(root: str, *, strict: bool) -> tuple[list[Sdf.Layer], tuple[Diagnostic, ...]]:
     """Open all layers that a USD could be composed of, without composing them.
 
-    Returns:
-        The layers, and diagnostics of files outside the folder of the root layer: one for each
-        layer that refers to them and folder.
+    Files outside the folder of the root layer have a diagnostic for each layer that refers to them
+    and folder.
     """
     layers: list[Sdf.Layer] = []
     # What a layer refers to, how a message names that, and where.
@@ -232,10 +230,9 @@ class VariantSet(Struct, frozen=True):
 
 
 def robot_variant_sets(stage: Usd.Stage) -> Iterator[VariantSet]:
-    """Yield the variant sets of the default prim and of prims below it.
+    """Yield the variant sets at and below the default prim, else of all prims.
 
-    Without a default prim, yields those of all prims. Prims in instances are skipped: their
-    variants cannot be selected one by one.
+    Those in instances are left out: they cannot be selected one by one.
     """
     yield from _variant_sets(stage.GetDefaultPrim() or stage.GetPseudoRoot())
 
@@ -271,16 +268,10 @@ def unselected_variant_sets(stage: Usd.Stage) -> Iterator[Diagnostic]:
 def select_variants(
     stage: Usd.Stage, choices: Iterable[VariantChoice], *, optional: bool = False
 ) -> tuple[tuple[VariantChoice, ...], tuple[Diagnostic, ...]]:
-    """Select variants of a stage, in any order that nested sets require.
+    """Select variants in the session layer, in any order that nested sets require.
 
-    Args:
-        stage: Its session layer is edited.
-        choices: Of several for one set, the last counts.
-        optional: Whether the stage may lack a variant set that is named.
-
-    Returns:
-        The choices that were applied, each with its prim; and a note for each variant set that the
-        stage lacks.
+    Of several choices for one set, the last counts. Returns those that were applied, each with its
+    prim, and a note for each set that the stage lacks, if that is allowed (``optional``).
 
     Raises:
         StageError: A prim, set or variant does not exist, or several prims have the set.
@@ -384,15 +375,10 @@ class Combination(Struct, frozen=True):
 def variant_combinations(
     stage: Usd.Stage, choices: Sequence[VariantChoice] = ()
 ) -> tuple[Combination, ...]:
-    """List all combinations of variants of the robot.
+    """List all combinations of variants of the robot, which have some choices in common.
 
-    Args:
-        stage: Its session layer is edited.
-        choices: Variants that all combinations have in common.
-
-    Returns:
-        The combinations; ``choices`` come first, then those in the order of prims and of the names
-        of variants. Omissions by ``choices`` are not stated.
+    These come first, then those in the order of prims and of the names of variants. Omissions by
+    the common choices are not stated. The session layer of the stage is edited.
 
     Raises:
         StageError: A choice does not exist, or there are more than 64 combinations.
@@ -461,13 +447,7 @@ def _omission(
 
 
 def selecting_layer(root: str, choices: Iterable[VariantChoice], default: str | None = None) -> str:
-    """Return the text of a layer over a USD that selects variants.
-
-    Args:
-        root: Root layer of the USD; an absolute path.
-        choices: With prims.
-        default: Path of the default prim, if it is another.
-    """
+    """Return the text of a layer over a USD, of absolute path, that selects variants and prim."""
     below = Sdf.Layer.FindOrOpen(root)
     layer = Sdf.Layer.CreateAnonymous(".usda")
     # Stage metadata is read from the root layer alone; relocations of all sublayers.
