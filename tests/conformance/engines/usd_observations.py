@@ -82,24 +82,6 @@ def pose(
     return matrix
 
 
-def rotation_about(axis: Array | Sequence[float], angle: float) -> Array:
-    """Return the (4, 4) rotation by an angle [rad] about a unit axis."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = Rotation.from_rotvec(np.array(axis) * angle).as_matrix()
-    return matrix
-
-
-def placed(observation: Observation, link: str, configuration: int) -> Array:
-    """Return the (4, 4) transform of a link in the root's frame."""
-    frames = observation.frames
-    assert frames is not None
-    at = frames.links.index(link)
-    matrix = np.eye(4)
-    matrix[:3, :3] = frames.rotations[configuration, at]
-    matrix[:3, 3] = frames.positions[configuration, at]
-    return matrix
-
-
 def joint_named(observation: Observation, name: str) -> JointObservation:
     """Return the joint of that name."""
     return next(found for found in observation.joints if found.name == name)

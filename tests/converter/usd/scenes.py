@@ -10,7 +10,6 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.export.reading import StageReading, read_stage
-from urdf_usd.converter.robot.kinematics import link_transforms
 from urdf_usd.converter.robot.model import Joint, Link
 
 Array: TypeAlias = "NDArray[np.float64]"
@@ -78,11 +77,6 @@ class Scene:
         return read_stage(self.stage)
 
 
-def rules_of(reading: StageReading) -> list[str]:
-    """Rules of all diagnostics."""
-    return [diagnostic.rule for diagnostic in reading.diagnostics]
-
-
 def link_of(reading: StageReading, name: str) -> Link:
     """A link by name."""
     return next(link for link in reading.robot.links if link.name == name)
@@ -91,10 +85,3 @@ def link_of(reading: StageReading, name: str) -> Link:
 def joint_of(reading: StageReading, name: str) -> Joint:
     """A joint by name."""
     return next(joint for joint in reading.robot.joints if joint.name == name)
-
-
-def pose_of(reading: StageReading, link: str, **positions: float) -> Array:
-    """Transform of a link to the root at some joint positions."""
-    arrays = {name: np.array([[value]]) for name, value in positions.items()}
-    pose: Array = link_transforms(reading.robot, arrays)[link][0]
-    return pose
