@@ -362,10 +362,20 @@ class ColliderRules(Struct, frozen=True):
 NO_COLLIDER_RULES = ColliderRules()
 
 
+def parse_pair(text: str, form: str) -> tuple[str, str]:
+    """Split a text such as ``a=b``.
+
+    Raises:
+        ValueError: It has not that form.
+    """
+    name, _, value = text.partition("=")
+    if not (name and value):
+        raise ValueError(f"{text!r} is not {form}")
+    return name, value
+
+
 def _parse_package(text: str) -> tuple[str, str]:
-    name, equals, path = text.partition("=")
-    if not (name and equals and path):
-        raise ValueError(f"{text!r} is not NAME=PATH")
+    name, path = parse_pair(text, PACKAGE)
     if not Path(path).is_dir():
         raise ValueError(f"{path!r} is not a folder")
     return name, path

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, structs
 
+from urdf_usd.reports.records.history import HistoryEntry, HistoryRobot
 from urdf_usd.reports.records.record import (
     ChangeKind,
     ChangeRecord,
     CheckRecord,
     FormerRunRecord,
+    Grade,
     RobotRecord,
 )
 from urdf_usd.reports.records.results import StoredRun
@@ -29,8 +31,8 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
     A changed difference counts if it exceeds its bound of rounding to float32.
     """
     changes = [
-        *_settings("environment", first.summary.environment, second.summary.environment),
-        *_settings("option", first.summary.options, second.summary.options),
+        *changed_settings(first.summary.environment, second.summary.environment, "environment "),
+        *changed_settings(first.summary.options, second.summary.options, "option "),
     ]
     for name in sorted(first.records.keys() | second.records.keys()):
         before, after = first.records.get(name), second.records.get(name)
@@ -74,11 +76,57 @@ def value_changes(
     return tuple(rows)
 
 
-def _settings(noun: str, before: dict[str, str], after: dict[str, str]) -> Iterator[ChangeRecord]:
+def changed_settings(
+    before: Mapping[str, str], after: Mapping[str, str], prefix: str = ""
+) -> Iterator[ChangeRecord]:
+    """Yield the versions or options that differ."""
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, ""), after.get(name, "")
         if old != new:
-            yield ChangeRecord(ChangeKind.SETTING, False, f"{noun} {name}", None, old, new)
+            yield ChangeRecord(ChangeKind.SETTING, False, f"{prefix}{name}", None, old, new)
+
+
+def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[ChangeRecord, ...]:
+    """Compare consecutive runs of a history; robots with worse results come first.
+
+    The subject is ``<converter>/<robot>``, the detail has a line per check with another grade.
+    """
+    former, current = (
+        {f"{one.candidate}/{one.id}": one for one in entry.robots} for entry in (before, after)
+    )
+    changes = (
+        _history_change(name, former.get(name), current.get(name))
+        for name in sorted(former.keys() | current.keys())
+    )
+    return tuple(sorted(filter(None, changes), key=lambda change: not change.worse))
+
+
+def _history_change(
+    name: str, before: HistoryRobot | None, after: HistoryRobot | None
+) -> ChangeRecord | None:
+    if before is None:
+        verdict = after.verdict.value if after else ""
+        return ChangeRecord(ChangeKind.ADDED, False, name, after=verdict)
+    if after is None:
+        gone = before.verdict
+        return ChangeRecord(ChangeKind.REMOVED, gone.agrees, name, before=gone.value)
+    grades = [
+        (check, before.grades.get(check, Grade.EXACT), after.grades.get(check, Grade.EXACT))
+        for check in sorted(before.grades.keys() | after.grades.keys())
+    ]
+    moved = [(check, old, new) for check, old, new in grades if old is not new]
+    lines = [f"{check}: {old} → {new}" for check, old, new in moved]
+    worse = after.verdict.severity > before.verdict.severity
+    if before.case and after.case and before.case is not after.case:
+        # A case may require that the file is refused, whatever the verdict is then.
+        worse = after.case.severity > before.case.severity
+        lines.insert(0, f"case: {before.case} → {after.case}")
+    elif before.verdict is after.verdict and not moved:
+        return None
+    worse = worse or any(new.severity > old.severity for _, old, new in moved)
+    kind = ChangeKind.WORSE if worse else ChangeKind.BETTER
+    values = before.verdict.value, after.verdict.value
+    return ChangeRecord(kind, worse, name, None, *values, "\n".join(lines))
 
 
 def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:

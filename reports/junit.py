@@ -12,24 +12,25 @@ which also stands for the conversion if no USD was written. The attribute
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeAlias
 from xml.etree import ElementTree as ET
 
-from msgspec import structs
+from msgspec import Struct
 
 from urdf_usd.reports.diagnosis import advice, explanation
 from urdf_usd.reports.records.record import (
     BaselineRecord,
     CaseOutcome,
-    CaseRecord,
     CheckRecord,
     Grade,
     RobotRecord,
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports.summary import headline
+from urdf_usd.reports.summary import URGENT, headline
 from urdf_usd.reports.text import one_line, plain
 
 _MESSAGE_LIMIT = 300
@@ -46,6 +47,21 @@ _OUTCOMES = {
     Grade.NOT_COMPARABLE: "skipped",
     Grade.NOT_APPLICABLE: "skipped",
 }
+# Elements of a test case with an outcome, and attributes of a suite that count them.
+_COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+# Reasons of expected failures, by robot and check.
+_Expected: TypeAlias = Mapping[tuple[str, str], str]
+
+
+class _Case(Struct):
+    """A test case; ``tag`` is empty if it passes."""
+
+    name: str
+    tag: str = ""
+    message: str = ""
+    text: str = ""
+    type: str = ""
+    assertions: int | None = None
 
 
 def write_junit(
@@ -58,20 +74,14 @@ def write_junit(
     Failures that the baseline of the run expects are skipped.
     """
     robots = tuple(robots)
-    name = f"urdf-usd conformance: {headline(robots)}"
-    expected = _expected(summary.baseline) if summary else {}
-    if len({robot.candidate for robot in robots}) > 1:
-        expected = {
-            (f"{one.name}/{robot}", check): reason
-            for one in (summary.converters if summary else ())
-            for (robot, check), reason in _expected(one.baseline).items()
-        }
-        robots = tuple(
-            structs.replace(robot, id=f"{robot.candidate}/{robot.id}") for robot in robots
-        )
-    root = ET.Element("testsuites", name=name)
-    root.extend(_suite(robot, expected) for robot in robots)
-    for count in ("tests", "assertions", "failures", "errors", "skipped"):
+    several = len({robot.candidate for robot in robots}) > 1
+    root = ET.Element("testsuites", name=f"urdf-usd conformance: {headline(robots)}")
+    baselines = {one.name: one.baseline for one in (summary.converters if summary else ())}
+    for robot in robots:
+        baseline = summary.baseline if summary and not several else baselines.get(robot.candidate)
+        identity = f"{robot.candidate}/{robot.id}" if several else robot.id
+        root.append(_suite(robot, one_line(identity, _MESSAGE_LIMIT), _expected(baseline)))
+    for count in ("tests", "assertions", *_COUNTS.values()):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode", short_empty_elements=True)
@@ -80,117 +90,82 @@ def write_junit(
     )
 
 
-def _expected(baseline: BaselineRecord | None) -> dict[tuple[str, str], str]:
-    """Map (robot, check) of expected failures to the reason."""
+def _expected(baseline: BaselineRecord | None) -> _Expected:
     return {
         (known.robot, known.check): known.reason
         for known in (baseline.expected if baseline else ())
     }
 
 
-def _accepted(
-    robot: RobotRecord, case: ET.Element, expected: Mapping[tuple[str, str], str]
-) -> ET.Element:
-    """Turn a failure that a baseline expects into a skipped case."""
-    check = "verdict" if case.get("name") in {_WHOLE, _CASE} else case.get("name", "")
-    reason = expected.get((robot.id, check))
-    if reason is None:
-        return case
-    for outcome in case:
-        if outcome.tag in {"failure", "error"}:
-            message = f"expected: {reason} ({outcome.get('message')})"
-            outcome.tag = "skipped"
-            outcome.attrib.pop("type", None)
-            outcome.set("message", one_line(message, _MESSAGE_LIMIT))
-    return case
-
-
-def _suite(robot: RobotRecord, expected: Mapping[tuple[str, str], str]) -> ET.Element:
-    suite = ET.Element("testsuite", name=one_line(robot.id, _MESSAGE_LIMIT))
-    cases = [_check_case(robot, check) for check in robot.checks]
-    failing = any(case.find("failure") is not None for case in cases)
-    shown = robot.verdict.agrees or (failing and robot.verdict is not Verdict.CRASHED)
-    written = robot.case is None or robot.case.outcome in _WRITTEN
-    if written and (not cases or not shown or robot.verdict is Verdict.INCOMPLETE):
-        cases.insert(0, _robot_case(robot))
-    if robot.case is not None:
-        cases.insert(0, _suite_case(robot, robot.case))
-    suite.extend(_accepted(robot, case, expected) for case in cases)
-    suite.set("tests", str(len(cases)))
+def _suite(robot: RobotRecord, identity: str, expected: _Expected) -> ET.Element:
+    suite = ET.Element("testsuite", name=identity)
+    counts: Counter[str] = Counter()
+    for case in _cases(robot):
+        check = "verdict" if case.name in {_WHOLE, _CASE} else case.name
+        reason = expected.get((robot.id, check))
+        if reason is not None and case.tag in {"failure", "error"}:
+            shown = one_line(case.message, _MESSAGE_LIMIT)
+            case.tag, case.type, case.message = "skipped", "", f"expected: {reason} ({shown})"
+        name = one_line(case.name, _MESSAGE_LIMIT)
+        element = ET.SubElement(suite, "testcase", classname=identity, name=name)
+        if case.assertions is not None:
+            element.set("assertions", str(case.assertions))
+        if case.tag:
+            counts[case.tag] += 1
+            message = one_line(case.message, _MESSAGE_LIMIT)
+            outcome = ET.SubElement(element, case.tag, message=message)
+            outcome.text = case.text or None
+            if case.type:
+                outcome.set("type", case.type)
+    suite.set("tests", str(len(suite)))
     suite.set("assertions", str(robot.compared))
-    for count, tag in (
-        ("failures", "failure"),
-        ("errors", "error"),
-        ("skipped", "skipped"),
-    ):
-        suite.set(count, str(len(suite.findall(f"testcase/{tag}"))))
+    for tag, count in _COUNTS.items():
+        suite.set(count, str(counts[tag]))
     return suite
 
 
-def _robot_case(robot: RobotRecord) -> ET.Element:
-    case = _case(robot, _WHOLE)
+def _cases(robot: RobotRecord) -> Iterator[_Case]:
+    result, checks = robot.case, [_check_case(check) for check in robot.checks]
+    if result is not None:
+        case = _Case(_CASE)
+        if not result.outcome.passes:
+            case.tag = "error" if result.outcome is CaseOutcome.CRASHED else "failure"
+            case.type, case.message = result.outcome, f"{result.outcome}: {result.reason}"
+            lines = (result.case.shows, result.case.clause, result.reason)
+            case.text = "\n".join(map(plain, lines))
+        yield case
+    failing = any(case.tag == "failure" for case in checks)
+    shown = robot.verdict.agrees or (failing and robot.verdict is not Verdict.CRASHED)
+    written = result is None or result.outcome in _WRITTEN
+    if written and (not checks or not shown or robot.verdict is Verdict.INCOMPLETE):
+        yield _whole_case(robot)
+    yield from checks
+
+
+def _whole_case(robot: RobotRecord) -> _Case:
     if robot.verdict.conforms:
-        return case
+        return _Case(_WHOLE)
     tag = "skipped" if robot.verdict in _SKIPPED else "failure"
     if robot.verdict is Verdict.CRASHED:
         tag = "error"
-    outcome = _outcome(case, tag, f"{robot.verdict}: {robot.reason}")
-    if tag != "skipped":
-        outcome.set("type", robot.verdict.value)
-    lines = [plain(robot.reason)]
-    for diagnostic in robot.diagnostics:
-        place = ":".join(
-            str(part)
-            for part in (diagnostic.file, diagnostic.line, diagnostic.column)
-            if part is not None
-        )
-        statement = f"{diagnostic.severity}: {diagnostic.message} [{diagnostic.rule}]"
-        lines.append(plain(f"{place}: {statement}" if place else statement))
-    outcome.text = "\n".join(lines)
-    return case
+    lines = [robot.reason, *(one.line_of_text for one in robot.diagnostics)]
+    return _Case(
+        _WHOLE,
+        tag,
+        f"{robot.verdict}: {robot.reason}",
+        "\n".join(map(plain, lines)),
+        "" if tag == "skipped" else robot.verdict,
+    )
 
 
-def _suite_case(robot: RobotRecord, result: CaseRecord) -> ET.Element:
-    case = _case(robot, _CASE)
-    if result.outcome.passes:
-        return case
-    tag = "error" if result.outcome is CaseOutcome.CRASHED else "failure"
-    outcome = _outcome(case, tag, f"{result.outcome}: {result.reason}")
-    outcome.set("type", result.outcome.value)
-    lines = (result.case.shows, result.case.clause, result.reason)
-    outcome.text = "\n".join(map(plain, lines))
-    return case
-
-
-def _check_case(robot: RobotRecord, check: CheckRecord) -> ET.Element:
-    case = _case(robot, check.id)
-    case.set("assertions", str(check.compared))
-    tag = _OUTCOMES.get(check.grade)
-    if tag is None:
-        return case
-    findings = [f for f in check.findings if f.grade in (Grade.FAILS, Grade.DISPUTED)]
-    message = check.reason or f"{check.title}: {check.grade}"
+def _check_case(check: CheckRecord) -> _Case:
+    case = _Case(check.id, _OUTCOMES.get(check.grade, ""), assertions=check.compared)
+    findings = [one for one in check.findings if one.grade in URGENT]
+    case.message = check.reason or f"{check.title}: {check.grade}"
     if findings:
-        message = findings[0].message
-        if len(findings) > 1:
-            message += f" (and {len(findings) - 1} more)"
-    outcome = _outcome(case, tag, message)
-    if tag != "skipped":
-        outcome.set("type", check.grade.value)
-        outcome.text = "\n".join(
-            (
-                *explanation(check, findings, _FINDINGS_IN_TEXT),
-                "",
-                advice(check.grade),
-            )
-        )
+        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+        case.message = f"{findings[0].message}{more}"
+    if case.tag == "failure":
+        lines = explanation(check, findings, _FINDINGS_IN_TEXT)
+        case.type, case.text = check.grade, "\n".join((*lines, "", advice(check.grade)))
     return case
-
-
-def _case(robot: RobotRecord, name: str) -> ET.Element:
-    identity = one_line(robot.id, _MESSAGE_LIMIT)
-    return ET.Element("testcase", classname=identity, name=one_line(name, _MESSAGE_LIMIT))
-
-
-def _outcome(case: ET.Element, tag: str, message: str) -> ET.Element:
-    return ET.SubElement(case, tag, message=one_line(message, _MESSAGE_LIMIT))

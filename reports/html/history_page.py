@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct, field
 
+from urdf_usd.reports.changes import changed_results, changed_settings
 from urdf_usd.reports.html.rendering import write_page
 from urdf_usd.reports.quantities import duration
 from urdf_usd.reports.records.history import (
     KEPT_CHECKS,
-    HistoryChange,
     HistoryEntry,
     HistoryRobot,
-    changed_results,
-    changed_versions,
-    count_verdicts,
 )
-from urdf_usd.reports.records.record import Verdict
+from urdf_usd.reports.records.record import ChangeRecord, Verdict
 from urdf_usd.reports.summary import score_text, suite_totals
 
 PAGE = "history.html"
@@ -39,13 +37,13 @@ class Run(Struct, frozen=True):
 
     entry: HistoryEntry
     verdicts: dict[str, dict[Verdict, int]]  # number of robots, by converter
-    versions: tuple[HistoryChange, ...] = ()  # and options
-    results: tuple[HistoryChange, ...] = ()  # of robots, the worse first
+    versions: tuple[ChangeRecord, ...] = ()  # and options
+    results: tuple[ChangeRecord, ...] = ()  # of robots, the worse first
     scores: Mapping[str, str] = field(default_factory=dict)  # of the feature suite
 
     def worse(self, candidate: str) -> int:
         """Count robots of a converter of which a result got worse."""
-        return sum(one.worse for one in self.results if one.candidate == candidate)
+        return sum(one.worse and one.subject.startswith(f"{candidate}/") for one in self.results)
 
 
 class Course(Struct, frozen=True):
@@ -61,18 +59,27 @@ class Course(Struct, frozen=True):
 
 def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
     """Return the last runs with what changed in each, the oldest first."""
-    first = max(len(history) - _SHOWN_RUNS, 0)
-    return tuple(
-        Run(
-            entry=entry,
-            verdicts=_verdicts(entry),
-            versions=changed_versions(history[at - 1], entry) if at else (),
-            results=changed_results(history[at - 1], entry) if at else (),
-            scores={name: score_text(one) for name, one in suite_totals(entry.suite).items()},
+    runs = []
+    for at in range(max(len(history) - _SHOWN_RUNS, 0), len(history)):
+        entry, former = history[at], history[max(at - 1, 0)]
+        counts = Counter((robot.candidate, robot.verdict) for robot in entry.robots)
+        runs.append(
+            Run(
+                entry=entry,
+                verdicts={
+                    name: {one: counts[name, one] for one in Verdict if counts[name, one]}
+                    for name in entry.converters
+                },
+                versions=(
+                    *changed_settings(former.converters, entry.converters),
+                    *changed_settings(former.environment, entry.environment),
+                    *changed_settings(former.options, entry.options),
+                ),
+                results=changed_results(former, entry),
+                scores={name: score_text(one) for name, one in suite_totals(entry.suite).items()},
+            )
         )
-        for at, entry in enumerate(history)
-        if at >= first
-    )
+    return tuple(runs)
 
 
 def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
@@ -91,13 +98,6 @@ def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
     courses = _courses([run.entry for run in runs])
     page = directory / PAGE
     return write_page(page, "history.html.j2", runs=runs, courses=courses, total=len(history))
-
-
-def _verdicts(entry: HistoryEntry) -> dict[str, dict[Verdict, int]]:
-    return {
-        name: count_verdicts([one for one in entry.robots if one.candidate == name])
-        for name in entry.converters
-    }
 
 
 def _courses(entries: Sequence[HistoryEntry]) -> list[Course]:

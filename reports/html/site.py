@@ -10,7 +10,7 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from urdf_usd.reports import summary as counted
-from urdf_usd.reports.appearance import GRADES, VERDICTS
+from urdf_usd.reports.appearance import GRADES, VERDICTS, Appearance
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
 from urdf_usd.reports.html.rendering import (
     Script,
@@ -228,41 +228,49 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
     rules = _numbered(one.rule for robot in robots for one in robot.diagnostics)
     makers = _numbered(robot.source.maker or "" for robot in robots)
     references = counted.short_references(robots)
-    return {
-        "checks": [_heading(check, records[check.id]) for check in checks],
-        "grades": [
+    rows = []
+    for robot in robots:
+        known = {check.id: check for check in robot.checks}
+        row = [known.get(check.id) for check in checks]
+        statuses = {one.name: _STATUS_LETTERS[one.status] for one in robot.engines}
+        rows.append(
             {
-                "letter": _GRADE_LETTERS[grade],
-                "name": grade.value,
-                "look": appearance.name,
-                "sign": appearance.sign,
-                "rank": appearance.rank,
+                "title": one_line(counted.title(robot), _NAME_LIMIT),
+                "reference": one_line(references[robot.source.reference], _NAME_LIMIT),
+                "page": f"robots/{quote(page_name(robot))}",
+                "verdict": list(Verdict).index(robot.verdict),
+                "reason": one_line(robot.reason, _REASON_LIMIT),
+                "grades": "".join(_GRADE_LETTERS[one.grade] if one else _ABSENT for one in row),
+                "worst": [_number(one.worst) if one and one.unit else None for one in row],
+                "maker": makers[robot.source.maker or ""],
+                "engines": "".join(statuses.get(name, _ABSENT) for name in engines),
+                "rules": sorted({rules[one.rule] for one in robot.diagnostics}),
             }
-            for grade, appearance in GRADES.items()
+        )
+    return {
+        "checks": [
+            {
+                "id": check.id,
+                "title": check.title,
+                "group": check.group,
+                "unit": check.unit,
+                "bound": _range(one.bound for one in records[check.id]),
+                "tolerance": _range(one.tolerance for one in records[check.id]),
+            }
+            for check in checks
+        ],
+        "grades": [
+            {"letter": _GRADE_LETTERS[grade], "name": grade.value, **_look(looks)}
+            for grade, looks in GRADES.items()
         ],
         "verdicts": [
-            {
-                "name": verdict.value,
-                "look": appearance.name,
-                "sign": appearance.sign,
-                "rank": appearance.rank,
-                "conforms": verdict.conforms,
-            }
-            for verdict, appearance in VERDICTS.items()
+            {"name": verdict.value, **_look(looks), "conforms": verdict.conforms}
+            for verdict, looks in VERDICTS.items()
         ],
         "engines": list(engines),
         "rules": list(rules),
         "makers": [one_line(maker, _NAME_LIMIT) for maker in makers],
-        "robots": [
-            {
-                **_robot(robot, references),
-                **_measured(robot, [check.id for check in checks]),
-                "maker": makers[robot.source.maker or ""],
-                "engines": _statuses(robot, engines),
-                "rules": sorted({rules[one.rule] for one in robot.diagnostics}),
-            }
-            for robot in robots
-        ],
+        "robots": rows,
     }
 
 
@@ -276,45 +284,14 @@ def headings(robots: Iterable[RobotRecord]) -> tuple[CheckRecord, ...]:
     return tuple(sorted(check_of.values(), key=lambda check: groups.index(check.group)))
 
 
-def _heading(check: CheckRecord, same: Sequence[CheckRecord]) -> Json:
-    return {
-        "id": check.id,
-        "title": check.title,
-        "group": check.group,
-        "unit": check.unit,
-        "bound": _range(one.bound for one in same),
-        "tolerance": _range(one.tolerance for one in same),
-    }
+def _look(appearance: Appearance) -> Json:
+    return {"look": appearance.name, "sign": appearance.sign, "rank": appearance.rank}
 
 
 def _range(values: Iterable[float | None]) -> list[float] | None:
     """Return the smallest and largest positive finite value."""
     known = [value for value in values if value and math.isfinite(value)]
     return [_short(min(known)), _short(max(known))] if known else None
-
-
-def _robot(robot: RobotRecord, references: Mapping[str, str]) -> Json:
-    return {
-        "title": one_line(counted.title(robot), _NAME_LIMIT),
-        "reference": one_line(references[robot.source.reference], _NAME_LIMIT),
-        "page": f"robots/{quote(page_name(robot))}",
-        "verdict": list(Verdict).index(robot.verdict),
-        "reason": one_line(robot.reason, _REASON_LIMIT),
-    }
-
-
-def _measured(robot: RobotRecord, checks: Sequence[str]) -> Json:
-    known = {check.id: check for check in robot.checks}
-    row = [known.get(check) for check in checks]
-    return {
-        "grades": "".join(_GRADE_LETTERS[check.grade] if check else _ABSENT for check in row),
-        "worst": [_number(check.worst) if check and check.unit else None for check in row],
-    }
-
-
-def _statuses(robot: RobotRecord, engines: Sequence[str]) -> str:
-    known = {engine.name: engine.status for engine in robot.engines}
-    return "".join(_STATUS_LETTERS[known[name]] if name in known else _ABSENT for name in engines)
 
 
 def _number(value: float | None) -> float | str | None:

@@ -8,7 +8,7 @@ says what it is about.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,7 +19,6 @@ from urdf_usd.reports.records.record import (
     CaseOutcome,
     ChapterScore,
     Grade,
-    RobotSummary,
     RunSummary,
     Verdict,
 )
@@ -70,18 +69,6 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     robots: tuple[HistoryRobot, ...]  # ordered by id, then in the order of converters
     # scores of the feature suite per chapter and converter, if it was run
     suite: tuple[ChapterScore, ...] = ()
-
-
-class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A difference between two consecutive runs."""
-
-    subject: str  # robot, version or option
-    before: str  # version, option or verdict before; empty if there was none
-    after: str  # the same after
-    worse: bool = False  # whether the verdict, a grade or the outcome of a case is worse
-    candidate: str = ""  # name of the converter, of a robot
-    # checks of a robot with another grade, each with both grades; likewise the outcome of a case
-    checks: tuple[str, ...] = ()
 
 
 def append_entry(
@@ -138,75 +125,25 @@ def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.number))
 
 
-def changed_versions(before: HistoryEntry, after: HistoryEntry) -> tuple[HistoryChange, ...]:
-    """List versions of packages and converters, and options, that changed."""
-    pairs = (
-        (before.converters, after.converters),
-        (before.environment, after.environment),
-        (before.options, after.options),
-    )
-    return tuple(
-        HistoryChange(subject=name, before=old.get(name, ""), after=new.get(name, ""))
-        for old, new in pairs
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name) != new.get(name)
-    )
-
-
-def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[HistoryChange, ...]:
-    """List robots with another verdict, or with other grades; the worse first."""
-    former = {(robot.candidate, robot.id): robot for robot in before.robots}
-    current = {(robot.candidate, robot.id): robot for robot in after.robots}
-    changes = (
-        _change(key, former.get(key), current.get(key))
-        for key in sorted(former.keys() | current.keys())
-    )
-    found = [change for change in changes if change is not None]
-    return tuple(sorted(found, key=lambda change: not change.worse))
-
-
-def _change(
-    key: _Key, before: HistoryRobot | None, after: HistoryRobot | None
-) -> HistoryChange | None:
-    candidate, name = key
-    if before is None or after is None:
-        return HistoryChange(
-            subject=name,
-            before=before.verdict.value if before else "",
-            after=after.verdict.value if after else "",
-            worse=before is not None and before.verdict.agrees,
-            candidate=candidate,
-        )
-    grades = [
-        (check, before.grades.get(check, Grade.EXACT), after.grades.get(check))
-        for check in sorted(before.grades.keys() | after.grades.keys())
-    ]
-    moved = [
-        (check, old, new or Grade.EXACT)
-        for check, old, new in grades
-        if old is not (new or Grade.EXACT)
-    ]
-    checks = tuple(f"{check}: {old} → {new}" for check, old, new in moved)
-    worse = after.verdict.severity > before.verdict.severity
-    if before.case and after.case and before.case is not after.case:
-        # A case may require that the file is refused, whatever the verdict is then.
-        worse = after.case.severity > before.case.severity
-        checks = (f"case: {before.case} → {after.case}", *checks)
-    elif before.verdict is after.verdict and not moved:
-        return None
-    return HistoryChange(
-        subject=name,
-        before=before.verdict.value,
-        after=after.verdict.value,
-        worse=worse or any(new.severity > old.severity for _, old, new in moved),
-        candidate=candidate,
-        checks=checks,
-    )
-
-
 def _entry(
     summary: RunSummary, number: int, label: str, seconds: Mapping[_Key, float]
 ) -> HistoryEntry:
+    robots = []
+    for robot in summary.robots:
+        grades = {check: grade for check, grade in robot.grades.items() if grade not in _PASSED}
+        kept = {*grades, *KEPT_CHECKS}
+        robots.append(
+            HistoryRobot(
+                id=robot.id,
+                candidate=robot.candidate,
+                verdict=robot.verdict,
+                compared=robot.compared,
+                grades=grades,
+                worst={check: worst for check, worst in robot.worst.items() if check in kept},
+                seconds=seconds.get((robot.candidate, robot.id)),
+                case=robot.case.outcome if robot.case else None,
+            )
+        )
     return HistoryEntry(
         number=number,
         label=label,
@@ -214,33 +151,6 @@ def _entry(
         environment=summary.environment,
         options=summary.options,
         converters={one.name: one.title for one in summary.converters},
-        robots=tuple(_robot(robot, seconds) for robot in summary.robots),
+        robots=tuple(robots),
         suite=summary.suite,
     )
-
-
-def _robot(robot: RobotSummary, seconds: Mapping[_Key, float]) -> HistoryRobot:
-    grades = {check: grade for check, grade in robot.grades.items() if grade not in _PASSED}
-    return HistoryRobot(
-        id=robot.id,
-        candidate=robot.candidate,
-        verdict=robot.verdict,
-        compared=robot.compared,
-        grades=grades,
-        worst={
-            check: worst
-            for check, worst in robot.worst.items()
-            if check in grades or check in KEPT_CHECKS
-        },
-        seconds=seconds.get((robot.candidate, robot.id)),
-        case=robot.case.outcome if robot.case else None,
-    )
-
-
-def count_verdicts(robots: Sequence[HistoryRobot]) -> dict[Verdict, int]:
-    """Count robots by verdict, in the order of verdicts."""
-    return {
-        verdict: count
-        for verdict in Verdict
-        if (count := sum(robot.verdict is verdict for robot in robots))
-    }

@@ -119,6 +119,13 @@ class DiagnosticRecord(_Record, frozen=True, kw_only=True):
     # follow, and has the place of the last
     count: int = 1
 
+    @property
+    def line_of_text(self) -> str:
+        """File, position, severity, message and rule, as compilers write them."""
+        known = (self.file, self.line, self.column)
+        place = ":".join(str(part) for part in known if part is not None)
+        return f"{place}{': ' if place else ''}{self.severity}: {self.message} [{self.rule}]"
+
 
 class EngineStatus(StrEnum):
     """Outcome of running an engine."""

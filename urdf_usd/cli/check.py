@@ -17,7 +17,7 @@ from urdf_usd.cli.convert import with_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import PAGE, RECORD, require_outputs, write_output
 from urdf_usd.cli.options import existing_robot, of_robot, settings_file
-from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status, stdout
+from urdf_usd.cli.terminal import print_lines, print_view, say, show_diagnostics, shown_status
 from urdf_usd.conformance.certificate import (
     asset_hashes,
     certificate_of,
@@ -91,10 +91,10 @@ def check(options: Check) -> ExitCode:
     show_diagnostics(dict.fromkeys(diagnostics))
     if options.all_variants:
         left_out = [(str(choice), f"no {kind}") for choice, kind in skipped]
-        stdout().print(terminal_selections(records, left_out))
+        print_view(terminal_selections(records, left_out))
     else:
         summary = summary_of(records, [source.reference], {"base": common.base.value})
-        stdout().print(terminal_summary(Figures.of(summary, records)))
+        print_view(terminal_summary(Figures.of(summary, records)))
     if options.html_file:
         last = f" to {files[-1][1]}" if len(files) > 1 else ""
         click.echo(f"\nPage: {files[0][1]}{last}")
@@ -117,7 +117,7 @@ def certify(options: Certify) -> ExitCode:
         asset = call_on_usd(asset_hashes, usd, limits=limits)
         record, _ = _compared(source, usd, comparison, drawn=False)
     summary = summary_of([record], [source.reference], {"base": comparison.base.value})
-    stdout().print(terminal_summary(Figures.of(summary, [record])))
+    print_view(terminal_summary(Figures.of(summary, [record])))
     if code := exit_code(record, options.fail_on):
         say(f"{usd}: not certified")
         return code

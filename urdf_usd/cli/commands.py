@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -33,7 +34,7 @@ from urdf_usd.conformance.options import (
     variants_option,
 )
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantChoice
+from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantChoice, parse_pair
 
 _Texts: TypeAlias = tuple[str, ...]
 # Arguments and options of several commands.
@@ -316,10 +317,8 @@ class Doctor(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-def _read_renaming(text: str) -> tuple[str, str]:
-    pattern, equals, replacement = text.partition("=")
-    if not (pattern and equals and replacement):
-        raise ValueError(f"{text!r} is not PATTERN=NAME")
+def _parse_renaming(text: str) -> tuple[str, str]:
+    pattern, replacement = parse_pair(text, "PATTERN=NAME")
     try:
         re.sub(pattern, replacement, "")
     except (re.error, IndexError) as error:
@@ -358,7 +357,7 @@ class Expand(Struct, frozen=True, kw_only=True):
             "also where other elements refer to them. Repeatable; the first match counts.",
             "--rename-joint",
             metavar="PATTERN=NAME",
-            parse=_read_renaming,
+            parse=_parse_renaming,
         ),
     ] = ()
     sources: Sources
@@ -603,11 +602,12 @@ class Converters(Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     versions: Annotated[
-        _Texts,
+        tuple[tuple[str, str], ...],
         Option(
             "Version of a converter for the report, where it cannot be detected.",
             "--converter-version",
             metavar="NAME=VERSION",
+            parse=partial(parse_pair, form="NAME=VERSION"),
         ),
     ] = ()
     gated: Annotated[

@@ -11,7 +11,7 @@ from urdf_usd.cli.commands import Compare
 from urdf_usd.cli.failures import ExitCode
 from urdf_usd.cli.files import PAGE, RECORD, require_outputs, write_output
 from urdf_usd.cli.options import existing_robot
-from urdf_usd.cli.terminal import shown_status, stdout
+from urdf_usd.cli.terminal import print_view, shown_status
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import compare_descriptions
 from urdf_usd.converter.scratch import temporary_folder
@@ -45,7 +45,7 @@ def compare(options: Compare) -> ExitCode:
             command = shlex.join((*words, "--html", "robot.html"))
             write_output(options.html_file, render_robot(record, drawn, command).encode())
     summary = summary_of([record], [first.reference], {})
-    stdout().print(terminal_summary(Figures.of(summary, [record])))
+    print_view(terminal_summary(Figures.of(summary, [record])))
     shown = f"Page: {options.html_file}" if options.html_file else "Use --html FILE for a report."
     click.echo(f"\n{shown}")
     return exit_code(record, options.fail_on)

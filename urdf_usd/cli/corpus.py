@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import Struct, structs
 from rich import box
-from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -40,11 +38,11 @@ from urdf_usd.reports.text import plain
 
 # xacro files are expanded in child processes, for which threads only wait.
 _THREADS = 4
-# Columns of the table that are left out, in this order, until it fits the terminal.
+UNKNOWN = "unknown"
+# Columns that are left out, in this order, until the table fits the terminal.
 _LEAST_NEEDED = ("commit", "source", "cached", "tags", "maker", "license", "dof")
 # Most characters in a line of the other columns, if the terminal is narrow.
 _FOLDED = {"reference": 44, "note": 24}
-UNKNOWN = "unknown"
 _SHORT_COMMIT = 10
 
 
@@ -56,53 +54,53 @@ def list_robots(options: CorpusList) -> None:
         mirror=options.selected.mirror,
     )
     with ThreadPoolExecutor(_THREADS) as threads:
-        rows = tuple(threads.map(_row, robots))
+        rows = list(threads.map(_row, robots))
     for robot in robots:
         # A source that is not installed has no robots to list.
         if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
             say(f"{robot.reference}: {robot.reason}")
-    default = "table" if stdout().is_terminal else "tsv"
-    match options.output_format or default:
+    texts = [{_TITLES.get(name, name): _cell(value) for name, value in row.items()} for row in rows]
+    match options.output_format or ("table" if stdout().is_terminal else "tsv"):
         case "json":
-            plain = [{**structs.asdict(row), "license": row.license or UNKNOWN} for row in rows]
-            click.echo(json.dumps(plain, indent=1))
+            click.echo(json.dumps(rows, indent=1))
         case "tsv":
-            for cells in (COLUMNS, *map(_cells, rows)):
+            for cells in (COLUMNS, *(row.values() for row in texts)):
                 click.echo("\t".join(cells))
         case "table":
-            _print_table(rows)
+            _print_table(texts)
 
 
-def _print_table(rows: Sequence[Row]) -> None:
-    console = stdout()
-    cells = [dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows]
-    for row in cells:
+def _print_table(rows: Sequence[dict[str, str]]) -> None:
+    console, left_out = stdout(), list[str]()
+    for row in rows:
         row["commit"] = row["commit"][:_SHORT_COMMIT]
-    shown = [name for name in COLUMNS if any(row[name] for row in cells)]
-    # Of a column with its gap; only references and notes take several lines.
-    widths = {
-        name: 3 + max(cell_len(text) for text in (name, *(row[name] for row in cells)))
-        for name in shown
-    }
-    widths |= {name: min(widths.get(name, 0), most) for name, most in _FOLDED.items()}
-    left_out = []
+    unlimited = console.options.update(width=10_000)
+    shown = [name for name in COLUMNS if any(row[name] for row in rows)]
     for name in _LEAST_NEEDED:
-        if sum(widths[one] for one in shown) <= console.width:
+        table = _table(shown, rows, _FOLDED)
+        if console.measure(table, options=unlimited).minimum <= console.width:
             break
         if name in shown:
             shown.remove(name)
             left_out.append(name)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in shown:
-        table.add_column(name, no_wrap=name in _LEAST_NEEDED, overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(row[name]) for name in shown))
-    console.print(table)
-    here = sum(row.cached for row in rows)
+    console.print(_table(shown, rows, {}))
+    here = sum(row["cached"] == "yes" for row in rows)
     click.echo(f"{len(rows)} robots, {here} of them available locally")
     if left_out:
-        names = ", ".join(left_out)
-        click.echo(f"without {names}; --format tsv has all")
+        click.echo(f"without {', '.join(left_out)}; --format tsv has all")
+
+
+def _table(
+    shown: Sequence[str], rows: Sequence[dict[str, str]], widths: Mapping[str, int]
+) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in shown:
+        table.add_column(
+            name, no_wrap=name in _LEAST_NEEDED, overflow="fold", max_width=widths.get(name)
+        )
+    for row in rows:
+        table.add_row(*(Text(row[name]) for name in shown))
+    return table
 
 
 def show_robot(options: CorpusShow) -> None:
@@ -118,25 +116,12 @@ def show_robot(options: CorpusShow) -> None:
         print_lines(_fact_lines(facts))
 
 
-class Row(Struct, frozen=True):
-    """One robot of a list; unknown values are None."""
-
-    reference: str
-    maker: str | None
-    degrees_of_freedom: int | None  # sum over joints without mimic, if it is available locally
-    license: str | None  # SPDX identifier
-    commit: str | None  # of its files in their repository
-    cached: bool  # whether it is available locally
-    tags: tuple[str, ...]
-    source: str  # distribution, or scheme of the reference
-    note: str | None = None  # why it is not available, or not readable
-
-
 COLUMNS = ("reference", "maker", "dof", "license", "commit", "cached", "tags", "source", "note")
+_TITLES = {"degrees_of_freedom": "dof"}
 
 
-def _row(robot: Candidate) -> Row:
-    """Return the row of a robot; its URDF is read if it is available locally."""
+def _row(robot: Candidate) -> dict[str, object]:
+    """Return what is known of a robot; its URDF is read if it is available locally."""
     freedoms, note = None, None
     if isinstance(robot, RobotSource):
         try:
@@ -147,33 +132,25 @@ def _row(robot: Candidate) -> Row:
     elif not isinstance(robot, Download):
         note = robot.reason
     origin = robot.origin
-    return Row(
-        reference=robot.reference,
-        maker=origin.maker,
-        degrees_of_freedom=freedoms,
-        license=origin.license,
-        commit=origin.commit,
-        cached=isinstance(robot, RobotSource),
-        tags=origin.tags,
-        source=origin.distribution or robot.reference.partition(":")[0],
-        note=note,
-    )
+    return {
+        "reference": robot.reference,
+        "maker": origin.maker,
+        "degrees_of_freedom": freedoms,
+        "license": origin.license or UNKNOWN,
+        "commit": origin.commit,
+        "cached": isinstance(robot, RobotSource),
+        "tags": origin.tags,
+        "source": origin.distribution or robot.reference.partition(":")[0],
+        "note": note,
+    }
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    """Return a row as text, in the order of the columns."""
-    texts = (
-        row.reference,
-        row.maker or "",
-        "" if row.degrees_of_freedom is None else str(row.degrees_of_freedom),
-        row.license or UNKNOWN,
-        row.commit or "",
-        "yes" if row.cached else "no",
-        ", ".join(row.tags),
-        row.source,
-        row.note or "",
-    )
-    return tuple(" ".join(plain(text).split()) for text in texts)
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        value = ", ".join(value)
+    return "" if value is None else " ".join(plain(str(value)).split())
 
 
 def _facts(robot: RobotSource | Download) -> dict[str, object]:

@@ -18,7 +18,7 @@ from rich.text import Text
 from urdf_usd.cli.commands import Inspect
 from urdf_usd.cli.files import ARRAYS, require_outputs, write_output
 from urdf_usd.cli.options import USD_SUFFIXES, existing_robot, of_robot, parse_robot
-from urdf_usd.cli.robot_views import robot_dot, robot_json, robot_mermaid, tree_lines
+from urdf_usd.cli.robot_views import robot_graph, robot_json, tree_lines
 from urdf_usd.cli.terminal import long_stdout, print_lines, show_diagnostics, shown_status
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.execution.usd_reading import call_on_usd
@@ -61,10 +61,8 @@ def inspect(options: Inspect) -> None:
     match options.output_format:
         case "json":
             click.echo(robot_json(inspection))
-        case "dot":
-            click.echo(robot_dot(inspection))
-        case "mermaid":
-            click.echo(robot_mermaid(inspection))
+        case "dot" | "mermaid" as language:
+            click.echo(robot_graph(inspection, language))
         case "text":
             console = long_stdout()
             width = console.width if console.is_terminal else _UNWRAPPED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias, assert_never
 
@@ -278,36 +278,57 @@ def robot_json(inspection: Inspection) -> str:
 
 def _document(inspection: Inspection) -> Any:  # noqa: ANN401  # JSON
     tree = inspection.tree
-    joints = [tree.parent_joint[name] for name in tree.links if name != tree.root]
-    document: Json = {
+    links = []
+    for link in map(tree.link.__getitem__, tree.links):
+        inertial = link.inertial
+        links.append(
+            {
+                "name": link.name,
+                "mass": inertial.mass if inertial else None,
+                "inertial_origin": inertial.origin if inertial else None,
+                "inertia": inertial.inertia if inertial else None,
+                "visuals": [_shape_json(shape, inspection) for shape in link.visuals],
+                "collisions": [_shape_json(shape, inspection) for shape in link.collisions],
+            }
+        )
+    joints = []
+    for joint in (tree.parent_joint[name] for name in tree.links if name != tree.root):
+        allowed, dynamics = getattr(joint.kind, "range", None), joint.dynamics
+        joints.append(
+            {
+                "name": joint.name,
+                "type": kind_name(joint.kind),
+                "parent": joint.parent,
+                "child": joint.child,
+                "origin": joint.origin,
+                "axis": getattr(joint.kind, "axis", None),
+                "lower": allowed.lower if allowed else None,
+                "upper": allowed.upper if allowed else None,
+                "effort": joint.effort,
+                "velocity": joint.velocity,
+                "damping": dynamics.damping if dynamics else None,
+                "friction": dynamics.friction if dynamics else None,
+                "mimic": joint.mimic,
+            }
+        )
+    document = {
         "schema_version": SCHEMA_VERSION,
         "robot": inspection.robot.name,
         "root": tree.root,
-        "totals": msgspec.to_builtins(inspection.totals),
-        "links": [_link_json(tree.link[name], inspection) for name in tree.links],
-        "joints": [_joint_json(joint) for joint in joints],
+        "totals": inspection.totals,
+        "links": links,
+        "joints": joints,
     }
-    return _plain(document)
-
-
-def _link_json(link: Link, inspection: Inspection) -> Json:
-    inertial = link.inertial
-    return {
-        "name": link.name,
-        "mass": inertial.mass if inertial else None,
-        "inertial_origin": _pose_json(inertial.origin) if inertial else None,
-        "inertia": inertial.inertia if inertial else None,
-        "visuals": [_shape_json(shape, inspection) for shape in link.visuals],
-        "collisions": [_shape_json(shape, inspection) for shape in link.collisions],
-    }
+    return _plain(msgspec.to_builtins(document))
 
 
 def _shape_json(shape: Shape, inspection: Inspection) -> Json:
     geometry = shape.geometry
+    is_mesh = isinstance(geometry, MeshFile)
     described: Json = {
         "name": shape.name,
-        "origin": _pose_json(shape.origin),
-        "type": "mesh" if isinstance(geometry, MeshFile) else kind_name(geometry),
+        "origin": shape.origin,
+        "type": "mesh" if is_mesh else kind_name(geometry),
     }
     if isinstance(geometry, MeshFile):
         extent = inspection.meshes.by_path.get(geometry.path or "")
@@ -329,29 +350,6 @@ def _shape_json(shape: Shape, inspection: Inspection) -> Json:
     return described
 
 
-def _joint_json(joint: Joint) -> Json:
-    allowed = getattr(joint.kind, "range", None)
-    return {
-        "name": joint.name,
-        "type": kind_name(joint.kind),
-        "parent": joint.parent,
-        "child": joint.child,
-        "origin": _pose_json(joint.origin),
-        "axis": getattr(joint.kind, "axis", None),
-        "lower": allowed.lower if allowed else None,
-        "upper": allowed.upper if allowed else None,
-        "effort": joint.effort,
-        "velocity": joint.velocity,
-        "damping": joint.dynamics.damping if joint.dynamics else None,
-        "friction": joint.dynamics.friction if joint.dynamics else None,
-        "mimic": msgspec.to_builtins(joint.mimic) if joint.mimic else None,
-    }
-
-
-def _pose_json(pose: Pose) -> Json:
-    return {"position": pose.position, "quat_wxyz": pose.quat_wxyz}
-
-
 def _plain(value: object) -> object:
     """Replace infinity, which JSON lacks, by null, as for absent values."""
     match value:
@@ -365,56 +363,36 @@ def _plain(value: object) -> object:
             return value
 
 
-def robot_dot(inspection: Inspection) -> str:
-    """Return a directed graph in DOT: links as boxes, joints as edges."""
+def robot_graph(inspection: Inspection, language: str) -> str:
+    """Return links as boxes and joints as edges, in ``dot`` or as a ``mermaid`` flowchart."""
+    tree, dot = inspection.tree, language == "dot"
+    keys = {name: f"link{index}" for index, name in enumerate(tree.links)}
 
-    def label(lines: Iterable[str]) -> str:
-        return "\\n".join(map(_dot_text, lines))
+    def label(*lines: str) -> str:
+        texts = (one_line(line, _LONGEST_LABEL) for line in lines)
+        if dot:
+            return "\\n".join(map(_dot_text, texts))
+        return "<br/>".join(_MERMAID.sub(lambda one: f"#{ord(one[0])};", text) for text in texts)
 
-    links = [f'  {key} [label="{label(lines)}"];' for key, lines in _links(inspection)]
-    edges = [
-        f'  {parent} -> {child} [label="{label(lines)}"];'
-        for parent, child, lines in _edges(inspection)
-    ]
+    nodes, edges = [], []
+    for name, key in keys.items():
+        inertial = tree.link[name].inertial
+        text = label(name, *([f"{number(inertial.mass)} kg"] if inertial else ()))
+        nodes.append(f'  {key} [label="{text}"];' if dot else f'  {key}["{text}"]')
+        for joint in tree.child_joints[name]:
+            text, child = label(joint.name, joint_summary(joint)), keys[joint.child]
+            edges.append(
+                f'  {key} -> {child} [label="{text}"];' if dot else f'  {key} -->|"{text}"| {child}'
+            )
+    if not dot:
+        return "\n".join(["flowchart TD", *nodes, *edges])
     head = (
-        f'digraph "{_dot_text(inspection.robot.name)}" {{',
+        f'digraph "{_dot_text(one_line(inspection.robot.name, _LONGEST_LABEL))}" {{',
         '  node [shape=box, fontname="sans-serif"];',
         '  edge [fontname="sans-serif", fontsize=10];',
     )
-    return "\n".join([*head, *links, *edges, "}"])
-
-
-def robot_mermaid(inspection: Inspection) -> str:
-    """Return a Mermaid flowchart, which Markdown viewers render."""
-
-    def label(lines: Iterable[str]) -> str:
-        return "<br/>".join(map(_mermaid_text, lines))
-
-    links = [f'  {key}["{label(lines)}"]' for key, lines in _links(inspection)]
-    edges = [
-        f'  {parent} -->|"{label(lines)}"| {child}' for parent, child, lines in _edges(inspection)
-    ]
-    return "\n".join(["flowchart TD", *links, *edges])
-
-
-def _links(inspection: Inspection) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield an identifier and the lines of the label of each link, in tree order."""
-    for index, name in enumerate(inspection.tree.links):
-        link = inspection.tree.link[name]
-        yield f"link{index}", (name, *([f"{number(link.mass)} kg"] if link.inertial else ()))
-
-
-def _edges(inspection: Inspection) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    tree = inspection.tree
-    keys = {name: f"link{index}" for index, name in enumerate(tree.links)}
-    for name in tree.links:
-        for joint in tree.child_joints[name]:
-            yield keys[name], keys[joint.child], (joint.name, joint_summary(joint))
+    return "\n".join([*head, *nodes, *edges, "}"])
 
 
 def _dot_text(text: str) -> str:
-    return one_line(text, _LONGEST_LABEL).replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _mermaid_text(text: str) -> str:
-    return _MERMAID.sub(lambda match: f"#{ord(match[0])};", one_line(text, _LONGEST_LABEL))
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,18 +1,26 @@
-"""``urdf-usd run``: convert and check the robots of corpora."""
+"""``urdf-usd run``: convert and check the robots of corpora, write the report, apply the gate."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 from msgspec import structs
+from rich.text import Text
 
-from urdf_usd.cli.commands import Converters, Run
+from urdf_usd.cli.commands import Converters, Gate, Run
 from urdf_usd.cli.convert import with_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
-from urdf_usd.cli.files import require_outputs
-from urdf_usd.cli.run_report import PreviousRun, Report, load_baseline, run_and_report
-from urdf_usd.cli.terminal import say, shown_status
+from urdf_usd.cli.files import require_outputs, write_output
+from urdf_usd.cli.terminal import (
+    print_lines,
+    print_view,
+    say,
+    say_error,
+    shown_progress,
+    shown_status,
+)
 from urdf_usd.conformance.converters.candidates import (
     OURS,
     OWN,
@@ -20,32 +28,62 @@ from urdf_usd.conformance.converters.candidates import (
     CandidateError,
     parse_candidates,
 )
-from urdf_usd.conformance.execution.folder import RunFolderError, claim_run_folder
+from urdf_usd.conformance.execution.folder import RunFolder, RunFolderError, claim_run_folder
 from urdf_usd.conformance.execution.run import (
     RevisionError,
     changed_robots,
     places,
     require_scheduler,
+    run_in_folder,
+    summarise,
 )
-from urdf_usd.conformance.execution.worker import processors
-from urdf_usd.corpus import parse_reference, resolve_corpora
+from urdf_usd.conformance.execution.worker import ClusterError, processors
+from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
+from urdf_usd.conformance.gate.decision import (
+    FailOn,
+    GateResult,
+    apply_gate,
+    failures,
+    updated_baseline,
+)
+from urdf_usd.conformance.gate.decision import Gate as Outcome
+from urdf_usd.conformance.options import RunOptions
+from urdf_usd.corpus import Resolved, parse_reference, resolve_corpora
 from urdf_usd.corpus.formats import Format
-from urdf_usd.reports.records.history import HistoryError, read_history
-from urdf_usd.reports.records.results import StoredRunError, read_run
+from urdf_usd.reports.changes import compare_runs
+from urdf_usd.reports.records.history import HistoryEntry, HistoryError, append_entry, read_history
+from urdf_usd.reports.records.record import (
+    BaselineRecord,
+    FormerRunRecord,
+    RobotRecord,
+    RunSummary,
+)
+from urdf_usd.reports.records.results import StoredRun, StoredRunError, read_run
+from urdf_usd.reports.run_report import conversion_times, records_of, write_report
+from urdf_usd.reports.summary import Comparison, Figures, readable
+from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
+from urdf_usd.reports.text import one_line
 
 DEFAULT_CORPUS = "pybullet"
+# Limits for CI logs; the report lists everything.
+_SHOWN = 50
+_LONGEST = 200
 
 
 def run(options: Run) -> ExitCode:
     candidates, gated = parse_converters(options.converters)
     if options.settings.variants and candidates == (OWN,):
         raise click.UsageError("--variant needs --converter with another converter")
-    baseline = load_baseline(options.gate)
-    # Read before its folder may be emptied for this run.
-    previous = _previous_run(options.compare) if options.compare else None
-    _require_history(options)
-    texts = options.corpus or (DEFAULT_CORPUS,)
-    selected = options.selected
+    baseline = _load_baseline(options.gate)
+    try:
+        # Read before its folder may be emptied for this run.
+        previous = read_run(options.compare) if options.compare else None
+        require_outputs([(options.out, None), (options.history, None)])
+        if options.history and options.history.exists():
+            read_history(options.history)
+    except (StoredRunError, HistoryError) as error:
+        raise CommandError(str(error)) from error
+    texts, selected = options.corpus or (DEFAULT_CORPUS,), options.selected
     settings = structs.replace(
         options.settings,
         convert=with_settings(options.settings.convert),
@@ -53,7 +91,10 @@ def run(options: Run) -> ExitCode:
         gated=gated,
     )
     with shown_status("Looking for robots ...") as status:
-        named = tuple(parse_reference(text).portable for text in texts)
+        corpus = (
+            *(parse_reference(text).portable for text in texts),
+            *selected.selection.words,
+        )
         sources = resolve_corpora(
             texts,
             status.say,
@@ -63,13 +104,10 @@ def run(options: Run) -> ExitCode:
         )
         if options.changed_since is not None:
             status.show("Looking for changed robots ...")
+            jobs = settings.jobs or processors()
             try:
                 sources = changed_robots(
-                    sources,
-                    options.changed_since,
-                    settings.convert,
-                    settings.limits,
-                    settings.jobs or processors(),
+                    sources, options.changed_since, settings.convert, settings.limits, jobs
                 )
             except RevisionError as error:
                 raise CommandError(str(error)) from error
@@ -81,19 +119,154 @@ def run(options: Run) -> ExitCode:
         with claim_run_folder(
             options.out, places(sources, settings), resume=settings.resume, announce=say
         ) as folder:
-            report = Report(
-                folder=folder,
-                corpus=(*named, *selected.selection.words),
-                gate=options.gate,
-                baseline=baseline,
-                previous=previous,
-                history=options.history,
-                label=options.label or "",
-            )
-            records = run_and_report(sources, settings, report)
-            return report.decide(records, settings)
+            records, interruption = _examined(sources, folder, settings)
+            unfinished = len(sources) * len(candidates) - len(records) if interruption else 0
+            summary = summarise(records, settings, corpus, unfinished)
+            # The summary lists files that are only parts of robots.
+            records = [record for record in records if not record.part]
+            shown, index = _report(summary, records, options, baseline, previous, folder.path)
     except RunFolderError as error:
         raise CommandError(str(error)) from error
+    if interruption:
+        expected = len(sources) * len(candidates)
+        say(f"{expected - unfinished} of {expected} robots are finished; report in {options.out}")
+        say("Run the same command with --resume to continue.")
+        if isinstance(interruption, ClusterError):
+            raise CommandError(str(interruption)) from interruption
+        raise interruption
+    _show(shown, index, gated)
+    return _decide(records_of(gated, records), options.gate, baseline)
+
+
+def _examined(
+    sources: Sequence[Resolved], folder: RunFolder, settings: RunOptions
+) -> tuple[list[RobotRecord], BaseException | None]:
+    """Return the records by robot, then in the order of converters, and what interrupted."""
+    records: list[RobotRecord] = []
+    names = [candidate.name for candidate in settings.converters]
+    interruption: BaseException | None = None
+    try:
+        with shown_progress(len(sources) * len(names), named=len(names) > 1) as show:
+            for record in run_in_folder(sources, folder, settings):
+                records.append(record)
+                show(record)
+    except (KeyboardInterrupt, ClusterError) as error:
+        interruption = error
+    records.sort(key=lambda one: (one.id, names.index(one.candidate)))
+    return records, interruption
+
+
+def _report(
+    summary: RunSummary,
+    records: list[RobotRecord],
+    options: Run,
+    baseline: Baseline | None,
+    previous: StoredRun | None,
+    out: Path,
+) -> tuple[Figures | Comparison, Path]:
+    """Write all files; return what they show, and the first page."""
+
+    def compared(converter: str) -> BaselineRecord | None:
+        if baseline is None:
+            return None
+        return _apply(records_of(converter, records), options.gate, baseline).failures
+
+    several = len(summary.converters) > 1
+    gated = next(one.name for one in summary.converters if one.gated)
+    summary = structs.replace(
+        summary,
+        baseline=compared(gated),
+        converters=tuple(
+            # One of several without entries is left out: all of its failures would be new.
+            structs.replace(one, baseline=compared(one.name))
+            if several and (one.gated or (baseline and baseline.about((one.name,))))
+            else one
+            for one in summary.converters
+        ),
+    )
+    if previous and options.compare:
+        changes = compare_runs(previous, StoredRun.of(summary, records))
+        former = FormerRunRecord(name=options.compare.resolve().name, changes=changes)
+        summary = structs.replace(summary, former=former)
+    try:
+        history: tuple[HistoryEntry, ...] = ()
+        if options.history is not None:
+            if summary.complete:
+                seconds = conversion_times(records, out)
+                append_entry(options.history, summary, options.label or "", seconds)
+            history = read_history(options.history)
+        return write_report(summary, records, out, history)
+    except OSError as error:
+        if error.filename is None:
+            # As of a full disk.
+            error.filename = str(out)
+        raise
+
+
+def _show(shown: Figures | Comparison, index: Path, gated: str) -> None:
+    wrong: list[RobotRecord] = []
+    if isinstance(shown, Figures):
+        print_view(terminal_summary(shown))
+        wrong = [one for one in readable(shown.ordered) if not one.verdict.conforms]
+    else:
+        print_view(terminal_comparison(shown))
+        click.echo(f"\nThe exit status is that of {gated}; --gate NAME selects another.")
+    click.echo(f"\nReport: {index}")
+    if wrong:
+        click.echo(f"Open first: {index.with_name('robots') / f'{wrong[0].id}.html'}")
+
+
+def _apply(records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | None) -> GateResult:
+    return apply_gate(records, fail_on=gate.fail_on, strict=gate.strict, baseline=baseline)
+
+
+def _decide(records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | None) -> ExitCode:
+    """Print what fails the run, and update the baseline if requested."""
+    file = gate.baseline
+    if gate.update_baseline and baseline is not None and file is not None:
+        found = failures(records, fail_on=gate.fail_on, strict=gate.strict, unreadable=True)
+        former = {one.place for one in baseline.expectations}
+        baseline = updated_baseline(records, baseline, found)
+        write_output(file, baseline.as_toml().encode())
+        if added := {one.place for one in baseline.expectations} - former:
+            noun = "new entry needs" if len(added) == 1 else "new entries need"
+            say(f"{file}: {len(added)} {noun} a reason and an owner")
+    result = _apply(records, gate, baseline)
+    if baseline is not None or gate.fail_on is not FailOn.FAILS:
+        print_lines(_gate_lines(result.failures, file))
+    if result.gate is Outcome.NOTHING_READ:
+        say_error("no robot could be read, so nothing was compared")
+    return ExitCode.DONE if result.gate is Outcome.PASSES else ExitCode.DOES_NOT_CONFORM
+
+
+def _gate_lines(found: BaselineRecord, file: Path | None) -> Iterator[Text]:
+    counts = {
+        "new": found.new,
+        "worse": found.worse,
+        "expired": found.expired,
+        "expected": found.expected,
+        "no longer failing": found.fixed,
+    }
+    stated = [f"{len(rows)} {word}" for word, rows in counts.items() if rows or word != "expired"]
+    against = f" against {file}" if file else ""
+    yield Text()
+    yield Text(f"Gate{against}: {', '.join(stated)}", style="bold")
+    wrong = [
+        *((one, "not expected") for one in found.new),
+        *((one, f"expected {one.expected}") for one in found.worse),
+        *((one, "no longer expected: the entry has expired") for one in found.expired),
+    ]
+    for failure, what in wrong[:_SHOWN]:
+        message = one_line(failure.message, _LONGEST)
+        text = f" {failure.robot} {failure.check}: {failure.grade}, {what}: {message}"
+        yield Text.assemble(("  ✗", "red"), text)
+    if len(wrong) > _SHOWN:
+        yield Text(f"  and {len(wrong) - _SHOWN} more")
+    for one in found.fixed:
+        text = f" {one.robot} {one.check}: passes now; --update-baseline removes it"
+        yield Text.assemble(("  ✓", "green"), text)
+    if found.absent:
+        yield Text(f"  {found.absent} entries of robots that are not in this run")
 
 
 def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
@@ -102,16 +275,8 @@ def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
     Raises:
         BadParameter: A value is malformed or names an unknown converter.
     """
-    versions = {}
-    for text in choices.versions:
-        name, equals, version = text.partition("=")
-        if not (name and equals and version):
-            raise click.BadParameter(
-                f"{text!r} is not NAME=VERSION", param_hint="--converter-version"
-            )
-        versions[name] = version
     try:
-        candidates = parse_candidates(choices.texts, versions)
+        candidates = parse_candidates(choices.texts, dict(choices.versions))
     except CandidateError as error:
         raise click.BadParameter(str(error), param_hint="--converter") from error
     names = [candidate.name for candidate in candidates]
@@ -125,18 +290,11 @@ def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
     return candidates, choices.gated
 
 
-def _previous_run(folder: Path) -> PreviousRun:
-    try:
-        return PreviousRun(folder.resolve().name, read_run(folder))
-    except StoredRunError as error:
-        raise CommandError(str(error)) from error
-
-
-def _require_history(options: Run) -> None:
-    """Refuse a damaged history before the run."""
-    require_outputs([(options.out, None), (options.history, None)])
-    try:
-        if options.history and options.history.exists():
-            read_history(options.history)
-    except HistoryError as error:
-        raise CommandError(str(error)) from error
+def _load_baseline(gate: Gate) -> Baseline | None:
+    """Read the baseline if there is one, and print warnings about its entries."""
+    if gate.baseline is None or (gate.update_baseline and not gate.baseline.exists()):
+        return Baseline() if gate.baseline else None
+    baseline = read_baseline(gate.baseline)
+    for warning in baseline.unexplained:
+        say(warning)
+    return baseline

@@ -9,13 +9,12 @@ import os
 import shutil
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from urdf_usd.converter.diagnostics.messages import group_alike
@@ -33,8 +32,6 @@ SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _PIPE_WIDTH = 120
 # Seconds between lines of progress without a terminal.
 _PERIOD = 10.0
-# Number of latest robots from which the rate is computed.
-_WINDOW = 200
 
 
 class _Console(Console):
@@ -66,6 +63,18 @@ def stdout() -> Console:
 def long_stdout() -> Console:
     """Return a console on the current stdout that never wraps a line."""
     return _Console(soft_wrap=True)
+
+
+def print_view(content: RenderableType) -> None:
+    """Write tables to stdout; in a pipe without trailing blanks."""
+    console = stdout()
+    if console.is_terminal:
+        console.print(content)
+        return
+    with console.capture() as captured:
+        console.print(content)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def print_lines(lines: Iterable[Text | str]) -> None:
@@ -160,8 +169,8 @@ def shown_meshes() -> Iterator[Callable[[str, int, int], None]]:
     if not _stderr_is_terminal():
         yield lambda *_: None
         return
-    bar = _bar()
-    task = bar.add_task("", pace="decomposing")
+    bar = _bar("decomposing")
+    task = bar.add_task("")
 
     def show(mesh: str, number: int, total: int) -> None:
         bar.start()
@@ -184,85 +193,46 @@ def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[Rob
         total: Number of records: robots times converters.
         named: Whether to prefix the robot with its converter.
     """
-    console, pace = stderr(), Pace(total, time.monotonic())
+    console, finished, due = stderr(), 0, 0.0
+
+    def name(record: RobotRecord) -> str:
+        return f"{record.candidate}/{record.id}" if named else record.id
+
     if console.is_terminal:
         with _bar() as bar:
-            task = bar.add_task("", total=total, pace="")
-
-            def advance(record: RobotRecord) -> None:
-                pace.finish(time.monotonic())
-                name = _name(record, named=named)
-                bar.update(task, advance=1, description=name, pace=f"{pace}", refresh=True)
-
-            yield advance
+            task = bar.add_task("", total=total)
+            yield lambda robot: bar.update(task, advance=1, description=name(robot), refresh=True)
         return
 
-    due = 0.0
-
     def show(record: RobotRecord) -> None:
-        nonlocal due
+        nonlocal finished, due
         now = time.monotonic()
-        pace.finish(now)
-        if now < due and record.verdict.conforms and pace.finished < total:
-            return
-        due = now + _PERIOD
-        result = "part of a robot" if record.part else record.verdict
-        rate = f" ({pace})" if f"{pace}" else ""
-        start = f"[{pace.finished:{len(str(total))}}/{total}] {VERDICTS[record.verdict].sign}"
-        console.print(Text(f"{start} {result}: {_name(record, named=named)}{rate}"))
+        finished += 1
+        if now >= due or not record.verdict.conforms or finished >= total:
+            due = now + _PERIOD
+            result = "part of a robot" if record.part else record.verdict
+            start = f"[{finished:{len(str(total))}}/{total}] {VERDICTS[record.verdict].sign}"
+            console.print(Text(f"{start} {result}: {name(record)}"))
 
     yield show
 
 
-def _name(record: RobotRecord, *, named: bool) -> str:
-    return f"{record.candidate}/{record.id}" if named else record.id
-
-
-def _bar() -> Progress:
+def _bar(activity: str = "") -> Progress:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeElapsedColumn,
+        TimeRemainingColumn,
     )
 
     return Progress(
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[pace]}"),
+        TextColumn(activity) if activity else TimeRemainingColumn(),
         TextColumn("{task.description}", style="dim"),
         console=stderr(),
         transient=True,
     )
-
-
-class Pace:
-    """Rate at which ``total`` robots are finished, and time left [s]: ``2.5/s, 40 s left``."""
-
-    def __init__(self, total: int, start: float) -> None:
-        self.finished = 0
-        self._total = total
-        self._times = deque([start], maxlen=_WINDOW)
-
-    def finish(self, now: float) -> None:
-        """Count one robot that finished at a time [s]."""
-        self.finished += 1
-        self._times.append(now)
-
-    def __str__(self) -> str:
-        seconds = self._times[-1] - self._times[0]
-        if len(self._times) == 1 or seconds <= 0:
-            return ""
-        each = seconds / (len(self._times) - 1)
-        rate = f"{1 / each:.1f}/s" if each < 1 else f"{each:.1f} s each"
-        left = self._total - self.finished
-        return f"{rate}, {duration(left * each)} left" if left else rate
-
-
-def duration(seconds: float) -> str:
-    """Format a duration as seconds, minutes or hours."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

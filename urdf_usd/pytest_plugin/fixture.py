@@ -9,23 +9,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import OWN
-from urdf_usd.conformance.execution import run
 from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
 from urdf_usd.conformance.execution.examine import examine_in_worker
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.record import unavailable_record
+from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.gate.decision import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.robot.model import BaseOption
-from urdf_usd.converter.simulation.description import Description
-from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource, resolve_robot
+from urdf_usd.converter.options import option_fields
+from urdf_usd.corpus import Resolved, UnavailableSource, resolve_robot
 from urdf_usd.reports.diagnosis import advice, explanation
 from urdf_usd.reports.records.record import (
     CheckRecord,
@@ -36,6 +35,7 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.text import one_line
+from urdf_usd.robots import with_reference
 
 # Length of the failure message; the record has everything.
 _CHECKS = 6
@@ -43,6 +43,7 @@ _FINDINGS = 3
 _LONGEST = 200
 _ORDER = (Grade.FAILS, Grade.DISPUTED, Grade.NOT_COMPARABLE, Grade.CLOSE)
 _DEFAULTS = ConvertOptions()
+_Options = TypeVar("_Options", bound=Struct)
 
 
 class Examiner:
@@ -55,9 +56,7 @@ class Examiner:
     """
 
     def __init__(self, workers: Workers, out: Path, engines: Sequence[str] = ()) -> None:
-        self._workers = workers
-        self._out = out
-        self._requested = tuple(engines)
+        self._workers, self._out, self._requested = workers, out, tuple(engines)
         self._numbers = itertools.count()
         self._known: dict[str, RobotRecord] = {}
 
@@ -158,9 +157,7 @@ def _worst(check: CheckRecord) -> list[Difference]:
 
 def _diagnostics(record: RobotRecord) -> Iterable[str]:
     for one in record.diagnostics[:_FINDINGS]:
-        place = ":".join(str(part) for part in (one.file, one.line) if part is not None)
-        text = f"{one.severity}: {one.message} [{one.rule}]"
-        yield one_line(f"{place}: {text}" if place else text, _LONGEST)
+        yield one_line(one.line_of_text, _LONGEST)
 
 
 class Conformance(Struct, frozen=True):
@@ -179,11 +176,8 @@ class Conformance(Struct, frozen=True):
         urdf: str | os.PathLike[str],
         *,
         usd: str | os.PathLike[str] | None = None,
-        base: str = "auto",
         packages: Mapping[str, str | os.PathLike[str]] | None = None,
         arguments: Mapping[str, str] | None = None,
-        environment: tuple[str, ...] = (),
-        engines: tuple[str, ...] = (),
         **choices: object,
     ) -> Examined:
         """Convert a robot and check the USD, or check an existing USD.
@@ -191,77 +185,48 @@ class Conformance(Struct, frozen=True):
         Args:
             urdf: URDF or xacro file, or a reference such as ``rd:panda_description``.
             usd: Root layer of an existing USD, from any converter.
-            base: ``fixed`` or ``floating``; by default as for ``convert``.
             packages: Folder of each ROS package, by name.
             arguments: Value of each argument of a xacro file, by name.
-            environment: Names of environment variables that xacro may read, besides
-                those of ROS.
-            engines: Engines to use for an existing USD; all if empty.
-            choices: Further fields of :class:`converter.ConvertOptions`; enumerations
-                also by value.
+            choices: Further fields of :class:`converter.ConvertOptions` or, for an existing USD, of
+                ``CheckOptions``; enumerations also by value.
 
         Raises:
             CorpusError: The robot is not available.
-            TypeError: A choice is unknown, or given with an existing USD.
+            TypeError: A choice is unknown.
         """
         __tracebackhide__ = True
-        source = self._source(urdf)
-        folders = tuple((name, str(path)) for name, path in (packages or {}).items())
-        values = tuple((arguments or {}).items())
-        if usd is None:
-            options = structs.replace(
-                ConvertOptions(),
-                base=BaseOption(base),
-                packages=folders,
-                arguments=values,
-                environment=environment,
-                **_choices(choices),
-            )
-            return Examined(self.examiner.examine(source, options))
-        if choices:
-            raise TypeError(f"{', '.join(choices)}: not allowed with usd")
-        known = tuple((name, str(path)) for name, path in source.packages)
-        record = run.check(
-            source.path,
-            self._place(usd),
-            CheckOptions(
-                base=BaseOption(base),
-                packages=(*known, *folders),
-                arguments=tuple({**dict(source.arguments), **dict(values)}.items()),
-                environment=environment,
-                engines=engines,
-            ),
-            name=source.id,
-            reference=source.reference,
-        )
-        return Examined(record)
-
-    def _source(self, urdf: str | os.PathLike[str]) -> RobotSource:
         place = self._place(urdf)
-        return resolve_robot(str(place if place.exists() else urdf))
+        source = resolve_robot(str(place if place.exists() else urdf))
+        choices["packages"] = tuple((name, str(path)) for name, path in (packages or {}).items())
+        choices["arguments"] = tuple((arguments or {}).items())
+        if usd is None:
+            return Examined(self.examiner.examine(source, _options(ConvertOptions, choices)))
+        options = with_reference(_options(CheckOptions, choices), source)
+        return Examined(
+            check_usd(
+                source.path, self._place(usd), options, name=source.id, reference=source.reference
+            )
+        )
 
     def _place(self, path: str | os.PathLike[str]) -> Path:
         place = self.folder / path
         return place if place.exists() else Path(path)
 
 
-def _choices(given: Mapping[str, object]) -> dict[str, Any]:
-    """Convert values of enumerations to their members.
+def _options(kind: type[_Options], choices: Mapping[str, Any]) -> _Options:
+    """Return options with values of enumerations as their members.
 
     Raises:
         TypeError: A choice is unknown.
     """
-    kinds = get_type_hints(ConvertOptions, localns={"Description": Description})
-    choices: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in kinds:
-            known = ", ".join(sorted(kinds))
+    types: dict[str, Any] = {field.name: field.type for field in option_fields(kind)}
+    values: dict[str, Any] = {}
+    for name, value in choices.items():
+        if name not in types:
+            known = ", ".join(sorted(types))
             raise TypeError(f"unknown choice {name!r}; choose from {known}")
-        enumerations = (
-            kind
-            for kind in (kinds[name], *get_args(kinds[name]))
-            if isinstance(kind, type) and issubclass(kind, Enum)
-        )
-        kind = next(enumerations, None)
-        choices[name] = kind(value) if kind and value is not None else value
-    return choices
+        for member in (types[name], *get_args(types[name])):
+            if isinstance(member, type) and issubclass(member, Enum) and value is not None:
+                value = member(value)
+        values[name] = value
+    return kind(**values)

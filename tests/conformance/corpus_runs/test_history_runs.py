@@ -11,11 +11,8 @@ from click.testing import CliRunner
 from lxml import html
 
 from urdf_usd.cli.main import main
-from urdf_usd.reports.records.history import (
-    changed_results,
-    changed_versions,
-    read_history,
-)
+from urdf_usd.reports.changes import changed_results, changed_settings
+from urdf_usd.reports.records.history import read_history
 from urdf_usd.reports.records.record import CaseOutcome, Grade, Verdict
 
 CASE = "suite:inertial/mass"
@@ -70,9 +67,9 @@ def test_regression_is_in_the_runs_that_have_it(folder: Path) -> None:
     assert [len(found) for found in changes] == [0, 1, 0, 1]
     ((worse,), (better,)) = changes[1], changes[3]
     assert worse.worse
-    assert f"mass.link.mass: {Grade.EXACT} → {Grade.FAILS}" in worse.checks
+    assert f"mass.link.mass: {Grade.EXACT} → {Grade.FAILS}" in worse.detail.splitlines()
     assert not better.worse
-    (version,) = changed_versions(entries[1], entries[2])
+    (version,) = changed_settings(entries[1].converters, entries[2].converters)
     assert (version.before, version.after) == ("0.2", "0.3")
 
 

@@ -8,12 +8,11 @@ import pytest
 from msgspec import structs
 
 from tests.reports import samples
+from urdf_usd.reports.changes import changed_results, changed_settings
 from urdf_usd.reports.records.history import (
     HistoryEntry,
     HistoryError,
     append_entry,
-    changed_results,
-    changed_versions,
     read_history,
 )
 from urdf_usd.reports.records.record import CaseOutcome, Grade, RunSummary, Verdict
@@ -68,13 +67,14 @@ def test_regression_and_the_version_that_changed_with_it_are_listed(tmp_path: Pa
     )
     (worse,) = changed_results(first, second)
     (better,) = changed_results(second, third)
-    (version,) = changed_versions(first, second)
+    (version,) = changed_settings(first.environment, second.environment)
 
-    assert (worse.subject, worse.before, worse.after) == (first.robots[0].id, "exact", "fails")
-    assert (worse.worse, worse.checks) == (True, (f"{_MASS}: exact → fails",))
-    assert (better.worse, better.checks) == (False, (f"{_MASS}: fails → exact",))
+    name = f"urdf-usd/{first.robots[0].id}"
+    assert (worse.subject, worse.before, worse.after) == (name, "exact", "fails")
+    assert (worse.worse, worse.detail) == (True, f"{_MASS}: exact → fails")
+    assert (better.worse, better.detail) == (False, f"{_MASS}: fails → exact")
     assert (version.subject, version.before, version.after) == ("mujoco", "4.0", "4.1")
-    assert changed_versions(second, third) == ()
+    assert not [*changed_settings(second.environment, third.environment)]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_outcome_of_a_case_decides_what_is_worse(
     (change,) = changed_results(before, after)
 
     assert change.worse is worse
-    assert change.checks[0] == f"case: {first[1]} → {second[1]}"
+    assert change.detail.splitlines()[0] == f"case: {first[1]} → {second[1]}"
     assert changed_results(after, after) == ()
 
 

@@ -279,7 +279,7 @@ def test_interrupted_run_writes_a_report_of_finished_robots(
 
         yield show
 
-    monkeypatch.setattr("urdf_usd.cli.run_report.shown_progress", interrupting)
+    monkeypatch.setattr("urdf_usd.cli.run.shown_progress", interrupting)
     result = urdf_usd("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
 
     assert result.exit_code == 130

@@ -9,42 +9,9 @@ import pytest
 from msgspec import structs
 
 from tests.reports import samples
-from urdf_usd.cli.terminal import Pace, duration, shown_meshes, shown_progress, shown_status
+from urdf_usd.cli.terminal import print_view, shown_meshes, shown_progress, shown_status
 from urdf_usd.reports.records.record import Verdict
-
-
-@pytest.mark.parametrize(
-    ("total", "times", "expected"),
-    [
-        (10, [], ""),
-        # Four in two seconds; six remain.
-        (10, [0.5, 1.0, 1.5, 2.0], "2.0/s, 3 s left"),
-        # One in eight seconds; nine remain.
-        (10, [8.0], "8.0 s each, 72 s left"),
-        (10, [600.0], "600.0 s each, 90 min left"),
-        (10, [float(n) for n in range(1, 11)], "1.0 s each"),
-        # That of the latest robots: kept results are faster.
-        (
-            1499,
-            [*(0.001 * n for n in range(1000)), *(1.0 + 2.0 * n for n in range(1, 400))],
-            "2.0 s each, 3 min left",
-        ),
-    ],
-)
-def test_pace_shows_rate_and_time_left(total: int, times: list[float], expected: str) -> None:
-    pace = Pace(total, 100.0)
-    for time in times:
-        pace.finish(100.0 + time)
-
-    assert str(pace) == expected
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7199, "120 min"), (9000, "2.5 h")],
-)
-def test_durations_are_rounded_to_a_suitable_unit(seconds: float, expected: str) -> None:
-    assert duration(seconds) == expected
+from urdf_usd.reports.terminal import terminal_summary
 
 
 def test_pipe_gets_a_line_every_ten_seconds(
@@ -62,8 +29,15 @@ def test_pipe_gets_a_line_every_ten_seconds(
 
     lines = capsys.readouterr().err.splitlines()
     assert [int(line[1:3]) for line in lines] == [1, 3, 8, 13, 18, 20]
-    assert lines[1] == "[ 3/20] ✗ fails: bad (2.0 s each, 34 s left)"
-    assert lines[-1].endswith("(2.0 s each)")
+    assert lines[1] == "[ 3/20] ✗ fails: bad"
+
+
+def test_tables_have_no_trailing_blanks_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    print_view(terminal_summary(samples.figures(samples.corpus())))
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1]
+    assert not [line for line in lines if line != line.rstrip()]
 
 
 class Terminal(io.StringIO):
