@@ -13,16 +13,13 @@ from math import isfinite
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import Mimic
 from urdf_usd.converter.simulation.sources import Simulation
-from urdf_usd.converter.usd.profiles.joint_attributes import (
+from urdf_usd.converter.usd.profiles.joint_schemas import (
     EFFORT,
+    MUJOCO,
     AxisJoint,
-    JointAttribute,
     author_couplings,
     axis_joints,
-    damping,
-    friction,
     schema_values,
 )
 from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
@@ -36,10 +33,6 @@ from urdf_usd.converter.usd.writer.specs import (
     write,
 )
 
-_DAMPING_AND_FRICTION = (
-    JointAttribute("mjc:damping", damping),
-    JointAttribute("mjc:frictionloss", friction),
-)
 # MuJoCo refuses an empty range, so that a limit of zero is the smallest normal float32,
 # also that of the drive: Newton's importer takes the smaller limit.
 _NO_EFFORT = 2.0**-126
@@ -77,8 +70,8 @@ def author_mujoco(
         spec = over(layer, own.prim.path)
         # Also without values: its actuators must have a joint of MuJoCo.
         apply(spec, "MjcJointAPI")
-        values = schema_values(_DAMPING_AND_FRICTION, own)
-        for effort in schema_values((EFFORT,), own).values():
+        values = schema_values(MUJOCO, own)
+        for effort in schema_values(EFFORT, own).values():
             bound = effort or _NO_EFFORT
             values |= {"mjc:actuatorfrcrange:min": -bound, "mjc:actuatorfrcrange:max": bound}
         if own.joint.name in armatures:
@@ -100,7 +93,13 @@ def author_mujoco(
         for name, value in zip(("mjc:coef0", "mjc:coef1"), numbers, strict=True):
             _write(spec, name, value)
 
-    lost = author_couplings(joints, "MjcEqualityJointAPI", _coefficients, author_mimic)
+    # Numbers of position = coef0 + coef1 * leader [rad or m].
+    lost = author_couplings(
+        joints,
+        "MjcEqualityJointAPI",
+        lambda _own, _leader, mimic: (mimic.offset, mimic.multiplier),
+        author_mimic,
+    )
     _author_actuators(layer, stage, prims, joints, settings)
     for prim in stage.Traverse():
         if prim.HasAPI(UsdPhysics.CollisionAPI):
@@ -116,11 +115,6 @@ def author_mujoco(
         message = "self_collision is not written: MuJoCo has no such setting"
         lost = (*lost, Diagnostic("description-lost", message))
     return lost
-
-
-def _coefficients(_own: AxisJoint, _leader: AxisJoint, mimic: Mimic) -> tuple[float, float]:
-    """Return the numbers of ``position = coef0 + coef1 * leader`` [rad or m]."""
-    return mimic.offset, mimic.multiplier
 
 
 def _author_actuators(

@@ -44,9 +44,8 @@ from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.uris import declared_version
 from urdf_usd.converter.usd.profiles import simready
 from urdf_usd.converter.usd.profiles.isaac import ROBOT_TYPE, UNVERSIONED, author_robot_schema
+from urdf_usd.converter.usd.profiles.joint_schemas import author_newton, author_physx
 from urdf_usd.converter.usd.profiles.mujoco import author_mujoco
-from urdf_usd.converter.usd.profiles.newton import author_inertias, author_newton
-from urdf_usd.converter.usd.profiles.physx import author_physx
 from urdf_usd.converter.usd.profiles.ros import author_ros
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry, rest_extent
@@ -236,11 +235,12 @@ def author_asset(
         # A payload of a layer without its default prim would not resolve.
         over(one, prims.robot)
         one.defaultPrim = prims.robot.name
-    if newton and not is_ros:
-        author_inertias(physics, prims)
-    authors = [(author_newton, newton), (author_physx, physx)]
-    for author, is_wanted in reversed(authors) if profile.is_for_physx else authors:
-        found += author(physics, prims) if is_wanted else ()
+    # The simulator of the profile first.
+    for is_physx in (profile.is_for_physx, not profile.is_for_physx):
+        if is_physx and physx:
+            found += author_physx(physics, prims)
+        if newton and not is_physx:
+            found += author_newton(physics, prims, inertias=not is_ros)
     if is_ros:
         author_ros(physics, prims)
     for path in articulation_roots(prims):

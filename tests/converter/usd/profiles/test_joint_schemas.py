@@ -12,7 +12,7 @@ from pxr import Usd
 from tests.converter.usd.authored import author
 from tests.converter.usd.profiles.joint_samples import TURN, chain
 from urdf_usd.converter.robot.model import Dynamics, Joint, Mimic
-from urdf_usd.converter.usd.profiles.joint_attributes import AxisJoint, author_couplings
+from urdf_usd.converter.usd.profiles.joint_schemas import AxisJoint, author_couplings
 
 
 def test_newton_properties_are_those_of_its_schemas(tmp_path: Path) -> None:

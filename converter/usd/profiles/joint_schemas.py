@@ -1,4 +1,9 @@
-"""Attributes and couplings of joints in the schemas of simulators.
+"""Joints in the schemas of Newton and PhysX, and what is alike for other simulators.
+
+Angles are in degrees. Newton's are those of newton-usd-schemas. PhysX's (Omniverse
+Physics) are not part of OpenUSD; names are those declared by ``physxSchema`` and
+``physxSchemaAddition``. ``physxJoint:jointFriction`` is not used: it is a coefficient
+of the joint's constraint force, unlike the friction of URDF.
 
 A joint that mimics a mimic joint is coupled to the start of the chain, because Newton
 refuses mimic joints as leaders. The motion is the same.
@@ -7,16 +12,24 @@ refuses mimic joints as leaders. The motion is the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import degrees, inf
+from math import degrees, inf, isfinite
 from typing import TypeAlias
 
-from msgspec import Struct
-from pxr import Sdf
+from msgspec import Struct, structs
+from pxr import Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
 from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import applied, apply, fits_float32, write
+from urdf_usd.converter.usd.writer.specs import (
+    KINDS,
+    UNIFORM,
+    applied,
+    apply,
+    fits_float32,
+    relate,
+    write,
+)
 
 DEGREES = degrees(1.0)
 
@@ -70,17 +83,33 @@ class JointAttribute(Struct, frozen=True):
     positive: bool = False  # Whether zero is not allowed. Negative numbers never are.
 
 
-EFFORT = JointAttribute("maxForce", lambda joint: joint.effort)
-
-
-def damping(joint: Joint) -> float | None:
+def _damping(joint: Joint) -> float | None:
     """Return a joint's damping [N m s/rad or N s/m], if any."""
     return joint.dynamics.damping if joint.dynamics else None
 
 
-def friction(joint: Joint) -> float | None:
+def _friction(joint: Joint) -> float | None:
     """Return a joint's friction [N m or N], if any."""
     return joint.dynamics.friction if joint.dynamics else None
+
+
+EFFORT = (JointAttribute("maxForce", lambda joint: joint.effort),)
+# Zero is not allowed by Newton's schema, and would lock a joint of PhysX; many URDFs write
+# zero for "unknown".
+_VELOCITY = JointAttribute("maxJointVelocity", lambda joint: joint.velocity, DEGREES, positive=True)
+_NEWTON = (
+    JointAttribute("newton:damping", _damping, 1 / DEGREES),
+    JointAttribute("newton:friction", _friction),
+    structs.replace(_VELOCITY, attribute="newton:velocityLimit"),
+)
+_PHYSX = (
+    _VELOCITY,
+    # URDF does not distinguish static and dynamic friction.
+    JointAttribute("staticFrictionEffort", _friction),
+    JointAttribute("dynamicFrictionEffort", _friction),
+    JointAttribute("viscousFrictionCoefficient", _damping, 1 / DEGREES),
+)
+MUJOCO = (JointAttribute("mjc:damping", _damping), JointAttribute("mjc:frictionloss", _friction))
 
 
 def schema_values(attributes: Iterable[JointAttribute], own: AxisJoint) -> dict[str, float]:
@@ -100,25 +129,92 @@ def schema_values(attributes: Iterable[JointAttribute], own: AxisJoint) -> dict[
     return values
 
 
-def write_schema(
-    prim: Sdf.PrimSpec, schema: str, values: Mapping[str, float], prefix: str = ""
-) -> None:
+def _write(prim: Sdf.PrimSpec, schema: str, values: Mapping[str, float], prefix: str = "") -> None:
     """Apply a schema by name, registered or not, and author its attributes."""
     apply(prim, schema)
     for name, value in values.items():
         write(prim, f"{prefix}{name}", value)
 
 
-def write_drive(own: AxisJoint) -> None:
+def _write_drive(own: AxisJoint) -> None:
     """Author the effort limit as ``maxForce`` of a drive without gains.
 
     Simulators read the limit from a drive, and users set gains there. A drive that is
     there, of another simulator, has the same limit.
     """
     schema = f"PhysicsDriveAPI:{own.axis}"
-    if schema not in applied(own.prim) and (values := schema_values((EFFORT,), own)):
+    if schema not in applied(own.prim) and (values := schema_values(EFFORT, own)):
         values |= {"stiffness": 0.0, "damping": 0.0}
-        write_schema(own.prim, schema, values, f"drive:{own.axis}:physics:")
+        _write(own.prim, schema, values, f"drive:{own.axis}:physics:")
+
+
+def author_newton(
+    physics: Sdf.Layer, prims: Prims, *, inertias: bool = True
+) -> tuple[Diagnostic, ...]:
+    """Apply Newton's schemas to bodies, unless ``inertias`` is off, and joints.
+
+    Returns:
+        Diagnostics about couplings that are lost.
+    """
+    for body in prims.bodies.bodies if inertias else ():
+        # In double precision, along the axes of the link.
+        prim = physics.GetPrimAtPath(prims.link[body.link])
+        xx, xy, xz, yy, yz, zz = body.inertia
+        apply(prim, "NewtonMassAPI")
+        tensor = Vt.DoubleArray([xx, yy, zz, xy, xz, yz])
+        write(prim, "newton:inertia", tensor, KINDS.DoubleArray)
+    joints = axis_joints(physics, prims)
+    for own in joints:
+        # Newton reads the effort limit from the drive.
+        _write_drive(own)
+        # Also without values, to state that they are absent.
+        _write(own.prim, "NewtonJointAPI", schema_values(_NEWTON, own))
+
+    def coefficients(own: AxisJoint, leader: AxisJoint, mimic: Mimic) -> tuple[float, float] | None:
+        # Without unit, so that both joints must be of the same type.
+        alike = own.is_angular == leader.is_angular
+        return (mimic.offset * own.unit, mimic.multiplier) if alike else None
+
+    def author(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
+        values = dict(zip(("newton:mimicCoef0", "newton:mimicCoef1"), numbers, strict=True))
+        _write(own.prim, "NewtonMimicAPI", values)
+        relate(own.prim, "newton:mimicJoint", leader.prim.path)
+
+    return author_couplings(joints, "NewtonMimicAPI", coefficients, author)
+
+
+def author_physx(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
+    """Apply PhysX's schemas to joints; report lost couplings."""
+    joints = axis_joints(physics, prims)
+    for own in joints:
+        _write_drive(own)
+        # Read by PhysX before ovphysx 0.7, with which it was removed; ignored for an axis
+        # with a schema. Also without values, to state that they are absent.
+        _write(own.prim, "PhysxJointAPI", schema_values((_VELOCITY,), own), "physxJoint:")
+        if values := schema_values(_PHYSX, own):
+            schema, prefix = f"PhysxJointAxisAPI:{own.axis}", f"physxJointAxis:{own.axis}:"
+            _write(own.prim, schema, values, prefix)
+
+    def coefficients(own: AxisJoint, leader: AxisJoint, mimic: Mimic) -> tuple[float, float] | None:
+        # Gearing and offset of position + gearing * leader + offset = 0. PhysX couples
+        # revolute joints only if they have limits.
+        if any(one.is_angular and not all(map(isfinite, one.limits)) for one in (own, leader)):
+            return None
+        gearing = -mimic.multiplier * own.unit / leader.unit
+        return gearing, -mimic.offset * own.unit + 0.0
+
+    def author(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
+        # The name of an axis begins with "rot" also for prismatic joints.
+        axis, leader_axis = (
+            f"rot{one.prim.attributes['physics:axis'].default}" for one in (own, leader)
+        )
+        prefix = f"physxMimicJoint:{axis}:"
+        values = dict(zip(("gearing", "offset"), numbers, strict=True))
+        _write(own.prim, f"PhysxMimicJointAPI:{axis}", values, prefix)
+        relate(own.prim, f"{prefix}referenceJoint", leader.prim.path)
+        write(own.prim, f"{prefix}referenceJointAxis", leader_axis, KINDS.Token, UNIFORM)
+
+    return author_couplings(joints, "PhysxMimicJointAPI", coefficients, author)
 
 
 Coefficients: TypeAlias = Callable[[AxisJoint, AxisJoint, Mimic], "tuple[float, float] | None"]
