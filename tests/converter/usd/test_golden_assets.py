@@ -53,6 +53,7 @@ _OPTIONS = {
     ),
     "merged": ConvertOptions(merge_fixed=True),
     "ros-merged": ConvertOptions(profile=Profile.ROS, merge_fixed=True),
+    "plain-isaac": ConvertOptions(profile=Profile.ISAAC),
     "floating-isaac": ConvertOptions(profile=Profile.ISAAC, base=BaseOption.FLOATING),
     "isaac": ConvertOptions(profile=Profile.ISAAC, metadata=_METADATA[:2], base=BaseOption.FIXED),
 }
@@ -66,8 +67,8 @@ _CASES = {
     "numbers": "default physx variants usdphysics",
     # Order of links and joints of Isaac Sim, and its sites.
     "tree": "default floating-isaac isaac",
-    "held-tree": "default floating-isaac",
-    "drone": "default floating-isaac",
+    "held-tree": "default plain-isaac",
+    "drone": "default plain-isaac",
     # Colliders of several groups, mirrored and concave; vertex colours; sizes beyond float32.
     "shapes": "default ros",
     "merged": "default merged ros-merged",
