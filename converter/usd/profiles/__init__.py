@@ -1,1 +1,1 @@
-"""Schemas in addition to UsdPhysics, one module per simulator or standard."""
+"""Schemas of simulators and standards, in addition to UsdPhysics."""
