@@ -103,30 +103,27 @@ def test_files_next_to_the_urdf_are_found(read_link: Read, tmp_path: Path) -> No
     assert visual.material.texture_path == str(tmp_path / "t.png")
 
 
-def test_packages_are_used_to_find_meshes(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere/m.stl").touch()
-    file = tmp_path / "r.urdf"
-    file.write_text(
-        '<robot name="r"><link name="a"><visual><geometry>'
-        '<mesh filename="package://p/m.stl"/></geometry></visual></link></robot>',
-        encoding="utf-8",
-    )
-
-    assert [d.rule for d in parse(file).diagnostics] == ["mesh-missing"]
-    assert not parse(file, packages={"p": str(tmp_path / "elsewhere")}).diagnostics
-
-
-@pytest.mark.parametrize("name", ["missing.urdf", ".", "empty.urdf", "text.urdf"])
-def test_file_that_is_not_urdf_is_one_diagnostic(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        *((name, "file-missing") for name in ("missing.urdf", "empty.urdf/no.urdf", "\0")),
+        *((name, "file-not-regular") for name in (".", "/dev/null")),
+        ("empty.urdf", "file-empty"),
+        ("text.urdf", "xml-syntax"),
+        ("sparse.urdf", "file-size"),
+    ],
+)
+def test_file_that_is_not_urdf_is_one_diagnostic(tmp_path: Path, name: str, rule: str) -> None:
     (tmp_path / "empty.urdf").touch()
     (tmp_path / "text.urdf").write_text("a robot", encoding="utf-8")
+    with (tmp_path / "sparse.urdf").open("wb") as sparse:
+        sparse.truncate(1 << 40)
 
     with pytest.raises(SourceError) as caught:
         parse(tmp_path / name)
 
     (found,) = caught.value.diagnostics
-    assert str(found.location) == f"{tmp_path / name}:1:1"
+    assert (found.rule, str(found.location)) == (rule, f"{tmp_path / name}:1:1")
 
 
 def _joint(name: str, parent: str, child: str, inside: str = "") -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from hypothesis import given
@@ -14,7 +12,6 @@ from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.urdf.xml import (
     MOST_REPAIRS,
     Element,
-    load,
     parse_markup,
 )
 
@@ -179,42 +176,6 @@ def test_default_namespace_does_not_change_tags() -> None:
     root, _ = _elements(b'<robot xmlns="http://www.ros.org"><link/></robot>')
 
     assert [root.tag, root.children[0].tag] == ["robot", "link"]
-
-
-@pytest.mark.parametrize(
-    ("name", "rule"),
-    [
-        ("no.urdf", "file-missing"),
-        ("file/no.urdf", "file-missing"),
-        ("\0", "file-missing"),
-        (".", "file-not-regular"),
-        ("/dev/null", "file-not-regular"),
-        ("sparse", "file-size"),
-    ],
-)
-def test_files_that_cannot_be_read_are_refused(tmp_path: Path, name: str, rule: str) -> None:
-    (tmp_path / "file").touch()
-    with (tmp_path / "sparse").open("wb") as sparse:
-        sparse.truncate(1 << 40)
-
-    with pytest.raises(SourceError) as caught:
-        load(str(tmp_path / name))
-
-    (found,) = caught.value.diagnostics
-    assert (found.rule, _place(found)) == (rule, (1, 1))
-
-
-def test_unreadable_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Simulated, because a superuser may read every file.
-    file = tmp_path / "r.urdf"
-    file.touch()
-
-    def deny(*_: object) -> NoReturn:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", deny)
-    with pytest.raises(SourceError, match=r"Permission denied.*\[file-unreadable\]"):
-        load(str(file))
 
 
 def test_binary_file_is_not_repaired() -> None:
