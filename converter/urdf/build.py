@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from msgspec import structs
@@ -516,7 +517,7 @@ def _collect_custom(node: Node, version: Version, within: tuple[str, ...] = ()) 
         CustomAttribute(name, value, place)
         for inner, place in nodes
         for name, value in (inner.element.attributes if inner.element else ())
-        if not any(a.name == name and a.since <= version for a in inner.type.attributes)
+        if name not in _read_names(inner.type, version)
     ]
     elements = [
         CustomElement(_copy(element), place)
@@ -525,6 +526,11 @@ def _collect_custom(node: Node, version: Version, within: tuple[str, ...] = ()) 
         if inner.type.child(element.tag) is None
     ]
     return Custom(tuple(attributes), tuple(elements))
+
+
+@cache
+def _read_names(element_type: g.ElementType, version: Version) -> frozenset[str]:
+    return frozenset(a.name for a in element_type.attributes if a.since <= version)
 
 
 def _inner(node: Node, within: tuple[str, ...]) -> Iterator[tuple[Node, tuple[str, ...]]]:

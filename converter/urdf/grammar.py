@@ -127,6 +127,9 @@ def read_decimals(
         text is blank, or does not start with numbers.
     """
     words = text.split()
+    if len(words) == count and text.isascii() and all(map(_NUMBER.fullmatch, words)):
+        # Adding zero turns -0.0 into 0.0.
+        return tuple([float(word) + 0.0 for word in words]), ()
     bare = words if all(map(_NUMBER.fullmatch, words)) else [_bare(word) for word in words]
     if any("," in word or ";" in word for word in bare):
         # Commas without spaces separate only if the count proves that they are not
@@ -143,7 +146,6 @@ def read_decimals(
     if len(numbers) > count:
         plural = "s" if count > 1 else ""
         flaws.append(("vector-length", f"holds more than {count} number{plural}"))
-    # Adding zero turns -0.0 into 0.0.
     return tuple([float(number) + 0.0 for number in numbers[:count]]), tuple(flaws)
 
 
@@ -415,7 +417,8 @@ def read(
     for attribute in element_type.attributes:
         content = None
         if attribute.required or attribute.name in texts:
-            content = _read_attribute(element, attribute, version, notes)
+            text = texts.get(attribute.name)
+            content = _read_attribute(element, attribute, text, version, notes)
         values[attribute.name] = attribute.default if content is None else content
     children: list[Node] = []
     left_out: set[str] = set()
@@ -472,21 +475,24 @@ def _incomplete(element: Element, found: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _read_attribute(
-    element: Element, attribute: AttributeType[T], version: Version, notes: list[Diagnostic]
+    element: Element,
+    attribute: AttributeType[T],
+    text: str | None,
+    version: Version,
+    notes: list[Diagnostic],
 ) -> T | None:
     """Parse one attribute; None means the default."""
-    text, place = element.get(attribute.name), element.location
-    if text is None:
-        message = f"{describe(element)} has no {attribute.name}"
-        notes.append(Diagnostic("attribute-missing", message, place))
-        return None
-    subject = f"{attribute.name} of {describe(element)}"
-    if version < attribute.since:
+    value = Value[T](None) if text is None else attribute.kind.read(text)
+    is_newer = text is not None and version < attribute.since
+    is_empty = attribute.required and value.content is None and not value.flaws
+    if not (value.flaws or is_newer or is_empty):
+        return value.content
+    place, subject = element.location, f"{attribute.name} of {describe(element)}"
+    if is_newer:
         since = ".".join(map(str, attribute.since))
         message = f"{subject} needs <robot version={since!r}>; ignored"
         notes.append(Diagnostic("attribute-version", message, place))
         return None
-    value = attribute.kind.read(text)
     for flaw, what in value.flaws:
         no_default = flaw == "number-invalid" and attribute.required
         rule = "number-required" if no_default else flaw
@@ -494,8 +500,11 @@ def _read_attribute(
         if RULES[rule].severity is not Severity.ERROR:
             message += f"; {_use(attribute.default if value.content is None else value.content)}"
         notes.append(Diagnostic(rule, message, place))
-    if attribute.required and value.content is None and not value.flaws:
-        notes.append(Diagnostic("attribute-missing", f"{subject} is empty", place))
+    if is_empty:
+        message = f"{subject} is empty"
+        if text is None:
+            message = f"{describe(element)} has no {attribute.name}"
+        notes.append(Diagnostic("attribute-missing", message, place))
     return value.content
 
 

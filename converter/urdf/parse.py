@@ -294,7 +294,9 @@ def read_markup(
     found: list[Diagnostic] = []
     if not is_xacro(file):
         root = parse_markup(data, file, notes)
-        xacro = _find_xacro(root)
+        # Most files have neither, which is faster to see in the bytes; UTF-16 has zeros.
+        plain = data.replace(b"\0", b"")
+        xacro = _find_xacro(root) if b"$" in plain or b"xacro" in plain else None
         if xacro is None:
             return Markup(root)
         what, place = xacro
