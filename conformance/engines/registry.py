@@ -33,6 +33,7 @@ _OWN: dict[str, tuple[str, str | None]] = {
     "pinocchio": ("pinocchio:PinocchioEngine", "pinocchio"),
     "pybullet": ("pybullet:PybulletEngine", None),
     "reference": ("reference:ReferenceEngine", None),
+    "urdfdom": ("urdfdom:UrdfdomEngine", None),
 }
 
 

@@ -44,32 +44,57 @@ def read_in_ros(file: str, text: str | None = None) -> RosReading | None:
     Returns:
         None if urdfdom is not installed, or gives no answer.
     """
-    try:
-        distribution = metadata.distribution(_DISTRIBUTION)
-    except metadata.PackageNotFoundError:
+    version = urdfdom_version()
+    if version is None:
         return None
-    prefix = Path(str(distribution.locate_file(_PREFIX)))
     with tempfile.TemporaryDirectory() as folder:
         if text is not None:
             expanded = Path(folder, "expanded.urdf")
             expanded.write_text(text, encoding="utf-8")
             file = str(expanded)
-        # Its libraries are found by no other means.
-        paths = {name: str(prefix / "lib") for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
-        try:
-            ended = subprocess.run(
-                [str(prefix / "bin" / "check_urdf"), os.path.abspath(file)],  # noqa: PTH100
-                env={**os.environ, **paths},
-                capture_output=True,
-                timeout=_TIMEOUT,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-    output = (ended.stdout + ended.stderr).decode(errors="replace")
-    lines = (line.strip() for line in output.splitlines())
-    errors = [line.removeprefix(_ERROR).strip() for line in lines if line.startswith(_ERROR)]
-    if ended.returncode and not errors:
+        ended = run_urdfdom("check_urdf", file)
+    if ended is None:
+        return None
+    status, output = ended
+    errors = urdfdom_errors(output)
+    if status and not errors:
         # It could not be started, or crashed.
         return None
-    return RosReading(distribution.version, not ended.returncode, tuple(dict.fromkeys(errors)))
+    return RosReading(version, not status, errors)
+
+
+def urdfdom_version() -> str | None:
+    """Return the version of urdfdom; None if it is not installed."""
+    try:
+        return metadata.version(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def run_urdfdom(program: str, file: str, *arguments: str) -> tuple[int, str] | None:
+    """Run one of urdfdom's programs on a file.
+
+    Returns:
+        Exit status and output; None if it cannot be started or takes too long.
+    """
+    prefix = Path(str(metadata.distribution(_DISTRIBUTION).locate_file(_PREFIX)))
+    # Its libraries are found by no other means.
+    paths = {name: str(prefix / "lib") for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}
+    try:
+        ended = subprocess.run(
+            [str(prefix / "bin" / program), os.path.abspath(file), *arguments],  # noqa: PTH100
+            env={**os.environ, **paths},
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ended.returncode, (ended.stdout + ended.stderr).decode(errors="replace")
+
+
+def urdfdom_errors(output: str) -> tuple[str, ...]:
+    """Return the messages of a program of urdfdom, each once."""
+    lines = (line.strip() for line in output.splitlines())
+    errors = (line.removeprefix(_ERROR).strip() for line in lines if line.startswith(_ERROR))
+    return tuple(dict.fromkeys(errors))

@@ -1,0 +1,81 @@
+"""URDF engine: urdfdom, the parser of ROS, by its program ``urdf_to_graphviz``.
+
+It states the tree of links and joints, and refuses the files that no program of ROS loads. The
+distribution has no bindings for Python: the engine ``pinocchio`` states the limits and masses
+that urdfdom reads.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from msgspec import Struct
+
+from urdf_usd.conformance.engines.protocol import (
+    AbstentionError,
+    Availability,
+    Available,
+    Request,
+    Side,
+    Unavailable,
+)
+from urdf_usd.conformance.observation.robot import (
+    JointObservation,
+    JointType,
+    LinkObservation,
+    Observation,
+    Quantity,
+)
+from urdf_usd.converter.lint.ros import run_urdfdom, urdfdom_errors, urdfdom_version
+
+_LINK = re.compile(r'^"(?P<name>.*)" \[label="(?P=name)"\];$', re.MULTILINE)
+_PARENT = re.compile(r'^"(?P<parent>.*)" -> "(?P<joint>.*)" \[label="xyz: ', re.MULTILINE)
+_CHILD = re.compile(r'^"(?P<joint>.*)" -> "(?P<child>.*)"$', re.MULTILINE)
+
+
+class UrdfdomEngine(Struct, frozen=True):
+    """Reads the tree of a URDF with urdfdom."""
+
+    name: str = "urdfdom"
+    side: Side = Side.URDF
+
+    def availability(self) -> Availability:
+        """Return the installed version, if any."""
+        version = urdfdom_version()
+        if version is None:
+            return Unavailable("cmeel-urdfdom is not installed", "pip install cmeel-urdfdom")
+        return Available(f"cmeel-urdfdom {version}")
+
+    def observe(self, request: Request) -> Observation:
+        """Read the file and state its quantities.
+
+        Raises:
+            AbstentionError: urdfdom refuses the file.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            output = Path(folder, "tree")
+            ended = run_urdfdom("urdf_to_graphviz", request.path, str(output))
+            graph_file = output.with_suffix(".gv")
+            if ended is None or not graph_file.exists():
+                errors = urdfdom_errors(ended[1]) if ended else ()
+                raise AbstentionError("; ".join(errors) or "urdfdom gives no answer")
+            graph = graph_file.read_text(encoding="utf-8", errors="replace")
+        links = [match["name"] for match in _LINK.finditer(graph)]
+        children = {match["joint"]: match["child"] for match in _CHILD.finditer(graph)}
+        joints = tuple(
+            # The type is not in the output, and not among the quantities stated.
+            JointObservation(joint, JointType.FIXED, match["parent"], children[joint])
+            for match in _PARENT.finditer(graph)
+            if (joint := match["joint"]) in children
+        )
+        (root,) = set(links) - set(children.values())
+        return Observation(
+            engine=self.name,
+            robot=None,
+            root=root,
+            states=frozenset({Quantity.LINKS, Quantity.JOINTS}),
+            links=tuple(map(LinkObservation, links)),
+            joints=joints,
+        )
