@@ -61,7 +61,12 @@ class UrdfdomEngine(Struct, frozen=True):
             if ended is None or not graph_file.exists():
                 errors = urdfdom_errors(ended[1]) if ended else ()
                 raise AbstentionError("; ".join(errors) or "urdfdom gives no answer")
-            graph = graph_file.read_text(encoding="utf-8", errors="replace")
+            data = graph_file.read_bytes()
+        try:
+            graph = data.decode()
+        except UnicodeDecodeError:
+            # urdfdom copies the bytes of names, whatever the encoding of the file.
+            graph = data.decode("latin-1")
         links = [match["name"] for match in _LINK.finditer(graph)]
         children = {match["joint"]: match["child"] for match in _CHILD.finditer(graph)}
         joints = tuple(
@@ -70,11 +75,13 @@ class UrdfdomEngine(Struct, frozen=True):
             for match in _PARENT.finditer(graph)
             if (joint := match["joint"]) in children
         )
-        (root,) = set(links) - set(children.values())
+        roots = set(links) - set(children.values())
+        if len(roots) != 1:
+            raise AbstentionError(f"urdfdom finds {len(roots)} root links")
         return Observation(
             engine=self.name,
             robot=None,
-            root=root,
+            root=roots.pop(),
             states=frozenset({Quantity.LINKS, Quantity.JOINTS}),
             links=tuple(map(LinkObservation, links)),
             joints=joints,
