@@ -102,7 +102,7 @@ def examined_on(
             for job in jobs
         }
         try:
-            for future in as_completed([*futures]):
+            for future in as_completed([*futures], loop=client.loop):
                 job = futures.pop(future)
                 if client.status != "running":
                     raise ClusterError("the connection to the scheduler is lost")

@@ -131,8 +131,9 @@ def processors() -> int:
 class _Child:
     """This process, if it is a worker."""
 
-    def __init__(self, connection: Connection, folder: Path) -> None:
+    def __init__(self, connection: Connection, folder: Path, memory: int | None) -> None:
         self.folder = folder
+        self._memory = memory  # limit that is not set yet [MiB]
         self.connection = connection
         self.timeout = 0.0
         self.environment: dict[str, str] = {}  # of the program
@@ -149,8 +150,17 @@ class _Child:
             )
 
     def _answer(self, pickled: bytes, calls: int) -> bytes:
-        # This imports the function; the time limit begins afterwards.
+        # This imports the function; the limits begin afterwards. A library for which there is no
+        # memory may raise any error.
         function, arguments = pickle.loads(pickled)  # noqa: S301  of the own parent
+        if self._memory is not None and sys.platform == "linux":
+            # The address space would be no measure: OpenUSD and the engines reserve a
+            # gigabyte. What an engine prints goes to a file, so that its size is limited too.
+            for limit in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE):
+                soft, most = resource.getrlimit(limit)
+                given = [one for one in (soft, most) if one != resource.RLIM_INFINITY]
+                resource.setrlimit(limit, (min([self._memory * _MEBIBYTE, *given]), most))
+            self._memory = None
         self.begin("")
         value = function(*arguments)
         used_up = calls >= _MOST_CALLS or _peak_memory() > _MOST_MEMORY
@@ -286,14 +296,7 @@ def serve(connection: int, life: int, folder: str, memory: int | None) -> None:
         os.killpg(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=_kill_when_parent_ends, daemon=True).start()
-    if memory is not None and sys.platform == "linux":
-        # The address space would be no measure: OpenUSD and the engines reserve a
-        # gigabyte. What an engine prints goes to a file, so that its size is limited too.
-        for limit in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE):
-            soft, most = resource.getrlimit(limit)
-            given = [one for one in (soft, most) if one != resource.RLIM_INFINITY]
-            resource.setrlimit(limit, (min([memory * _MEBIBYTE, *given]), most))
-    _child = _Child(Connection(connection), Path(folder))
+    _child = _Child(Connection(connection), Path(folder), memory)
     # The end of the connection: the parent closed it, and perhaps removed the folder.
     with contextlib.suppress(EOFError, FileNotFoundError, ConnectionError):
         _child.serve()
