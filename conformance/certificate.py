@@ -19,7 +19,7 @@ from pxr import Sdf, UsdUtils
 from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.inputs import input_files
-from urdf_usd.converter.simulation.description import Description
+from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.record import EngineStatus, RobotRecord
@@ -90,7 +90,7 @@ def robot_hashes(
     packages: Mapping[str, str],
     arguments: Mapping[str, str],
     environment: Collection[str],
-    settings: Description | None = None,
+    settings: SettingsFile | None = None,
 ) -> dict[str, str]:
     """Return the names of a robot's files by their SHA-256: wherever a robot is, it is the same.
 

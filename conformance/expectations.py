@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, assert_never
 import numpy as np
 from msgspec import UNSET, UnsetType, structs
 
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
+from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.engines.rotations import quats_wxyz
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -146,7 +146,7 @@ def compare_readings(
         match outcome:
             case Observed(observation):
                 readings.append(compare_case(expected, observation))
-            case Abstained(reason) | Crashed(reason=reason):
+            case Unsupported(reason) | Crashed(reason=reason):
                 readings.append(CaseReadingRecord(engine=name, reason=reason))
             case _:
                 assert_never(outcome)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.engines.openusd.engine import labelled, named_prims
-from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,
@@ -64,7 +64,7 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
     """
     try:
         prims = named_prims(usd)
-    except AbstentionError:
+    except UnsupportedError:
         return None
     labels = match_names(expected, prims)
     if not labels.spelled and not labels.inferred:

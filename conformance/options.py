@@ -30,7 +30,7 @@ from urdf_usd.converter.options import (
     stated_options,
 )
 from urdf_usd.converter.robot.model import BaseOption
-from urdf_usd.converter.simulation.description import Description  # noqa: F401  # in annotations
+from urdf_usd.converter.simulation.settings import SettingsFile  # noqa: F401  # in annotations
 
 
 def _parse_engine(name: str) -> str:

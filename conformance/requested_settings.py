@@ -17,8 +17,8 @@ from urdf_usd.conformance.observation.simulation import (
     DriveObservation,
     SimulationObservation,
 )
-from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.parse import parse
 
@@ -28,7 +28,7 @@ _DEEP = 1e-3
 
 
 def requested_settings(
-    description: Description, urdf: str, expected: Observation, solids: Sequence[Solid] = ()
+    description: SettingsFile, urdf: str, expected: Observation, solids: Sequence[Solid] = ()
 ) -> SimulationObservation:
     """Return what a settings file requests of the USD of a robot.
 

@@ -34,8 +34,8 @@ from urdf_usd.converter.robot.joint_chains import merge_chains
 from urdf_usd.converter.robot.model import Approximation, Base, BaseOption, Robot, robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
-from urdf_usd.converter.simulation.description import Description
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.asset import (
@@ -68,8 +68,8 @@ class Conversion(Struct, frozen=True):
 DEFAULTS = ConvertOptions()
 
 
-def with_description(options: ConvertOptions, description: Description) -> ConvertOptions:
-    """Add a robot description file to options.
+def with_settings(options: ConvertOptions, description: SettingsFile) -> ConvertOptions:
+    """Add a simulation settings file to options.
 
     Its base, profile, colliders and treatment of inertia become those of the options.
 

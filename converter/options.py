@@ -14,8 +14,8 @@ from msgspec import NODEFAULT, Meta, Struct
 from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 
 if TYPE_CHECKING:
-    # Description files contain options.
-    from urdf_usd.converter.simulation.description import Description
+    # Settings files contain options.
+    from urdf_usd.converter.simulation.settings import SettingsFile
 
 MeshProgress: TypeAlias = Callable[[str, int, int], None]
 """Is called with the name of a mesh, its number from one on, and the number of all."""
@@ -74,7 +74,7 @@ class OptionField(Struct, frozen=True):
 def option_fields(kind: type[Struct]) -> Iterator[OptionField]:
     """List the fields of a struct of options."""
     # Imported for type checkers only, as it contains options itself.
-    hints = get_type_hints(kind, localns={"Description": object}, include_extras=True)
+    hints = get_type_hints(kind, localns={"SettingsFile": object}, include_extras=True)
     names = kind.__struct_fields__
     defaults = dict(zip(reversed(names), reversed(kind.__struct_defaults__), strict=False))
     for name in names:
@@ -396,11 +396,11 @@ def _parse_metadata(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _load_description(file: Path) -> Description:
+def _load_settings(file: Path) -> SettingsFile:
     # It contains options.
-    from urdf_usd.converter.simulation.description import load_description
+    from urdf_usd.converter.simulation.settings import load_settings
 
-    return load_description(file)
+    return load_settings(file)
 
 
 # Fields of several structs.
@@ -411,13 +411,13 @@ FixedBase: TypeAlias = Annotated[
     ),
 ]
 Settings: TypeAlias = Annotated[
-    "Description | None",
+    "SettingsFile | None",
     Option(
-        "Robot description file (TOML) with drives, initial pose, collision filters, base and "
+        "Simulation settings file (TOML) with drives, initial pose, collision filters, base and "
         "profile; see `urdf-usd doctor --schema description`.",
         "--with",
         "FILE",
-        _load_description,
+        _load_settings,
     ),
 ]
 Inertia: TypeAlias = Annotated[
@@ -543,7 +543,7 @@ class ConvertOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     base: FixedBase = BaseOption.AUTO
-    # Its base and profile count by :func:`with_description` alone.
+    # Its base and profile count by :func:`with_settings` alone.
     simulation: Settings = None
     inertia: Inertia = InertiaOption.KEEP
     mass_density: Density = DEFAULT_DENSITY

@@ -19,9 +19,9 @@ from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.simulation.robots import write_described, write_description
 from tests.zoo import ROBOTS, Zoo
 from urdf_usd.converter import ConvertOptions, Profile
-from urdf_usd.converter.conversion import with_description
+from urdf_usd.converter.conversion import with_settings
 from urdf_usd.converter.options import Layout
-from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.simulation.settings import load_settings
 from urdf_usd.reports.records.record import Grade, RobotRecord
 from urdf_usd.reports.records.results import record_json
 
@@ -215,8 +215,8 @@ def test_record_with_simulation_settings(name: str, tmp_path: Path) -> None:
     assert old in text
     urdf.write_text(text.replace(old, new, 1), encoding="utf-8")
     (tmp_path / "two.srdf").write_text(_SRDF, encoding="utf-8")
-    description = load_description(write_description(tmp_path, settings))
-    chosen = with_description(ConvertOptions(**options), description)
+    description = load_settings(write_description(tmp_path, settings))
+    chosen = with_settings(ConvertOptions(**options), description)
 
     _is_as_stored(examine_here(urdf, tmp_path / "run", chosen), f"settings-{name}")
 

@@ -28,7 +28,7 @@ from urdf_usd.conformance.behaviour.simulate_mujoco import simulate_in_mujoco
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics, urdf_name
 from urdf_usd.conformance.engines.process import Simulator
-from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.conformance.observation.robot import (
     Configurations,
@@ -37,10 +37,10 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.observation.sampling import configurations
-from urdf_usd.converter.conversion import convert_parsed, with_description
+from urdf_usd.converter.conversion import convert_parsed, with_settings
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.options import ConvertOptions
-from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.simulation.settings import load_settings
 from urdf_usd.converter.urdf.parse import Parsed
 
 # Time step [s], steps between samples, and steps of 2 s and of 1 s.
@@ -78,7 +78,7 @@ def behave(usd: str, simulators: Sequence[str], timeout: float) -> tuple[dict[st
             stack.enter_context(process)
         try:
             return tuple(simulate_asset(Path(usd), processes, moves=True, sweep=_SWEEP))
-        except AbstentionError as error:
+        except UnsupportedError as error:
             raise StageError((Diagnostic("stage-unreadable", str(error)),)) from error
 
 
@@ -104,7 +104,7 @@ def simulate_asset(
         A row for each simulator, for JSON: ``state``, and joints by what they do.
 
     Raises:
-        AbstentionError: OpenUSD refuses the asset.
+        UnsupportedError: OpenUSD refuses the asset.
     """
     seen, chosen, paths, colliders = _read(usd)
     by_name = {joint.name: path for path, joint in paths.items()}
@@ -317,6 +317,6 @@ def convert_for_simulation(
         file = Path(out.parent, f"{out.name}.toml")
         lines = ["[pose.joints]", *positions] if positions else []
         file.write_text("\n".join([text, *lines, ""]), encoding="utf-8")
-        options = with_description(options, load_description(file))
+        options = with_settings(options, load_settings(file))
     with captured_diagnostics():
         return convert_parsed(parsed, out, options).root_layer

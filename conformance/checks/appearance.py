@@ -37,7 +37,7 @@ from urdf_usd.reports.records.record import Difference, Value
 _SLIVER = 1e-4
 # Components in [0, 1] are stored in float32.
 _BOUND = RELATIVE + ARITHMETIC
-# Other inputs of surfaces are lost or invented if they differ by more than this.
+# Other inputs of surfaces are lost or defaulted if they differ by more than this.
 _INPUT = 1e-3
 # Values of inputs that are stated on one side only.
 _FALLBACKS: dict[str, tuple[float, ...]] = {

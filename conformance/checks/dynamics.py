@@ -100,16 +100,16 @@ def _equations(what: str, sides: Sides) -> Comparison:
     own, one, two = ([side[key] for key in shared] for side in indices)
     joints = [name for name, _ in shared]
     # (K, s, c) differences of a matrix or vector; (s, c) scale, bound of rounding, and bound of the
-    # effect of harmless invented mass and inertia.
+    # effect of harmless defaulted mass and inertia.
     if what == "inertia":
         both = np.ix_(own, own)
         off = np.abs(first.inertia[:, one][:, :, one] - second.inertia[:, two][:, :, two])
         scale = np.outer(motion.inertia, motion.inertia)[both]
-        bound, invented = motion.inertia_bound[both], motion.inertia_invented[both]
+        bound, defaulted = motion.inertia_bound[both], motion.inertia_defaulted[both]
     else:
         off = np.abs(first.bias[:, one] - second.bias[:, two])[:, :, None]
-        scale, bound, invented = (
-            values[own, None] for values in (motion.bias, motion.bias_bound, motion.bias_invented)
+        scale, bound, defaulted = (
+            values[own, None] for values in (motion.bias, motion.bias_bound, motion.bias_defaulted)
         )
 
     def subject(name: str) -> str:
@@ -133,7 +133,7 @@ def _equations(what: str, sides: Sides) -> Comparison:
     amounts = np.where(known, off / relative, np.inf)
     amounts[off == 0] = 0.0
     bounds = bound / relative
-    tolerances = model.tolerance.motion + invented / relative
+    tolerances = model.tolerance.motion + defaulted / relative
     excess = (amounts > bounds).astype(float) + (amounts > tolerances)
     for name, (at, row, column) in _worst(joints, amounts, excess).items():
         amount = float(amounts[at, row, column])

@@ -33,7 +33,7 @@ from urdf_usd.conformance.checks.check import (
 from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
 from urdf_usd.conformance.tolerance.bounds import (
-    INVENTED,
+    DEFAULTED,
     center_bound,
     harmless_moment,
     inertia_bound,
@@ -57,8 +57,8 @@ Array = NDArray[np.float64]
 _Mass: TypeAlias = MassProperties | None
 
 MOMENT = "kg m^2"
-# Largest harmless invented mass or inertia, with margin for its float32 rounding.
-_HARMLESS = INVENTED * (1 + 1e-6)
+# Largest harmless defaulted mass or inertia, with margin for its float32 rounding.
+_HARMLESS = DEFAULTED * (1 + 1e-6)
 _CARRIED = "the masses of all links are part of other bodies of their rigid groups"
 _NO_MASS = "no link has mass"
 _NO_GROUP = "no fixed joint connects links with mass"
@@ -74,10 +74,10 @@ def _stated(sides: Sides) -> Differences:
     bodies = [
         link.name
         for link in actual.links
-        if link.name in named and (link.mass or link.name in actual.invented)
+        if link.name in named and (link.mass or link.name in actual.defaulted)
     ]
     message = "link {}: rigid body without an authored mass above zero"
-    return flags("link", bodies, actual.invented, message, ("authored", "not authored"))
+    return flags("link", bodies, actual.defaulted, message, ("authored", "not authored"))
 
 
 @check("mass.link.mass", "mass per link", Quantity.MASS, "1", _CARRIED)
@@ -175,10 +175,10 @@ def _group_inertias(sides: Sides) -> Differences:
     """
 
     def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
-        invented = one.harmless_moment(sides.model.size, sides.model.total_mass)
+        defaulted = one.harmless_moment(sides.model.size, sides.model.total_mass)
         bound = one.inertia_bound
         return _inertia_difference(
-            subject, one.tensor, two.tensor, one.mass, bound, sides, invented
+            subject, one.tensor, two.tensor, one.mass, bound, sides, defaulted
         )
 
     return _of_groups(measure, sides, "mass", "center", "inertia")
@@ -397,13 +397,13 @@ def _inertia_difference(
     mass: float,
     bound: float,
     sides: Sides,
-    invented: float = 0.0,
+    defaulted: float = 0.0,
 ) -> Difference:
     """Compare inertia tensors (3, 3) about the centre of mass [kg m^2], by the spectral norm.
 
     It is relative to the largest expected principal moment. If that is zero, it is relative to a
-    million times the inertia that may be invented for ``mass`` [kg], with a tolerance of a
-    millionth of that. The tolerance is widened by the inertia that may be ``invented`` [kg m^2]
+    million times the inertia that may be defaulted for ``mass`` [kg], with a tolerance of a
+    millionth of that. The tolerance is widened by the inertia that may be ``defaulted`` [kg m^2]
     for the parts without inertia of their own.
     """
     model, apart = sides.model, expected - actual
@@ -412,10 +412,10 @@ def _inertia_difference(
     scale = 0.0 if is_pointlike(expected, mass, model.size) else largest_moment(expected)
     if scale > 0:
         amount = norm / scale
-        tolerance += _HARMLESS / INVENTED * invented / scale
+        tolerance += _HARMLESS / DEFAULTED * defaulted / scale
     else:
-        # A point mass: a small inertia may be invented.
-        amount = INVENTED * norm / harmless_moment(mass, model.size, model.total_mass)
+        # A point mass: a small inertia may be defaulted.
+        amount = DEFAULTED * norm / harmless_moment(mass, model.size, model.total_mass)
         bound, tolerance = 0.0, _HARMLESS
     moments = principal_moments(expected), principal_moments(actual)
     texts = [value_text(one, MOMENT) for one in moments]

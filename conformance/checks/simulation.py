@@ -149,9 +149,9 @@ def _number(
 
 @_check("simulation.gains", "gains of drives", "drive with gains", field="drives", absent="drives")
 def _gains(sides: Sides) -> Differences:
-    """Stiffness and damping of every drive that the robot description file states, relative; gains
-    are forces, not accelerations. Natural frequencies become gains with the joint-space inertia
-    at the initial positions.
+    """Stiffness and damping of every drive that the simulation settings file states, relative;
+    gains are forces, not accelerations. Natural frequencies become gains with the joint-space
+    inertia at the initial positions.
     """
     requested, found = _settings(sides)
     drives = {drive.joint: drive for drive in found.drives or ()}
@@ -186,7 +186,7 @@ def _targets(sides: Sides) -> Differences:
 
 @_check("simulation.armature", "armature", "armature", field="armatures")
 def _armatures(sides: Sides) -> Differences:
-    """Inertia of the motor of every joint for which the robot description file states it,
+    """Inertia of the motor of every joint for which the simulation settings file states it,
     relative.
     """
     requested, found = _settings(sides)
@@ -197,8 +197,8 @@ def _armatures(sides: Sides) -> Differences:
 
 @_check("simulation.limits", "springs at limits", "springs at limits, or they are hard")
 def _limit_springs(sides: Sides) -> Differences:
-    """Stiffness and damping of the springs that keep joints inside their limits, where the robot
-    description file states them, relative. Newton has them; limits of PhysX are hard.
+    """Stiffness and damping of the springs that keep joints inside their limits, where the
+    simulation settings file states them, relative. Newton has them; limits of PhysX are hard.
     """
     requested, found = _settings(sides)
     for what, springs, actual in (
@@ -223,7 +223,7 @@ def _positions(sides: Sides) -> Differences:
 
 @_check("simulation.filters", "requested collision filters", "filtered pairs", "", "filtered_pairs")
 def _filters(sides: Sides) -> Differences:
-    """Pairs of links that the robot description file filters do not collide. Other filtered pairs
+    """Pairs of links that the simulation settings file filters do not collide. Other filtered pairs
     fail the check of collision filters.
     """
     requested, found = _settings(sides)
@@ -252,7 +252,7 @@ def _presence(subject: str, same: bool, expected: str, actual: str) -> Differenc
 @_check("simulation.contacts", "self-collision and contact materials", "contacts")
 def _contacts(sides: Sides) -> Differences:
     """Self-collision, and friction and restitution of every collider of a link, are those of the
-    robot description file.
+    simulation settings file.
     """
     requested, found = _settings(sides)
     if found.contact_materials is None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.drawing.coarsening import MergedMesh, coarsen, merge_points, shares
 from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
-from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.engines.reference_shapes import draw_shapes as draw_urdf
 from urdf_usd.conformance.observation.robot import (
     Configurations,
@@ -81,7 +81,7 @@ def draw_scene(
                 drawings[side] = draw_shapes(usd, links) if isinstance(usd, str) else tuple(usd)
             else:
                 drawings[side] = draw_urdf(source) if isinstance(source, Robot) else tuple(source)
-        except AbstentionError:
+        except UnsupportedError:
             drawings[side] = ()
     meshes, indices = _meshes(drawings)
     normals = {

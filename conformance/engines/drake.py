@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Request,
     Side,
+    UnsupportedError,
     optional_engine,
 )
 from urdf_usd.conformance.engines.statements import (
@@ -84,18 +84,18 @@ class DrakeEngine(Struct, frozen=True):
         """Read the file and state its quantities.
 
         Raises:
-            AbstentionError: Drake refuses the file.
+            UnsupportedError: Drake refuses the file.
         """
         urdf = prepared.prepare(request.path, _STEPS)
         plant, models, warnings = _read(urdf)
         if len(models) != 1:
-            raise AbstentionError(f"Drake finds {len(models)} robots")
+            raise UnsupportedError(f"Drake finds {len(models)} robots")
         found = map(plant.get_body, plant.GetBodyIndices(*models))
         bodies = {urdf.original(body.name()): body for body in found}
         inner = {urdf.original(child) for child in urdf.joint_of_child}
         roots = [link for link in bodies if link not in inner]
         if len(roots) != 1:
-            raise AbstentionError(f"Drake finds {len(roots)} root links")
+            raise UnsupportedError(f"Drake finds {len(roots)} root links")
         # A free body has a joint as well, with the name of the body.
         moved = [
             joint
@@ -136,7 +136,7 @@ def _read(
         try:
             models = Parser(plant).AddModelsFromString(urdf.text.decode(), "urdf")
         except (RuntimeError, ValueError) as error:
-            raise AbstentionError(_portable(str(error))) from error
+            raise UnsupportedError(_portable(str(error))) from error
         plant.Finalize()
     return plant, models, messages
 
@@ -181,7 +181,7 @@ def _joint(joint: Joint, urdf: prepared.UrdfCopy) -> JointObservation:
     named = joint.name(), *map(urdf.original, ends)
     kind = _TYPES.get(joint.type_name())
     if kind is None:
-        raise AbstentionError(f"Drake reads joint {joint.name()} as {joint.type_name()}")
+        raise UnsupportedError(f"Drake reads joint {joint.name()} as {joint.type_name()}")
     name, parent, child = named
     if kind in {JointType.FIXED, JointType.PLANAR}:
         return JointObservation(name, kind, parent, child)

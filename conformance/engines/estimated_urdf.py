@@ -22,7 +22,7 @@ from urdf_usd.conformance.engines.prepared_urdf import (
     find_mesh,
     prepare,
 )
-from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.engines.solids import (
     Solid,
     box,
@@ -62,7 +62,7 @@ def estimate_urdf(
         density: Of links without mass [kg/m^3].
 
     Raises:
-        AbstentionError: The file is malformed, or has a number that is none.
+        UnsupportedError: The file is malformed, or has a number that is none.
     """
     estimated: set[str] = set()
 
@@ -107,7 +107,7 @@ def _vector(element: UrdfElement | None, name: str, absent: tuple[float, ...]) -
     except ValueError:
         numbers = ()
     if len(numbers) != len(absent) or not all(map(math.isfinite, numbers)):
-        raise AbstentionError(f"{text!r} is not {len(absent)} numbers")
+        raise UnsupportedError(f"{text!r} is not {len(absent)} numbers")
     return numbers
 
 

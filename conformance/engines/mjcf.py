@@ -40,11 +40,11 @@ from urdf_usd.conformance.engines.mujoco_models import (
     with_motion,
 )
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Available,
     Request,
     Side,
+    UnsupportedError,
 )
 from urdf_usd.conformance.engines.rotations import matrices
 from urdf_usd.conformance.engines.statements import along_link, read_only, vec3, vec6
@@ -120,7 +120,7 @@ class MjcfEngine(Struct, frozen=True):
         """Read the file and state its quantities.
 
         Raises:
-            AbstentionError: MuJoCo refuses the file, or it has no body.
+            UnsupportedError: MuJoCo refuses the file, or it has no body.
         """
         return observe_mjcf(request.path, request.configurations)
 
@@ -129,7 +129,7 @@ def observe_mjcf(path: str, configurations: Configurations, *, shapes: bool = Tr
     """State everything about an MJCF.
 
     Raises:
-        AbstentionError: MuJoCo refuses the file, or it has no body.
+        UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
     robot = _kept(path)
     frames = _frames(robot, configurations)
@@ -146,7 +146,7 @@ def mjcf_joints(path: str) -> tuple[JointObservation, ...]:
     """State the joints alone, to choose configurations.
 
     Raises:
-        AbstentionError: MuJoCo refuses the file, or it has no body.
+        UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
     return _kept(path).structure.joints
 
@@ -155,7 +155,7 @@ def mjcf_efforts(path: str) -> dict[str, float]:
     """Return the largest force of the only actuator of each joint that limits it [N or N m].
 
     Raises:
-        AbstentionError: MuJoCo refuses the file, or it has no body.
+        UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
     robot = _kept(path)
     model, names = robot.model, {joint: place.name for joint, place in robot.places.items()}
@@ -201,13 +201,13 @@ def _read(path: str, changed: int) -> _Robot:
             spec = mujoco.MjSpec.from_file(path)
             top = list(spec.worldbody.bodies)
             if not top:
-                raise AbstentionError("the MJCF has no body")
+                raise UnsupportedError("the MJCF has no body")
             uncompared = _uncompared(spec)
             free = [_is_free(body) for body in top]
             root = top[0] if len(top) == 1 and (free[0] or not top[0].joints) else None
             model, held = _compiled(spec, root)
     except ValueError as error:
-        raise AbstentionError(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
+        raise UnsupportedError(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
     start = np.array(model.qpos0)
     _count_from_initial_pose(model)
     robot = _structure(spec, model, root is not None)
@@ -494,7 +494,7 @@ def draw_mjcf(path: str) -> tuple[Drawing, ...]:
     """Return the shapes of an MJCF for drawing.
 
     Raises:
-        AbstentionError: MuJoCo refuses the file, or it has no body.
+        UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
     model = _kept(path).model
     drawings: list[Drawing] = []

@@ -30,11 +30,11 @@ from urdf_usd.conformance.engines.mujoco_models import (
     roll_out,
 )
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Available,
     Request,
     Side,
+    UnsupportedError,
 )
 from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
@@ -104,7 +104,7 @@ class MujocoEngine(Struct, frozen=True):
         """Read the file and state its quantities.
 
         Raises:
-            AbstentionError: MuJoCo refuses the file.
+            UnsupportedError: MuJoCo refuses the file.
         """
         urdf = prepared.prepare(request.path, _STEPS)
         robot = _compile(urdf)
@@ -176,7 +176,7 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
     in the model as MuJoCo reads them.
 
     Raises:
-        AbstentionError: It refuses.
+        UnsupportedError: It refuses.
     """
     try:
         with collected_warnings() as messages:
@@ -198,7 +198,7 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
                 spec.body(name).iquat = quat_wxyz
             model = compiled_quietly(spec)
     except ValueError as error:
-        raise AbstentionError(_refusal(error)) from error
+        raise UnsupportedError(_refusal(error)) from error
     unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
     for name, (value, moments, _) in stated.items():
         index = model.body(name).id
@@ -216,7 +216,7 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
     tops = [link for link, index in index_of.items() if index == 0]
     tops = tops or [link for link, i in index_of.items() if model.body_parentid[i] == 0]
     if len(tops) != 1:
-        raise AbstentionError(f"MuJoCo finds {len(tops)} root links")
+        raise UnsupportedError(f"MuJoCo finds {len(tops)} root links")
     notes = [f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(messages)]
     if replaced := ", ".join(map(urdf.original, sorted(mass | inertia))):
         notes.insert(
@@ -338,7 +338,7 @@ def _joint(
         return JointObservation(name, JointType.FIXED, parent, link, note=_UNNAMED)
     name = model.joint(first).name
     if not name:
-        raise AbstentionError(f"MuJoCo drops the name of the joint of link {link}")
+        raise UnsupportedError(f"MuJoCo drops the name of the joint of link {link}")
     if count == len(_PLANAR_SUFFIXES):
         name, axis = name.removesuffix(_PLANAR_SUFFIXES[0]), vec3(model.jnt_axis[first + 2])
         return JointObservation(name, JointType.PLANAR, parent, link, axis=axis)

@@ -29,10 +29,10 @@ from urdf_usd.conformance.engines.openusd.reading import (
     urdf_name,
 )
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Request,
     Side,
+    UnsupportedError,
     optional_engine,
 )
 from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
@@ -137,7 +137,7 @@ class NewtonEngine(Struct, frozen=True):
         """Read the file and state its quantities.
 
         Raises:
-            AbstentionError: Newton refuses the file.
+            UnsupportedError: Newton refuses the file.
         """
         urdf = prepared.prepare(request.path, _URDF_STEPS)
         text = urdf.text.decode()
@@ -146,7 +146,7 @@ class NewtonEngine(Struct, frozen=True):
         for name in robot.joints:
             joint = _joint(robot, name)
             if joint is None:
-                raise AbstentionError(f"Newton reads joint {name} as a type that URDF lacks")
+                raise UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
             joints.append(joint)
         stated = tuple(joints)
         reading = Observation(
@@ -185,7 +185,7 @@ class NewtonUsdEngine(Struct, frozen=True):
         """Read the stage and state its quantities.
 
         Raises:
-            AbstentionError: OpenUSD refuses the stage, or it is not in SI units, which
+            UnsupportedError: OpenUSD refuses the stage, or it is not in SI units, which
                 Newton ignores.
             InvalidFileError: Newton refuses a stage that is made for it.
         """
@@ -193,7 +193,7 @@ class NewtonUsdEngine(Struct, frozen=True):
         with captured_diagnostics():
             reading = open_reading(request.path)
             if reading.units != _SI:
-                raise AbstentionError("Newton reads all numbers as SI units")
+                raise UnsupportedError("Newton reads all numbers as SI units")
             links, families = reading.links, reading.families
 
             def find_names(builder: newton.ModelBuilder) -> Names:
@@ -213,13 +213,13 @@ class NewtonUsdEngine(Struct, frozen=True):
                 robot = _build(
                     lambda builder: _add_usd(builder, request.path, families), find_names
                 )
-            except AbstentionError as error:
+            except UnsupportedError as error:
                 raise refusal(str(error), families, _FAMILIES) from error
             if not robot.bodies:
                 reason = "Newton finds no body"
                 if reading.bodies:
                     raise refusal(reason, families, _FAMILIES)
-                raise AbstentionError(reason)
+                raise UnsupportedError(reason)
             still = None
             if names.root not in robot.bodies:
                 pose = reading.rigid(links.by_name[names.root].path)
@@ -287,7 +287,7 @@ def _build(
     """Read a file and finish the model.
 
     Raises:
-        AbstentionError: Newton refuses the file or the model.
+        UnsupportedError: Newton refuses the file or the model.
     """
     # Imported here because they need not be installed.
     import newton
@@ -305,12 +305,12 @@ def _build(
         # Newton has no exception type of its own for invalid files.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise AbstentionError(f"Newton: {reason}") from error
+            raise UnsupportedError(f"Newton: {reason}") from error
         try:
             model = builder.finalize(device=_DEVICE)
         # Newton refuses, for example, joints outside articulations.
         except ValueError as error:
-            raise AbstentionError(f"Newton: {' '.join(str(error).split())}") from error
+            raise UnsupportedError(f"Newton: {' '.join(str(error).split())}") from error
     texts = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     notes = tuple(f"Newton warns: {text}" for text in texts)
     return _Robot(newton, builder, model, *names(builder), notes)

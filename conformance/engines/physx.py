@@ -33,10 +33,10 @@ from urdf_usd.conformance.engines.openusd.reading import (
 )
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Request,
     Side,
+    UnsupportedError,
     optional_engine,
 )
 from urdf_usd.conformance.engines.rotations import matrices_of_xyzw, quats_wxyz
@@ -139,7 +139,7 @@ class PhysxEngine(Struct, frozen=True):
         """Load the stage into PhysX and report the articulation.
 
         Raises:
-            AbstentionError: OpenUSD refuses the stage, it is not in SI units, or PhysX
+            UnsupportedError: OpenUSD refuses the stage, it is not in SI units, or PhysX
                 makes several articulations of it.
             InvalidFileError: PhysX refuses a stage that is made for it, or finds none
                 of its bodies.
@@ -153,7 +153,7 @@ class PhysxEngine(Struct, frozen=True):
             root = reading.links.by_name.get(names.root)
             outside = reading.rigid(root.path) if root else np.eye(4)
         if reading.units != _SI:
-            raise AbstentionError(_NOT_SI)
+            raise UnsupportedError(_NOT_SI)
         # Joints with an axis, all of which have a prim.
         movable = [joint for joint in names.joints if joint.type in _ONE_AXIS]
         movable = [joint for joint in movable if joint.name in paths]
@@ -179,11 +179,11 @@ class PhysxEngine(Struct, frozen=True):
                         "passive": passive,
                     }
                 )
-            except AbstentionError as error:
+            except UnsupportedError as error:
                 raise refusal(str(error), families, _FAMILIES) from error
         count = len(answer["articulations"])
         if count > 1:
-            raise AbstentionError(f"PhysX makes {count} articulations of the stage")
+            raise UnsupportedError(f"PhysX makes {count} articulations of the stage")
         rows = {
             reading.links.by_path[path].name: row
             for row, path in enumerate(answer["links"].tolist())
@@ -193,7 +193,7 @@ class PhysxEngine(Struct, frozen=True):
             reason = "PhysX finds no body"
             if reading.bodies:
                 raise refusal(reason, families, _FAMILIES)
-            raise AbstentionError(reason)
+            raise UnsupportedError(reason)
         name_of = {path: name for name, path in paths.items()}
         dofs = [name_of.get(path, path) for path in answer["dofs"].tolist()]
         row_of = {name_of.get(path): row for row, path in enumerate(answer["joints"].tolist())}
@@ -388,7 +388,7 @@ def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
     """Return the arrays with which the program answers a request.
 
     Raises:
-        AbstentionError: PhysX raises an error.
+        UnsupportedError: PhysX raises an error.
         RuntimeError: A signal ended it.
     """
     program, answer = _program(), dict[str, Any]()
@@ -400,7 +400,7 @@ def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
         program.stop()
     if answer.get("status") is not None:
         raise RuntimeError(f"PhysX {answer['error']}")
-    raise AbstentionError(f"PhysX: {' '.join(answer['error'].split())}")
+    raise UnsupportedError(f"PhysX: {' '.join(answer['error'].split())}")
 
 
 def _mass(answer: Mapping[str, Array], row: int) -> MassProperties | None:

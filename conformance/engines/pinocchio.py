@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Request,
     Side,
+    UnsupportedError,
     optional_engine,
 )
 from urdf_usd.conformance.engines.statements import (
@@ -81,7 +81,7 @@ class PinocchioEngine(Struct, frozen=True):
         """Read the file and state its quantities.
 
         Raises:
-            AbstentionError: urdfdom or Pinocchio refuses the file.
+            UnsupportedError: urdfdom or Pinocchio refuses the file.
         """
         urdf = prepared.prepare(request.path, _STEPS)
         robot = _read(urdf)
@@ -120,7 +120,7 @@ def _read(urdf: prepared.UrdfCopy) -> _Robot:
             model = pinocchio.buildModelFromXML(urdf.text.decode())
         except (ValueError, RuntimeError) as error:
             lines = re.findall(r"^Error: *(.*)$", printed(), re.MULTILINE)
-            raise AbstentionError("; ".join(dict.fromkeys(lines)) or str(error)) from error
+            raise UnsupportedError("; ".join(dict.fromkeys(lines)) or str(error)) from error
     kinds = pinocchio.FrameType
     frames = list(enumerate(model.frames))
     links = {frame.name: i for i, frame in frames if frame.type == kinds.BODY}
@@ -130,7 +130,7 @@ def _read(urdf: prepared.UrdfCopy) -> _Robot:
     }
     roots = [name for name, i in links.items() if model.frames[i].parentFrame == 0]
     if len(roots) != 1:
-        raise AbstentionError(f"Pinocchio finds {len(roots)} root links")
+        raise UnsupportedError(f"Pinocchio finds {len(roots)} root links")
     return _Robot(pinocchio, model, roots[0], links, joints)
 
 

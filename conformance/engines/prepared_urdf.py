@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from numpy.typing import ArrayLike
 
 from urdf_usd.conformance.engines.mesh_materials import LARGEST_MESH
-from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.engines.statements import vec3, vec6
 from urdf_usd.conformance.observation.robot import MassProperties
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
@@ -109,7 +109,7 @@ def prepare(path: str, steps: Sequence[Step]) -> UrdfCopy:
     """Read a URDF and apply ``steps`` to a copy of it.
 
     Raises:
-        AbstentionError: The text is not XML, or not a robot.
+        UnsupportedError: The text is not XML, or not a robot.
     """
     parser = etree.XMLParser(
         recover=True,
@@ -123,19 +123,19 @@ def prepare(path: str, steps: Sequence[Step]) -> UrdfCopy:
     try:
         robot = etree.fromstring(Path(path).read_bytes(), parser)
     except OSError as error:
-        raise AbstentionError(f"the file cannot be read: {error.strerror}") from error
+        raise UnsupportedError(f"the file cannot be read: {error.strerror}") from error
     except etree.XMLSyntaxError as error:
-        raise AbstentionError(f"the text is not XML: {error.msg}") from error
+        raise UnsupportedError(f"the text is not XML: {error.msg}") from error
     errors = {entry.type: entry for entry in reversed(parser.error_log.filter_from_errors())}
     for kind, entry in errors.items():
         if kind not in _HARMLESS:
-            raise AbstentionError(
+            raise UnsupportedError(
                 f"the text is not well-formed XML: {entry.message}, line {entry.line}"
             )
     # lxml may return None, contrary to its annotation.
     tag = getattr(robot, "tag", None)
     if tag != "robot":
-        raise AbstentionError(f"the root element is {tag}, not robot")
+        raise UnsupportedError(f"the root element is {tag}, not robot")
     copy = UrdfCopy(robot)
     copy.notes += [
         f"The copy leaves out {_HARMLESS[kind]}." for kind in _HARMLESS if kind in errors
@@ -333,7 +333,7 @@ def prepare_shapes(
         steps: Further changes that the engine needs.
 
     Raises:
-        AbstentionError: The text is not XML, or not a robot.
+        UnsupportedError: The text is not XML, or not a robot.
     """
     unread: list[ShapeObservation] = []
 

@@ -2,7 +2,7 @@
 
 An engine reads one file and states an
 :class:`~urdf_usd.conformance.observation.robot.Observation`, without access to the
-other file. It abstains with a reason from a file that it cannot read. Any other
+other file. It gives a reason for a file that it cannot read. Any other
 exception, or the end of its process, is recorded as a crash.
 """
 
@@ -69,11 +69,11 @@ class Request(Struct, frozen=True):
     packages: Mapping[str, str] = field(default_factory=dict)
 
 
-class AbstentionError(Exception):
+class UnsupportedError(Exception):
     """The engine cannot read the file; the message says why, in one line."""
 
 
-class InvalidFileError(AbstentionError):
+class InvalidFileError(UnsupportedError):
     """No consumer could use the file, or the engine it is made for refuses it."""
 
 
@@ -83,7 +83,7 @@ class Observed(Struct, frozen=True, eq=False):
     observation: Observation
 
 
-class Abstained(Struct, frozen=True):
+class Unsupported(Struct, frozen=True):
     """The engine cannot read the file.
 
     Attributes:
@@ -103,7 +103,7 @@ class Crashed(Struct, frozen=True):
     output: str = ""
 
 
-Outcome: TypeAlias = Observed | Abstained | Crashed
+Outcome: TypeAlias = Observed | Unsupported | Crashed
 
 
 class Engine(Protocol):
@@ -124,6 +124,6 @@ class Engine(Protocol):
         """Read the file and state its quantities.
 
         Raises:
-            AbstentionError: The engine refuses the file or cannot express it.
+            UnsupportedError: The engine refuses the file or cannot express it.
             InvalidFileError: The file has values that no consumer could use.
         """

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines.native_output import captured
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Available,
     Request,
     Side,
     Unavailable,
+    UnsupportedError,
 )
 from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
@@ -112,7 +112,7 @@ class PybulletEngine(Struct, frozen=True):
         """Read the file and state its quantities.
 
         Raises:
-            AbstentionError: PyBullet refuses the file.
+            UnsupportedError: PyBullet refuses the file.
         """
         urdf = prepared.prepare(request.path, _STEPS)
         pose_notes: list[str] = []
@@ -138,7 +138,7 @@ class PybulletEngine(Struct, frozen=True):
                 joint_order=moving_joints(joints),
                 states=OF_ANY_URDF | {Quantity.EFFORT, Quantity.VELOCITY},
                 links=links,
-                invented=tuple(
+                defaulted=tuple(
                     sorted(urdf.without_inertial & {link.name for link in links if link.mass})
                 ),
             )
@@ -173,7 +173,7 @@ def loaded(urdf: prepared.UrdfCopy) -> Iterator[Body]:
     """Load a prepared copy into a world that is empty again after the context.
 
     Raises:
-        AbstentionError: PyBullet refuses the copy.
+        UnsupportedError: PyBullet refuses the copy.
     """
     with tempfile.TemporaryDirectory(prefix="pybullet-") as folder, captured() as printed:
         copy = Path(folder, "robot.urdf")
@@ -192,7 +192,7 @@ def loaded(urdf: prepared.UrdfCopy) -> Iterator[Body]:
             reason = _reason(printed(), copy) or str(error)
             # Parts of the robot may have been added before the error.
             pybullet.resetSimulation(physicsClientId=client)
-            raise AbstentionError(reason) from error
+            raise UnsupportedError(reason) from error
         try:
             yield _body(client, index)
         finally:
@@ -362,7 +362,7 @@ def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
         try:
             with loaded(copy) as body:
                 return (*unread, *_shapes_of(body, separated))
-        except AbstentionError:
+        except UnsupportedError:
             continue
     return None
 

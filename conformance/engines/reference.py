@@ -19,10 +19,10 @@ from msgspec import structs
 
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Available,
     Request,
     Side,
+    UnsupportedError,
 )
 from urdf_usd.conformance.engines.reference_shapes import state_shapes
 from urdf_usd.conformance.engines.statements import moving_joints, read_only
@@ -111,13 +111,13 @@ class ReferenceEngine:
         """Read a URDF.
 
         Raises:
-            AbstentionError: The URDF is invalid or unsupported.
+            UnsupportedError: The URDF is invalid or unsupported.
         """
         try:
             parsed = read_kept(request.path, request.packages)
             reading = observe_robot(parsed.robot, request.configurations, parsed.diagnostics)
         except SourceError as error:
-            raise AbstentionError(str(error.diagnostics[0])) from error
+            raise UnsupportedError(str(error.diagnostics[0])) from error
         if request.configurations.rollout:
             reading = with_motion(reading, request.configurations, perturbed=True)
         return structs.replace(reading, quaternions=_quaternions(request.path))

@@ -14,12 +14,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Available,
     Request,
     Side,
     Unavailable,
+    UnsupportedError,
 )
 from urdf_usd.conformance.observation.robot import (
     JointObservation,
@@ -52,7 +52,7 @@ class UrdfdomEngine(Struct, frozen=True):
         """Read the file and state its quantities.
 
         Raises:
-            AbstentionError: urdfdom refuses the file.
+            UnsupportedError: urdfdom refuses the file.
         """
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder, "tree")
@@ -60,7 +60,7 @@ class UrdfdomEngine(Struct, frozen=True):
             graph_file = output.with_suffix(".gv")
             if ended is None or not graph_file.exists():
                 errors = urdfdom_errors(ended[1]) if ended else ()
-                raise AbstentionError("; ".join(errors) or "urdfdom gives no answer")
+                raise UnsupportedError("; ".join(errors) or "urdfdom gives no answer")
             data = graph_file.read_bytes()
         try:
             graph = data.decode()
@@ -77,7 +77,7 @@ class UrdfdomEngine(Struct, frozen=True):
         )
         roots = set(links) - set(children.values())
         if len(roots) != 1:
-            raise AbstentionError(f"urdfdom finds {len(roots)} root links")
+            raise UnsupportedError(f"urdfdom finds {len(roots)} root links")
         return Observation(
             engine=self.name,
             robot=None,

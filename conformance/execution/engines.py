@@ -15,8 +15,6 @@ from msgspec import Struct, structs
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.protocol import (
-    Abstained,
-    AbstentionError,
     Availability,
     Available,
     Crashed,
@@ -26,6 +24,8 @@ from urdf_usd.conformance.engines.protocol import (
     Request,
     Side,
     Unavailable,
+    Unsupported,
+    UnsupportedError,
 )
 from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Limits, Steps, Workers
 from urdf_usd.conformance.export.reading import read_stage
@@ -185,7 +185,7 @@ class EngineResults(Struct, frozen=True, eq=False):
         }
 
 
-def observe(engine: str, request: Request) -> Observed | Abstained:
+def observe(engine: str, request: Request) -> Observed | Unsupported:
     """Have a registered engine read a file.
 
     An engine of another package has a copy of the request, and its answer is copied, so
@@ -201,9 +201,9 @@ def observe(engine: str, request: Request) -> Observed | Abstained:
         request = pickle.loads(pickle.dumps(request))  # noqa: S301  pickled here
     try:
         observation: object = registry.engine(engine).observe(request)
-    except AbstentionError as abstention:
-        reason = " ".join(str(abstention).split())
-        return Abstained(reason, isinstance(abstention, InvalidFileError))
+    except UnsupportedError as refusal:
+        reason = " ".join(str(refusal).split())
+        return Unsupported(reason, isinstance(refusal, InvalidFileError))
     if not isinstance(observation, Observation):
         kind = type(observation).__name__
         raise TypeError(f"the engine returned {kind} instead of an observation")

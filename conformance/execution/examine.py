@@ -23,13 +23,13 @@ from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.mjcf import draw_mjcf
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.protocol import (
-    Abstained,
-    AbstentionError,
     Available,
     Crashed,
     Observed,
     Request,
     Side,
+    Unsupported,
+    UnsupportedError,
 )
 from urdf_usd.conformance.engines.reference import (
     forget_readings,
@@ -109,7 +109,7 @@ from urdf_usd.converter.lint.linting import lint_parsed
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.options import ConvertOptions, InertiaOption
 from urdf_usd.converter.robot.model import BaseOption, Robot
-from urdf_usd.converter.simulation.description import Description
+from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
 from urdf_usd.converter.urdf.xacro import expand, is_part, is_xacro
 from urdf_usd.corpus.formats import Format, robot_format
@@ -389,7 +389,7 @@ def _examined_sources(job: Job, steps: Steps, folder: Path) -> Examined:
         record = ended(begun, Verdict.UNREADABLE, "no engine reads the first file")
         return Examined(portable_record(record, names), inputs)
     actual = steps.call("second", observed_second, second, expected, chosen, job.mapped)
-    if isinstance(actual, Abstained):
+    if isinstance(actual, Unsupported):
         raise SourceError((_refused(second.path, actual.reason),))
     judgement: Judgement | Crashed = actual  # type: ignore[assignment]  # of a crash
     if isinstance(actual, Observed):
@@ -572,8 +572,8 @@ def _estimated(
         made = estimate_urdf(str(urdf), packages, required.base.value, required.mass_density)
         copy.write_bytes(made.text)
         return made.links, questions(read_kept(str(copy), packages).robot)
-    except AbstentionError as abstention:
-        return " ".join(str(abstention).split())
+    except UnsupportedError as refusal:
+        return " ".join(str(refusal).split())
     except SourceError as error:
         return error.diagnostics[0].message
 
@@ -587,7 +587,7 @@ def questions(robot: Robot) -> Configurations:
     chosen = configurations(structure(robot))
     expected = observe_robot(robot, chosen, shapes=False)
     scale = derive_tolerance_model(expected, Tolerance()).motion
-    rollout = plan_rollout(expected, scale.inertia_invented if scale else None)
+    rollout = plan_rollout(expected, scale.inertia_defaulted if scale else None)
     return structs.replace(chosen, rollout=rollout, root=expected.root)
 
 
@@ -688,7 +688,7 @@ def _judged(
 
 
 def _requested_settings(
-    description: Description, results: EngineResults, expected: Observation
+    description: SettingsFile, results: EngineResults, expected: Observation
 ) -> SimulationObservation:
     """Resolve what a simulation settings file requests of a robot."""
     overlap = description.tables.filters.overlap

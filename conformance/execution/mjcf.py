@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, structs
 
 from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import with_motion
-from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     Observation,
@@ -93,10 +93,10 @@ def mjcf_questions(path: str) -> Configurations | Refusal:
     try:
         chosen = configurations(mjcf_joints(path))
         expected = observe_mjcf(path, chosen, shapes=False)
-    except AbstentionError as error:
+    except UnsupportedError as error:
         return Refusal(str(error))
     scale = derive_tolerance_model(expected, Tolerance()).motion
-    rollout = plan_rollout(expected, scale.inertia_invented if scale else None)
+    rollout = plan_rollout(expected, scale.inertia_defaulted if scale else None)
     return structs.replace(chosen, rollout=rollout, root=expected.root)
 
 
@@ -123,7 +123,7 @@ def read_as_mjcf(expected: Observation, actual: Observation, chosen: Configurati
         actual,
         joints=tuple(joints),
         unexpected=tuple(one for one in actual.unexpected or () if not is_implied(one)),
-        invented=tuple(one for one in actual.invented if one not in massive),
+        defaulted=tuple(one for one in actual.defaulted if one not in massive),
         nondynamic=tuple(one for one in actual.nondynamic if one not in expected.nondynamic),
         renamed=tuple(one for one in actual.renamed if one[0] not in expected.made_up),
     )

@@ -24,11 +24,11 @@ from urdf_usd.conformance.checks.catalogue import (
 )
 from urdf_usd.conformance.converters.candidates import OURS, Candidate
 from urdf_usd.conformance.engines.protocol import (
-    Abstained,
     Crashed,
     Observed,
     Outcome,
     Unavailable,
+    Unsupported,
 )
 from urdf_usd.conformance.execution.engines import USD_ENGINE, EngineResults, InstalledEngine
 from urdf_usd.conformance.execution.job import Job
@@ -170,7 +170,7 @@ def judged(
     """Record a robot that engines read, or tried to."""
     found = [*diagnostics]
     match results.outcomes.get(USD_ENGINE):
-        case Abstained(reason, invalid=True):
+        case Unsupported(reason, invalid=True):
             found.append(Diagnostic("stage-value", reason))
         case Observed(observation):
             found += [Diagnostic("stage-incomplete", text) for text in observation.missing]
@@ -226,8 +226,8 @@ def _engine(engine: InstalledEngine, outcome: Outcome | None) -> EngineRecord:
             )
         case (Crashed(reason, output), _) | (_, Crashed(reason, output)):
             return structs.replace(known, reason=reason, output=output)
-        case _, Abstained(reason):
-            return structs.replace(known, status=EngineStatus.ABSTAINED, reason=reason)
+        case _, Unsupported(reason):
+            return structs.replace(known, status=EngineStatus.UNSUPPORTED, reason=reason)
         case _, Observed(found):
             return structs.replace(
                 known,

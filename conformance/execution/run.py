@@ -41,7 +41,7 @@ from urdf_usd.conformance.execution.worker import (
 )
 from urdf_usd.conformance.options import CheckOptions, RunOptions
 from urdf_usd.converter import Conversion, convert
-from urdf_usd.converter.conversion import with_description
+from urdf_usd.converter.conversion import with_settings
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     ConvertOptions,
@@ -98,7 +98,7 @@ def check(
         colliders=options.colliders,
     )
     if options.simulation is not None:
-        chosen = with_description(chosen, options.simulation)
+        chosen = with_settings(chosen, options.simulation)
     job = Job(
         source=RobotSource(name or urdf.stem, reference or f"file:{urdf.name}", urdf),
         limits=options.limits,

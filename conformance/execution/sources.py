@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.engines.mjcf import draw_mjcf, mjcf_efforts, mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.protocol import (
-    Abstained,
-    AbstentionError,
     Observed,
     Request,
     Side,
+    Unsupported,
+    UnsupportedError,
 )
 from urdf_usd.conformance.engines.reference import ReferenceEngine, read_kept, structure
 from urdf_usd.conformance.engines.reference_shapes import draw_shapes
@@ -65,7 +65,7 @@ class Source(Struct, frozen=True):
         """State the joints.
 
         Raises:
-            AbstentionError: It is refused.
+            UnsupportedError: It is refused.
         """
         if self.format is Format.MJCF:
             return mjcf_joints(str(self.path))
@@ -75,7 +75,7 @@ class Source(Struct, frozen=True):
         """Read it by the engine that decides on its format.
 
         Raises:
-            AbstentionError: It is refused.
+            UnsupportedError: It is refused.
         """
         if self.format is Format.URDF:
             return ReferenceEngine().observe(Request(str(self.path), chosen, self.packages))
@@ -103,7 +103,7 @@ def observed_second(
     expected: Observation,
     chosen: Configurations,
     mapped: Sequence[tuple[str, str]],
-) -> Observed | Abstained:
+) -> Observed | Unsupported:
     """Read the second description in the terms of the first.
 
     Args:
@@ -115,8 +115,8 @@ def observed_second(
     try:
         rest = configurations(second.joints())
         links, joints, inferred = _matches(second.observe(rest), expected, mapped)
-    except AbstentionError as error:
-        return Abstained(str(error))
+    except UnsupportedError as error:
+        return Unsupported(str(error))
     given = dict(zip(chosen.joints, chosen.positions, strict=True))
 
     def positions(name: str, own: Array) -> Array:

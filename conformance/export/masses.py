@@ -38,7 +38,7 @@ _ADDS_UP = 1e-5
 # Largest mass that a conversion adds, as a fraction of the robot's mass.
 HARMLESS = 1e-6
 # A conversion replaces inertia below 1e-15 m L^2 by 5e-7 m L^2.
-_NONE_BESIDE_INVENTED = 3e-9
+_NONE_BESIDE_DEFAULTED = 3e-9
 
 
 def read_inertials(
@@ -180,7 +180,7 @@ def adds_up(
     # Radius of gyration about the origin.
     size = float(np.sqrt(np.abs(stated).max() / body.mass))
     largest = max(abs(value) for each, _ in massive for value in each.inertia)
-    pointlike = largest <= _NONE_BESIDE_INVENTED * max(map(abs, body.inertia))
+    pointlike = largest <= _NONE_BESIDE_DEFAULTED * max(map(abs, body.inertia))
     return bool(
         abs(mass - body.mass) <= _ADDS_UP * body.mass
         and np.abs(moment - body.mass * center).max() <= _ADDS_UP * body.mass * size

@@ -340,7 +340,7 @@ class Observation(Struct, frozen=True, eq=False):
     # one entry per joint, if the format places links and joints apart
     assembly: tuple[AssemblyGap, ...] = ()
     # links without a mass in the file, for which the engine makes one up
-    invented: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
     # inertias that the file states twice, whether or not they agree
     restated: tuple[Restatement, ...] = ()
     nondynamic: tuple[str, ...] = ()  # links whose rigid body is kinematic or disabled
@@ -381,8 +381,8 @@ class Observation(Struct, frozen=True, eq=False):
     # without numbers, empty if unknown
     joint_order: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()  # parts of the file that could not be loaded, such as layers
-    # settings that no URDF states: of a USD, those in the file; of a URDF, those of the robot
-    # description file, if there is one
+    # settings that no URDF states: of a USD, those in the file; of a URDF, those of the simulation
+    # settings file, if there is one
     simulation: SimulationObservation | None = None
     words: tuple[Word, ...] = ()  # numbers and texts of a URDF that no schema has
 

@@ -54,9 +54,9 @@ _SEED = 20_240_229
 _URDF_DEFAULT_AXIS = (1.0, 0.0, 0.0)
 # The first configuration that is neither zero nor at limits.
 _START = 3
-# A joint is fixed if the allowed invented inertia exceeds a tenth of the inertia that it has
+# A joint is fixed if the allowed defaulted inertia exceeds a tenth of the inertia that it has
 # while all others move freely, or if that inertia is rounding.
-_INVENTED = 10.0
+_DEFAULTED = 10.0
 _SINGULAR = 1e-9
 # Limit of steps times squared degrees of freedom, which is the cost of a step: robots with more
 # than 300 are simulated for less than 1 s.
@@ -227,7 +227,7 @@ def _uniform_rotations(cube: Array) -> Array:
     return np.column_stack([*columns, large * np.sin(second), large * np.cos(second)])
 
 
-def plan_rollout(expected: Observation, invented: Array | None) -> RolloutPlan | None:
+def plan_rollout(expected: Observation, defaulted: Array | None) -> RolloutPlan | None:
     """Plan the passive rollout of a robot; None if no joint can move.
 
     A robot moves for at most 1 s with a fixed root, under gravity, damping, friction and mimic
@@ -236,17 +236,17 @@ def plan_rollout(expected: Observation, invented: Array | None) -> RolloutPlan |
 
     Args:
         expected: The reference observation.
-        invented: (n, n) bound of the effect of harmless invented inertia on its equations of
+        defaulted: (n, n) bound of the effect of harmless defaulted inertia on its equations of
             motion, if these are known.
     """
     dynamics = expected.dynamics
-    if dynamics is None or invented is None or len(dynamics.inertia) <= _START:
+    if dynamics is None or defaulted is None or len(dynamics.inertia) <= _START:
         return None
     joints = {joint.name: joint for joint in expected.joints}
     freedoms, names = _freedoms(dynamics.joints, joints)
     inertia = freedoms.T @ dynamics.inertia[_START] @ freedoms
-    harmless = freedoms.T @ np.diag(np.diagonal(invented)) @ freedoms
-    floor = _SINGULAR * np.diagonal(inertia) + _INVENTED * np.diagonal(harmless)
+    harmless = freedoms.T @ np.diag(np.diagonal(defaulted)) @ freedoms
+    floor = _SINGULAR * np.diagonal(inertia) + _DEFAULTED * np.diagonal(harmless)
     # The inertia of a velocity while the others move freely is its pivot in Gaussian
     # elimination, in descending order relative to the floor: those that remain have none.
     remaining = list(range(len(names)))

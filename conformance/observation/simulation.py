@@ -1,4 +1,4 @@
-"""Settings of a simulation that a robot description file states, not the URDF."""
+"""What a simulation settings file states, not the URDF."""
 
 from __future__ import annotations
 

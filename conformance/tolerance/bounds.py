@@ -33,12 +33,12 @@ ARITHMETIC = 1e-12
 ROUNDINGS = 16
 # A joint stores the rotations of its frame in the parent and in the child.
 PER_JOINT = 2 * QUATERNION
-# Largest mass and inertia that may be invented where the URDF has none and the USD
+# Largest mass and inertia that may be defaulted where the URDF has none and the USD
 # needs one, relative to the robot's mass, and to mass times the square of its size.
-INVENTED = 1e-6
-# Inertia that may be invented for any point mass [kg m^2], within that part of the
+DEFAULTED = 1e-6
+# Inertia that may be defaulted for any point mass [kg m^2], within that part of the
 # robot's mass times the square of its size. Newton does not simulate less than 1e-10.
-_INVENTED_MOMENT = 2.5e-10
+_DEFAULTED_MOMENT = 2.5e-10
 # Inertia below this part of mass times the square of the robot's size is rounding, and
 # counts as zero.
 NEGLIGIBLE_INERTIA = 1e-15
@@ -113,12 +113,12 @@ def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
 
 
 def harmless_moment(mass: float, size: float, total: float) -> float:
-    """Return the largest inertia [kg m^2] that may be invented for a point mass [kg].
+    """Return the largest inertia [kg m^2] that may be defaulted for a point mass [kg].
 
     ``size`` [m] and ``total`` mass [kg] are those of the robot.
     """
-    least = min(_INVENTED_MOMENT, INVENTED * total * size**2)
-    return max(INVENTED * mass * size**2, least)
+    least = min(_DEFAULTED_MOMENT, DEFAULTED * total * size**2)
+    return max(DEFAULTED * mass * size**2, least)
 
 
 def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:

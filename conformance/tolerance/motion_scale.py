@@ -25,7 +25,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.tolerance.bounds import (
     ARITHMETIC,
-    INVENTED,
+    DEFAULTED,
     RELATIVE,
     FrameBound,
     largest_moment,
@@ -36,7 +36,7 @@ from urdf_usd.conformance.tolerance.rigid_groups import GroupMass, group_masses
 Array = NDArray[np.float64]
 
 _GRAVITY = 9.81
-_EXTENT = 0.1  # least size of a body with invented inertia [m]
+_EXTENT = 0.1  # least size of a body with defaulted inertia [m]
 
 
 class MotionScale(Struct, frozen=True, eq=False):
@@ -45,10 +45,10 @@ class MotionScale(Struct, frozen=True, eq=False):
     joints: tuple[str, ...]  # (n) joint of each degree of freedom, as the reference orders them
     inertia: Array  # (n) square root of the largest inertia that each one has
     inertia_bound: Array  # (n, n) bound of the effect of rounding on M
-    inertia_invented: Array  # (n, n) bound of the effect of harmless invented inertia on M
+    inertia_defaulted: Array  # (n, n) bound of the effect of harmless defaulted inertia on M
     bias: Array  # (n) largest force for any direction of gravity and velocities
     bias_bound: Array  # (n) bound of the effect of rounding on b
-    bias_invented: Array  # (n) bound of the effect of harmless invented inertia on b
+    bias_defaulted: Array  # (n) bound of the effect of harmless defaulted inertia on b
 
 
 class _Motion(Struct, frozen=True, eq=False):
@@ -106,11 +106,11 @@ def motion_scale(
     # Each mass is stored, and so is their sum.
     rounded_mass = mass * (1 + 2 * RELATIVE)
     rounded_moment = moment * (1 + np.array([own.inertia_bound for own in masses]) + 2 * turns)
-    # Masses and moments that may be invented: of massless groups and points.
+    # Masses and moments that may be defaulted: of massless groups and points.
     total = sum(own.mass for own in masses) or 1.0
-    bare = np.array([0.0 if own.mass else INVENTED * total for own in masses])
+    bare = np.array([0.0 if own.mass else DEFAULTED * total for own in masses])
     points = np.array([own.harmless_moment(size, total) for own in masses])
-    invented = bare, bare * max(size, _EXTENT) ** 2 + points
+    defaulted = bare, bare * max(size, _EXTENT) ** 2 + points
 
     def increase(nominal: Array, enlarged: Array) -> Array:
         bound: Array = (enlarged - nominal).max(axis=0) + ARITHMETIC * nominal.max(axis=0)
@@ -124,21 +124,21 @@ def motion_scale(
         return np.array([largest[kind] for kind in kinds])
 
     inertias, forces = exact.inertia(mass, moment), exact.forces(mass, moment)
-    inertia_invented = exact.inertia(*invented).max(axis=0)
-    bias_invented = exact.forces(*invented).max(axis=0)
+    inertia_defaulted = exact.inertia(*defaulted).max(axis=0)
+    bias_defaulted = exact.forces(*defaulted).max(axis=0)
     stated = np.einsum("kii->ki", dynamics.inertia).max(axis=0)
-    bias = shared(forces.max(axis=0) + bias_invented)
+    bias = shared(forces.max(axis=0) + bias_defaulted)
     # Sums of forces that cancel, where no force is possible.
-    cancelled = ARITHMETIC * bias_invented.max(initial=0.0) * max(size, _EXTENT)
+    cancelled = ARITHMETIC * bias_defaulted.max(initial=0.0) * max(size, _EXTENT)
     return MotionScale(
         joints=dynamics.joints,
-        inertia=np.sqrt(shared(np.maximum(stated, 0.0) + np.diagonal(inertia_invented))),
+        inertia=np.sqrt(shared(np.maximum(stated, 0.0) + np.diagonal(inertia_defaulted))),
         inertia_bound=increase(inertias, rounded.inertia(rounded_mass, rounded_moment)),
-        inertia_invented=inertia_invented,
+        inertia_defaulted=inertia_defaulted,
         bias=bias,
         bias_bound=increase(forces, rounded.forces(rounded_mass, rounded_moment))
         + np.where(bias > 0.0, 0.0, cancelled),
-        bias_invented=bias_invented,
+        bias_defaulted=bias_defaulted,
     )
 
 

@@ -78,7 +78,7 @@ class GroupMass(Struct, frozen=True, eq=False):
         return absolute / largest + ARITHMETIC
 
     def harmless_moment(self, size: float, total: float) -> float:
-        """Return the inertia that may be invented for its point masses [kg m^2]."""
+        """Return the inertia that may be defaulted for its point masses [kg m^2]."""
         return sum(
             harmless_moment(part.mass, size, total)
             for part in self.parts

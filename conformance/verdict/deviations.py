@@ -329,7 +329,7 @@ def _is_massless_inertia(mass: MassProperties | None) -> bool:
 @_known("pybullet", "no-inertial", _MASS, "massless-moving-link", predicts=_MASS)
 def _no_inertial(case: DeviationCase) -> bool:
     """Assumes 1 kg for a link without <inertial>."""
-    assumed = case.part in case.actual.invented
+    assumed = case.part in case.actual.defaulted
     return assumed and case.masses is not None and _is_a_kilogram(*case.masses)
 
 

@@ -27,7 +27,7 @@ from urdf_usd.conformance.checks.check import (
 )
 from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome, Side
+from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Side, Unsupported
 from urdf_usd.conformance.observation.robot import Base, Departure, Observation, Quantity
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.tolerance.bounds import Tolerance, principal_moments
@@ -108,15 +108,15 @@ def judge(
     if decides not in urdf:
         raise ValueError(f"no outcome of the reference engine {decides!r}")
     match urdf[decides], usd:
-        case Abstained(reason), _:
+        case Unsupported(reason), _:
             return _nothing(Verdict.UNREADABLE, reason)
         case Crashed(reason), _:
             return _nothing(Verdict.CRASHED, f"{decides} crashed: {reason}")
         case _, Crashed(reason):
             return _nothing(Verdict.CRASHED, f"the USD engine crashed: {reason}")
-        case _, Abstained(reason, invalid=True):
+        case _, Unsupported(reason, invalid=True):
             return _nothing(Verdict.FAILS, f"the USD has unusable values: {reason}")
-        case _, Abstained(reason):
+        case _, Unsupported(reason):
             return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
         case Observed(reference), Observed(actual):
             pass
@@ -152,7 +152,7 @@ def judge(
         verdict = Verdict.INCOMPLETE if verdict.conforms else verdict
         other = "" if verdict is Verdict.INCOMPLETE else f"; {reason}"
         reason = f"parts of the USD are missing: {missing}{other}"
-    refusals = [one.reason for one in simulators if isinstance(one, Abstained) and one.invalid]
+    refusals = [one.reason for one in simulators if isinstance(one, Unsupported) and one.invalid]
     if refusals and verdict is not Verdict.FAILS:
         verdict = Verdict.FAILS
         reason = f"a simulator refuses the USD: {'; '.join(refusals)}"
@@ -211,8 +211,8 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
                 engines[name] = EngineComparison(observation, from_reference, to_usd)
             case Observed():
                 to_usd = Incomparable(f"{check.title}: concerns the USD alone")
-            case Abstained(reason):
-                to_usd = Incomparable(f"abstained: {reason}")
+            case Unsupported(reason):
+                to_usd = Incomparable(f"unsupported: {reason}")
             case Crashed(reason):
                 to_usd = Incomparable(f"crashed: {reason}")
         by_engine.append((name, Side.URDF, to_usd))

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.check import Check, Compared, Comparison, Incomparable, compare
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
+from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.observation.robot import JointType, Observation, Vec6
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.tolerance.model import ToleranceModel
@@ -116,7 +116,7 @@ def compare_round_trip(
 
 def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> str:
     match outcome:
-        case Abstained(reason) | Crashed(reason):
+        case Unsupported(reason) | Crashed(reason):
             return f"{engine} reads the URDF, but not the URDF written from the USD: {reason}"
         case _:
             return f"the USD cannot be written as URDF: {back.failure}"
@@ -223,7 +223,7 @@ def _errors(comparison: Comparison, precision: float) -> dict[str, Difference]:
 def _without_assumed_mass(reading: Observation) -> Observation:
     links = tuple(
         structs.replace(link, mass=None)
-        if link.name in reading.invented and link.mass and link.mass.mass == _ASSUMED_MASS
+        if link.name in reading.defaulted and link.mass and link.mass.mass == _ASSUMED_MASS
         else link
         for link in reading.links
     )

@@ -48,7 +48,7 @@ SUBJECTS: Mapping[str, tuple[Rule, ...]] = {
 RULES: Mapping[str, Rule] = {rule.id: rule for rules in _TABLE.values() for rule in rules}
 LINT_RULES: Mapping[str, Rule] = {rule.id: rule for rule in _TABLE[_LINT]}
 # Diagnostics about a URDF that lint reports; of those about mass the ones of the text.
-_NOT_READ = ("Robot description files", "USD that is written", "USD that is read")
+_NOT_READ = ("Simulation settings files", "USD that is written", "USD that is read")
 _MASS = "Mass and inertia"
 _READ_MASS = ("mass-negative", "mass-missing", "inertia-missing")
 READER_RULES: Mapping[str, Rule] = {

@@ -49,12 +49,12 @@ from urdf_usd.converter.robot.spatial import (
 from urdf_usd.converter.robot.topology import Tree, rigid_groups
 
 # Sum of all added masses as a fraction of the robot's mass.
-INVENTED_MASS = 5e-7
+DEFAULTED_MASS = 5e-7
 # Squared radius of gyration of an added mass [m^2]: that of a sphere of 0.1 m radius,
 # as OpenUSD computes for a body with mass and without collider.
-_INVENTED_GYRATION = 0.4 * 0.1**2
+_DEFAULTED_GYRATION = 0.4 * 0.1**2
 # Inertia added to a point mass m of a robot of size L, as a fraction of m L^2.
-INVENTED_INERTIA = 5e-7
+DEFAULTED_INERTIA = 5e-7
 # The least of it [kg m^2], unless that exceeds the same fraction of the mass of the
 # robot times L^2. Newton 1.8 replaces moments below 1e-10 kg m^2 by 1e-6 kg m^2, which
 # changes the inertia of the links that the point mass is fixed to.
@@ -64,7 +64,7 @@ _LEAST_INERTIA = 2e-10
 NEGLIGIBLE_INERTIA = 1e-15
 # Moment added to a thin rod about its axis, as a fraction of its largest moment: a
 # fiftieth of the engineering tolerance. Newton raises moments below a millionth.
-INVENTED_MOMENT = 2e-6
+DEFAULTED_MOMENT = 2e-6
 # A smaller fraction of the largest moment is rounding, of either sign.
 _ROUNDING = 1e-12
 # The smallest positive float32 rounds this up to itself, and anything less to zero.
@@ -151,16 +151,16 @@ def assign_bodies(
     massive = {name for name, link in tree.link.items() if has_mass(link)}
     groups = rigid_groups(tree)
     body_of: dict[str, str | None] = {}
-    invented: list[str] = []
+    defaulted: list[str] = []
     for group in groups:
         is_held = anchored and group[0] == root
         body_of |= _group_bodies(tree, group, massive, held=is_held, merge=merge_fixed)
         if body_of[group[0]] == group[0] and massive.isdisjoint(group):
-            invented.append(group[0])
+            defaulted.append(group[0])
     if anchored and (welded := _needs_base(tree, body_of, groups[0])):
         body_of |= dict.fromkeys(welded, welded[0])
         if massive.isdisjoint(welded):
-            invented.append(welded[0])
+            defaulted.append(welded[0])
 
     notes: list[Diagnostic] = []
     for name in tree.links:
@@ -192,7 +192,7 @@ def assign_bodies(
         for name in tree.links
         if body_of[name] == name
     }
-    refused = [name for name in invented if moves[name]]
+    refused = [name for name in defaulted if moves[name]]
     if massless is MasslessOption.ERROR and refused:
         raise AuthoringError(
             tuple(
@@ -215,9 +215,9 @@ def assign_bodies(
     negligible = []
     for name, is_moving in moves.items():
         location = tree.link[name].location
-        if name in invented:
-            mass = INVENTED_MASS * total / len(invented)
-            moment = mass * _INVENTED_GYRATION
+        if name in defaulted:
+            mass = DEFAULTED_MASS * total / len(defaulted)
+            moment = mass * _DEFAULTED_GYRATION
             bodies.append(Body(name, mass, (0.0, 0.0, 0.0), (moment, 0, 0, moment, 0, moment)))
             rule, what = "base-regularised", "is the fixed base"
             if is_moving:
@@ -337,14 +337,14 @@ def _usable_inertia(
     moments, quat_wxyz = principal_inertia(inertia)
     largest = max(map(abs, moments))
     if is_negligible(largest, mass, size):
-        least = min(_LEAST_INERTIA, INVENTED_INERTIA * total * (size * size))
-        moment = max(INVENTED_INERTIA * mass * (size * size), least)
+        least = min(_LEAST_INERTIA, DEFAULTED_INERTIA * total * (size * size))
+        moment = max(DEFAULTED_INERTIA * mass * (size * size), least)
         text = f"has {mass:.6g} kg and no inertia; it received {moment:.3g} kg m^2"
         return (moment, 0, 0, moment, 0, moment), (("inertia-regularised", text),)
     changes: tuple[tuple[str, str], ...] = ()
     none = max(SMALLEST, _ROUNDING * largest)
     if abs(min(moments)) <= none:
-        floor = max(INVENTED_MOMENT * largest, 2 * SMALLEST)
+        floor = max(DEFAULTED_MOMENT * largest, 2 * SMALLEST)
         a, b, c = (moment if moment > none else floor for moment in moments)
         moments = a, b, c
         inertia = rotate_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)

@@ -1,1 +1,1 @@
-"""Simulation settings that a robot description file adds to a URDF."""
+"""Settings of a simulation, which a file adds to a URDF."""

@@ -1,4 +1,4 @@
-"""From a description file to the settings of each joint and link of a robot."""
+"""From a settings file to the settings of each joint and link of a robot."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from urdf_usd.converter.robot.model import (
     Robot,
     Spherical,
 )
-from urdf_usd.converter.simulation.description import Description, JointTable
+from urdf_usd.converter.simulation.settings import JointTable, SettingsFile
 from urdf_usd.converter.simulation.sources import (
     Actuation,
     ContactMaterial,
@@ -43,7 +43,7 @@ _MOST_NAMES = 5
 
 
 def resolve(
-    description: Description, robot: Robot, urdf: Robot, notes: list[Diagnostic]
+    description: SettingsFile, robot: Robot, urdf: Robot, notes: list[Diagnostic]
 ) -> Simulation:
     """Return the settings that a description states for a robot.
 
@@ -93,7 +93,7 @@ def resolve(
 
 
 class _Resolver:
-    def __init__(self, description: Description, robot: Robot, notes: list[Diagnostic]) -> None:
+    def __init__(self, description: SettingsFile, robot: Robot, notes: list[Diagnostic]) -> None:
         self._description, self._tables = description, description.tables
         self._robot, self._notes = robot, notes
         one_axis = (Revolute, Continuous, Prismatic)

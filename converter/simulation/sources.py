@@ -1,6 +1,6 @@
 """Settings in the URDF and in an SRDF, and what settings lead to, in SI units.
 
-Elements of a URDF count only if a description file asks for them: ``<ros2_control>`` is
+Elements of a URDF count only if a settings file asks for them: ``<ros2_control>`` is
 that of https://control.ros.org, ``<transmission>`` that of ROS 1, ``<gazebo>`` that of
 https://classic.gazebosim.org/tutorials?tut=ros_urdf. Of an SRDF
 (http://wiki.ros.org/srdf), disabled pairs and named poses are read.
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.robot.model import Link, Robot, XmlElement
-from urdf_usd.converter.simulation.description import Control
+from urdf_usd.converter.simulation.settings import Control
 from urdf_usd.converter.urdf.xml import parse_markup
 
 # Of several command interfaces, the first of these counts.

@@ -1,4 +1,4 @@
-"""A commented description file for a robot, to be edited."""
+"""A commented settings file for a robot, to be edited."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Robot,
 )
-from urdf_usd.converter.simulation.description import DescriptionTable, FiltersTable
+from urdf_usd.converter.simulation.settings import FiltersTable, SettingsTables
 
-CONTACTS = DescriptionTable(filters=FiltersTable(overlap=True))
-"""Description whose conversion reports links that overlap or touch at rest."""
+CONTACTS = SettingsTables(filters=FiltersTable(overlap=True))
+"""Settings whose conversion reports links that overlap or touch at rest."""
 
 # Settings are commented out by "#" alone, explanations by "#" and a blank.
 _TEMPLATE = """\
@@ -129,7 +129,7 @@ _TEMPLATE = """\
 def description_template(
     robot: Robot, base: Base, source: str, contacts: Sequence[Diagnostic] = ()
 ) -> str:
-    """Return a description file that changes nothing until it is edited.
+    """Return a settings file that changes nothing until it is edited.
 
     Args:
         robot: The robot.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
+from urdf_usd.conformance.engines.protocol import Available, Side, UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     LinkObservation,
     Observation,
@@ -27,7 +27,7 @@ class EtreeEngine:
         try:
             robot = ET.parse(request.path).getroot()
         except ET.ParseError as error:
-            raise AbstentionError(f"not XML: {error}") from error
+            raise UnsupportedError(f"not XML: {error}") from error
         links = [link.get("name") for link in robot.iterfind("link")]
         children = {child.get("link") for child in robot.iterfind("joint/child")}
         return Observation(

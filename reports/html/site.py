@@ -53,7 +53,7 @@ _ABSENT = "."
 _GRADE_LETTERS = dict(zip(GRADES, "ecfdn-", strict=True))
 _STATUS_LETTERS = {
     EngineStatus.OBSERVED: "o",
-    EngineStatus.ABSTAINED: "a",
+    EngineStatus.UNSUPPORTED: "a",
     EngineStatus.CRASHED: "c",
     EngineStatus.UNAVAILABLE: "u",
 }

@@ -131,7 +131,7 @@ class EngineStatus(StrEnum):
     """Outcome of running an engine."""
 
     OBSERVED = "observed"
-    ABSTAINED = "abstained"
+    UNSUPPORTED = "unsupported"
     CRASHED = "crashed"
     UNAVAILABLE = "unavailable"
 
@@ -386,7 +386,7 @@ class AssetRecord(_Record, frozen=True, kw_only=True):
 
 
 class DescriptionRecord(_Record, frozen=True, kw_only=True):
-    """A robot description file, and what comes from it."""
+    """A simulation settings file, and what comes from it."""
 
     file: str  # its name, without folders
     sha256: str  # hash of its bytes
@@ -457,7 +457,7 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     variants: dict[str, str] = {}
     lint: tuple[DiagnosticRecord, ...] = ()  # likely mistakes in the URDF
     ledger: tuple[LedgerRecord, ...] = ()  # what became of each element and attribute of the URDF
-    # robot description file that the USD was compared with
+    # simulation settings file that the USD was compared with
     description: DescriptionRecord | None = None
     # links that touch or overlap at rest, by distance. Left out are links of one rigid group, those
     # that a joint connects, and thin colliders. None if they were not determined.

@@ -3,7 +3,7 @@
 What the engine ``hostile`` and the converter do to their process is the stem of the
 URDF that they read: a kind of :mod:`tests.conformance.misbehaviour` or of
 :data:`ANSWERS`. The engine ``hostile-KIND`` does so with every robot. Otherwise, and
-with ``SPARE`` in the environment, the engine abstains. Hangs reach their time limit at
+with ``SPARE`` in the environment, the engine refuses the file. Hangs reach their time limit at
 once, unless ``PATIENT`` is in the environment. With ``LINGER``, a folder, the engine
 leaves a file there for each robot, named after it and ``PLACE``, and waits for one
 called ``go``.
@@ -25,11 +25,11 @@ from msgspec import structs
 
 from tests.conformance import misbehaviour
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Available,
     Request,
     Side,
+    UnsupportedError,
 )
 from urdf_usd.conformance.observation.robot import LinkObservation, Observation
 
@@ -152,7 +152,7 @@ class Hostile:
         return Available("1.0")
 
     def observe(self, request: Request) -> Observation:
-        """Misbehave, or abstain."""
+        """Misbehave, or refuse the file."""
         os.write(2, b"printed by the engine\n")
         robot = self.kind or Path(request.path).stem
         if "LINGER" in os.environ:
@@ -161,7 +161,7 @@ class Hostile:
             if robot in ANSWERS:
                 return cast("Observation", ANSWERS[robot][0](request))
             _misbehave(robot)
-        raise AbstentionError("it reads nothing")
+        raise UnsupportedError("it reads nothing")
 
 
 class WithoutSide(Hostile):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.corpus.suite.suite_cases import all_cases
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Outcome, Request
+from urdf_usd.conformance.engines.protocol import Crashed, Outcome, Request, Unsupported
 from urdf_usd.conformance.expectations import (
     compare_case,
     compare_readings,
@@ -242,7 +242,7 @@ def test_outcome(
 
 def test_engines_without_an_observation_have_a_reason() -> None:
     outcomes: dict[str, Outcome] = {
-        "newton-usd": Abstained("a cycle"),
+        "newton-usd": Unsupported("a cycle"),
         "physx": Crashed("signal 11"),
     }
 

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.options import InertiaOption
 from urdf_usd.converter.robot.model import BaseOption
-from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.simulation.settings import load_settings
 
 _BALL = 4 / 3 * np.pi * 0.1**3
 _SPHERE = '<geometry><sphere radius="0.1"/></geometry>'
@@ -224,7 +224,7 @@ def test_natural_frequency_is_that_of_the_estimated_inertia(tmp_path: Path) -> N
     urdf = _urdf(tmp_path, _WHOLE, sphere)
     file = tmp_path / "arm.toml"
     file.write_text('[[joints]]\nmatch = "ab"\nnatural_frequency = 2.0\n')
-    options = ConvertOptions(inertia=InertiaOption.GEOMETRY, simulation=load_description(file))
+    options = ConvertOptions(inertia=InertiaOption.GEOMETRY, simulation=load_settings(file))
 
     result = convert(urdf, tmp_path / "asset", options)
 

@@ -28,7 +28,7 @@ from urdf_usd.conformance.observation.robot import (
 
 ROBOTS = Path(__file__).parent / "robots"
 
-# `described`: with a robot description file. `mujoco`: that variant of several ones.
+# `described`: with a simulation settings file. `mujoco`: that variant of several ones.
 ProfileName: TypeAlias = Literal["generic", "usdphysics", "physx", "mujoco", "isaac", "described"]
 # In place of checks: the USD engine rejects the USD; parts of the USD are missing.
 REFUSED = "reader.refuses"

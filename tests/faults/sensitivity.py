@@ -41,7 +41,7 @@ from tests.faults.value_faults import description_of
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.settings import harmless_reason
-from urdf_usd.conformance.engines.protocol import AbstentionError, Observed, Request
+from urdf_usd.conformance.engines.protocol import Observed, Request, UnsupportedError
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.sampling import configurations
@@ -50,8 +50,8 @@ from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.conversion import with_description
-from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.conversion import with_settings
+from urdf_usd.converter.simulation.settings import load_settings
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.records.record import Grade
@@ -132,8 +132,8 @@ class Trials:
         if profile == "described":
             file = folder / "robot.toml"
             file.write_text(description_of(self._spec), encoding="utf-8")
-            description = load_description(file)
-            options = with_description(options, description)
+            description = load_settings(file)
+            options = with_settings(options, description)
             self._requested = requested_settings(description, urdf, self._spec)
         elif profile != "mujoco":
             options = ConvertOptions(profile=Profile(profile))
@@ -178,7 +178,7 @@ class Trials:
             warnings.simplefilter("ignore")
             try:
                 return OpenusdEngine().observe(Request(str(path), self._configurations))
-            except AbstentionError:
+            except UnsupportedError:
                 return None
             finally:
                 path.unlink()

@@ -59,10 +59,10 @@ def _shifted(limit: float, place: Place) -> float:
     return limit + step if abs(limit) < 100.0 * place.unit else limit
 
 
-_INVENTED = {"limit.invented": both(author(_LIMITS[0], -180.0), author(_LIMITS[1], 180.0))}
+_DEFAULTED = {"limit.invented": both(author(_LIMITS[0], -180.0), author(_LIMITS[1], 180.0))}
 _turning, _sliding = typed(JointType.REVOLUTE), typed(JointType.PRISMATIC)
 _continuous = where(typed(JointType.CONTINUOUS), lambda place: place.instance == "angular")
-seed("limits.upper structure.types", _continuous, _INVENTED)
+seed("limits.upper structure.types", _continuous, _DEFAULTED)
 for _places, _motion in ((_turning, ""), (_sliding, "-of-slide")):
     for _name, _key in zip(_LIMITS, ("lower", "upper"), strict=True):
         _edits = {f"limit.{_key}{_motion}-shifted": change(_shifted, _name)}
@@ -437,13 +437,13 @@ seed(
     },
 )
 
-# Settings that a robot description file states.
+# Settings that a simulation settings file states.
 
 _BINDING = "material:binding:physics"
 
 
 def description_of(spec: Observation) -> str:
-    """Return a robot description file that states every setting for a robot."""
+    """Return a simulation settings file that states every setting for a robot."""
     joined = {frozenset((joint.parent, joint.child)) for joint in spec.joints}
     # Without colliders there is no contact to filter.
     shapes = {shape.link for shape in spec.shapes if shape.role is Role.COLLISION}

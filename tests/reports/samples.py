@@ -200,7 +200,7 @@ ENGINES = (
     EngineRecord(
         name="pybullet",
         side="urdf",
-        status=EngineStatus.ABSTAINED,
+        status=EngineStatus.UNSUPPORTED,
         version="3.2.7",
         reason="refuses a revolute joint without <limit>",
     ),

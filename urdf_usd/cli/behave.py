@@ -12,7 +12,7 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import Behave
-from urdf_usd.cli.convert import with_settings
+from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.options import USD_SUFFIXES, existing_robot, of_robot, parse_robot
 from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status
@@ -92,7 +92,7 @@ def _availability(simulator: str) -> Available | Unavailable:
 
 
 def _converted(robot: RobotSource, options: Behave, folder: Path) -> Path:
-    chosen = of_robot(with_settings(options.conversion), robot)
+    chosen = of_robot(with_stated_settings(options.conversion), robot)
     words = []
     if chosen.base is BaseOption.AUTO:
         chosen = structs.replace(chosen, base=BaseOption.FIXED)

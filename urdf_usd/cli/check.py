@@ -13,7 +13,7 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import Certify, Check, View
-from urdf_usd.cli.convert import with_settings
+from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import PAGE, RECORD, require_outputs, write_output
 from urdf_usd.cli.options import existing_robot, of_robot, settings_file
@@ -208,7 +208,7 @@ def view(options: View) -> None:
     with shown_status("Reading the robot ..."), temporary_folder() as folder:
         usd = options.usd
         if usd is None:
-            converted = convert(source.path, folder / "asset", with_settings(choices))
+            converted = convert(source.path, folder / "asset", with_stated_settings(choices))
             show_diagnostics(converted.diagnostics)
             usd = converted.root_layer
         record, scene = _compared(source, usd, comparison, drawn=True)

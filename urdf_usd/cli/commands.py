@@ -411,7 +411,7 @@ class Export(Struct, frozen=True, kw_only=True):
 
 
 class Init(Struct, frozen=True, kw_only=True):
-    """Write a robot description file for the robot SOURCE to FILE.
+    """Write a simulation settings file for the robot SOURCE to FILE.
 
     FILE, by default <robot>.toml in the working folder, has all settings as comments,
     and lists joints with their types and limits, joints that cannot be at zero or have

@@ -10,14 +10,14 @@ from urdf_usd.cli.failures import ExitCode
 from urdf_usd.cli.options import existing_robot, of_robot
 from urdf_usd.cli.parameters import is_given
 from urdf_usd.cli.terminal import say, show_diagnostics, shown_meshes
-from urdf_usd.converter.conversion import Conversion, with_description
+from urdf_usd.converter.conversion import Conversion, with_settings
 from urdf_usd.converter.conversion import convert as convert_robot
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.robot.model import Base, BaseOption, robot_line
 from urdf_usd.corpus import RobotSource, parse_reference
 
 
-def with_settings(options: ConvertOptions) -> ConvertOptions:
+def with_stated_settings(options: ConvertOptions) -> ConvertOptions:
     """Add base, profile and colliders of the simulation settings file, if there is one."""
     settings = options.simulation
     if settings is None:
@@ -27,7 +27,7 @@ def with_settings(options: ConvertOptions) -> ConvertOptions:
         raise click.UsageError(
             f"--profile {options.profile} contradicts {settings.file}, whose profile is {stated!r}"
         )
-    return with_description(options, settings)
+    return with_settings(options, settings)
 
 
 def convert(options: Convert) -> ExitCode:
@@ -38,7 +38,7 @@ def convert(options: Convert) -> ExitCode:
 
         return convert_several(options) if several else convert_limited(options)
     robot = existing_robot(options.sources[0])
-    chosen = options_for(robot, with_settings(of_robot(options.conversion, robot)), options)
+    chosen = options_for(robot, with_stated_settings(of_robot(options.conversion, robot)), options)
     with shown_meshes() as progress:
         conversion = convert_robot(robot.path, options.directory, chosen, progress=progress)
     show_conversion(conversion, chosen.base)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from urdf_usd.cli.commands import Convert
-from urdf_usd.cli.convert import options_for, show_conversion, with_settings
+from urdf_usd.cli.convert import options_for, show_conversion, with_stated_settings
 from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
 from urdf_usd.cli.options import existing_robot, of_robot
 from urdf_usd.cli.terminal import say, show_diagnostics, shown_status
@@ -21,7 +21,7 @@ from urdf_usd.robots import with_reference
 
 def convert_limited(options: Convert) -> ExitCode:
     robot = existing_robot(options.sources[0])
-    chosen = options_for(robot, with_settings(of_robot(options.conversion, robot)), options)
+    chosen = options_for(robot, with_stated_settings(of_robot(options.conversion, robot)), options)
     order = robot.path, options.directory, chosen
     (outcome,) = convert_all((order,), options.limits, 1)
     if isinstance(outcome, ConversionError):
@@ -36,7 +36,7 @@ def convert_several(options: Convert) -> ExitCode:
     """Convert robots into folders named after their ids."""
     with shown_status("Looking for robots ...") as status:
         found = resolve_corpora(options.sources, status.say)
-        chosen = with_settings(options.conversion)
+        chosen = with_stated_settings(options.conversion)
         robots = [robot for robot in found if isinstance(robot, RobotSource)]
         for robot in found:
             if not isinstance(robot, RobotSource):

@@ -1,4 +1,4 @@
-"""``urdf-usd init``: write a robot description file to be edited."""
+"""``urdf-usd init``: write a simulation settings file to be edited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urdf_usd.cli.terminal import show_diagnostics
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
-from urdf_usd.converter.simulation.description import Description
+from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.simulation.template import CONTACTS, description_template
 from urdf_usd.reports.records.results import write_new
 
@@ -25,7 +25,7 @@ def init(options: Init) -> None:
     if target.exists():
         raise CommandError(f"{target} exists and is not overwritten")
     with temporary_folder() as scratch:
-        settings = ConvertOptions(simulation=Description(str(target), "", "", CONTACTS))
+        settings = ConvertOptions(simulation=SettingsFile(str(target), "", "", CONTACTS))
         asset = convert_parsed(parsed, scratch / "asset", settings)
     rules = {"collision-overlap", "collision-touch"}
     contacts = [one for one in asset.diagnostics if one.rule in rules]

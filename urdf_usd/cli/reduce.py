@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from urdf_usd.cli.commands import Converters, Reduce
-from urdf_usd.cli.convert import with_settings
+from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.options import existing_robot
 from urdf_usd.cli.run import parse_converters
@@ -30,7 +30,7 @@ def reduce(options: Reduce) -> None:
     if out.exists() and any(out.iterdir()):
         raise CommandError(f"{out} is not empty; name a new folder")
     trials = TrialOptions(
-        convert=with_settings(options.conversion),
+        convert=with_stated_settings(options.conversion),
         candidate=candidate,
         engines=options.engines,
         limits=options.limits,

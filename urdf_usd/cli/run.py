@@ -10,7 +10,7 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import Converters, Gate, Run
-from urdf_usd.cli.convert import with_settings
+from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.files import require_outputs, write_output
 from urdf_usd.cli.terminal import (
@@ -86,7 +86,7 @@ def run(options: Run) -> ExitCode:
     texts, selected = options.corpus or (DEFAULT_CORPUS,), options.selected
     settings = structs.replace(
         options.settings,
-        convert=with_settings(options.settings.convert),
+        convert=with_stated_settings(options.settings.convert),
         converters=candidates,
         gated=gated,
     )

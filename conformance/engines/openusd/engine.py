@@ -50,12 +50,12 @@ from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
 from urdf_usd.conformance.engines.openusd.stacked_joints import is_between_joints
 from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Availability,
     Available,
     Request,
     Side,
     Unavailable,
+    UnsupportedError,
 )
 from urdf_usd.conformance.engines.statements import read_only, vec3
 from urdf_usd.conformance.observation.robot import (
@@ -107,7 +107,7 @@ class OpenusdEngine:
         """Read the stage at ``request.path``.
 
         Raises:
-            AbstentionError: The stage cannot be opened, lacks a default prim, or holds neither a
+            UnsupportedError: The stage cannot be opened, lacks a default prim, or holds neither a
                 body nor a frame.
             InvalidFileError: A unit, transform, type or number is unusable.
         """
@@ -120,7 +120,7 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     reading = open_reading(request.path, partial=True)
     links = dict(reading.links.by_name)
     if not links:
-        raise AbstentionError(
+        raise UnsupportedError(
             f"the stage holds neither a body nor a frame{incomplete(reading.missing)}"
         )
     joints, omitted = connections(reading)
@@ -193,7 +193,7 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
         notes=(*dict.fromkeys(notes), *warnings()),
         departures=tuple(d for mass in masses.values() for d in mass.departures),
         assembly=gaps,
-        invented=named(path for path, mass in masses.items() if mass.invented),
+        defaulted=named(path for path, mass in masses.items() if mass.defaulted),
         restated=tuple(m.restated for m in masses.values() if m.restated),
         nondynamic=named(
             path
@@ -387,7 +387,7 @@ def named_prims(usd: str) -> NamedPrims:
     """List the candidates for links and joints.
 
     Raises:
-        AbstentionError: The stage cannot be read.
+        UnsupportedError: The stage cannot be read.
     """
     with captured_diagnostics():
         reading = open_reading(usd, partial=True)

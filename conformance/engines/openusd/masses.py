@@ -58,8 +58,8 @@ class BodyMass(Struct, frozen=True):
     properties: MassProperties  # what a simulator uses
     departures: tuple[Departure, ...]  # inertias that OpenUSD's utility replaces
     restated: Restatement | None  # the inertia, if it is authored twice
-    invented: bool  # whether no mass is authored
-    notes: tuple[str, ...]  # on colliders, and on invented values
+    defaulted: bool  # whether no mass is authored
+    notes: tuple[str, ...]  # on colliders, and on defaulted values
     moments: Array  # (3) principal moments [kg m^2]
     axes: Array  # (3, 3) rotation of the principal axes in the body
     computed: tuple[str, ...]  # which of mass, centre of mass and inertia are not authored
@@ -81,10 +81,10 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
     is_applied = applied is not None and "PhysicsMassAPI" in applied.GetAppliedItems()
     notes = [f"collider {found} has no volume" for found in hollow]
     authored_mass = api.GetMassAttr()
-    invented = not (is_applied and authored_mass.HasAuthoredValue() and authored_mass.Get() > 0.0)
-    if invented:
-        source = "its colliders' volume" if mass > 0.0 else "nothing"
-        notes.append(f"the mass of {name} is invented from {source}")
+    defaulted = not (is_applied and authored_mass.HasAuthoredValue() and authored_mass.Get() > 0.0)
+    if defaulted:
+        source = "it is computed from its colliders" if mass > 0.0 else "nothing states it"
+        notes.append(f"no mass is authored for {name}: {source}")
     is_empty = mass < 0.0
     if is_empty:
         mass = 1.0
@@ -117,7 +117,7 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
         restated = Restatement(name, _NEWTON_INERTIA, vec6(inertia), (xx, xy, xz, yy, yz, zz))
     own_center = prim.GetAttribute(_CENTER).Get() if is_applied else None
     has_center = own_center is not None and bool(np.isfinite(own_center).all())
-    authored = {"mass": not invented, "centre of mass": has_center, "inertia": has_moments}
+    authored = {"mass": not defaulted, "centre of mass": has_center, "inertia": has_moments}
     position = vec3([float(value) * units.length for value in center])
     return BodyMass(
         properties=MassProperties(
@@ -125,7 +125,7 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
         ),
         departures=tuple(departures),
         restated=restated,
-        invented=invented,
+        defaulted=defaulted,
         notes=tuple(notes),
         moments=np.array(moments, np.float64) * units.inertia,
         axes=_rotation(axes),

@@ -35,7 +35,7 @@ from pxr import Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 from urdf_usd.conformance.engines.openusd.stacked_joints import split_stacked_joints
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.engines.openusd.values import Authored, read_authored, unusable_values
-from urdf_usd.conformance.engines.protocol import AbstentionError, InvalidFileError
+from urdf_usd.conformance.engines.protocol import InvalidFileError, UnsupportedError
 from urdf_usd.conformance.observation.robot import JointType
 
 WORLD = ""
@@ -337,17 +337,17 @@ def open_reading(path: str, *, partial: bool = False, usable: bool = False) -> R
         usable: Whether its values are known to be usable.
 
     Raises:
-        AbstentionError: There is no default prim, or parts are missing.
+        UnsupportedError: There is no default prim, or parts are missing.
         InvalidFileError: A unit, transform, type or number is unusable.
         Tf.ErrorException: OpenUSD cannot open the file.
     """
     stage = Usd.Stage.Open(path)
     missing = missing_parts(stage)
     if missing and not partial:
-        raise AbstentionError(incomplete(missing).removeprefix("; "))
+        raise UnsupportedError(incomplete(missing).removeprefix("; "))
     if not stage.GetDefaultPrim():
         message = "the stage has no default prim (check --root PATH names one)"
-        raise AbstentionError(f"{message}{incomplete(missing)}")
+        raise UnsupportedError(f"{message}{incomplete(missing)}")
     notes = tuple(
         f"collider {path} is no Gprim; as in PhysX, {', '.join(meshes) or 'nothing'} below it "
         "collides"
@@ -449,14 +449,14 @@ def captured_diagnostics() -> Iterator[Callable[[], tuple[str, ...]]]:
     """Trap diagnostics of OpenUSD, which would be printed; return the warnings so far, once each.
 
     Raises:
-        AbstentionError: OpenUSD posted an error.
+        UnsupportedError: OpenUSD posted an error.
     """
     with Tf.DiagnosticTrap() as trap:
         try:
             yield lambda: tuple(dict.fromkeys(map(_commentary, trap.GetWarnings())))
         except Tf.ErrorException as error:
             reasons = "; ".join(map(_commentary, error.args))
-            raise AbstentionError(f"OpenUSD: {reasons}") from error
+            raise UnsupportedError(f"OpenUSD: {reasons}") from error
         finally:
             # A trap prints what is left in it at its end.
             trap.Clear()
@@ -472,11 +472,11 @@ def _commentary(posted: Tf.Warning) -> str:
 
 def refusal(
     reason: str, families: Collection[SchemaFamily], own: Collection[SchemaFamily]
-) -> AbstentionError:
+) -> UnsupportedError:
     """Return the error for a stage that a simulator refuses."""
     others = set(families) - {SchemaFamily.DRIVES}
     meant = not others or others & set(own)
-    return InvalidFileError(reason) if meant else AbstentionError(reason)
+    return InvalidFileError(reason) if meant else UnsupportedError(reason)
 
 
 # Facts of single prims.

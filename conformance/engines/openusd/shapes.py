@@ -164,7 +164,7 @@ def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
     """Return the shapes of a stage for drawing.
 
     Raises:
-        AbstentionError: The stage cannot be read.
+        UnsupportedError: The stage cannot be read.
     """
     drawn: dict[str, list[Drawing]] = {}
     for placed in _placed(open_reading(path, partial=True, usable=True)):

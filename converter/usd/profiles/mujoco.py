@@ -58,7 +58,7 @@ def author_mujoco(
         physics: The layer that defines the joints.
         stage: The asset with UsdPhysics.
         prims: The robot.
-        simulation: Settings of a robot description file, if there is one.
+        simulation: Simulation settings, if there is a file of them.
 
     Returns:
         Diagnostics about couplings and settings that the schemas cannot represent.

@@ -3,7 +3,7 @@
 ``<robot>.usda`` is the interface, with payloads. In ``payload/``, ``Contents.usda`` has
 the sublayers ``Physics.usda``, ``Materials.usda`` and ``Geometry.usda``; two libraries
 contain meshes and shader networks in crate format. Custom data of the URDF is in
-``Extensions.usda``, which can be removed; what a robot description file states is in
+``Extensions.usda``, which can be removed; what a simulation settings file states is in
 ``Simulation.usda``. All references are relative.
 
 ``Physics`` and ``Colliders`` are variant sets of the default prim; the first is named
@@ -167,7 +167,7 @@ def author_asset(
         bodies: Its bodies.
         folder: Existing empty folder.
         options: Profile, nesting of bodies, shader networks, variants, scene, metadata.
-        simulation: Settings of a robot description file, if there is one.
+        simulation: Simulation settings, if there is a file of them.
 
     Returns:
         Diagnostics about omissions and changes.

@@ -73,7 +73,7 @@ def test_each_misbehaving_engine_costs_its_own_answer(tmp_path: Path, short_path
     engines = {engine["name"]: engine for engine in read["engines"]}
     for kind, reason in _KINDS.items():
         engine = engines.pop(f"hostile-{kind}")
-        assert engine["status"] == ("crashed" if reason else "abstained"), kind
+        assert engine["status"] == ("crashed" if reason else "unsupported"), kind
         assert (engine["reason"] or "").startswith(reason or "it reads nothing"), kind
         if kind in {"abort", "hang"}:
             assert engine["output"].startswith("printed by the engine\n")
@@ -82,8 +82,8 @@ def test_each_misbehaving_engine_costs_its_own_answer(tmp_path: Path, short_path
         engine = engines.pop(f"hostile-{name}")
         assert (engine["status"], engine["side"]) == ("crashed", "unknown")
         assert engine["reason"].startswith(f"it cannot be loaded: {reason}"), name
-    assert engines.pop("hostile")["status"] == "abstained"
-    assert engines.pop("hostile-calm")["status"] == "abstained"
+    assert engines.pop("hostile")["status"] == "unsupported"
+    assert engines.pop("hostile-calm")["status"] == "unsupported"
     assert {"mujoco", "pybullet", "reference", "openusd"} <= {*engines}
     assert {engine["status"] for engine in engines.values()} == {"observed"}
     wait_until(lambda: not processes_with(f"MARK_OF_TEST={tmp_path}"))

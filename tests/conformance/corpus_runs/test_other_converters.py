@@ -188,7 +188,7 @@ def test_assumed_kilogram_of_welded_frames_is_explained() -> None:
     """PyBullet assumes 1 kg for a frame, and the round trip may have no frame."""
     reading = urdf_reading()
     kilogram = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
-    again = structs.replace(restating_mass(reading, "sensor", kilogram), invented=("sensor",))
+    again = structs.replace(restating_mass(reading, "sensor", kilogram), defaulted=("sensor",))
     checks = _judged(reading, usd_reading(), (reading, again), engine="pybullet")
 
     assert joint_of(reading, "frame").type is JointType.FIXED

@@ -12,7 +12,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mjcf import ellipsoid_surface, mjcf_joints, observe_mjcf
-from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     ROOT_MOTION,
@@ -314,7 +314,7 @@ def test_ellipsoid_has_the_area_of_a_sphere_and_of_a_spheroid() -> None:
 def test_what_mujoco_refuses_is_refused_with_its_reason(
     text: str, reason: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(AbstentionError, match=reason):
+    with pytest.raises(UnsupportedError, match=reason):
         mjcf_joints(_written(text, tmp_path))
 
 

@@ -32,12 +32,12 @@ from tests.conformance.engines.optional_engines import ENGINES, installed
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Available,
     Engine,
     Request,
     Side,
     Unavailable,
+    UnsupportedError,
     optional_engine,
 )
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
@@ -91,7 +91,7 @@ def test_names_root_and_frames_are_those_of_the_file(arm: Observation) -> None:
 
 def test_mass_is_in_the_link_frame(arm: Observation) -> None:
     """With products of inertia; that of the root is neither fused nor lost."""
-    masses = {link.name: link.mass for link in arm.links if link.name not in arm.invented}
+    masses = {link.name: link.mass for link in arm.links if link.name not in arm.defaulted}
     mass, base, slack = masses["arm"], masses["base"], _rounding(arm)
 
     assert mass is not None
@@ -244,11 +244,11 @@ def test_refusal_gives_the_reason_of_the_engine(
     engine: str, name: str, reason: str, tmp_path: Path
 ) -> None:
     """In one line, without lines of the copy and source positions."""
-    with pytest.raises(AbstentionError, match=reason) as abstention:
+    with pytest.raises(UnsupportedError, match=reason) as refusal:
         _observe(engine, name, tmp_path)
 
     for part in ("\n", ", line", "literal-string", ".cpp"):
-        assert part not in str(abstention.value)
+        assert part not in str(refusal.value)
 
 
 _SLID = 0.7 * np.cross(AXIS, [1, 0, 0]) - 0.3 * np.cross(AXIS, [0, 0, 1])
@@ -424,7 +424,7 @@ def test_mass_is_stated_as_the_engine_reads_it(
     assert (arm.mass.mass if arm.mass else None) == mass
     assert (arm.mass.inertia if arm.mass else None) == (inertia and pytest.approx(inertia))
     invents = (engine, name) == ("pybullet", "massless-link")
-    assert observation.invented == (("arm",) if invents else ())
+    assert observation.defaulted == (("arm",) if invents else ())
 
 
 def test_pybullet_gives_a_link_called_world_no_mass(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_pybullet_gives_a_link_called_world_no_mass(tmp_path: Path) -> None:
 
     assert observation.links[0].name == "world"
     assert observation.links[0].mass is None
-    assert observation.invented == ()
+    assert observation.defaulted == ()
 
 
 def test_small_products_of_inertia_are_lost_by_pybullet(tmp_path: Path) -> None:
@@ -604,7 +604,7 @@ def test_extension_element_of_mujoco_is_ignored(tmp_path: Path) -> None:
 
 def test_repeated_joint_name_is_refused(tmp_path: Path) -> None:
     """MuJoCo keeps such a joint but discards its name."""
-    with pytest.raises(AbstentionError):
+    with pytest.raises(UnsupportedError):
         _read("mujoco", tmp_path, URDF.replace('name="elbow"', 'name="shoulder"'))
 
 
@@ -612,12 +612,12 @@ def test_reason_that_pybullet_prints_is_stated(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Its exception has none. Nothing is printed."""
-    with pytest.raises(AbstentionError, match="sideways") as abstention:
+    with pytest.raises(UnsupportedError, match="sideways") as refusal:
         _read("pybullet", tmp_path, URDF.replace('type="revolute"', 'type="sideways"'))
     sys.stdout.flush()
 
-    assert "\n" not in str(abstention.value)
-    assert "BulletUrdfImporter" not in str(abstention.value)
+    assert "\n" not in str(refusal.value)
+    assert "BulletUrdfImporter" not in str(refusal.value)
     assert capfd.readouterr() == ("", "")
 
 
@@ -626,7 +626,7 @@ def test_pybullet_keeps_nothing_of_former_robots(tmp_path: Path) -> None:
     first = _read("pybullet", tmp_path, URDF)
     heavier = _read("pybullet", tmp_path, URDF.replace('value="7.5"', 'value="9.5"'))
     _observe("pybullet", "planar-joint", tmp_path)
-    with pytest.raises(AbstentionError):
+    with pytest.raises(UnsupportedError):
         _read("pybullet", tmp_path, URDF.replace('type="revolute"', 'type="sideways"'))
     again = _read("pybullet", tmp_path, URDF)
 
@@ -692,7 +692,7 @@ def test_text_that_is_not_urdf_is_refused(
     if content is not None:
         path.write_bytes(content)
 
-    with pytest.raises(AbstentionError, match=reason):
+    with pytest.raises(UnsupportedError, match=reason):
         PybulletEngine().observe(Request(str(path), configurations()))
 
 

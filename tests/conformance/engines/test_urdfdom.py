@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.engines.urdfdom import UrdfdomEngine
 from urdf_usd.conformance.observation.robot import Configurations, Observation, Quantity
 
@@ -51,6 +51,6 @@ def test_refusal_has_the_words_of_urdfdom(tmp_path: Path, text: str, reason: str
     file = tmp_path / "robot.urdf"
     file.write_text(text)
 
-    with pytest.raises(AbstentionError) as raised:
+    with pytest.raises(UnsupportedError) as raised:
         observe(file)
     assert reason in str(raised.value)

@@ -10,7 +10,7 @@ import pytest
 from pxr import Usd, UsdGeom
 
 from tests.conformance.engines.optional_engines import ENGINES, installed
-from urdf_usd.conformance.engines.protocol import AbstentionError, Engine, Request
+from urdf_usd.conformance.engines.protocol import Engine, Request, UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     Base,
     Configurations,
@@ -145,5 +145,5 @@ def test_stage_in_other_units_is_refused(engine: Engine, tmp_path: Path) -> None
     UsdGeom.SetStageMetersPerUnit(stage, 0.01)
     stage.GetRootLayer().Save()
 
-    with pytest.raises(AbstentionError, match=r"SI units|metres"):
+    with pytest.raises(UnsupportedError, match=r"SI units|metres"):
         _observe(engine, usd)

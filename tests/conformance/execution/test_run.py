@@ -348,7 +348,7 @@ def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
     assert record.reason == "reference crashed: x"
     status = {engine.name: engine.status for engine in record.engines}
     assert status["reference"] is EngineStatus.CRASHED
-    assert status["mujoco"] is EngineStatus.ABSTAINED
+    assert status["mujoco"] is EngineStatus.UNSUPPORTED
 
 
 # Whole corpora.

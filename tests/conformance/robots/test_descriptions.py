@@ -1,4 +1,4 @@
-"""Assets of robot description files, checked as a run does."""
+"""Assets of simulation settings files, checked as a run does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conformance.direct import examine_pair_here
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.options import CheckOptions
-from urdf_usd.converter.conversion import convert, with_description
+from urdf_usd.converter.conversion import convert, with_settings
 from urdf_usd.converter.options import (
     ColliderKind,
     ColliderRule,
@@ -19,7 +19,7 @@ from urdf_usd.converter.options import (
     ConvertOptions,
     VariantChoice,
 )
-from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.simulation.settings import load_settings
 from urdf_usd.reports.records.record import Grade, Verdict
 
 _TEXT = """\
@@ -48,8 +48,8 @@ def test_variants_have_the_requested_settings(tmp_path: Path, variant: str) -> N
     MuJoCo has no setting that stops all collisions of a robot with itself.
     """
     text = _TEXT.replace("false", "true") if variant == "mujoco" else _TEXT
-    description = load_description(write_description(tmp_path, text))
-    options = with_description(ConvertOptions(physics_variants=True), description)
+    description = load_settings(write_description(tmp_path, text))
+    options = with_settings(ConvertOptions(physics_variants=True), description)
     urdf = write_urdf(tmp_path)
     asset = convert(urdf, tmp_path / "asset", options).root_layer
     chosen = (VariantChoice.parse(f"Physics={variant}"),)
@@ -65,8 +65,8 @@ def test_variants_have_the_requested_settings(tmp_path: Path, variant: str) -> N
 def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
     stated = 'base = "fixed"\n[filters]\npairs = [["base", "tool"]]'
     urdf = write_urdf(tmp_path)
-    description = load_description(write_description(tmp_path, stated))
-    options = with_description(ConvertOptions(), description)
+    description = load_settings(write_description(tmp_path, stated))
+    options = with_settings(ConvertOptions(), description)
     asset = convert(urdf, tmp_path / "asset", options).root_layer
 
     record = examine_pair_here(urdf, asset)
@@ -98,8 +98,8 @@ _CART = """\
 def test_mass_of_shapes_is_that_of_the_description(tmp_path: Path) -> None:
     urdf = tmp_path / "cart.urdf"
     urdf.write_text(_CART, encoding="utf-8")
-    description = load_description(write_description(tmp_path, "[inertia]\ndensity = 700\n"))
-    options = with_description(ConvertOptions(), description)
+    description = load_settings(write_description(tmp_path, "[inertia]\ndensity = 700\n"))
+    options = with_settings(ConvertOptions(), description)
     asset = convert(urdf, tmp_path / "asset", options)
 
     described = check(urdf, asset.root_layer, CheckOptions(simulation=description))
@@ -112,10 +112,10 @@ def test_mass_of_shapes_is_that_of_the_description(tmp_path: Path) -> None:
 
 
 def test_options_override_those_of_the_description(tmp_path: Path) -> None:
-    description = load_description(write_description(tmp_path, _SHAPES))
+    description = load_settings(write_description(tmp_path, _SHAPES))
     given = ColliderRules((ColliderRule.parse("wheel*=mesh"),))
 
-    options = with_description(ConvertOptions(mass_density=900.0, colliders=given), description)
+    options = with_settings(ConvertOptions(mass_density=900.0, colliders=given), description)
 
     assert options.mass_density == 900.0
     assert options.colliders.kind_of("wheel_left") is ColliderKind.MESH

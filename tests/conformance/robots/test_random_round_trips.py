@@ -12,12 +12,12 @@ from tests.converter.strategies import any_scale
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
-    Abstained,
-    AbstentionError,
     Engine,
     Observed,
     Outcome,
     Request,
+    Unsupported,
+    UnsupportedError,
 )
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.engines.reference import observe_robot, structure
@@ -37,8 +37,8 @@ _TINY = 1e-30
 def _observe(engine: Engine, request: Request) -> Outcome:
     try:
         return Observed(engine.observe(request))
-    except AbstentionError as error:
-        return Abstained(str(error))
+    except UnsupportedError as error:
+        return Unsupported(str(error))
 
 
 @pytest.mark.parametrize("engine", [MujocoEngine(), PybulletEngine()])

@@ -190,12 +190,12 @@ def test_only_massless_joints_may_have_invented_inertia(
     motion = _modelled(Robot("r", (Link("a", body), Link("b", light)), (turn,)))[1].motion
 
     assert motion is not None
-    assert bool(motion.inertia_invented.any()) is invents
+    assert bool(motion.inertia_defaulted.any()) is invents
     if invents:
         # Along X the root carries all of it; about X it is half a metre away, and has
         # an own extent of at most the robot's size.
-        assert motion.inertia_invented[0, 0] == pytest.approx(3e-6)
-        assert 0.75e-6 < motion.inertia_invented[3, 3] < 3 * 0.75e-6
+        assert motion.inertia_defaulted[0, 0] == pytest.approx(3e-6)
+        assert 0.75e-6 < motion.inertia_defaulted[3, 3] < 3 * 0.75e-6
 
 
 def test_model_needs_frames_and_its_scale_of_motion_masses_and_equations() -> None:

@@ -17,7 +17,7 @@ from tests.conformance.miniatures import (
     usd_reading,
     with_inertial,
 )
-from urdf_usd.conformance.engines.protocol import Abstained, Observed, Outcome
+from urdf_usd.conformance.engines.protocol import Observed, Outcome, Unsupported
 from urdf_usd.conformance.observation.robot import (
     DOUBLE_PRECISION,
     SINGLE_PRECISION,
@@ -44,7 +44,7 @@ def _judge(usd: float, **engines: float | None) -> Judgement:
     urdf: dict[str, Outcome] = {"reference": SPEC}
     for name, upper in engines.items():
         urdf[name] = (
-            Abstained("bad origin")
+            Unsupported("bad origin")
             if upper is None
             else Observed(_with_upper(engine_reading(name), upper))
         )

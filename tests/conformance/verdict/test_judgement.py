@@ -20,7 +20,7 @@ from tests.conformance.miniatures import (
     with_joint,
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
+from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.execution.examine import questions
 from urdf_usd.conformance.observation.robot import (
     Base,
@@ -65,7 +65,7 @@ def test_faithful_usd_is_exact() -> None:
 def test_unconfirmed_repair_is_in_the_reason() -> None:
     """An engine that read the file as repaired would confirm it."""
     repaired = Observed(structs.replace(SPEC.observation, malformed=("xml-comment",)))
-    engine, refusal = Observed(engine_reading("engine")), Abstained("the text is not XML")
+    engine, refusal = Observed(engine_reading("engine")), Unsupported("the text is not XML")
 
     def reason(spec: Outcome, other: Outcome) -> str:
         return judge({"reference": spec, "engine": other}, Observed(usd_reading())).reason
@@ -248,11 +248,11 @@ def test_value_that_the_usd_does_not_state_as_a_number_fails(lost: dict[str, flo
 @pytest.mark.parametrize(
     ("spec", "usd", "verdict"),
     [
-        (Abstained("no links"), Observed(usd_reading()), Verdict.UNREADABLE),
+        (Unsupported("no links"), Observed(usd_reading()), Verdict.UNREADABLE),
         (Crashed("killed"), Observed(usd_reading()), Verdict.CRASHED),
         (SPEC, Crashed("signal 11"), Verdict.CRASHED),
-        (SPEC, Abstained("no default prim"), Verdict.NOT_COMPARABLE),
-        (SPEC, Abstained("/base.physics:mass is nan", invalid=True), Verdict.FAILS),
+        (SPEC, Unsupported("no default prim"), Verdict.NOT_COMPARABLE),
+        (SPEC, Unsupported("/base.physics:mass is nan", invalid=True), Verdict.FAILS),
     ],
 )
 def test_without_two_readings_there_are_no_checks(
@@ -263,7 +263,7 @@ def test_without_two_readings_there_are_no_checks(
     assert judgement.verdict is verdict
     assert judgement.checks == ()
     unread = usd if isinstance(spec, Observed) else spec
-    assert isinstance(unread, Abstained | Crashed)
+    assert isinstance(unread, Unsupported | Crashed)
     assert unread.reason in judgement.reason
 
 
@@ -282,14 +282,14 @@ def test_judgement_requires_the_reference() -> None:
 
 def test_reason_of_engines_without_a_reading_is_recorded() -> None:
     engines: dict[str, Outcome] = {
-        "mujoco": Abstained("bad origin"),
+        "mujoco": Unsupported("bad origin"),
         "pybullet": Crashed("-11"),
     }
     links = judge({"reference": SPEC, **engines}, Observed(usd_reading())).checks[0]
 
     assert [(one.engine, one.compared, one.reason) for one in links.differences] == [
         ("reference", len(ROBOT.links), None),
-        ("mujoco", 0, "abstained: bad origin"),
+        ("mujoco", 0, "unsupported: bad origin"),
         ("pybullet", 0, "crashed: -11"),
         ("usd", len(ROBOT.links), None),
     ]

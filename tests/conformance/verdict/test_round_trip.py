@@ -18,7 +18,7 @@ from tests.conformance.miniatures import (
     with_inertial,
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
+from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,
     Base,
@@ -132,7 +132,7 @@ def test_wrong_round_trip_is_caught(after: Observation, check: str, subject: str
 
 def test_engine_that_refuses_the_second_urdf_fails_the_trip() -> None:
     """It read the first one, so the file is valid."""
-    checks = _trip(usd_reading(), Abstained("no such joint"))
+    checks = _trip(usd_reading(), Unsupported("no such joint"))
     links = checks["structure.links"]
 
     assert links.grade is Grade.FAILS
@@ -191,7 +191,7 @@ def test_assumed_kilogram_is_attributed_to_the_engine(
 ) -> None:
     """PyBullet assumes 1 kg for a link without mass, not for one that lost it."""
     reading = restating_mass(usd_reading(), link, structs.replace(_KILOGRAM, mass=mass))
-    after = structs.replace(reading, invented=(link,))
+    after = structs.replace(reading, defaulted=(link,))
     found = _failing(_trips({"pybullet": usd_reading()}, {"pybullet": after}))
 
     assert found & {"mass.link.mass", "mass.group.mass", "mass.total"} == failing

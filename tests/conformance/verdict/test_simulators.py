@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from tests.conformance.miniatures import restating_joint, urdf_reading, usd_reading
-from urdf_usd.conformance.engines.protocol import Abstained, Crashed, Observed, Outcome
+from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,
     Base,
@@ -112,7 +112,7 @@ def test_known_deviation_of_a_simulator_does_not_count() -> None:
     assert _judge(FAR, newton, physx, urdf=FAR).verdict is Verdict.FAILS
 
 
-@pytest.mark.parametrize("outcome", [Abstained("several axes"), Crashed("no answer after 120 s")])
+@pytest.mark.parametrize("outcome", [Unsupported("several axes"), Crashed("no answer after 120 s")])
 def test_simulator_without_observation_changes_nothing(outcome: Outcome) -> None:
     judgement = _judge(RIGHT, outcome)
 
@@ -122,7 +122,7 @@ def test_simulator_without_observation_changes_nothing(outcome: Outcome) -> None
 
 def test_refusal_of_a_usd_that_is_made_for_a_simulator_fails() -> None:
     """In its words; a check that fails already stays the reason."""
-    refusal = Abstained("Newton: Reversed joints are not supported", invalid=True)
+    refusal = Unsupported("Newton: Reversed joints are not supported", invalid=True)
     judgement = _judge(RIGHT, _simulated(), refusal)
 
     assert judgement.verdict is Verdict.FAILS

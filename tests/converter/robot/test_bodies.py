@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
 from urdf_usd.converter.diagnostics import AuthoringError
-from urdf_usd.converter.robot.bodies import INVENTED_MASS, BodyAssignment, assign_bodies
+from urdf_usd.converter.robot.bodies import DEFAULTED_MASS, BodyAssignment, assign_bodies
 from urdf_usd.converter.robot.kinematics import rest_transforms
 from urdf_usd.converter.robot.model import (
     Base,
@@ -222,9 +222,9 @@ def test_moving_links_without_mass_share_a_small_mass() -> None:
 
     body_assignment = _bodies(robot)
 
-    invented = [body for body in body_assignment.bodies if body.link != "a"]
-    assert sum(body.mass for body in invented) == pytest.approx(2.0 * INVENTED_MASS)
-    assert all(body.inertia[0] > 0 for body in invented)
+    defaulted = [body for body in body_assignment.bodies if body.link != "a"]
+    assert sum(body.mass for body in defaulted) == pytest.approx(2.0 * DEFAULTED_MASS)
+    assert all(body.inertia[0] > 0 for body in defaulted)
     rules = [d.rule for d in body_assignment.diagnostics]
     assert rules == ["link-regularised", "link-regularised"]
 

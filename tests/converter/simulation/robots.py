@@ -97,7 +97,7 @@ def write_described(folder: Path) -> Path:
 
 
 def write_description(folder: Path, text: str) -> Path:
-    """Write a robot description file."""
+    """Write a simulation settings file."""
     file = folder / "robot.toml"
     file.write_text(text, encoding="utf-8")
     return file

@@ -1,4 +1,4 @@
-"""Robot description files: their format and its errors."""
+"""Simulation settings files: their format and its errors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from tests.converter.simulation.robots import write_description
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.simulation.description import (
-    load_description,
+from urdf_usd.converter.simulation.settings import (
+    load_settings,
     schema,
 )
 
@@ -66,7 +66,7 @@ gazebo = true
 def _errors(folder: Path, text: str) -> list[str]:
     file = write_description(folder, text)
     with pytest.raises(ConversionError) as caught:
-        load_description(file)
+        load_settings(file)
     return [
         f"{found.location.line}:{found.location.column} {found.rule} {found.message}"
         for found in caught.value.diagnostics
@@ -78,7 +78,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     """Integers count as numbers, and one pattern as a list of one."""
     (tmp_path / "robot.srdf").write_text("<robot name='r'/>", encoding="utf-8")
 
-    found = load_description(write_description(tmp_path, _EVERYTHING))
+    found = load_settings(write_description(tmp_path, _EVERYTHING))
 
     tables = found.tables
     first, second = tables.joints
@@ -173,7 +173,7 @@ def test_wrong_value_is_refused_at_its_place(tmp_path: Path, text: str, expected
 def test_missing_file_is_refused(tmp_path: Path) -> None:
     """Of the description and of what it names."""
     with pytest.raises(ConversionError, match=r"absent\.toml cannot be read"):
-        load_description(tmp_path / "absent.toml")
+        load_settings(tmp_path / "absent.toml")
     file = write_description(tmp_path, '[filters]\nsrdf = "absent.srdf"')
     with pytest.raises(ConversionError, match=r"absent\.srdf cannot be read"):
-        load_description(file)
+        load_settings(file)

@@ -1,4 +1,4 @@
-"""From description files, elements of a URDF and an SRDF to the settings of a robot."""
+"""From settings files, elements of a URDF and an SRDF to the settings of a robot."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.converter.simulation.robots import (
     write_urdf,
 )
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
-from urdf_usd.converter.simulation.description import load_description
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.settings import load_settings
 from urdf_usd.converter.simulation.sources import ContactMaterial, JointDrive, Simulation
 from urdf_usd.converter.urdf.parse import parse
 
@@ -46,7 +46,7 @@ def _resolved(
 ) -> tuple[Simulation, list[Diagnostic]]:
     (folder / "two.srdf").write_text(srdf, encoding="utf-8")
     robot = parse(write(folder)).robot
-    description = load_description(write_description(folder, text))
+    description = load_settings(write_description(folder, text))
     notes: list[Diagnostic] = []
     return resolve(description, robot, robot, notes), notes
 

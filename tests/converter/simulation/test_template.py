@@ -1,4 +1,4 @@
-"""Commented description files."""
+"""Commented settings files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from tests.converter.simulation.robots import write_described, write_description
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Base
-from urdf_usd.converter.simulation.description import (
-    DescriptionTable,
-    load_description,
-)
 from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.settings import (
+    SettingsTables,
+    load_settings,
+)
 from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.simulation.template import description_template
 from urdf_usd.converter.urdf.parse import parse
@@ -22,9 +22,9 @@ def test_template_changes_nothing_until_it_is_edited(tmp_path: Path) -> None:
     robot = parse(write_described(tmp_path)).robot
     text = description_template(robot, Base.FLOATING, "two.urdf")
 
-    description = load_description(write_description(tmp_path, text))
+    description = load_settings(write_description(tmp_path, text))
 
-    assert description.tables == DescriptionTable()
+    assert description.tables == SettingsTables()
     notes: list[Diagnostic] = []
     assert resolve(description, robot, robot, notes) == Simulation()
     assert not notes
@@ -39,7 +39,7 @@ def test_every_setting_of_the_template_is_valid(tmp_path: Path) -> None:
         for line in text.splitlines()
     ]
 
-    description = load_description(write_description(tmp_path, "\n".join(lines)))
+    description = load_settings(write_description(tmp_path, "\n".join(lines)))
 
     diagnostics: list[Diagnostic] = []
     found = resolve(description, robot, robot, diagnostics)

@@ -14,7 +14,7 @@ import pytest
 from pxr import Gf, Sdf, Usd, Vt
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine, named_prims
-from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
@@ -107,7 +107,7 @@ def read_by_both(layer: Sdf.Layer, folder: Path) -> None:
     with contextlib.suppress(StageError):
         write(read_usd(file).robot)
     for read in _harness_readers():
-        with contextlib.suppress(AbstentionError):
+        with contextlib.suppress(UnsupportedError):
             read(str(file))
 
 
@@ -162,5 +162,5 @@ def test_bytes_that_are_not_text_cause_no_internal_error(tmp_path: Path) -> None
 
     with pytest.raises(StageError, match="cannot be opened"):
         read_usd(file)
-    with pytest.raises(AbstentionError, match="OpenUSD"):
+    with pytest.raises(UnsupportedError, match="OpenUSD"):
         OpenusdEngine().observe(Request(str(file), _AT_REST))

@@ -19,10 +19,10 @@ from pxr import Sdf
 from tests.converter.simulation.robots import write_urdf
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.conversion import with_description
+from urdf_usd.converter.conversion import with_settings
 from urdf_usd.converter.options import ColliderRule, ColliderRules, MaterialNetworks
 from urdf_usd.converter.robot.model import BaseOption
-from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.simulation.settings import load_settings
 
 _DATA = Path(__file__).parents[2] / "data/assets"
 _METADATA = (("robot_type", "Manipulator"), ("asset_license", "MIT"), ("author", "a"))
@@ -85,7 +85,7 @@ def _layers(folder: Path, robot: str, options: str) -> dict[str, str]:
     urdf = _MADE[robot](folder) if robot in _MADE else _DATA / f"{robot}.urdf"
     chosen = _OPTIONS[options]
     if robot == "two":
-        chosen = with_description(chosen, load_description(_DATA / "two.toml"))
+        chosen = with_settings(chosen, load_settings(_DATA / "two.toml"))
     conversion = convert(urdf, folder / options, chosen)
     root = conversion.root_layer
     notes = (

@@ -3,7 +3,7 @@
     python -m tests.tools.behaviour [CORPUS…] --out FILE.jsonl [--sample N]
         [--newton PYTHON]
 
-Converts robots with a fixed base, without a description file and with one that has
+Converts robots with a fixed base, without a settings file and with one that has
 drives of 5 Hz for all joints, and simulates the assets in all three simulators: 2 s of
 gravity, then a step of all targets, and targets beyond both limits. Writes a line of
 JSON for each robot, asset and simulator; ``python -m tests.tools.behaviour.table FILE.jsonl``
@@ -30,7 +30,7 @@ from urdf_usd.conformance.behaviour.simulations import (
     simulate_asset,
 )
 from urdf_usd.conformance.engines.process import Simulator
-from urdf_usd.conformance.engines.protocol import AbstentionError
+from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.converter import ConversionError
 from urdf_usd.converter.meshes.read import cached_meshes
@@ -42,7 +42,7 @@ _FIXED = ConvertOptions(base=BaseOption.FIXED)
 _DRIVES = drives(5.0)
 WITH = "with"
 """The asset with drives and without self-collision."""
-# Assets, and what their description file has besides poses; None without a file.
+# Assets, and what their settings file has besides poses; None without a file.
 ASSETS = {
     "without": None,
     "self-collision": _DRIVES,
@@ -115,7 +115,7 @@ def _measure(
             try:
                 usd = convert_for_simulation(parsed, out, text, _FIXED)
                 rows = list(simulate_asset(usd, simulators, moves=moves, contacts=contacts))
-            except (ConversionError, AbstentionError) as error:
+            except (ConversionError, UnsupportedError) as error:
                 reason = str(error).splitlines()[0]
                 yield {"asset": name, "status": "not converted", "error": reason}
                 continue

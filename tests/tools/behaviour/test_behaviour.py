@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tools.behaviour.table import agrees, tables
-from urdf_usd import ConvertOptions, convert, load_description, with_description
+from urdf_usd import ConvertOptions, convert, load_settings, with_settings
 from urdf_usd.conformance.behaviour.assessment import (
     Array,
     assess_bounds,
@@ -62,7 +62,7 @@ def _simulate(
     if description:
         file = folder / "arm.toml"
         file.write_text(description, encoding="utf-8")
-        options = with_description(options, load_description(file))
+        options = with_settings(options, load_settings(file))
     usd = convert(str(urdf), folder / "out", options).root_layer
     chosen = configurations(
         (JointObservation("elbow", JointType.REVOLUTE, "base", "forearm", -0.5, 0.7),),

@@ -1,4 +1,4 @@
-"""Robot description files on the command line."""
+"""Simulation settings files on the command line."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_contradictory_profiles_are_refused(urdf: Path) -> None:
 def test_schema_of_descriptions_is_printed() -> None:
     schema = json.loads(urdf_usd("doctor", "--schema", "description").stdout)
 
-    assert set(schema["$defs"]["DescriptionTable"]["properties"]) == {
+    assert set(schema["$defs"]["SettingsTables"]["properties"]) == {
         *("base", "colliders", "filters", "inertia", "joints", "links", "pose"),
         *("profile", "self_collision", "sources"),
     }

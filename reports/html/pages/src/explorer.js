@@ -95,7 +95,7 @@ function offerChoices(form, report) {
   offer(form, "check", report.checks.map(({ id, title }) => [id, title]));
   offer(form, "grade", report.grades.map(({ look, name }) => [look, name]));
   offer(form, "engine", same(report.engines));
-  offer(form, "status", same(["observed", "abstained", "crashed", "unavailable"]));
+  offer(form, "status", same(["observed", "unsupported", "crashed", "unavailable"]));
   offer(form, "rule", same(report.rules));
 }
 

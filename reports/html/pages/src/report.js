@@ -1,6 +1,6 @@
 // Decoding of the data about all robots that the page contains.
 
-const LETTERS = { o: "observed", a: "abstained", c: "crashed", u: "unavailable" };
+const LETTERS = { o: "observed", a: "unsupported", c: "crashed", u: "unavailable" };
 
 /** Decode the report from JSON. */
 export function readReport(text) {

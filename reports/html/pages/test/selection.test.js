@@ -53,7 +53,7 @@ for (const [selection, expected] of [
   [{ check: "a.b", grade: "fails" }, ["alpha"]],
   [{ grade: "fails" }, ["alpha", "mid"]],
   [{ engine: "engine" }, ["zeta", "alpha"]],
-  [{ engine: "engine", status: "abstained" }, ["alpha"]],
+  [{ engine: "engine", status: "unsupported" }, ["alpha"]],
   [{ status: "crashed" }, []],
   [{ rule: "joint-limit-missing" }, ["alpha", "mid"]],
   [{ sort: "robot" }, ["alpha", "mid", "zeta"]],

@@ -1,4 +1,4 @@
-"""Contact materials of robot description files, as Newton reads them."""
+"""Contact materials of simulation settings files, as Newton reads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.engines.optional_engines import installed
 from tests.converter.simulation.robots import write_description, write_urdf
-from urdf_usd import ConvertOptions, convert, load_description, with_description
+from urdf_usd import ConvertOptions, convert, load_settings, with_settings
 from urdf_usd.conformance.engines.newton import NewtonUsdEngine
 
 _MATERIALS = """\
@@ -27,8 +27,8 @@ def test_shapes_have_dynamic_friction_and_restitution(tmp_path: Path) -> None:
     installed(NewtonUsdEngine())
     import newton
 
-    description = load_description(write_description(tmp_path, _MATERIALS))
-    options = with_description(ConvertOptions(), description)
+    description = load_settings(write_description(tmp_path, _MATERIALS))
+    options = with_settings(ConvertOptions(), description)
     asset = convert(write_urdf(tmp_path), tmp_path / "asset", options).root_layer
 
     builder = newton.ModelBuilder()

@@ -20,7 +20,7 @@ from tests.conformance.engines.deviation_files import (
 from tests.conformance.engines.oblique_arm import request, rotation_about
 from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.newton import NewtonUsdEngine
-from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     SINGLE_PRECISION,
     Observation,
@@ -138,7 +138,7 @@ def test_joint_on_a_fixed_base_without_mass_moves(engine: NewtonUsdEngine, tmp_p
     )
 
 
-def test_joints_outside_articulations_are_a_reason_to_abstain(
+def test_joints_outside_articulations_are_a_reason_to_refuse(
     engine: NewtonUsdEngine, tmp_path: Path
 ) -> None:
     """Newton simulates joints of articulations only."""
@@ -148,16 +148,14 @@ def test_joints_outside_articulations_are_a_reason_to_abstain(
         prim.RemoveAPI(UsdPhysics.ArticulationRootAPI)
     stage.Save()
 
-    with pytest.raises(AbstentionError, match=r"Newton: .*articulation"):
+    with pytest.raises(UnsupportedError, match=r"Newton: .*articulation"):
         engine.observe(requested)
 
 
-def test_stage_without_links_is_a_reason_to_abstain(
-    engine: NewtonUsdEngine, tmp_path: Path
-) -> None:
+def test_stage_without_links_is_a_reason_to_refuse(engine: NewtonUsdEngine, tmp_path: Path) -> None:
     scenery = '<robot name="r"><link name="a"/></robot>'
 
-    with pytest.raises(AbstentionError, match="no body"):
+    with pytest.raises(UnsupportedError, match="no body"):
         engine.observe(_converted(tmp_path, scenery))
 
 

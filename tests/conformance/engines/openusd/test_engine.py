@@ -13,11 +13,11 @@ from tests.conformance.engines.usd_observations import DATA, observe_stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.reading import SchemaFamily, refusal
 from urdf_usd.conformance.engines.protocol import (
-    AbstentionError,
     Available,
     InvalidFileError,
     Side,
     Unavailable,
+    UnsupportedError,
 )
 
 
@@ -53,10 +53,10 @@ def test_file_that_is_no_stage_is_refused_in_one_line_and_nothing_is_printed(
     if text is not None:
         path.write_text(text)
 
-    with pytest.raises(AbstentionError, match=reason) as abstention:
+    with pytest.raises(UnsupportedError, match=reason) as refusal:
         observe_stage(path)
 
-    assert "\n" not in str(abstention.value)
+    assert "\n" not in str(refusal.value)
     assert capfd.readouterr() == ("", "")
 
 

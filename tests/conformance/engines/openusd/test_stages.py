@@ -23,7 +23,7 @@ from pxr import Usd
 
 from tests.converter.usd.textured_meshes import png
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
@@ -100,7 +100,7 @@ def _computed(path: Path, case: dict[str, Any], stored: str) -> list[str]:
     path.with_name("image.png").write_bytes(png(128))
     try:
         lines = list((_observed if stored == "observed" else _exported)(path, case))
-    except AbstentionError as error:
+    except UnsupportedError as error:
         lines = [f"{type(error).__name__}: {error}"]
     except StageError as error:
         lines = [f"StageError: {note.rule}: {note.message}" for note in error.diagnostics]

@@ -1,4 +1,4 @@
-"""Contact materials of robot description files, as PhysX simulates them.
+"""Contact materials of simulation settings files, as PhysX simulates them.
 
 ovphysx reports no materials, so that boxes slide and balls fall.
 """
@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from urdf_usd import ConvertOptions, convert, load_description, with_description
+from urdf_usd import ConvertOptions, convert, load_settings, with_settings
 from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.process import Simulator
 
@@ -63,7 +63,7 @@ def _simulated(
     urdf, toml = folder / "one.urdf", folder / "one.toml"
     urdf.write_text(_ROBOT.format(shape), encoding="utf-8")
     toml.write_text(f'[[links]]\nmatch = "one"\n{keys}\n', encoding="utf-8")
-    options = with_description(ConvertOptions(), load_description(toml))
+    options = with_settings(ConvertOptions(), load_settings(toml))
     asset = convert(urdf, folder / "asset", options).root_layer
     stage = Usd.Stage.CreateNew(str(folder / "scene.usda"))
     stage.GetRootLayer().subLayerPaths = [f"./asset/{asset.name}"]

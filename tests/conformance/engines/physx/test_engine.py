@@ -11,7 +11,7 @@ from pxr import Usd, UsdPhysics
 from tests.conformance.engines.deviation_files import FOLDER
 from tests.conformance.engines.test_usd_simulators import converted
 from urdf_usd.conformance.engines.physx import PhysxEngine
-from urdf_usd.conformance.engines.protocol import AbstentionError, Request
+from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     JointType,
@@ -110,5 +110,5 @@ def test_several_articulations_are_refused(engine: PhysxEngine, tmp_path: Path) 
     stage.SetMetadata("kilogramsPerUnit", 1.0)
     stage.Save()
 
-    with pytest.raises(AbstentionError):
+    with pytest.raises(UnsupportedError):
         engine.observe(Request(str(tmp_path / "two.usda"), _AT_REST))

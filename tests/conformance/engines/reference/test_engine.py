@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.engines import oblique_arm
-from urdf_usd.conformance.engines.protocol import AbstentionError, Available, Side
+from urdf_usd.conformance.engines.protocol import Available, Side, UnsupportedError
 from urdf_usd.conformance.engines.reference import (
     ReferenceEngine,
     observe_robot,
@@ -188,5 +188,5 @@ def test_quaternions_are_noted(tmp_path: Path) -> None:
 
 
 def test_invalid_urdf_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AbstentionError, match="no links"):
+    with pytest.raises(UnsupportedError, match="no links"):
         ReferenceEngine().observe(oblique_arm.request(tmp_path, '<robot name="r"/>'))

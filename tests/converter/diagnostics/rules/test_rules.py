@@ -17,13 +17,13 @@ from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.usd_reading import over_limits
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.conversion import DEFAULTS, with_description
+from urdf_usd.converter.conversion import DEFAULTS, with_settings
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.diagnostics.rules import LINT_RULES, RULES, SUBJECTS, Severity, rules_page
 from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOption, VariantChoice
 from urdf_usd.converter.robot.model import BaseOption, Fixed, Joint, Link, MasslessOption, Robot
 from urdf_usd.converter.robot.topology import problems
-from urdf_usd.converter.simulation.description import load_description
+from urdf_usd.converter.simulation.settings import load_settings
 from urdf_usd.converter.usd.loading import open_stage, variant_combinations
 from urdf_usd.converter.usd.writer.asset import DEEPEST
 
@@ -178,7 +178,7 @@ def test_smallest_description_that_breaks_a_rule_is_reported(rule: str, tmp_path
     write_files({**robot, **_DESCRIPTIONS[rule]}, tmp_path)
     try:
         options = _OPTIONS.get(rule, DEFAULTS)
-        options = with_description(options, load_description(tmp_path / "robot.toml"))
+        options = with_settings(options, load_settings(tmp_path / "robot.toml"))
         found = convert(tmp_path / "robot.urdf", tmp_path / "usd", options).diagnostics
     except ConversionError as error:
         found = error.diagnostics

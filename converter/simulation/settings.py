@@ -1,4 +1,4 @@
-"""Robot description files: TOML with what a URDF does not state about a simulation.
+"""Simulation settings files: TOML with what a URDF does not state about a simulation.
 
 Drives, initial pose, collision filters, contact materials, base and profile of one
 robot, in SI units (N m and rad for revolute joints, N and m for prismatic ones). The
@@ -205,8 +205,8 @@ class InertiaTable(_Table, frozen=True):
     density: Positive | None = None
 
 
-class DescriptionTable(_Table, frozen=True):
-    """A robot description file.
+class SettingsTables(_Table, frozen=True):
+    """A simulation settings file.
 
     Attributes:
         base: Whether the base is fixed; see the option ``--base``.
@@ -234,13 +234,13 @@ class DescriptionTable(_Table, frozen=True):
     sources: SourcesTable = SourcesTable()
 
 
-class Description(msgspec.Struct, frozen=True):
-    """A description file that was read."""
+class SettingsFile(msgspec.Struct, frozen=True):
+    """A settings file that was read."""
 
     file: str  # Path as given.
     sha256: str  # Of its bytes.
     text: str
-    tables: DescriptionTable
+    tables: SettingsTables
     # Content of the files that it names, by name as written.
     attached: tuple[tuple[str, bytes], ...] = ()
 
@@ -256,8 +256,8 @@ class Description(msgspec.Struct, frozen=True):
         return str(Path(self.file).parent / name)
 
 
-def load_description(path: str | os.PathLike[str]) -> Description:
-    """Read a description file.
+def load_settings(path: str | os.PathLike[str]) -> SettingsFile:
+    """Read a settings file.
 
     Raises:
         ConversionError: It cannot be read, is no TOML, or has unknown keys or values
@@ -279,7 +279,7 @@ def load_description(path: str | os.PathLike[str]) -> Description:
         reason = _lowered(_AT_LINE.sub("", str(error)))
         location = Location(file, line, column)
         raise _refused("description-syntax", reason, location) from None
-    found = Description(file, hashlib.sha256(data).hexdigest(), text, DescriptionTable())
+    found = SettingsFile(file, hashlib.sha256(data).hexdigest(), text, SettingsTables())
 
     def refuse(rule: str, problems: Iterable[tuple[Place, str]]) -> None:
         diagnostics = tuple(
@@ -288,9 +288,9 @@ def load_description(path: str | os.PathLike[str]) -> Description:
         if diagnostics:
             raise ConversionError(diagnostics)
 
-    refuse("description-key", _unknown_keys(document, DescriptionTable, ()))
+    refuse("description-key", _unknown_keys(document, SettingsTables, ()))
     try:
-        tables = msgspec.convert(document, DescriptionTable)
+        tables = msgspec.convert(document, SettingsTables)
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at ")
         steps = (name or index for name, index in _STEP.findall(where.partition("[...]")[0]))
@@ -306,8 +306,8 @@ def load_description(path: str | os.PathLike[str]) -> Description:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of description files."""
-    return msgspec.json.schema(DescriptionTable)
+    """Return the JSON Schema of settings files."""
+    return msgspec.json.schema(SettingsTables)
 
 
 def _read(file: str) -> bytes:
@@ -331,7 +331,7 @@ def _lowered(message: str) -> str:
     return f"{message[:1].lower()}{message[1:]}"
 
 
-def _contradictions(content: DescriptionTable) -> Iterator[tuple[Place, str]]:
+def _contradictions(content: SettingsTables) -> Iterator[tuple[Place, str]]:
     """Yield the place and the description of values that exclude each other."""
     tables: tuple[tuple[str, tuple[_MatchingTable, ...]], ...] = (
         ("joints", content.joints),
