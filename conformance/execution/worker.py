@@ -9,8 +9,10 @@ step that began last.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
+import functools
 import itertools
 import os
 import pickle
@@ -143,7 +145,10 @@ class _Child:
     def serve(self) -> None:
         """Serve calls until the parent closes the connection."""
         for calls in itertools.count(1):
-            self.timeout, self.environment, self._directory, pickled = self.connection.recv()
+            self.timeout, self.environment, self._directory, folder, pickled = (
+                self.connection.recv()
+            )
+            self.folder = Path(folder)
             answer = _attempt(self._answer, pickled, calls)
             self.connection.send_bytes(
                 pickle.dumps(answer) if isinstance(answer, Crashed) else answer
@@ -327,10 +332,9 @@ class _Worker:
     Args:
         folder: Will be made; for output and temporary files of the process.
         memory: Memory limit of the process, in MiB; None for none.
-        life: Descriptor of a pipe that closes when this program ends.
     """
 
-    def __init__(self, folder: Path, memory: int | None, life: int) -> None:
+    def __init__(self, folder: Path, memory: int | None) -> None:
         self.calls = 0  # number of calls that it has served
         self.step = ""  # of the last call, that began last; empty before the first
         self.deadline = 0.0  # when it is killed, by the monotonic clock [s]
@@ -339,7 +343,7 @@ class _Worker:
         self._timeout = 0.0
         self.connection, theirs = Pipe()
         folder.mkdir()
-        numbers = theirs.fileno(), life
+        numbers = theirs.fileno(), _life()[0]
         arguments = ", ".join(map(repr, (*numbers, str(folder), memory)))
         path = [*map(str, sys.path)]
         program = _PROGRAM.format(path=path, module=__name__, arguments=arguments)
@@ -366,7 +370,8 @@ class _Worker:
         self.deadline = time.monotonic() + (_STARTING if self.calls == 1 else timeout + _GRACE)
         # If the process has ended, receiving tells.
         with contextlib.suppress(OSError):
-            self.connection.send((timeout, dict(os.environ), str(Path.cwd()), pickled))
+            environment, directory = dict(os.environ), str(Path.cwd())
+            self.connection.send((timeout, environment, directory, str(self._folder), pickled))
 
     def receive(self, ready: Iterable[object]) -> tuple[Any] | Crashed | None:
         """Return the result of the call, if it has come; ``ready`` is from :func:`wait`."""
@@ -422,6 +427,24 @@ class _Worker:
         why = f"; {OUT_OF_MEMORY}" if _ALLOCATION_FAILED in output else ""
         return Crashed(f"the process {how}{why}", output)
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing that its calls started still runs; false where there is no ``/proc``."""
+        members = 0
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            # The process may have ended meanwhile.
+            with contextlib.suppress(OSError):
+                group = file.read_text().rpartition(")")[2].split()[2]
+                members += group == str(self._process.pid)
+        return members == 1
+
+    def move(self, folder: Path | None) -> None:
+        """Remove the folder of an idle process; the next one is made, unless it is None."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if folder:
+            folder.mkdir()
+            self._folder = folder
+
     def kill(self) -> None:
         """Kill the process, with everything that it started; :meth:`end` follows."""
         with contextlib.suppress(OSError):
@@ -433,7 +456,28 @@ class _Worker:
         self.connection.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self.move(None)
+
+
+# An idle process for the next use of this module by the program, as imports take it a second;
+# by the memory limit, and the path of modules.
+_kept: dict[tuple[int | None, tuple[str, ...]], _Worker] = {}
+
+
+@functools.cache
+def _life() -> tuple[int, int]:
+    """Return the ends of a pipe that closes when this program ends, however it ends."""
+    return os.pipe()
+
+
+def _key(limits: Limits) -> tuple[int | None, tuple[str, ...]]:
+    return limits.memory, tuple(map(str, sys.path))
+
+
+@atexit.register
+def _end_kept() -> None:
+    while _kept:
+        _kept.popitem()[1].end()
 
 
 def _end_of(file: Path) -> str:
@@ -459,7 +503,7 @@ def _called(function: Callable[..., _Result], *arguments: object) -> _Result:
 
 
 class Workers:
-    """The worker processes of a program, which end on leaving the block.
+    """The worker processes of a program, which end on leaving the block, but for an idle one.
 
     Several threads may use it.
 
@@ -471,9 +515,6 @@ class Workers:
         self.limits = limits
         self._opened = contextlib.ExitStack()
         self._folder = self._opened.enter_context(temporary_folder())
-        self._life, ours = os.pipe()
-        self._opened.callback(os.close, ours)
-        self._opened.callback(os.close, self._life)
         self._numbers = itertools.count()
         self._closed = False
         self._workers: set[_Worker] = set()
@@ -487,8 +528,13 @@ class Workers:
         self.close()
 
     def close(self) -> None:
-        """End all workers; calls of other threads raise ``CancelledError``."""
+        """End all workers but an idle one; calls of other threads raise ``CancelledError``."""
         self._closed = True
+        if self._idle and _key(self.limits) not in _kept and self._idle[-1].is_alone:
+            worker = self._idle.pop()
+            self._workers.discard(worker)
+            worker.move(None)
+            _kept[_key(self.limits)] = worker
         for worker in tuple(self._workers):
             worker.kill()
         for worker in self._idle:
@@ -586,7 +632,11 @@ class Workers:
             with contextlib.suppress(IndexError):
                 return self._idle.pop()
         folder = self._folder / str(next(self._numbers))
-        worker = _Worker(folder, self.limits.memory, self._life)
+        worker = None if fresh else _kept.pop(_key(self.limits), None)
+        if worker:
+            worker.move(folder)
+        else:
+            worker = _Worker(folder, self.limits.memory)
         self._workers.add(worker)
         return worker
 

@@ -1,4 +1,4 @@
-/* sources: sha256 324c88a8b4fdce73626ea3672cf0ea61fa902ebce92fd938f063141b4a9cf87d
+/* sources: sha256 8d148723ae6699dac36b9a18ea80d92c6c21ea78f5e7a042d376ee825cc573ae
 
 Includes @observablehq/plot 0.6.17:
 

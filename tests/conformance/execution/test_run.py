@@ -187,7 +187,7 @@ def test_unreadable_urdf_lists_the_engines_that_read_it(
     refused = records["file--light"]
     torus = records["pybullet--torus_deform"]
     assert refused.verdict is torus.verdict is Verdict.UNREADABLE
-    assert refused.reason.endswith("pybullet read it nevertheless")
+    assert refused.reason.endswith("pybullet and urdfdom read it nevertheless")
     assert "nevertheless" not in torus.reason
     assert torus.diagnostics[0].rule == "robot-deformable"
     assert torus.diagnostics[0].file == "torus_deform.urdf"

@@ -236,7 +236,7 @@ def test_run_writes_all_files_of_the_report(folder: Path) -> None:
 
 
 def test_run_replaces_only_a_previous_report(folder: Path) -> None:
-    """Robots of the previous run are removed; a folder of the user is refused."""
+    """Robots of the previous run are removed; files of the user are not touched."""
     urdf_usd("run", "arm.urdf", "--out", "report")
     (folder / "leg.urdf").write_text(ROBOT.replace('name="arm"', 'name="leg"'))
 
@@ -244,11 +244,8 @@ def test_run_replaces_only_a_previous_report(folder: Path) -> None:
     assert list(contents(folder / "report" / "results")) == ["file--leg.json"]
 
     (folder / "report" / "notes.txt").write_text("mine")
-    before = contents(folder)
-    refused = urdf_usd("run", "arm.urdf", "--out", "report")
-    assert refused.exit_code == 2
-    assert "notes.txt" in refused.stderr
-    assert contents(folder) == before
+    assert urdf_usd("run", "arm.urdf", "--out", "report").exit_code == 0
+    assert (folder / "report" / "notes.txt").read_text() == "mine"
 
 
 def test_run_lists_unreadable_files_and_strict_counts_them(folder: Path) -> None:
