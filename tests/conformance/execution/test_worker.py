@@ -278,3 +278,17 @@ def test_no_process_outlives_the_program(
     if how is signal.SIGKILL:
         remove_abandoned(short_path)
     assert [*short_path.iterdir()] == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no process is kept")
+def test_idle_process_serves_the_next_workers_unless_it_started_another() -> None:
+    with Workers() as workers:
+        kept = workers.call(os.getpid)
+    with Workers() as workers:
+        assert workers.call(os.getpid) == kept
+        started = workers.call(os.spawnlp, os.P_NOWAIT, "sleep", "sleep", "60")
+    with Workers() as workers:
+        assert workers.call(os.getpid) != kept
+    # It is killed with its group, and may wait for its parent to read that.
+    stat = Path(f"/proc/{started}/stat")
+    wait_until(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
