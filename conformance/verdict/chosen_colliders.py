@@ -15,40 +15,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from itertools import combinations
 
 import numpy as np
 from msgspec import structs
 
+from urdf_usd.conformance.checks import shapes as compared
 from urdf_usd.conformance.checks.check import Compared, Comparison, Sides, difference
-from urdf_usd.conformance.checks.shapes import (
-    LinkShapes,
-    Shapes,
-    area,
-    combined_surface,
-    named,
-    shapes_by_link,
-    support,
-    triangles,
-    volume,
-    worst_of,
-)
-from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.observation.shapes import (
-    Role,
-    ShapeKind,
-    ShapeObservation,
-)
+from urdf_usd.conformance.checks.shapes import LinkShapes, Shapes, combined_surface, named
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.conformance.verdict.judged import ColliderChoice
 from urdf_usd.reports.quantities import value_text
-from urdf_usd.reports.records.record import Difference, Range, Value
+from urdf_usd.reports.records.record import Difference, Range
 
 _MEASURES = {
-    "collision.support": support,
-    "collision.area": area,
-    "collision.volume": volume,
-    "collision.triangles": triangles,
+    "collision.support": compared.support,
+    "collision.area": compared.area,
+    "collision.volume": compared.volume,
+    "collision.triangles": compared.triangles,
 }
 _PRIMITIVES = frozenset({ShapeKind.BOX, ShapeKind.SPHERE, ShapeKind.CYLINDER, ShapeKind.CAPSULE})
 # Distance of the pieces of a decomposition from the mesh, as a part of its size, and of
@@ -61,11 +46,7 @@ _SLACK = 1.001
 
 
 def compare_chosen(
-    check: str,
-    comparison: Comparison,
-    sides: tuple[Observation, Observation],
-    model: ToleranceModel,
-    choices: Mapping[str, ColliderChoice],
+    check: str, comparison: Comparison, sides: Sides, choices: Mapping[str, ColliderChoice]
 ) -> Comparison:
     """Compare the colliders of some links with what was requested for them.
 
@@ -73,47 +54,30 @@ def compare_chosen(
         check: Identifier of the check.
         comparison: With the colliders of the URDF.
         sides: Observations of the URDF and of the USD.
-        model: Bounds and tolerances.
         choices: Requested colliders, by link.
 
     Returns:
         The comparison, with other differences for these links.
     """
-    if not isinstance(comparison, Compared):
+    is_measure = check in _MEASURES
+    if not isinstance(comparison, Compared) or not (is_measure or check == "collision.shapes"):
         return comparison
-    if check != "collision.shapes" and check not in _MEASURES:
-        return comparison
-    kept = tuple(d for d in comparison.differences if d.item not in choices)
     chosen = []
-    for shapes in shapes_by_link(Sides(*sides, model), Role.COLLISION):
-        choice = choices.get(shapes.link)
-        if choice is None:
+    for shapes in compared.shapes_by_link(sides, Role.COLLISION):
+        if (choice := choices.get(shapes.link)) is None:
             continue
-        if check == "collision.shapes":
-            chosen.append(_present(shapes, choice, model))
-            continue
-        found = list(_measured(check, shapes, choice, model))
-        if found:
-            chosen.append(_marked(worst_of(found), choice))
-    differences = (*kept, *chosen)
-    reported = comparison.reported
-    if reported is not None:
-        reported = (*(d for d in reported if d.item not in choices), *chosen)
-    return structs.replace(
-        comparison,
-        differences=differences,
-        reported=reported,
-        note=comparison.note if not differences else None,
-    )
-
-
-def _marked(made: Difference, choice: ColliderChoice) -> Difference:
-    allowed = max(made.bound, made.tolerance)
-    if made.amount <= allowed:
-        message = f"{made.subject}: colliders of kind {choice.kind}, as requested"
-    else:
-        message = f"{made.message}; {choice.kind} was requested"
-    return structs.replace(made, estimated=True, message=message)
+        if not is_measure:
+            chosen.append(_present(shapes, choice, sides.model))
+        elif found := list(_measured(check, shapes, choice, sides.model)):
+            made = compared.worst_of(found)
+            message = f"{made.message}; {choice.kind} was requested"
+            if made.amount <= max(made.bound, made.tolerance):
+                message = f"{made.subject}: colliders of kind {choice.kind}, as requested"
+            chosen.append(structs.replace(made, estimated=True, message=message))
+    kept = comparison.each(lambda one: None if one.item in choices else one)
+    differences = (*kept.differences, *chosen)
+    reported = None if kept.reported is None else (*kept.reported, *chosen)
+    return Compared(differences, reported, None if differences else comparison.note)
 
 
 def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) -> Difference:
@@ -149,51 +113,35 @@ def _fault(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) ->
         return f"{broken[0].name}: {broken[0].problem}"
     pairs = _pairs(shapes, choice)
     if pairs is None:
-        wholes = len(_readable(shapes))
-        return f"has {len(actual)} colliders for {wholes} of the URDF"
+        return f"has {len(actual)} colliders for {len(_readable(shapes))} of the URDF"
     for whole, found in pairs:
-        kept = whole[0].kind is not ShapeKind.MESH
-        if kept and [one.kind for one in found] != [whole[0].kind]:
-            return f"has {named(found)} for {named(whole)}"
-        if not (kept or all(_is_of_kind(one, choice.kind) for one in found)):
+        if whole[0].kind is not ShapeKind.MESH:
+            if [shape.kind for shape in found] != [whole[0].kind]:
+                return f"has {named(found)} for {named(whole)}"
+        elif not all(_is_of_kind(shape, choice.kind) for shape in found):
             return f"has {named(found)}, not {choice.kind} of {named(whole)}"
-    return _doubled(actual, model) if choice.kind == "decomposition" else None
-
-
-def _is_of_kind(shape: ShapeObservation, kind: str) -> bool:
-    is_hull = shape.kind is ShapeKind.MESH and shape.hull
-    match kind:
-        case "hull" | "decomposition":
-            return is_hull
-        case "mesh":
-            return shape.kind is ShapeKind.MESH and not shape.hull
-        case _:
-            return is_hull or shape.kind in _PRIMITIVES
-
-
-def _doubled(pieces: Shapes, model: ToleranceModel) -> str | None:
-    """Report a piece that is there twice."""
-    for index, one in enumerate(pieces):
-        first = combined_surface((one,))
-        for other in pieces[index + 1 :]:
-            apart = np.abs(combined_surface((other,)).reach - first.reach).max()
-            if apart <= model.tolerance.shape * first.size:
-                return f"has {one.name} twice"
+    for one, other in combinations(actual if choice.kind == "decomposition" else (), 2):
+        first, second = combined_surface((one,)), combined_surface((other,))
+        apart = np.abs(second.reach - first.reach).max()
+        if apart <= model.tolerance.shape * first.size:
+            return f"has {one.name} twice"
     return None
 
 
-def _wholes(shapes: Shapes) -> list[Shapes]:
-    """Return the shapes of the URDF, each with all groups of its mesh."""
-    by_source: dict[str, list[ShapeObservation]] = {}
-    for shape in shapes:
-        source, group, _ = shape.source.rpartition(" group ")
-        by_source.setdefault(source if group else shape.source, []).append(shape)
-    return [tuple(parts) for parts in by_source.values()]
+def _is_of_kind(shape: ShapeObservation, kind: str) -> bool:
+    is_mesh = shape.kind is ShapeKind.MESH
+    if kind == "mesh":
+        return is_mesh and not shape.hull
+    return (is_mesh and shape.hull) or (kind == "primitives" and shape.kind in _PRIMITIVES)
 
 
 def _readable(shapes: LinkShapes) -> list[Shapes]:
-    """Return those shapes of the URDF whose groups can all be read."""
-    return [whole for whole in _wholes(shapes.expected) if all(shape.surface for shape in whole)]
+    """Return the shapes of the URDF, each with all groups of its mesh, that can be read."""
+    by_source: dict[str, list[ShapeObservation]] = {}
+    for shape in shapes.expected:
+        source, group, _ = shape.source.rpartition(" group ")
+        by_source.setdefault(source if group else shape.source, []).append(shape)
+    return [tuple(parts) for parts in by_source.values() if all(shape.surface for shape in parts)]
 
 
 def _pairs(shapes: LinkShapes, choice: ColliderChoice) -> list[tuple[Shapes, Shapes]] | None:
@@ -202,33 +150,33 @@ def _pairs(shapes: LinkShapes, choice: ColliderChoice) -> list[tuple[Shapes, Sha
     Every collider of a decomposition belongs to the nearest shape that contains it.
     None if there are too few or too many.
     """
-    wholes = _readable(shapes)
-    actual = list(shapes.actual)
+    wholes, actual = _readable(shapes), shapes.actual
     if not wholes and not actual:
         return []
+    is_cut = choice.kind == "decomposition"
     if not wholes or not all(shape.surface for shape in actual):
         return None
-    if choice.kind != "decomposition" and len(actual) != len(wholes):
+    if not is_cut and len(actual) != len(wholes):
         return None
     outer = np.array([combined_surface(whole).reach for whole in wholes])
     inner = np.array([combined_surface((shape,)).reach for shape in actual])
     found: list[list[ShapeObservation]] = [[] for _ in wholes]
-    if choice.kind == "decomposition":
+    if is_cut:
         # How far a piece lies outside a shape; of several around it, the smallest.
-        outside = np.maximum(inner[:, np.newaxis] - outer, 0.0).max(axis=2)
         sizes = np.array([combined_surface(whole).size for whole in wholes])
-        outside = np.where(outside <= _DECOMPOSED * sizes, 0.0, outside)
-        for piece, row in zip(actual, outside.tolist(), strict=True):
-            order = [(distance, size) for distance, size in zip(row, sizes, strict=True)]
-            found[order.index(min(order))].append(piece)
-        return list(zip(wholes, map(tuple, found), strict=True)) if all(found) else None
-    apart = np.abs(outer[:, np.newaxis] - inner).max(axis=2)
-    for index in np.argsort(apart, axis=None, kind="stable").tolist():
-        one, other = divmod(index, len(actual))
-        taken = any(actual[other] in each for each in found)
-        if not found[one] and not taken:
-            found[one].append(actual[other])
-    return list(zip(wholes, map(tuple, found), strict=True))
+        outside = np.maximum(inner[:, np.newaxis] - outer, 0.0).max(axis=2)
+        outside[outside <= _DECOMPOSED * sizes] = 0.0
+        for piece, row in zip(actual, outside, strict=True):
+            found[int(np.lexsort((sizes, row))[0])].append(piece)
+    else:
+        apart = np.abs(outer[:, np.newaxis] - inner).max(axis=2)
+        taken = set[int]()
+        for index in np.argsort(apart, axis=None, kind="stable").tolist():
+            one, other = divmod(index, len(actual))
+            if not found[one] and other not in taken:
+                found[one].append(actual[other])
+                taken.add(other)
+    return list(zip(wholes, map(tuple, found), strict=True)) if all(found) else None
 
 
 def _measured(
@@ -236,44 +184,47 @@ def _measured(
 ) -> Iterator[Difference]:
     """Yield the differences of the colliders of a link in one measure."""
     pairs = None if choice.kind == "none" else _pairs(shapes, choice)
+    is_cut, subject = choice.kind == "decomposition", f"link {shapes.link}"
     for whole, found in pairs or ():
         part = LinkShapes(shapes.link, whole, found)
-        if found[0].kind is whole[0].kind and choice.kind != "decomposition":
+        expected, actual = part.surfaces
+        if found[0].kind is whole[0].kind and not is_cut:
             yield from _MEASURES[check](part, model)
         elif check == "collision.support":
-            yield _support(part, choice)
-        elif check == "collision.volume" and choice.kind == "decomposition":
+            allowed = choice.distance(expected.size)
+            if is_cut:
+                allowed = _DECOMPOSED * expected.size
+            off = float(np.abs(actual.reach - expected.reach).max())
+            yield difference(
+                subject,
+                "",
+                (Range(low=0.0, high=allowed), off),
+                "m",
+                message=f"{subject}: {named(found)} is {value_text(off, 'm')} from "
+                f"{named(whole)}, not at most {value_text(allowed, 'm')}",
+                amount=off / expected.size,
+                tolerance=allowed * _SLACK / expected.size,
+            )
+        elif check == "collision.volume" and is_cut:
             yield from _volume_of_pieces(part)
         elif check == "collision.volume":
-            yield from _volume_of_primitive(part, choice)
-
-
-def _difference(
-    part: LinkShapes,
-    text: str,
-    values: tuple[Value, Value],
-    unit: str,
-    **amounts: Any,  # noqa: ANN401  amount and tolerance
-) -> Difference:
-    subject = f"link {part.link}"
-    return difference(subject, "", values, unit, message=f"{subject}: {text}", **amounts)
-
-
-def _support(part: LinkShapes, choice: ColliderChoice) -> Difference:
-    """Compare support functions with the distance that a collider may have."""
-    expected, actual = part.surfaces
-    is_cut = choice.kind == "decomposition"
-    allowed = _DECOMPOSED * expected.size if is_cut else choice.distance(expected.size)
-    off = float(np.abs(actual.reach - expected.reach).max())
-    return _difference(
-        part,
-        f"{named(part.actual)} is {value_text(off, 'm')} from {named(part.expected)}, "
-        f"not at most {value_text(allowed, 'm')}",
-        (Range(low=0.0, high=allowed), off),
-        "m",
-        amount=off / expected.size,
-        tolerance=allowed * _SLACK / expected.size,
-    )
+            hull, surface = whole[0].hull_volume if len(whole) == 1 else None, found[0].surface
+            if not hull or surface is None:
+                continue
+            # Volumes of convex bodies at a distance d differ by at most d times the area of the
+            # larger one grown by d, which is less than that of a box around it.
+            distance = choice.distance(expected.size)
+            a, b, c = (expected.reach[:3] + expected.reach[3:6] + 2 * distance).tolist()
+            yield difference(
+                subject,
+                "",
+                (hull, surface.volume),
+                "m^3",
+                message=f"{subject}: {named(found)} has {value_text(surface.volume, 'm^3')}, "
+                f"the convex hull {value_text(hull, 'm^3')}",
+                amount=abs(surface.volume - hull) / hull,
+                tolerance=2 * (a * b + b * c + c * a) * distance / hull,
+            )
 
 
 def _volume_of_pieces(part: LinkShapes) -> Iterator[Difference]:
@@ -283,47 +234,24 @@ def _volume_of_pieces(part: LinkShapes) -> Iterator[Difference]:
     groups together that is not known, but that of a box around them.
     """
     expected, _ = part.surfaces
-    if float(np.linalg.norm(expected.oriented)) > _CLOSED * expected.area:
+    pieces, around = ([shape.hull_volume for shape in s] for s in (part.actual, part.expected))
+    if None in pieces or None in around:
         return
     solid = abs(expected.volume_about(expected.middle))
-    hulls = [shape.hull_volume for shape in part.actual]
-    total = math.fsum(one for one in hulls if one is not None)
-    around = [shape.hull_volume for shape in part.expected]
-    most = math.fsum(one for one in around if one is not None)
+    total, most = (math.fsum(one or 0.0 for one in volumes) for volumes in (pieces, around))
     if len(around) > 1:
         most = float(np.prod(expected.reach[:3] + expected.reach[3:6]))
-    if not most or None in hulls or None in around or solid > most:
+    is_open = float(np.linalg.norm(expected.oriented)) > _CLOSED * expected.area
+    if is_open or not most or solid > most:
         return
-    yield _difference(
-        part,
-        f"{len(hulls)} pieces of {value_text(total, 'm^3')}; mesh "
-        f"{value_text(solid, 'm^3')}, its convex hull {value_text(most, 'm^3')}",
+    subject = f"link {part.link}"
+    yield difference(
+        subject,
+        "",
         (Range(low=solid, high=most), total),
         "m^3",
+        message=f"{subject}: {len(pieces)} pieces of {value_text(total, 'm^3')}; mesh "
+        f"{value_text(solid, 'm^3')}, its convex hull {value_text(most, 'm^3')}",
         amount=max(solid - total, total - most, 0.0) / most,
         tolerance=_DECOMPOSED,
-    )
-
-
-def _volume_of_primitive(part: LinkShapes, choice: ColliderChoice) -> Iterator[Difference]:
-    """Compare the volume of a primitive with that of a convex hull.
-
-    Volumes of convex bodies at a distance d differ by at most d times the area of the
-    larger one grown by d, which is less than that of a box around it.
-    """
-    expected, _ = part.surfaces
-    hull = part.expected[0].hull_volume if len(part.expected) == 1 else None
-    surface = part.actual[0].surface
-    if not hull or surface is None:
-        return
-    distance = choice.distance(expected.size)
-    a, b, c = (expected.reach[:3] + expected.reach[3:6] + 2 * distance).tolist()
-    yield _difference(
-        part,
-        f"{named(part.actual)} has {value_text(surface.volume, 'm^3')}, the convex hull "
-        f"{value_text(hull, 'm^3')}",
-        (hull, surface.volume),
-        "m^3",
-        amount=abs(surface.volume - hull) / hull,
-        tolerance=2 * (a * b + b * c + c * a) * distance / hull,
     )

@@ -9,7 +9,7 @@ check; if everything else agrees and parts could not be compared, it is *incompl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from types import MappingProxyType
@@ -23,12 +23,13 @@ from urdf_usd.conformance.checks.check import (
     Compared,
     Comparison,
     Incomparable,
+    Sides,
     compare,
 )
 from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Side, Unsupported
-from urdf_usd.conformance.observation.robot import Base, Departure, Observation, Quantity
+from urdf_usd.conformance.observation.robot import Base, Observation, Quantity
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.tolerance.bounds import Tolerance, principal_moments
 from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model
@@ -45,7 +46,7 @@ from urdf_usd.conformance.verdict.judged import (
     Judgement,
     RoundTripOutcomes,
 )
-from urdf_usd.conformance.verdict.round_trip import compare_round_trip
+from urdf_usd.conformance.verdict.round_trip import RoundTrip, compare_round_trip
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
@@ -65,6 +66,19 @@ _FEW_LINKS = 3
 # Checks that differ if links of different robots are matched.
 _MATCHED = ("kinematics.position", "mass.link.mass")
 _SEVERITY = attrgetter("severity")
+
+
+class _Inputs(Struct, frozen=True, eq=False):
+    """Everything that is compared for one robot."""
+
+    reference: Observation  # of the URDF by the reference engine
+    expected: Observation  # the same with the base that the user requested
+    actual: Observation  # of the USD
+    engines: Mapping[str, Outcome]  # of the other engines of the URDF
+    simulators: Sequence[Observation]  # of the USD by the other engines
+    model: ToleranceModel
+    estimated: AbstractSet[str]  # links with mass properties computed from shapes
+    colliders: Mapping[str, ColliderChoice]  # requested, by link
 
 
 def judge(
@@ -109,15 +123,15 @@ def judge(
         raise ValueError(f"no outcome of the reference engine {decides!r}")
     match urdf[decides], usd:
         case Unsupported(reason), _:
-            return _nothing(Verdict.UNREADABLE, reason)
+            return Judgement((), (), Verdict.UNREADABLE, reason)
         case Crashed(reason), _:
-            return _nothing(Verdict.CRASHED, f"{decides} crashed: {reason}")
+            return Judgement((), (), Verdict.CRASHED, f"{decides} crashed: {reason}")
         case _, Crashed(reason):
-            return _nothing(Verdict.CRASHED, f"the USD engine crashed: {reason}")
+            return Judgement((), (), Verdict.CRASHED, f"the USD engine crashed: {reason}")
         case _, Unsupported(reason, invalid=True):
-            return _nothing(Verdict.FAILS, f"the USD has unusable values: {reason}")
+            return Judgement((), (), Verdict.FAILS, f"the USD has unusable values: {reason}")
         case _, Unsupported(reason):
-            return _nothing(Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
+            return Judgement((), (), Verdict.NOT_COMPARABLE, f"the USD is unreadable: {reason}")
         case Observed(reference), Observed(actual):
             pass
         case unknown:
@@ -142,11 +156,21 @@ def judge(
         shared -= set() if reference.base and actual.base else {Quantity.BASE}
         checks_made = tuple(one for one in CHECKS if one.quantity in shared and not one.usd_alone)
     judged = [_judge_check(check, inputs) for check in checks_made]
-    round_trip = _judge_round_trip(inputs, back) if back else ()
-    checks = (*(record for record, _ in judged), *round_trip)
+    checks = [record for record, _ in judged]
+    for check in ROUND_TRIP_CHECKS:
+        trip = back and compare_round_trip(check, reference, inputs.engines, back, inputs.model)
+        if isinstance(trip, RoundTrip):
+            sides = [(engine, Side.URDF, one) for engine, one in trip.by_engine.items()]
+            checks.append(_check_record(check, trip.comparison, sides, actual))
     deviations = [deviation for _, records in judged for deviation in records]
-    verdict = _overall_verdict({check.grade for check in checks})
-    reason = _another_robot(inputs, checks) or _overall_reason(checks) + _unconfirmed(inputs)
+    verdict, reason = _overall(checks)
+    reason = _another_robot(inputs, checks) or reason
+    read = any(isinstance(one, Observed) for one in inputs.engines.values())
+    if reference.malformed and not read and not reason.startswith(ANOTHER_ROBOT):
+        reason += (
+            f"; the URDF is malformed XML ({', '.join(reference.malformed)}), repaired by"
+            " the converter's reader: no other engine confirms the result"
+        )
     if actual.missing:
         missing = "; ".join(actual.missing[:_MOST_MISSING])
         verdict = Verdict.INCOMPLETE if verdict.conforms else verdict
@@ -156,51 +180,19 @@ def judge(
     if refusals and verdict is not Verdict.FAILS:
         verdict = Verdict.FAILS
         reason = f"a simulator refuses the USD: {'; '.join(refusals)}"
-    return Judgement(checks, (*deviations, *_departures(actual)), verdict, reason)
-
-
-class _Inputs(Struct, frozen=True, eq=False):
-    """Everything that is compared for one robot."""
-
-    reference: Observation  # of the URDF by the reference engine
-    expected: Observation  # the same with the base that the user requested
-    actual: Observation  # of the USD
-    engines: Mapping[str, Outcome]  # of the other engines of the URDF
-    simulators: Sequence[Observation]  # of the USD by the other engines
-    model: ToleranceModel
-    estimated: AbstractSet[str]  # links with mass properties computed from shapes
-    colliders: Mapping[str, ColliderChoice]  # requested, by link
-
-
-def _nothing(verdict: Verdict, reason: str) -> Judgement:
-    return Judgement((), (), verdict, reason)
-
-
-def _with_losses(comparison: Comparison) -> Comparison:
-    """Let values fail that only the first side states."""
-
-    def lost(one: Difference) -> Difference:
-        is_lost = math.isnan(one.amount) and not one.unknown
-        return structs.replace(one, amount=math.inf) if is_lost else one
-
-    return comparison if isinstance(comparison, Incomparable) else comparison.each(lost)
+    return Judgement(tuple(checks), (*deviations, *_departures(actual)), verdict, reason)
 
 
 def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[DeviationRecord, ...]]:
     """Compare every engine, attribute the differences, and record them."""
-    reference, expected, actual, model = (
-        inputs.reference,
-        inputs.expected,
-        inputs.actual,
-        inputs.model,
-    )
+    reference, expected, actual = inputs.reference, inputs.expected, inputs.actual
+    model = inputs.model
     comparison = _with_losses(compare(check, expected, actual, model))
     if inputs.estimated and check.group == "mass" and not check.usd_alone:
         comparison = _with_estimates(comparison, inputs)
     if inputs.colliders:
-        comparison = _with_losses(
-            compare_chosen(check.id, comparison, (expected, actual), model, inputs.colliders)
-        )
+        sides = Sides(expected, actual, model)
+        comparison = _with_losses(compare_chosen(check.id, comparison, sides, inputs.colliders))
     engines: dict[str, EngineComparison] = {}
     by_engine: list[tuple[str, Side, Comparison]] = [(reference.engine, Side.URDF, comparison)]
     for name, outcome in inputs.engines.items():
@@ -233,33 +225,29 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
         one.engine for against in attribution.disputed.values() for one in against
     )
     engines_named = f"{' and '.join(disputing)} contradict the {reference.engine} engine"
-    dispute = f"{engines_named}, and no engine agrees with it"
-    note = dispute if disputing else None
+    note = f"{engines_named}, and no engine agrees with it" if disputing else None
     return _check_record(check, comparison, by_engine, actual, note), deviations
 
 
-def _judge_round_trip(inputs: _Inputs, back: RoundTripOutcomes) -> Iterator[CheckRecord]:
-    """Judge the round trip by the engines that read both URDFs."""
-    for check in ROUND_TRIP_CHECKS:
-        trip = compare_round_trip(check, inputs.reference, inputs.engines, back, inputs.model)
-        if trip is not None:
-            sides = [(engine, Side.URDF, one) for engine, one in trip.by_engine.items()]
-            yield _check_record(check, trip.comparison, sides, inputs.actual)
+def _with_losses(comparison: Comparison) -> Comparison:
+    """Let values fail that only the first side states."""
+
+    def lost(one: Difference) -> Difference:
+        is_lost = math.isnan(one.amount) and not one.unknown
+        return structs.replace(one, amount=math.inf) if is_lost else one
+
+    return comparison if isinstance(comparison, Incomparable) else comparison.each(lost)
 
 
 def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
     """Mark differences of links and groups whose mass properties were estimated."""
-    if isinstance(comparison, Incomparable):
-        return comparison
     within = {group[0]: inputs.estimated & {*group} for group in inputs.model.groups}
 
     def marked(difference: Difference) -> Difference:
-        item = difference.item
-        links = within.get(item, inputs.estimated & {item})
-        if difference.subject.startswith("link "):
-            links = inputs.estimated & {item}
-        elif difference.subject == "robot":
-            links = inputs.estimated
+        kind, item = difference.subject.partition(" ")[0], difference.item
+        links = inputs.estimated if kind == "robot" else inputs.estimated & {item}
+        if kind == "group":
+            links = within.get(item, links)
         if not links:
             return difference
         message = f"{difference.subject}: estimated from shapes, not stated by the URDF"
@@ -267,7 +255,7 @@ def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
             message = f"{difference.message}; estimated from shapes"
         return structs.replace(difference, estimated=True, message=message)
 
-    return comparison.each(marked)
+    return comparison if isinstance(comparison, Incomparable) else comparison.each(marked)
 
 
 def _check_record(
@@ -277,24 +265,52 @@ def _check_record(
     actual: Observation,
     dispute: str | None = None,
 ) -> CheckRecord:
-    record = CheckRecord(
+    engines = []
+    for engine, side, result in sides:
+        record = EngineDifference(engine=engine, side=side.value, compared=0)
+        if isinstance(result, Incomparable):
+            engines.append(structs.replace(record, reason=result.reason))
+            continue
+        values = result.differences
+        worst = max(values, key=_SEVERITY, default=None)
+        record = structs.replace(
+            record,
+            compared=sum(not math.isnan(value.amount) for value in values),
+            largest=worst.measured if worst and check.unit else None,
+            subject=worst.subject if worst and worst.amount else None,
+            unequal=sum(value.grade is Grade.FAILS for value in values),
+            reason=None if values else result.note,
+        )
+        engines.append(record)
+    checked = CheckRecord(
         id=check.id,
         title=check.title,
         group=check.group,
         unit=check.unit,
         grade=Grade.NOT_COMPARABLE,
         compared=0,
-        differences=tuple(_engine_difference(check, *side) for side in sides),
+        differences=tuple(engines),
     )
     if isinstance(comparison, Incomparable):
-        return structs.replace(record, reason=comparison.reason)
+        return structs.replace(checked, reason=comparison.reason)
     grades = [difference.grade for difference in comparison.differences]
-    findings = _findings(comparison, dict(actual.prims))
+    prims = dict(actual.prims)
+
+    def order(difference: Difference) -> tuple[int, float]:
+        disputed = difference.grade is Grade.DISPUTED
+        return -difference.grade.severity, 0.0 if disputed else -difference.severity
+
+    findings = []
+    for one in sorted((one for one in comparison.shown if one.grade is not Grade.EXACT), key=order):
+        # A group is named after its first link.
+        kind, _, name = one.subject.partition(" ")
+        prim = prims.get(f"link {name}" if kind == "group" else one.subject)
+        findings.append(structs.replace(one, assigned=one.grade, prim=prim))
     hidden = len(findings) > MOST_FINDINGS
     shown = f"{MOST_FINDINGS} of {len(findings)} findings shown" if hidden else None
     worst = max(comparison.differences, key=_SEVERITY, default=None)
     return structs.replace(
-        record,
+        checked,
         grade=max(grades, key=_SEVERITY, default=Grade.NOT_APPLICABLE),
         compared=sum(grade is not Grade.NOT_COMPARABLE for grade in grades),
         worst=worst.measured if worst and check.unit else None,
@@ -306,44 +322,23 @@ def _check_record(
     )
 
 
-def _engine_difference(
-    check: Check, engine: str, side: Side, comparison: Comparison
-) -> EngineDifference:
-    if isinstance(comparison, Incomparable):
-        reason = comparison.reason
-        return EngineDifference(engine=engine, side=side.value, compared=0, reason=reason)
-    values = comparison.differences
-    worst = max(values, key=_SEVERITY, default=None)
-    return EngineDifference(
-        engine=engine,
-        side=side.value,
-        compared=sum(not math.isnan(value.amount) for value in values),
-        largest=worst.measured if worst and check.unit else None,
-        subject=worst.subject if worst and worst.amount else None,
-        unequal=sum(value.grade is Grade.FAILS for value in values),
-        reason=None if values else comparison.note,
-    )
-
-
-def _findings(comparison: Compared, prims: Mapping[str, str]) -> list[Difference]:
-    """Return the values that are not exact, worst first, with their grades and prims."""
-
-    def order(difference: Difference) -> tuple[int, float]:
-        disputed = difference.grade is Grade.DISPUTED
-        return -difference.grade.severity, 0.0 if disputed else -difference.severity
-
-    inexact = [one for one in comparison.shown if one.grade is not Grade.EXACT]
-    # A group is named after its first link.
-    return [
-        structs.replace(
-            one,
-            assigned=one.grade,
-            prim=prims.get(f"link {one.subject.removeprefix('group ')}")
-            if one.subject.startswith("group ")
-            else prims.get(one.subject),
-        )
-        for one in sorted(inexact, key=order)
-    ]
+def _overall(checks: Sequence[CheckRecord]) -> tuple[Verdict, str]:
+    """Return the verdict that follows from the grades, and the deciding finding in one sentence."""
+    grades = {check.grade for check in checks}
+    worst = max(grades, key=_SEVERITY)
+    if worst is Grade.NOT_APPLICABLE:
+        return Verdict.NOT_COMPARABLE, "nothing was compared"
+    if worst is Grade.EXACT:
+        made = sum(check.grade is not Grade.NOT_APPLICABLE for check in checks)
+        return Verdict.EXACT, f"all {made} checks are exact"
+    incomplete = worst is Grade.NOT_COMPARABLE and grades & {Grade.EXACT, Grade.CLOSE}
+    verdict = Verdict.INCOMPLETE if incomplete else Verdict(worst.value)
+    first, *others = [check for check in checks if check.grade is worst]
+    finding = next((f for f in first.findings if f.grade is worst), None)
+    message = finding.message if finding else first.reason or first.title
+    noun = "checks" if len(others) > 1 else "check"
+    more = f" (and {len(others)} more {noun})" if others else ""
+    return verdict, f"{first.title}: {message}{more}"
 
 
 def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
@@ -358,63 +353,38 @@ def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
     renamed = {subject.removeprefix("link ") for subject, _ in inputs.actual.renamed}
     known = (expected & actual) - renamed
     unknown = len(expected) - len(known)
-    if unknown < _FEW_LINKS or 2 * len(known) >= min(len(expected), len(actual)):
-        return ""
-    mostly_equal = any(
+    few = unknown < _FEW_LINKS or 2 * len(known) >= min(len(expected), len(actual))
+    if few or any(
         2 * difference.unequal < difference.compared
         for check in checks
         if check.id in _MATCHED
         for difference in check.differences
         if difference.engine == inputs.reference.engine
-    )
-    return (
-        "" if mostly_equal else f"{ANOTHER_ROBOT}: {unknown} of {len(expected)} names are unknown"
-    )
-
-
-def _unconfirmed(inputs: _Inputs) -> str:
-    """Return a remark if only the converter could read a malformed URDF."""
-    malformed = inputs.reference.malformed
-    if not malformed or any(isinstance(one, Observed) for one in inputs.engines.values()):
+    ):
         return ""
-    return (
-        f"; the URDF is malformed XML ({', '.join(malformed)}), repaired by"
-        " the converter's reader: no other engine confirms the result"
-    )
-
-
-def _overall_verdict(grades: AbstractSet[Grade]) -> Verdict:
-    """Return the verdict that follows from the grades of all checks."""
-    worst = max(grades, key=_SEVERITY)
-    if worst is Grade.NOT_APPLICABLE:
-        return Verdict.NOT_COMPARABLE
-    if worst is Grade.NOT_COMPARABLE and grades & {Grade.EXACT, Grade.CLOSE}:
-        return Verdict.INCOMPLETE
-    return Verdict(worst.value)
-
-
-def _overall_reason(checks: Sequence[CheckRecord]) -> str:
-    """Name the deciding finding, in one sentence."""
-    worst = max((check.grade for check in checks), key=_SEVERITY)
-    if worst is Grade.NOT_APPLICABLE:
-        return "nothing was compared"
-    if worst is Grade.EXACT:
-        made = sum(check.grade is not Grade.NOT_APPLICABLE for check in checks)
-        return f"all {made} checks are exact"
-    deciding = [check for check in checks if check.grade is worst]
-    first = deciding[0]
-    finding = next((f for f in first.findings if f.grade is worst), None)
-    message = finding.message if finding else first.reason or first.title
-    more = len(deciding) - 1
-    others = f" (and {more} more {'checks' if more > 1 else 'check'})" if more else ""
-    return f"{first.title}: {message}{others}"
+    return f"{ANOTHER_ROBOT}: {unknown} of {len(expected)} names are unknown"
 
 
 def _departures(actual: Observation) -> list[DeviationRecord]:
     """Record the inertias that the USD engine replaces, one record per cause."""
     by_cause: dict[str, list[Difference]] = {}
     for departure in actual.departures:
-        by_cause.setdefault(departure.cause, []).append(_replaced_inertia(departure))
+        stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
+        finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())
+        # Relative to the largest moment.
+        amount = math.inf
+        if finite and stated.any():
+            amount = float(np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2))
+        difference = Difference(
+            item=departure.link,
+            subject=f"link {departure.link}",
+            message=f"link {departure.link}: {departure.cause}",
+            expected=principal_moments(stated) if finite else "not finite",
+            actual=principal_moments(computed) if finite else "not finite",
+            unit=MOMENT,
+            amount=amount,
+        )
+        by_cause.setdefault(departure.cause, []).append(difference)
     return [
         DeviationRecord(
             engine=actual.engine,
@@ -427,21 +397,3 @@ def _departures(actual: Observation) -> list[DeviationRecord]:
         )
         for cause, values in by_cause.items()
     ]
-
-
-def _replaced_inertia(departure: Departure) -> Difference:
-    """Return the moments of both tensors; the difference is relative to the largest moment."""
-    stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
-    finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())
-    amount = math.inf
-    if finite and stated.any():
-        amount = float(np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2))
-    return Difference(
-        item=departure.link,
-        subject=f"link {departure.link}",
-        message=f"link {departure.link}: {departure.cause}",
-        expected=principal_moments(stated) if finite else "not finite",
-        actual=principal_moments(computed) if finite else "not finite",
-        unit=MOMENT,
-        amount=amount,
-    )

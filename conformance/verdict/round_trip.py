@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.check import Check, Compared, Comparison, Incomparable, compare
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
-from urdf_usd.conformance.observation.robot import JointType, Observation, Vec6
+from urdf_usd.conformance.observation.robot import JointType, Observation
 from urdf_usd.conformance.tolerance.bounds import RELATIVE
 from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
@@ -81,14 +81,19 @@ def compare_round_trip(
     for engine, outcome in before.items():
         if not isinstance(outcome, Observed) or check.quantity not in outcome.observation.states:
             continue
-        first, again = outcome.observation, back.outcomes.get(engine)
-        if isinstance(again, Observed):
-            comparison = compare(check, first, again.observation, model)
-            if isinstance(comparison, Compared):
-                trip = _Trip(check, model, reference, first, again.observation)
-                compared[engine] = trip, comparison
-        else:
-            comparison = Incomparable(_refusal(engine, again, back))
+        first = outcome.observation
+        comparison: Comparison
+        match again := back.outcomes.get(engine):
+            case Observed(second):
+                comparison = compare(check, first, second, model)
+                if isinstance(comparison, Compared):
+                    compared[engine] = _Trip(check, model, reference, first, second), comparison
+            case Unsupported(reason) | Crashed(reason):
+                comparison = Incomparable(
+                    f"{engine} reads the URDF, but not the URDF written from the USD: {reason}"
+                )
+            case _:
+                comparison = Incomparable(f"the USD cannot be written as URDF: {back.failure}")
         by_engine[engine] = comparison
         if isinstance(comparison, Compared):
             continue
@@ -112,14 +117,6 @@ def compare_round_trip(
         "; ".join(dict.fromkeys(filter(None, notes))) or None,
     )
     return RoundTrip(together, by_engine)
-
-
-def _refusal(engine: str, outcome: Outcome | None, back: RoundTripOutcomes) -> str:
-    match outcome:
-        case Unsupported(reason) | Crashed(reason):
-            return f"{engine} reads the URDF, but not the URDF written from the USD: {reason}"
-        case _:
-            return f"the USD cannot be written as URDF: {back.failure}"
 
 
 def _without_engine_errors(compared: Mapping[str, tuple[_Trip, Compared]]) -> Iterator[Compared]:
@@ -165,7 +162,7 @@ def _engine_errors(
         in both, and fixed joints with another name; and those that a known deviation predicts for
         the second file, with the difference from the URDF.
     """
-    check = trip.check
+    check, direct, model = trip.check, trip.check.direct or trip.check.id, trip.model
     failing = {
         one.item: one
         for one in comparison.differences
@@ -173,46 +170,49 @@ def _engine_errors(
     }
     if not failing:
         return frozenset(), {}
-    before, after = (
-        compare(check, trip.reference, side, trip.model) for side in (trip.before, trip.after)
-    )
+    sides = trip.before, trip.after
+    before, after = (compare(check, trip.reference, side, model) for side in sides)
     if isinstance(before, Incomparable) or isinstance(after, Incomparable):
         return frozenset(), {}
     first, second = _errors(before, trip.before.precision), _errors(after, trip.after.precision)
     # Two tolerances may add up to more than one.
     correct = (by_item(before).keys() - first.keys()) & (by_item(after).keys() - second.keys())
     misread = failing.keys() & (first.keys() - second.keys() | correct)
-    misread |= _assumed(trip, failing.keys())
-    if check.direct == _JOINTS:
-        misread |= _renamed_welds(trip)
+    if direct.startswith("mass."):
+        # A USD may have the mass of a rigid group at another of its links, so that other links
+        # have no <inertial> in the second file than in the first. Without the mass that the engine
+        # assumes, the second observation has to equal the first one or the URDF.
+        bare, bare_after = map(_without_assumed_mass, sides)
+        precision = max(bare.precision, bare_after.precision)
+        for side in (bare, trip.reference):
+            same = compare(check, side, bare_after, model)
+            if isinstance(same, Compared):
+                misread |= failing.keys() - _errors(same, precision).keys()
+    if direct == _JOINTS:
+        # Fixed joints that connect the same two links under another name: a USD may merge fixed
+        # links into one body; the joint's name is another check.
+        welds, others = (
+            {(j.parent, j.child): j.name for j in side.joints if j.type is JointType.FIXED}
+            for side in sides
+        )
+        for links in welds.keys() & others.keys():
+            if welds[links] != others[links]:
+                misread |= {welds[links], others[links]}
     refused = _refused(trip)
-    predicted = {
-        item: second[item].amount
-        for item in failing.keys() & second.keys()
-        if _is_predicted(trip, second[item], failing[item])
-        # A difference in inertia that rejected tensors alone cause.
-        or (check.direct in _OF_INERTIA and refused.issuperset(second[item].traces or (item,)))
-    }
+    # Deviations caused by the text of the first file do not apply to the second.
+    written = structs.replace(trip.reference, repaired=(), quaternions=())
+    predicted = {}
+    for item in failing.keys() & second.keys():
+        # Links that the engine misreads alike in both files do not contribute to the change.
+        error = second[item]
+        traced = structs.replace(error, traces=failing[item].traces or error.traces)
+        known = known_deviations(direct, traced, written, trip.after)
+        if (known and all(direct.startswith(one.predicts) for one in known)) or (
+            # A difference in inertia that rejected tensors alone cause.
+            direct in _OF_INERTIA and refused.issuperset(error.traces or (item,))
+        ):
+            predicted[item] = error.amount
     return misread, predicted
-
-
-def _assumed(trip: _Trip, failing: AbstractSet[str]) -> set[str]:
-    """Name items that differ only by mass that the engine assumes.
-
-    A USD may have the mass of a rigid group at another of its links, so that other
-    links have no ``<inertial>`` in the second file than in the first. Without the
-    assumed mass, the second observation has to equal the first one or the URDF.
-    """
-    if not (trip.check.direct or "").startswith("mass."):
-        return set()
-    before, after = map(_without_assumed_mass, (trip.before, trip.after))
-    precision = max(before.precision, after.precision)
-    equal: set[str] = set()
-    for side in (before, trip.reference):
-        comparison = compare(trip.check, side, after, trip.model)
-        if isinstance(comparison, Compared):
-            equal |= failing - _errors(comparison, precision).keys()
-    return equal
 
 
 def _errors(comparison: Comparison, precision: float) -> dict[str, Difference]:
@@ -230,45 +230,6 @@ def _without_assumed_mass(reading: Observation) -> Observation:
     return structs.replace(reading, links=links)
 
 
-def _is_predicted(trip: _Trip, error: Difference, change: Difference) -> bool:
-    """Whether known deviations predict the value that is read from the second file.
-
-    Deviations caused by the text of the first file do not apply to the second. Links
-    that the engine misreads alike in both files do not contribute to the change.
-
-    Args:
-        trip: The round trip.
-        error: Difference of the second file from the URDF.
-        change: Difference between the two files.
-    """
-    identifier = trip.check.direct or trip.check.id
-    written = structs.replace(trip.reference, repaired=(), quaternions=())
-    error = structs.replace(error, traces=change.traces or error.traces)
-    known = known_deviations(identifier, error, written, trip.after)
-    return bool(known) and all(identifier.startswith(one.predicts) for one in known)
-
-
-def _renamed_welds(trip: _Trip) -> set[str]:
-    """Name fixed joints that connect the same two links under another name.
-
-    A USD may merge fixed links into one body; the joint's name is another check.
-    """
-    before, after = (
-        {
-            (joint.parent, joint.child): joint.name
-            for joint in reading.joints
-            if joint.type is JointType.FIXED
-        }
-        for reading in (trip.before, trip.after)
-    )
-    return {
-        name
-        for links in before.keys() & after.keys()
-        if before[links] != after[links]
-        for name in (before[links], after[links])
-    }
-
-
 def _refused(trip: _Trip) -> set[str]:
     """Name links whose inertia an engine rejects in the written URDF alone.
 
@@ -281,12 +242,11 @@ def _refused(trip: _Trip) -> set[str]:
     links = set()
     for link in trip.reference.links:
         expected, actual = link.mass, again.get(link.name)
+        if not expected or not actual or not expected.inertia or any(actual.inertia or ()):
+            continue
+        small, middle, large = np.linalg.eigvalsh(tensor_of(expected.inertia))
         if (
-            expected
-            and actual
-            and expected.inertia
-            and _is_flat(expected.inertia)
-            and not any(actual.inertia or ())
+            small + middle - large <= _ROUNDINGS * RELATIVE * large
             and abs(expected.mass - actual.mass) <= tolerance.mass * expected.mass
             and math.dist(expected.center, actual.center) <= tolerance.position
         ):
@@ -297,9 +257,3 @@ def _refused(trip: _Trip) -> set[str]:
         if (missing := set(group) - stated) and missing <= links:
             links.add(group[0])
     return links
-
-
-def _is_flat(inertia: Vec6) -> bool:
-    """Whether the smaller moments add up to the largest within rounding to float32."""
-    small, middle, large = np.linalg.eigvalsh(tensor_of(inertia))
-    return bool(small + middle - large <= _ROUNDINGS * RELATIVE * large)
