@@ -6,7 +6,7 @@ These checks are made only if there is a simulation settings file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import structs
 
@@ -22,12 +22,7 @@ from urdf_usd.conformance.checks.check import (
     relative_difference,
     stated,
 )
-from urdf_usd.conformance.observation.robot import (
-    Observation,
-    Quantity,
-    SettingKind,
-    UnexpectedSetting,
-)
+from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.observation.simulation import (
     USUAL_FRICTIONS,
@@ -39,10 +34,12 @@ from urdf_usd.reports.records.record import Difference
 
 _WORLD = ""
 _FRICTIONS = ("physics:staticFriction", "physics:dynamicFriction", "physics:restitution")
-_SELF_COLLISION = (
-    "newton:selfCollisionEnabled",
-    "physxArticulation:enabledSelfCollisions",
-)
+_SELF_COLLISION = ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions")
+_FRICTION_TITLES = {
+    "static": "static friction",
+    "dynamic": "dynamic friction",
+    "restitution": "restitution",
+}
 # Attributes of joints whose values are compared where they are requested.
 _ATTRIBUTES = {
     "drives": (SettingKind.DRIVE, ("drive:*:physics:stiffness", "drive:*:physics:damping")),
@@ -76,20 +73,20 @@ def without_requested(observation: Observation, requested: SimulationObservation
     pairs = {_of_bodies(pair, body) for pair in named_pairs}
     materials = requested.contact_materials or ()
     with_material = {f"link {body.get(one.link, one.link)}" for one in materials}
-
-    def is_requested(setting: UnexpectedSetting) -> bool:
-        attribute = setting.attribute
-        if setting.kind is SettingKind.MATERIAL and setting.subject in with_material:
-            return attribute in _FRICTIONS
-        if setting.kind is SettingKind.FILTER and attribute in _SELF_COLLISION:
-            return requested.self_collision is not None
-        if attribute == "physics:filteredPairs" and setting.partner:
-            ends = (setting.subject, setting.partner)
-            return frozenset(end.removeprefix("link ") for end in ends) in pairs
-        return (setting.kind, setting.subject, attribute) in explained
-
-    rest = tuple(one for one in observation.unexpected if not is_requested(one))
-    return structs.replace(observation, unexpected=rest)
+    rest = []
+    for one in observation.unexpected:
+        if one.kind is SettingKind.MATERIAL and one.subject in with_material:
+            is_requested = one.attribute in _FRICTIONS
+        elif one.kind is SettingKind.FILTER and one.attribute in _SELF_COLLISION:
+            is_requested = requested.self_collision is not None
+        elif one.attribute == "physics:filteredPairs" and one.partner:
+            ends = one.subject.removeprefix("link "), one.partner.removeprefix("link ")
+            is_requested = frozenset(ends) in pairs
+        else:
+            is_requested = (one.kind, one.subject, one.attribute) in explained
+        if not is_requested:
+            rest.append(one)
+    return structs.replace(observation, unexpected=tuple(rest))
 
 
 def _settings(sides: Sides) -> tuple[SimulationObservation, SimulationObservation]:
@@ -98,7 +95,7 @@ def _settings(sides: Sides) -> tuple[SimulationObservation, SimulationObservatio
 
 
 def _check(
-    id: str, title: str, what: str, unit: str = "1", field: str = "", absent: str = ""
+    id: str, title: str, what: str, unit: str = "1", field: str = ""
 ) -> Callable[[Comparer], Comparer]:
     """Define a check of settings.
 
@@ -108,7 +105,6 @@ def _check(
         what: Noted to be absent if there is nothing to compare.
         unit: Of the check.
         field: Of the settings, which both sides have to state.
-        absent: What an engine does not state otherwise.
     """
 
     def define(function: Comparer) -> Comparer:
@@ -118,7 +114,7 @@ def _check(
         @check(id, title, Quantity.SIMULATION, unit, note, clause=clause)
         def compare(sides: Sides) -> Comparison | Differences:
             if field and any(getattr(side, field) is None for side in _settings(sides)):
-                return not_stated(sides.actual, absent or what)
+                return not_stated(sides.actual, "drives" if field == "drives" else what)
             return function(sides)
 
         return function
@@ -147,7 +143,16 @@ def _number(
     )
 
 
-@_check("simulation.gains", "gains of drives", "drive with gains", field="drives", absent="drives")
+def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:
+    message = f"{subject}: {actual}, not {expected}"
+    return equality(subject, same, message, expected, actual, item=subject)
+
+
+def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(body.get(name, name) for name in pair)
+
+
+@_check("simulation.gains", "gains of drives", "drive with gains", field="drives")
 def _gains(sides: Sides) -> Differences:
     """Stiffness and damping of every drive that the simulation settings file states, relative;
     gains are forces, not accelerations. Natural frequencies become gains with the joint-space
@@ -166,9 +171,7 @@ def _gains(sides: Sides) -> Differences:
         yield equality(subject, same, message, "force", "acceleration", item=item)
 
 
-@_check(
-    "simulation.targets", "targets of drives", "drive with gains", field="drives", absent="drives"
-)
+@_check("simulation.targets", "targets of drives", "drive with gains", field="drives")
 def _targets(sides: Sides) -> Differences:
     """Position or velocity that every drive follows, relative to the larger of it and 1 rad or
     1 m.
@@ -201,12 +204,10 @@ def _limit_springs(sides: Sides) -> Differences:
     simulation settings file states them, relative. Newton has them; limits of PhysX are hard.
     """
     requested, found = _settings(sides)
-    for what, springs, actual in (
-        ("limit stiffness", requested.limit_stiffnesses, found.limit_stiffnesses),
-        ("limit damping", requested.limit_dampings, found.limit_dampings),
-    ):
-        for joint, value in springs or () if actual is not None else ():
-            yield _number(f"joint {joint}", what, value, dict(actual or ()).get(joint), sides)
+    for what, field in (("stiffness", "limit_stiffnesses"), ("damping", "limit_dampings")):
+        values = getattr(found, field)
+        for joint, value in getattr(requested, field) or () if values is not None else ():
+            yield _number(f"joint {joint}", f"limit {what}", value, dict(values).get(joint), sides)
 
 
 @_check("simulation.positions", "initial positions", "initial position", field="positions")
@@ -240,15 +241,6 @@ def _filters(sides: Sides) -> Differences:
             yield _presence(subject, ends in filtered, "no contacts", "contacts")
 
 
-def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(body.get(name, name) for name in pair)
-
-
-def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:
-    message = f"{subject}: {actual}, not {expected}"
-    return equality(subject, same, message, expected, actual, item=subject)
-
-
 @_check("simulation.contacts", "self-collision and contact materials", "contacts")
 def _contacts(sides: Sides) -> Differences:
     """Self-collision, and friction and restitution of every collider of a link, are those of the
@@ -261,51 +253,26 @@ def _contacts(sides: Sides) -> Differences:
         words = {True: "on", False: "off", None: "absent"}
         texts = [f"self-collision {words[side.self_collision]}" for side in (requested, found)]
         yield _presence("robot", texts[0] == texts[1], texts[0], texts[1])
-    materials = _materials_by_link(sides.expected, found.contact_materials)
+    # Materials of the colliders of each link; the nearest prim that is a link counts.
+    names = {link.name for link in sides.expected.links}
+    of_collider: dict[str, ContactMaterialObservation] = {}
+    materials: dict[str, list[ContactMaterialObservation]] = {}
+    for one in found.contact_materials:
+        if one.link in names and of_collider.setdefault(one.source, one) is one:
+            materials.setdefault(one.link, []).append(one)
     # Lost colliders are a difference of shapes, and may be requested.
     bare = {link.name for link in sides.actual.links} - materials.keys()
     for material in requested.contact_materials or ():
-        if material.link not in bare:
-            colliders = materials.get(material.link, ())
-            for field, title in (
-                ("static", "static friction"),
-                ("dynamic", "dynamic friction"),
-                ("restitution", "restitution"),
-            ):
-                # NaN if the colliders of a link differ.
-                values = {getattr(one, field) for one in colliders}
-                value = math.nan if len(values) > 1 else next(iter(values), None)
-                subject = f"link {material.link}"
-                yield _number(subject, title, getattr(material, field), value, sides)
-    yield from _surplus_materials(sides.actual, requested, materials)
-
-
-def _materials_by_link(
-    expected: Observation, found: Iterable[ContactMaterialObservation]
-) -> dict[str, list[ContactMaterialObservation]]:
-    """Return the contact materials of the colliders of each link of the URDF."""
-    names = {link.name for link in expected.links}
-    of_collider: dict[str, ContactMaterialObservation] = {}
-    for one in found:
-        if one.link in names:
-            of_collider.setdefault(one.source, one)
-    by_link: dict[str, list[ContactMaterialObservation]] = {}
-    for one in of_collider.values():
-        by_link.setdefault(one.link, []).append(one)
-    return by_link
-
-
-def _surplus_materials(
-    actual: Observation,
-    requested: SimulationObservation,
-    materials: Mapping[str, list[ContactMaterialObservation]],
-) -> Iterator[Difference]:
-    """Yield links without a requested contact material in bodies of links with one.
-
-    Those in other bodies are unexpected settings. Some are those that simulators use without a
-    contact material.
-    """
-    body = {link.name: link.body or link.name for link in actual.links}
+        fields = _FRICTION_TITLES.items() if material.link not in bare else ()
+        for field, title in fields:
+            # NaN if the colliders of a link differ.
+            values = {getattr(one, field) for one in materials.get(material.link, ())}
+            value = math.nan if len(values) > 1 else next(iter(values), None)
+            subject = f"link {material.link}"
+            yield _number(subject, title, getattr(material, field), value, sides)
+    # Links without a requested material in bodies of links with one; those in other bodies are
+    # unexpected settings. Some are those that simulators use without a contact material.
+    body = {link.name: link.body or link.name for link in sides.actual.links}
     named = {one.link for one in requested.contact_materials or ()}
     bodies = {body.get(name, name) for name in named}
     for link, colliders in materials.items():
