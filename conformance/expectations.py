@@ -15,15 +15,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.engines.rotations import quats_wxyz
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    Configurations,
-    JointObservation,
-    MassProperties,
-    Observation,
-    Quantity,
-    Vec3,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import (
     Appearance,
     Role,
@@ -55,12 +47,12 @@ _COLOR = 1e-3  # of linear colour components and opacities
 # Permutations of more shapes than these are not tried.
 _MOST_PERMUTED = 6
 _NUMBERS = (
-    ("lower", Quantity.LIMITS),
-    ("upper", Quantity.LIMITS),
-    ("effort", Quantity.EFFORT),
-    ("velocity", Quantity.VELOCITY),
-    ("damping", Quantity.DYNAMICS),
-    ("friction", Quantity.DYNAMICS),
+    ("lower", obs.Quantity.LIMITS),
+    ("upper", obs.Quantity.LIMITS),
+    ("effort", obs.Quantity.EFFORT),
+    ("velocity", obs.Quantity.VELOCITY),
+    ("damping", obs.Quantity.DYNAMICS),
+    ("friction", obs.Quantity.DYNAMICS),
 )
 # Numbers that are the same as an absent one.
 _DEFAULTS = {"lower": -math.inf, "upper": math.inf, "damping": 0.0, "friction": 0.0}
@@ -120,7 +112,7 @@ def judge_case(
     return CaseOutcome.FAIL, f"{text}; and {more} more" if more > 0 else text
 
 
-def configurations_of(expected: Expected) -> Configurations:
+def configurations_of(expected: Expected) -> obs.Configurations:
     """Return the configurations of the poses of a case, preceded by zero."""
     neutral = {1: (0.0,), 4: (0.0,) * 4, 7: (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)}
     names = sorted({name for pose in expected.poses for name in pose.q})
@@ -129,7 +121,7 @@ def configurations_of(expected: Expected) -> Configurations:
         given = [np.atleast_1d(pose.q.get(name, ())) for pose in expected.poses]
         zero = neutral[max(map(len, given))]
         positions.append(np.array([zero, *(row if len(row) else zero for row in given)], float))
-    return Configurations(
+    return obs.Configurations(
         joints=tuple(names),
         positions=tuple(positions),
         labels=("zero", *(f"pose {number}" for number in range(len(expected.poses)))),
@@ -153,7 +145,7 @@ def compare_readings(
     return tuple(readings)
 
 
-def compare_case(expected: Expected, actual: Observation) -> CaseReadingRecord:
+def compare_case(expected: Expected, actual: obs.Observation) -> CaseReadingRecord:
     """Compare the values of a case with those that an engine reports of the USD.
 
     Args:
@@ -172,37 +164,37 @@ def _equal(subject: str, quantity: str, expected: object, actual: object) -> _Va
     return _Value(subject, quantity, expected, actual, expected == actual)
 
 
-def _values(expected: Expected, actual: Observation) -> _Values:
+def _values(expected: Expected, actual: obs.Observation) -> _Values:
     states = actual.states
-    if expected.name is not UNSET and Quantity.LINKS in states:
+    if expected.name is not UNSET and obs.Quantity.LINKS in states:
         yield _equal("robot", "name", expected.name, actual.robot)
-    if expected.base is not UNSET and Quantity.BASE in states:
+    if expected.base is not UNSET and obs.Quantity.BASE in states:
         yield _equal("robot", "base", expected.base, actual.base)
     if expected.articulation_roots is not UNSET and actual.articulation_roots is not None:
         count = expected.articulation_roots
         yield _equal("robot", "articulation roots", count, actual.articulation_roots)
-    if expected.links is not UNSET and Quantity.LINKS in states:
+    if expected.links is not UNSET and obs.Quantity.LINKS in states:
         names = {link.name for link in actual.links}
         yield from (
             _equal(f"link {name}", "existence", True, name in names) for name in expected.links
         )
     yield from _joints(expected, actual)
-    if Quantity.MASS in states:
+    if obs.Quantity.MASS in states:
         yield from _masses(expected, actual)
-    if Quantity.FRAMES in states:
+    if obs.Quantity.FRAMES in states:
         yield from _poses(expected, actual)
-    if Quantity.COLLISION in states:
+    if obs.Quantity.COLLISION in states:
         yield from _shapes(Role.COLLISION, expected.colliders, actual)
-    if Quantity.VISUAL in states:
+    if obs.Quantity.VISUAL in states:
         yield from _shapes(Role.VISUAL, expected.visuals, actual)
 
 
-def _joints(expected: Expected, actual: Observation) -> _Values:
+def _joints(expected: Expected, actual: obs.Observation) -> _Values:
     # Simulators may merge welded links.
-    complete = Quantity.JOINTS in actual.states
+    complete = obs.Quantity.JOINTS in actual.states
     joints = {joint.name: joint for joint in actual.joints}
-    if expected.dofs is not UNSET and complete and Quantity.JOINT_TYPES in actual.states:
-        moving = sorted(joint.name for joint in joints.values() if COORDINATES[joint.type])
+    if expected.dofs is not UNSET and complete and obs.Quantity.JOINT_TYPES in actual.states:
+        moving = sorted(joint.name for joint in joints.values() if obs.COORDINATES[joint.type])
         yield _equal("robot", "joints that move", sorted(expected.dofs), moving)
     for name, values in expected.joints.items():
         if name in joints:
@@ -212,13 +204,13 @@ def _joints(expected: Expected, actual: Observation) -> _Values:
 
 
 def _joint(
-    subject: str, values: JointValues, joint: JointObservation, states: Collection[Quantity]
+    subject: str, values: JointValues, joint: obs.JointObservation, states: Collection[obs.Quantity]
 ) -> _Values:
-    if values.type is not UNSET and Quantity.JOINT_TYPES in states:
+    if values.type is not UNSET and obs.Quantity.JOINT_TYPES in states:
         yield _equal(subject, "type", values.type, joint.type)
     for name in ("parent", "child"):
         link = getattr(values, name)
-        if link is not UNSET and Quantity.JOINTS in states:
+        if link is not UNSET and obs.Quantity.JOINTS in states:
             yield _equal(subject, name, link, getattr(joint, name))
     for name, quantity in _NUMBERS:
         stated = getattr(values, name)
@@ -227,14 +219,14 @@ def _joint(
             one, other = (default if v is None else float(v) for v in (stated, found))
             same = one == other or (one is not None and other is not None and _near(one, other))
             yield _Value(subject, name, stated, default if found is None else found, same)
-    if values.mimic is not UNSET and Quantity.MIMIC in states:
+    if values.mimic is not UNSET and obs.Quantity.MIMIC in states:
         yield _mimic(subject, values.mimic, joint)
-    if values.axis is not UNSET and joint.axis is not None and Quantity.JOINTS in states:
+    if values.axis is not UNSET and joint.axis is not None and obs.Quantity.JOINTS in states:
         same = math.dist(values.axis, joint.axis) <= _ROTATION
         yield _Value(subject, "axis", values.axis, joint.axis, same)
 
 
-def _mimic(subject: str, values: MimicValues | None, joint: JointObservation) -> _Value:
+def _mimic(subject: str, values: MimicValues | None, joint: obs.JointObservation) -> _Value:
     mimic = joint.mimic
     stated = values and (values.joint, values.multiplier, values.offset)
     found = mimic and (mimic.leader, mimic.multiplier, mimic.offset)
@@ -244,7 +236,7 @@ def _mimic(subject: str, values: MimicValues | None, joint: JointObservation) ->
     return _Value(subject, "mimic", stated, found, same)
 
 
-def _masses(expected: Expected, actual: Observation) -> _Values:
+def _masses(expected: Expected, actual: obs.Observation) -> _Values:
     masses = {link.name: link.mass for link in actual.links}
     if expected.total_mass is not UNSET:
         # A defaulted mass adds less than a millionth.
@@ -260,7 +252,7 @@ def _masses(expected: Expected, actual: Observation) -> _Values:
             yield from _body(subject, body, actual)
 
 
-def _body(subject: str, body: BodyValues, actual: Observation) -> _Values:
+def _body(subject: str, body: BodyValues, actual: obs.Observation) -> _Values:
     found = _lumped(body.links, actual)
     mass = found.mass if found else None
     center = found.center if found else None
@@ -280,7 +272,7 @@ def _body(subject: str, body: BodyValues, actual: Observation) -> _Values:
         yield _Value(subject, "inertia", body.inertia, tensor, same)
 
 
-def _lumped(links: Sequence[str], actual: Observation) -> MassProperties | None:
+def _lumped(links: Sequence[str], actual: obs.Observation) -> obs.MassProperties | None:
     """Add the mass properties of links, in the frame of the first of them."""
     masses = {link.name: link.mass for link in actual.links if link.mass}
     if [name for name in links if name in masses] == [links[0]]:
@@ -294,10 +286,10 @@ def _lumped(links: Sequence[str], actual: Observation) -> MassProperties | None:
         return None
     x, y, z = group.center.tolist()
     ixx, ixy, ixz, iyy, iyz, izz = group.tensor[np.triu_indices(3)].tolist()
-    return MassProperties(group.mass, (x, y, z), (ixx, ixy, ixz, iyy, iyz, izz))
+    return obs.MassProperties(group.mass, (x, y, z), (ixx, ixy, ixz, iyy, iyz, izz))
 
 
-def _poses(expected: Expected, actual: Observation) -> _Values:
+def _poses(expected: Expected, actual: obs.Observation) -> _Values:
     frames = actual.frames
     if frames is None:
         return
@@ -326,7 +318,7 @@ def _poses(expected: Expected, actual: Observation) -> _Values:
 
 
 def _shapes(
-    role: Role, expected: Mapping[str, Sequence[ShapeValues]], actual: Observation
+    role: Role, expected: Mapping[str, Sequence[ShapeValues]], actual: obs.Observation
 ) -> _Values:
     for link, values in expected.items():
         shapes = [shape for shape in actual.shapes if shape.link == link and shape.role is role]
@@ -375,7 +367,7 @@ def _shape(subject: str, values: ShapeValues, shape: ShapeObservation) -> _Value
     if values.size is not UNSET:
         same = len(values.size) == len(shape.size) and all(map(_near, values.size, shape.size))
         yield _Value(subject, "size", values.size, shape.size, same)
-    points: dict[str, tuple[str, Vec3 | None]] = {"position": ("position", shape.position)}
+    points: dict[str, tuple[str, obs.Vec3 | None]] = {"position": ("position", shape.position)}
     for name in ("lower", "upper"):
         points[name] = (f"{name} bound", getattr(shape.surface, name, None))
     for name, (quantity, point) in points.items():

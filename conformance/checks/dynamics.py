@@ -24,14 +24,7 @@ from urdf_usd.conformance.checks.check import (
 )
 from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.checks.mass import differing_links
-from urdf_usd.conformance.observation.robot import (
-    ROOT_MOTION,
-    JointType,
-    Quantity,
-    Rollout,
-    SettingKind,
-    velocity_indices,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC
 from urdf_usd.conformance.tolerance.model import distance
 from urdf_usd.reports.records.record import Difference, Grade
@@ -47,21 +40,21 @@ _CHAOS = 0.5
 _WHOLE = 1.0
 
 unexpected(
-    SettingKind.DRIVE,
+    obs.SettingKind.DRIVE,
     "dynamics.drives",
     "drives without gains",
     "No drive has stiffness or damping, and no actuator acts on a joint: URDF states the "
     "limit of a motor, but no controller. A controller sets gains when it is attached.",
 )
 unexpected(
-    SettingKind.JOINT,
+    obs.SettingKind.JOINT,
     "dynamics.joints",
     "other joint properties",
     "No joint breaks, has an armature, a spring at its limits or another property of a "
     "simulator that URDF does not state.",
 )
 unexpected(
-    SettingKind.BODY,
+    obs.SettingKind.BODY,
     "dynamics.bodies",
     "other body properties",
     "Gravity acts on every body; no axis of a body is locked, no body is damped or moved by a"
@@ -70,7 +63,7 @@ unexpected(
 )
 
 
-@check("dynamics.inertia_matrix", "joint-space inertia", Quantity.MOTION, "1")
+@check("dynamics.inertia_matrix", "joint-space inertia", obs.Quantity.MOTION, "1")
 def _inertia_matrices(sides: Sides) -> Comparison:
     """M(q) over all configurations with a floating root: our own equations of motion for the URDF
     against MuJoCo's for a model built from the USD's observation. Relative to the diagonal
@@ -79,7 +72,7 @@ def _inertia_matrices(sides: Sides) -> Comparison:
     return _equations("inertia", sides)
 
 
-@check("dynamics.bias", "gravity and velocity forces", Quantity.MOTION, "1")
+@check("dynamics.bias", "gravity and velocity forces", obs.Quantity.MOTION, "1")
 def _bias_forces(sides: Sides) -> Comparison:
     """Gravity, Coriolis and centrifugal forces at zero acceleration, relative to their upper bound
     at each joint.
@@ -95,7 +88,7 @@ def _equations(what: str, sides: Sides) -> Comparison:
         return not_stated(expected if first is None else actual, "equations of motion")
     labels = expected.frames.labels if expected.frames else ()
     # The s velocities that both sides and the tolerance model have.
-    indices = [velocity_indices(side.joints) for side in (motion, first, second)]
+    indices = [obs.velocity_indices(side.joints) for side in (motion, first, second)]
     shared = [key for key in indices[0] if all(key in side for side in indices)]
     own, one, two = ([side[key] for key in shared] for side in indices)
     joints = [name for name, _ in shared]
@@ -113,7 +106,7 @@ def _equations(what: str, sides: Sides) -> Comparison:
         )
 
     def subject(name: str) -> str:
-        return f"link {expected.root}" if name == ROOT_MOTION else f"joint {name}"
+        return f"link {expected.root}" if name == obs.ROOT_MOTION else f"joint {name}"
 
     differences = [
         Difference(
@@ -124,7 +117,7 @@ def _equations(what: str, sides: Sides) -> Comparison:
         )
         for name in dict.fromkeys(first.joints)
         # Some engines fix the root.
-        if name in motion.joints and name not in {ROOT_MOTION, *joints}
+        if name in motion.joints and name not in {obs.ROOT_MOTION, *joints}
     ]
     # A difference from zero scale is infinite unless rounding explains it; so is one that is not
     # finite.
@@ -195,7 +188,7 @@ def _traced(differences: Sequence[Difference], sides: Sides) -> tuple[Difference
     def traced(one: Difference) -> Difference:
         if one.grade is not Grade.FAILS:
             return one
-        carried = {n: chain for n, chain in chains.items() if one.item in (ROOT_MOTION, *chain)}
+        carried = {n: chain for n, chain in chains.items() if one.item in (obs.ROOT_MOTION, *chain)}
         wrong = differing_links(tuple(carried), sides, "mass", "center", "inertia")
         along = dict.fromkeys(name for chain in carried.values() for name in chain)
         joints = tuple(name for name in along if name in errors)
@@ -208,7 +201,7 @@ def _traced(differences: Sequence[Difference], sides: Sides) -> tuple[Difference
     return tuple(map(traced, differences))
 
 
-@check("dynamics.rollout", "1 s simulation rollout", Quantity.ROLLOUT, "rad or m")
+@check("dynamics.rollout", "1 s simulation rollout", obs.Quantity.ROLLOUT, "rad or m")
 def _rollout_states(sides: Sides) -> Comparison:
     """Positions and velocities after 1 s in MuJoCo without drives: gravity, damping, friction and
     mimic couplings, fixed root, no limits. The spread of rollouts of perturbed robots sets the
@@ -260,9 +253,9 @@ def _is_comparable(spread: float) -> bool:
 
 def _state_difference(
     name: str,
-    joint_type: JointType,
-    expected: Rollout,
-    actual: Rollout,
+    joint_type: obs.JointType,
+    expected: obs.Rollout,
+    actual: obs.Rollout,
     sides: Sides,
     steady: int,
     errors: Mapping[str, tuple[float, ...]],

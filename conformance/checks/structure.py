@@ -21,18 +21,7 @@ from urdf_usd.conformance.checks.check import (
     unexpected,
 )
 from urdf_usd.conformance.checks.limits import stored_limit, unit_hint
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    Base,
-    HeadCoupling,
-    JointObservation,
-    JointType,
-    Observation,
-    Quantity,
-    SettingKind,
-    Word,
-    head_coupling,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
 from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
 from urdf_usd.reports.quantities import value_text
@@ -42,7 +31,7 @@ from urdf_usd.reports.records.record import Difference, Range, Value
 _SAME = 1e-6
 
 
-@check("structure.links", "links", Quantity.LINKS)
+@check("structure.links", "links", obs.Quantity.LINKS)
 def _links(sides: Sides) -> Differences:
     """Every URDF link is found in the USD by its name, and there is no other body."""
     links = dict.fromkeys(link.name for link in sides.expected.links)
@@ -56,7 +45,7 @@ def _links(sides: Sides) -> Differences:
         yield _named("link", name, name in links, name in found, sides.actual)
 
 
-@check("structure.joints", "joints", Quantity.JOINTS)
+@check("structure.joints", "joints", obs.Quantity.JOINTS)
 def _joints(sides: Sides) -> Differences:
     """Every URDF joint is found in the USD by its name, and there is no other joint. A fixed joint
     may also be expressed by one body for both links.
@@ -72,7 +61,7 @@ def _joints(sides: Sides) -> Differences:
             continue
         if surplus and not joint:
             # A joint that fixes the root to the world is covered by the check of the base.
-            fixed = surplus.type is JointType.FIXED and surplus.child == expected.root
+            fixed = surplus.type is obs.JointType.FIXED and surplus.child == expected.root
             if _welded_otherwise(surplus, expected) or (fixed and surplus.parent not in links):
                 continue
         if times[name] > 1:
@@ -82,7 +71,9 @@ def _joints(sides: Sides) -> Differences:
             yield _named("joint", name, bool(joint), bool(surplus), actual)
 
 
-def _named(kind: str, name: str, expected: bool, found: bool, actual: Observation) -> Difference:
+def _named(
+    kind: str, name: str, expected: bool, found: bool, actual: obs.Observation
+) -> Difference:
     subject = f"{kind} {name}"
     if expected and (called := dict(actual.renamed).get(subject)) is not None:
         message = f"{subject} is renamed to {called!r}; matched by position in the tree"
@@ -92,18 +83,18 @@ def _named(kind: str, name: str, expected: bool, found: bool, actual: Observatio
     return equality(subject, expected == found, f"{subject} {how}", *values)
 
 
-def _welded_otherwise(joint: JointObservation, side: Observation) -> bool:
+def _welded_otherwise(joint: obs.JointObservation, side: obs.Observation) -> bool:
     """Whether one body carries both links of a fixed joint, or the world does."""
     body = {link.name: link.body for link in side.links}
-    if joint.type is not JointType.FIXED or not body.keys() >= {joint.parent, joint.child}:
+    if joint.type is not obs.JointType.FIXED or not body.keys() >= {joint.parent, joint.child}:
         return False
     carrier = body[joint.parent]
     # None is the world, or unknown if the engine states no body of any link.
-    known = carrier is not None or any(body.values()) or side.base is Base.STATIC
+    known = carrier is not None or any(body.values()) or side.base is obs.Base.STATIC
     return known and carrier == body[joint.child]
 
 
-@check("structure.types", "joint types", Quantity.JOINT_TYPES)
+@check("structure.types", "joint types", obs.Quantity.JOINT_TYPES)
 def _types(sides: Sides) -> Differences:
     """Joints of the same name have the same type. A continuous joint equals a revolute one
     without limits.
@@ -112,11 +103,11 @@ def _types(sides: Sides) -> Differences:
         yield _equality(joint.name, "type", _motion(joint), _motion(found))
 
 
-def _motion(joint: JointObservation) -> str:
+def _motion(joint: obs.JointObservation) -> str:
     limits = (joint.lower, -math.inf), (joint.upper, math.inf)
     unlimited = all(one is None or stored_limit(one) == none for one, none in limits)
-    if joint.type is JointType.REVOLUTE and unlimited:
-        return JointType.CONTINUOUS.value
+    if joint.type is obs.JointType.REVOLUTE and unlimited:
+        return obs.JointType.CONTINUOUS.value
     return joint.type.value
 
 
@@ -125,7 +116,7 @@ def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
     return equality(f"joint {joint}", expected == actual, message, expected, actual)
 
 
-@check("structure.parents", "parents and children", Quantity.JOINTS)
+@check("structure.parents", "parents and children", obs.Quantity.JOINTS)
 def _parents(sides: Sides) -> Differences:
     """Joints of the same name connect the same parent and child."""
     # A frame counts as the body that carries it.
@@ -139,7 +130,7 @@ def _parents(sides: Sides) -> Differences:
         yield _equality(joint.name, "links", links, links if same else others)
 
 
-@check("structure.mimic", "mimic couplings", Quantity.MIMIC, note="no joint mimics another")
+@check("structure.mimic", "mimic couplings", obs.Quantity.MIMIC, note="no joint mimics another")
 def _mimic(sides: Sides) -> Differences:
     """Followers, leaders, multipliers and offsets are equal to float32 precision. Without its
     coupling a follower moves freely.
@@ -147,11 +138,11 @@ def _mimic(sides: Sides) -> Differences:
     # A chain of couplings and a coupling to its head are the same motion.
     both = sides.expected, sides.actual
     mimics = ({joint.name: joint.mimic for joint in side.joints} for side in both)
-    heads, found_heads = ({name: head_coupling(name, of.get) for name in of} for of in mimics)
+    heads, found_heads = ({name: obs.head_coupling(name, of.get) for name in of} for of in mimics)
     precision = max(side.precision for side in both)
     for joint, found in sides.joints:
         # A coupling needs exactly one coordinate; others have no effect.
-        single = COORDINATES[joint.type] == 1 or COORDINATES[found.type] == 1
+        single = obs.COORDINATES[joint.type] == 1 or obs.COORDINATES[found.type] == 1
         if single and (joint.mimic or found.mimic):
             problem = _mimic_problem(heads[joint.name], found_heads[joint.name], precision)
             text, *values = problem or ("same coupling",)
@@ -160,7 +151,7 @@ def _mimic(sides: Sides) -> Differences:
 
 
 def _mimic_problem(
-    expected: HeadCoupling | None, actual: HeadCoupling | None, precision: float
+    expected: obs.HeadCoupling | None, actual: obs.HeadCoupling | None, precision: float
 ) -> tuple[str, Value, Value] | None:
     """Describe the difference of two couplings, with both values; None if there is none.
 
@@ -190,7 +181,7 @@ def _mimic_problem(
     return None
 
 
-@check("structure.articulation", "articulation roots", Quantity.JOINTS, usd_alone=True)
+@check("structure.articulation", "articulation roots", obs.Quantity.JOINTS, usd_alone=True)
 def _articulation(sides: Sides) -> Comparison:
     """A robot with moving joints has exactly one articulation root, and all its joints belong to
     it. Without one, solvers simulate separate bodies; with two, they reject the robot or simulate
@@ -215,17 +206,17 @@ def _articulation(sides: Sides) -> Comparison:
         "joint {} belongs to no articulation",
         ("in the articulation", "outside"),
     )
-    disabled = map(setting_difference, settings_of(SettingKind.ARTICULATION, actual))
+    disabled = map(setting_difference, settings_of(obs.SettingKind.ARTICULATION, actual))
     return Compared((robot, *joints, *_misplaced_starts(expected, actual), *disabled))
 
 
-def _linked(expected: Observation) -> dict[str, str]:
+def _linked(expected: obs.Observation) -> dict[str, str]:
     """Return the parent of each link by its joint, unless that is a floating one."""
     joints = expected.joints
-    return {one.child: one.parent for one in joints if one.type is not JointType.FLOATING}
+    return {one.child: one.parent for one in joints if one.type is not obs.JointType.FLOATING}
 
 
-def _root_counts(expected: Observation, actual: Observation) -> tuple[int, int]:
+def _root_counts(expected: obs.Observation, actual: obs.Observation) -> tuple[int, int]:
     """Return the least and largest number of articulation roots.
 
     Floating joints divide a robot into mechanisms. One with a moving joint is an articulation;
@@ -233,12 +224,12 @@ def _root_counts(expected: Observation, actual: Observation) -> tuple[int, int]:
     is no body: one articulation or several.
     """
     parent = _linked(expected)
-    moving = {joint.child for joint in expected.joints if COORDINATES[joint.type]}
+    moving = {joint.child for joint in expected.joints if obs.COORDINATES[joint.type]}
     heads = {link: _head(link, parent) for link in parent}
     driven = {head for link, head in heads.items() if link in moving}
     carried = {link.name for link in actual.links if link.body is not None}
     ties = 0
-    if actual.base is Base.FIXED and expected.root not in carried:
+    if actual.base is obs.Base.FIXED and expected.root not in carried:
         children = [joint.child for joint in expected.joints if joint.parent == expected.root]
         ties = sum(child in carried for child in children)
     return len(driven), max(len({*heads.values()}), ties)
@@ -253,7 +244,7 @@ def _head(link: str, parent: Mapping[str, str]) -> str:
     return link
 
 
-def _misplaced_starts(expected: Observation, actual: Observation) -> tuple[Difference, ...]:
+def _misplaced_starts(expected: obs.Observation, actual: obs.Observation) -> tuple[Difference, ...]:
     """Check that articulations that start at a body start at the first one.
 
     Simulators take that body as the base, which floats, whatever a joint fixes to the world
@@ -273,7 +264,7 @@ def _misplaced_starts(expected: Observation, actual: Observation) -> tuple[Diffe
     return flags("link", starts, {*starts} - first, message, values)
 
 
-@check("structure.world", "joints to the world", Quantity.JOINTS, usd_alone=True)
+@check("structure.world", "joints to the world", obs.Quantity.JOINTS, usd_alone=True)
 def _world(sides: Sides) -> Comparison:
     """No moving joint of an articulation has the world, or a prim without rigid body, on one side:
     solvers in reduced coordinates fix the body on the other side, and the robot loses a degree of
@@ -287,8 +278,8 @@ def _world(sides: Sides) -> Comparison:
     moving = (
         joint.name
         for joint in actual.joints
-        if COORDINATES[joint.type]
-        and joint.type is not JointType.FLOATING
+        if obs.COORDINATES[joint.type]
+        and joint.type is not obs.JointType.FLOATING
         and joint.name not in actual.unarticulated
     )
     joints = dict.fromkeys((*moving, *actual.at_world))
@@ -303,7 +294,9 @@ def _world(sides: Sides) -> Comparison:
 _NO_BODY = "no link has a rigid body"
 
 
-@check("structure.bodies", "dynamic rigid bodies", Quantity.LINKS, note=_NO_BODY, usd_alone=True)
+@check(
+    "structure.bodies", "dynamic rigid bodies", obs.Quantity.LINKS, note=_NO_BODY, usd_alone=True
+)
 def _bodies(sides: Sides) -> Differences:
     """No rigid body of a link is kinematic or disabled: forces do not move such a body."""
     # A USD without any dynamic body is static, which is covered by the check of the base.
@@ -314,7 +307,7 @@ def _bodies(sides: Sides) -> Differences:
 
 
 unexpected(
-    SettingKind.SCENE,
+    obs.SettingKind.SCENE,
     "structure.scene",
     "gravity and surroundings",
     "Physics scenes have the gravity of the Earth, down along the up axis; all bodies are "
@@ -322,20 +315,20 @@ unexpected(
     "of the robot.",
 )
 unexpected(
-    SettingKind.INITIAL_STATE,
+    obs.SettingKind.INITIAL_STATE,
     "structure.initial",
     "initial state",
     "Bodies and joints start at rest, awake, and at the zero configuration.",
 )
 unexpected(
-    SettingKind.ANIMATION,
+    obs.SettingKind.ANIMATION,
     "structure.animation",
     "values over time",
     "No value of the USD changes over time: all time samples of an attribute equal its "
     "default value. Consumers read one or the other.",
 )
 unexpected(
-    SettingKind.VALUES,
+    obs.SettingKind.VALUES,
     "structure.values",
     "usable values",
     "No number of the USD that has an effect is NaN or infinite, and quaternions are unit "
@@ -346,7 +339,7 @@ unexpected(
 @check(
     "structure.words",
     "words without a schema",
-    Quantity.LINKS,
+    obs.Quantity.LINKS,
     note="the URDF has no such words, or the USD keeps none of them",
     usd_alone=True,
 )
@@ -377,7 +370,7 @@ def _words(sides: Sides) -> Iterator[Difference]:
 
 
 def _by_owner(
-    words: Sequence[Word], expected: Observation
+    words: Sequence[obs.Word], expected: obs.Observation
 ) -> dict[tuple[str, str, bool], list[float | str]]:
     """Group values by owner and name, and by whether the owner is a shape."""
     joint_of = {f"link {one.child}": f"joint {one.name}" for one in expected.joints}
@@ -421,23 +414,23 @@ def _are_equal(
     return part or not rest
 
 
-@check("structure.base", "base", Quantity.BASE)
+@check("structure.base", "base", obs.Quantity.BASE)
 def _base(sides: Sides) -> Comparison:
     """The root is fixed or floating as the URDF states or the user requested: a fixed quadruped
     cannot walk, a floating arm falls.
     """
     expected, actual = sides.expected, sides.actual
-    moves = any(COORDINATES[joint.type] for joint in expected.joints)
+    moves = any(obs.COORDINATES[joint.type] for joint in expected.joints)
     is_static = not moves and not any(link.mass and link.mass.mass for link in expected.links)
     required = expected.base
     if required is None:
-        if actual.base is not Base.STATIC or is_static:
+        if actual.base is not obs.Base.STATIC or is_static:
             return Compared(note="the URDF does not define the base")
-        required = Base.FLOATING
+        required = obs.Base.FLOATING
     if actual.base is None:
         return not_stated(actual, "base")
     # Without mass and moving joints all three are the same.
-    same = required is actual.base or (is_static and actual.base is Base.STATIC)
+    same = required is actual.base or (is_static and actual.base is obs.Base.STATIC)
     message = f"the base is {actual.base.value}, not {required.value}"
     values = required.value, actual.base.value
     return Compared((equality(f"link {expected.root}", same, message, *values, item="robot"),))

@@ -15,6 +15,7 @@ from lxml import etree
 from msgspec import Struct
 from scipy.spatial.transform import Rotation
 
+from urdf_usd.conformance.engines import solids
 from urdf_usd.conformance.engines.meshes import UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.prepared_urdf import (
     UrdfCopy,
@@ -23,15 +24,6 @@ from urdf_usd.conformance.engines.prepared_urdf import (
     prepare,
 )
 from urdf_usd.conformance.engines.protocol import UnsupportedError
-from urdf_usd.conformance.engines.solids import (
-    Solid,
-    box,
-    capsule,
-    cylinder,
-    enclosed_solid,
-    joined,
-    sphere,
-)
 from urdf_usd.conformance.engines.surfaces import Array
 
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -168,7 +160,7 @@ def _weightless(robot: UrdfElement, base: str) -> frozenset[str]:
     return frozenset(name for name in links if head[name] not in with_mass)
 
 
-def _state(link: UrdfElement, mass: float, solid: Solid, center: Array) -> None:
+def _state(link: UrdfElement, mass: float, solid: solids.Solid, center: Array) -> None:
     """Replace the ``<inertial>`` of a link."""
     for former in link.findall("inertial"):
         link.remove(former)
@@ -179,17 +171,17 @@ def _state(link: UrdfElement, mass: float, solid: Solid, center: Array) -> None:
     etree.SubElement(inertial, "inertia", dict(zip(_TENSOR, map(repr, moments), strict=True)))
 
 
-def _solid(link: UrdfElement) -> Solid | None:
+def _solid(link: UrdfElement) -> solids.Solid | None:
     """Return the solid of the colliders or, without volume, that of the visuals."""
     for role in ("collision", "visual"):
         parts = [part for shape in link.iterfind(role) for part in _parts(shape)]
         parts = [part for part in parts if part.volume > 0]
         if parts:
-            return joined(parts)
+            return solids.joined(parts)
     return None
 
 
-def _parts(shape: UrdfElement) -> Iterator[Solid]:
+def _parts(shape: UrdfElement) -> Iterator[solids.Solid]:
     """Yield the solids of a shape in the frame of the link."""
     place = _placement(shape.find("origin"))
     geometry = shape.find("geometry")
@@ -198,12 +190,12 @@ def _parts(shape: UrdfElement) -> Iterator[Solid]:
             case "box":
                 size = np.array(_vector(element, "size", _ORIGIN))
                 if min(size) > 0:
-                    yield box(size / 2).placed(place)
+                    yield solids.box(size / 2).placed(place)
             case "sphere":
-                yield sphere(_number(element, "radius")).placed(place)
+                yield solids.sphere(_number(element, "radius")).placed(place)
             case "cylinder" | "capsule":
                 radius, length = _number(element, "radius"), _number(element, "length")
-                build = cylinder if element.tag == "cylinder" else capsule
+                build = solids.cylinder if element.tag == "cylinder" else solids.capsule
                 if radius > 0 and length >= 0:
                     yield build(radius, length / 2, 2).placed(place)
             case "mesh":
@@ -221,7 +213,7 @@ def _placement(origin: UrdfElement | None) -> Array:
     return place
 
 
-def _of_file(element: UrdfElement, place: Array, *, is_collider: bool) -> Iterator[Solid]:
+def _of_file(element: UrdfElement, place: Array, *, is_collider: bool) -> Iterator[solids.Solid]:
     """Yield the solids of a mesh file; each group of a collider is one."""
     to_link = place @ np.diag([*_vector(element, "scale", (1.0, 1.0, 1.0)), 1.0])
     try:
@@ -229,4 +221,4 @@ def _of_file(element: UrdfElement, place: Array, *, is_collider: bool) -> Iterat
     except UnreadMeshError:
         return
     for piece in (is_collider and mesh.groups) or (mesh,):
-        yield enclosed_solid(piece.points, piece.triangles, to_link)
+        yield solids.enclosed_solid(piece.points, piece.triangles, to_link)

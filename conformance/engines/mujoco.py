@@ -19,23 +19,9 @@ from lxml import etree
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines import mujoco_models as models
 from urdf_usd.conformance.engines import prepared_urdf as prepared
-from urdf_usd.conformance.engines.mujoco_models import (
-    Mechanism,
-    collected_warnings,
-    compiled_quietly,
-    equations_of_motion,
-    joint_place,
-    joints_moving,
-    roll_out,
-)
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Available,
-    Request,
-    Side,
-    UnsupportedError,
-)
+from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
     OF_ANY_URDF,
@@ -94,13 +80,13 @@ class MujocoEngine(Struct, frozen=True):
     """Reads a URDF with MuJoCo's reader and compiler."""
 
     name: str = "mujoco"
-    side: Side = Side.URDF
+    side: protocol.Side = protocol.Side.URDF
 
-    def availability(self) -> Availability:
+    def availability(self) -> protocol.Availability:
         """Return the installed version."""
-        return Available(mujoco.__version__)
+        return protocol.Available(mujoco.__version__)
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: protocol.Request) -> Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -109,15 +95,15 @@ class MujocoEngine(Struct, frozen=True):
         urdf = prepared.prepare(request.path, _STEPS)
         robot = _compile(urdf)
         joints = _joints(robot)
-        mechanism = Mechanism(
+        mechanism = models.Mechanism(
             robot.model,
             tuple(
-                joint_place(robot.model, joint, robot.bodies[joint.child])
+                models.joint_place(robot.model, joint, robot.bodies[joint.child])
                 for joint in joints
                 if joint.type is not JointType.FIXED
             ),
             free_root=robot.bodies[robot.root] != 0,
-            unknown=joints_moving(joints, robot.unknown),
+            unknown=models.joints_moving(joints, robot.unknown),
         )
         first_dof = {joint.name: joint.dofs.start for joint in mechanism.joints}
         shapes, notes = _shapes(request)
@@ -143,7 +129,7 @@ class MujocoEngine(Struct, frozen=True):
         try:
             robot.model.body_inertia[list(robot.weightless)] = 0.0
             # Derived constants depend on the inertia of merged bodies.
-            with collected_warnings():
+            with models.collected_warnings():
                 mujoco.mj_setConst(robot.model, mujoco.MjData(robot.model))
         # Such as for a link without mass behind a prismatic joint of a fixed link.
         except mujoco.FatalError as error:
@@ -151,8 +137,8 @@ class MujocoEngine(Struct, frozen=True):
             return structs.replace(reading, notes=(*reading.notes, note))
         return structs.replace(
             reading,
-            dynamics=equations_of_motion(mechanism, request.configurations),
-            rollout=roll_out(mechanism, request.configurations),
+            dynamics=models.equations_of_motion(mechanism, request.configurations),
+            rollout=models.roll_out(mechanism, request.configurations),
         )
 
 
@@ -179,7 +165,7 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
         UnsupportedError: It refuses.
     """
     try:
-        with collected_warnings() as messages:
+        with models.collected_warnings() as messages:
             spec = mujoco.MjSpec.from_string(urdf.text.decode())
             spec.compiler.fusestatic = False
             bodies = [body for body in spec.bodies if body.joints or body.explicitinertial]
@@ -196,9 +182,9 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
                     _replace_inertia([root])
             for name, (_, _, quat_wxyz) in stated.items():
                 spec.body(name).iquat = quat_wxyz
-            model = compiled_quietly(spec)
+            model = models.compiled_quietly(spec)
     except ValueError as error:
-        raise UnsupportedError(_refusal(error)) from error
+        raise protocol.UnsupportedError(_refusal(error)) from error
     unknown = set(urdf.mass_unknown | urdf.inertia_unknown)
     for name, (value, moments, _) in stated.items():
         index = model.body(name).id
@@ -216,7 +202,7 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
     tops = [link for link, index in index_of.items() if index == 0]
     tops = tops or [link for link, i in index_of.items() if model.body_parentid[i] == 0]
     if len(tops) != 1:
-        raise UnsupportedError(f"MuJoCo finds {len(tops)} root links")
+        raise protocol.UnsupportedError(f"MuJoCo finds {len(tops)} root links")
     notes = [f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(messages)]
     if replaced := ", ".join(map(urdf.original, sorted(mass | inertia))):
         notes.insert(
@@ -338,7 +324,7 @@ def _joint(
         return JointObservation(name, JointType.FIXED, parent, link, note=_UNNAMED)
     name = model.joint(first).name
     if not name:
-        raise UnsupportedError(f"MuJoCo drops the name of the joint of link {link}")
+        raise protocol.UnsupportedError(f"MuJoCo drops the name of the joint of link {link}")
     if count == len(_PLANAR_SUFFIXES):
         name, axis = name.removesuffix(_PLANAR_SUFFIXES[0]), vec3(model.jnt_axis[first + 2])
         return JointObservation(name, JointType.PLANAR, parent, link, axis=axis)
@@ -367,7 +353,10 @@ def _joint(
 
 
 def _frames(
-    robot: _Robot, mechanism: Mechanism, links: tuple[str, ...], configurations: Configurations
+    robot: _Robot,
+    mechanism: models.Mechanism,
+    links: tuple[str, ...],
+    configurations: Configurations,
 ) -> Frames:
     """Poses relative to the root link."""
     model = robot.model
@@ -387,7 +376,9 @@ def _frames(
     return Frames(links, read_only(positions), read_only(rotations), configurations.labels)
 
 
-def _shapes(request: Request) -> tuple[tuple[ShapeObservation, ...] | None, tuple[str, ...]]:
+def _shapes(
+    request: protocol.Request,
+) -> tuple[tuple[ShapeObservation, ...] | None, tuple[str, ...]]:
     """State primitives, and the meshes that MuJoCo loads, with notes.
 
     The shapes are None if MuJoCo rejects the primitives as well.
@@ -397,7 +388,7 @@ def _shapes(request: Request) -> tuple[tuple[ShapeObservation, ...] | None, tupl
         steps = prepared.rename_link(_WORLD, inner_only=True), _keep_all
         copy, unread = prepared.prepare_shapes(request, loads, *steps)
         try:
-            with collected_warnings():
+            with models.collected_warnings():
                 spec = mujoco.MjSpec.from_string(copy.text.decode())
                 for mesh in spec.meshes:
                     # A mesh without volume is rejected, unless its inertia is that of a shell.
@@ -405,7 +396,7 @@ def _shapes(request: Request) -> tuple[tuple[ShapeObservation, ...] | None, tupl
                 for geom in spec.geoms:
                     # Convex hulls of colliding geoms would take nine tenths of the time.
                     geom.contype = geom.conaffinity = 0
-                model = compiled_quietly(spec)
+                model = models.compiled_quietly(spec)
         except ValueError as error:
             refusals.append(f"MuJoCo rejects shapes: {str(error).splitlines()[0]}")
         else:

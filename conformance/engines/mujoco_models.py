@@ -21,22 +21,7 @@ from scipy.integrate import solve_ivp
 
 from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.engines.statements import read_only
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    ROOT_MOTION,
-    VELOCITIES,
-    Configurations,
-    Dynamics,
-    JointObservation,
-    JointType,
-    MassProperties,
-    Observation,
-    Rollout,
-    RolloutLimit,
-    RolloutPlan,
-    RolloutState,
-    Vec3,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import ShapeKind, Solid
 
 Array: TypeAlias = NDArray[np.float64]
@@ -97,7 +82,7 @@ class JointPlace(Struct, frozen=True, eq=False):
     """Location and form of the coordinates of a joint in a model."""
 
     name: str  # URDF name
-    type: JointType  # not fixed
+    type: obs.JointType  # not fixed
     qpos: int  # index of its first position in ``qpos``
     dofs: slice  # of its velocities in ``qvel``
     rates: Array  # (v, d) from velocities of the observation to the model's; orthonormal rows
@@ -118,7 +103,7 @@ class JointPlace(Struct, frozen=True, eq=False):
 
     def from_qpos(self, qpos: Array) -> tuple[float, ...]:
         """Read the coordinates of the joint from all positions of the model."""
-        own = qpos[self.qpos :][: 3 if len(self.plane) else COORDINATES[self.type]]
+        own = qpos[self.qpos :][: 3 if len(self.plane) else obs.COORDINATES[self.type]]
         if len(self.plane):
             own = np.append(own[:2] @ self.plane, own[2])
         if len(self.origin):
@@ -128,20 +113,20 @@ class JointPlace(Struct, frozen=True, eq=False):
         return tuple(own.tolist())
 
 
-def joint_place(model: mujoco.MjModel, joint: JointObservation, body: int) -> JointPlace:
+def joint_place(model: mujoco.MjModel, joint: obs.JointObservation, body: int) -> JointPlace:
     """Locate the joint of a body: a planar one is two slides and a hinge, a floating one is
     free, or three slides and a ball.
     """  # noqa: D205
     first = int(model.body_jntadr[body])
     plane, origin = np.empty((0, 3)), np.empty(0)
     start, dof = int(model.jnt_qposadr[first]), int(model.jnt_dofadr[first])
-    rates = np.eye(VELOCITIES[joint.type])
-    if joint.type is JointType.PLANAR:
+    rates = np.eye(obs.VELOCITIES[joint.type])
+    if joint.type is obs.JointType.PLANAR:
         plane = np.array(model.jnt_axis[first : first + 2])
         rates = np.zeros((3, 4))
         rates[:2, :3], rates[2, 3] = plane, 1.0
     if model.jnt_type[first] == mujoco.mjtJoint.mjJNT_FREE:
-        origin = np.array(model.qpos0[start : start + COORDINATES[joint.type]])
+        origin = np.array(model.qpos0[start : start + obs.COORDINATES[joint.type]])
         rates[:3, :3] = matrices(origin[3:])
     dofs = slice(dof, dof + len(rates))
     return JointPlace(joint.name, joint.type, start, dofs, rates, plane, origin)
@@ -156,7 +141,7 @@ class Mechanism(Struct, frozen=True, eq=False):
     # Joints that move links with placeholder mass properties, and ROOT_MOTION if there are any.
     unknown: frozenset[str] = frozenset()
 
-    def states(self, configurations: Configurations) -> tuple[Array, Array]:
+    def states(self, configurations: obs.Configurations) -> tuple[Array, Array]:
         """Return (K, nq) positions and (K, nv) velocities in the model's own form.
 
         Joints without given positions, or of another type, stay at zero.
@@ -167,19 +152,19 @@ class Mechanism(Struct, frozen=True, eq=False):
         moving = dict(zip(configurations.joints, configurations.velocities, strict=False))
         for joint in self.joints:
             values = given.get(joint.name)
-            if values is not None and values.shape[1] == COORDINATES[joint.type]:
+            if values is not None and values.shape[1] == obs.COORDINATES[joint.type]:
                 values = joint.to_qpos(values)
                 qpos[:, joint.qpos : joint.qpos + values.shape[1]] = values
             rates = moving.get(joint.name)
-            if rates is not None and rates.shape[1] == VELOCITIES[joint.type]:
+            if rates is not None and rates.shape[1] == obs.VELOCITIES[joint.type]:
                 qvel[:, joint.dofs] = rates @ joint.rates.T
         return qpos, qvel
 
 
-def joints_moving(joints: Sequence[JointObservation], links: Collection[str]) -> frozenset[str]:
+def joints_moving(joints: Sequence[obs.JointObservation], links: Collection[str]) -> frozenset[str]:
     """Return the joints that move any of the links, with ``ROOT_MOTION``."""
     joint_to = {joint.child: joint for joint in joints}
-    found = {ROOT_MOTION} if links else set()
+    found = {obs.ROOT_MOTION} if links else set()
     for link in links:
         while joint := joint_to.get(link):
             found.add(joint.name)
@@ -187,7 +172,7 @@ def joints_moving(joints: Sequence[JointObservation], links: Collection[str]) ->
     return frozenset(found)
 
 
-def equations_of_motion(mechanism: Mechanism, configurations: Configurations) -> Dynamics:
+def equations_of_motion(mechanism: Mechanism, configurations: obs.Configurations) -> obs.Dynamics:
     """Compute the equations of motion.
 
     Degrees of freedom that depend on unknown mass properties are left out.
@@ -202,7 +187,7 @@ def equations_of_motion(mechanism: Mechanism, configurations: Configurations) ->
         _evaluate(model, data, full[row], forces[row])
     # From velocities of the observation to the model's; its rows are orthonormal.
     names, columns = list[str](), [np.empty((model.nv, 0))]
-    blocks = [(ROOT_MOTION, slice(0, _ROOT_FREEDOMS), np.eye(_ROOT_FREEDOMS))]
+    blocks = [(obs.ROOT_MOTION, slice(0, _ROOT_FREEDOMS), np.eye(_ROOT_FREEDOMS))]
     blocks = blocks if mechanism.free_root else []
     blocks += ((joint.name, joint.dofs, joint.rates) for joint in mechanism.joints)
     for name, dofs, own in blocks:
@@ -211,7 +196,7 @@ def equations_of_motion(mechanism: Mechanism, configurations: Configurations) ->
             columns.append(np.zeros((model.nv, own.shape[1])))
             columns[-1][dofs] = own
     rates = np.concatenate(columns, axis=1)
-    return Dynamics(
+    return obs.Dynamics(
         tuple(names),
         read_only(rates.T @ full @ rates),
         read_only(forces @ rates),
@@ -230,8 +215,8 @@ def _evaluate(model: mujoco.MjModel, data: mujoco.MjData, inertia: Array, bias: 
 
 
 def roll_out(
-    mechanism: Mechanism, configurations: Configurations, *, perturbed: bool = False
-) -> Rollout | None:
+    mechanism: Mechanism, configurations: obs.Configurations, *, perturbed: bool = False
+) -> obs.Rollout | None:
     """Simulate a passive rollout by a :class:`RolloutPlan`.
 
     The integrator treats damping implicitly, as damping that makes explicit integration
@@ -250,7 +235,7 @@ def roll_out(
         return None
     start = mechanism.states(configurations)[0][plan.configuration]
     random = np.random.default_rng(_SEED)
-    return Rollout(
+    return obs.Rollout(
         joints=tuple(joint.name for joint in mechanism.joints),
         states=_states(mechanism, mechanism.model, plan, start),
         perturbed=tuple(
@@ -262,8 +247,8 @@ def roll_out(
 
 
 def _states(
-    mechanism: Mechanism, model: mujoco.MjModel, plan: RolloutPlan, start: Array
-) -> tuple[RolloutState, ...]:
+    mechanism: Mechanism, model: mujoco.MjModel, plan: obs.RolloutPlan, start: Array
+) -> tuple[obs.RolloutState, ...]:
     """Return the states of the plan, until MuJoCo warns of divergence."""
     model = copy.copy(model)
     _couple_to_heads(model)
@@ -310,11 +295,11 @@ def _states(
                 tuple((joint.rates.T @ data.qvel[joint.dofs]).tolist())
                 for joint in mechanism.joints
             )
-            reached.append(RolloutState(steps * plan.step, positions, velocities))
+            reached.append(obs.RolloutState(steps * plan.step, positions, velocities))
     return tuple(reached)
 
 
-def _limit(mechanism: Mechanism, plan: RolloutPlan, start: Array) -> RolloutLimit | None:
+def _limit(mechanism: Mechanism, plan: obs.RolloutPlan, start: Array) -> obs.RolloutLimit | None:
     """Integrate the equations of motion with error control.
 
     With x the positions of joints that follow no other, q = start + G (x - x_0) and
@@ -325,7 +310,7 @@ def _limit(mechanism: Mechanism, plan: RolloutPlan, start: Array) -> RolloutLimi
         the integration fails.
     """
     joints = mechanism.joints
-    if any(COORDINATES[joint.type] > 1 for joint in joints):
+    if any(obs.COORDINATES[joint.type] > 1 for joint in joints):
         return None
     model = copy.copy(mechanism.model)
     leads = _leads(mechanism, _couple_to_heads(model))
@@ -367,8 +352,8 @@ def _limit(mechanism: Mechanism, plan: RolloutPlan, start: Array) -> RolloutLimi
         if not np.isfinite([*positions, *speeds]).all():
             break
         columns = (tuple((value,) for value in of.tolist()) for of in (positions, speeds))
-        states.append(RolloutState(time, *columns))
-    return RolloutLimit(tuple(states), ())
+        states.append(obs.RolloutState(time, *columns))
+    return obs.RolloutLimit(tuple(states), ())
 
 
 def _leads(mechanism: Mechanism, couplings: Mapping[int, tuple[int, float, float]]) -> Array | None:
@@ -464,8 +449,8 @@ def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjMod
 
 
 def with_motion(
-    observation: Observation, configurations: Configurations, *, perturbed: bool
-) -> Observation:
+    observation: obs.Observation, configurations: obs.Configurations, *, perturbed: bool
+) -> obs.Observation:
     """Add equations of motion and rollout to an observation.
 
     Equations of motion that the observation states itself are kept.
@@ -488,8 +473,8 @@ def with_motion(
 
 
 def build(
-    observation: Observation,
-    configurations: Configurations,
+    observation: obs.Observation,
+    configurations: obs.Configurations,
     prepare: Callable[[mujoco.MjSpec, Mapping[str, mujoco.MjsBody], Sequence[str]], None]
     | None = None,
 ) -> Mechanism:
@@ -523,7 +508,7 @@ def build(
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     bodies: dict[str, mujoco.MjsBody] = {}
-    moving: list[JointObservation] = []
+    moving: list[obs.JointObservation] = []
     for number, (name, joint) in enumerate(order.items()):
         bodies[name] = (bodies[joint.parent] if joint else spec.worldbody).add_body(
             pos=poses[number, :3, 3],
@@ -536,7 +521,7 @@ def build(
         )
         if joint is None:
             bodies[name].add_freejoint()
-        elif joint.type is not JointType.FIXED:
+        elif joint.type is not obs.JointType.FIXED:
             _add_joint(bodies[name], joint, str(len(moving)), at_zero.get(joint.name, 0.0))
             moving.append(joint)
     _add_couplings(spec, moving, at_zero)
@@ -559,13 +544,13 @@ def build(
     return Mechanism(model, places, free_root=True)
 
 
-def _ordered(observation: Observation) -> dict[str, JointObservation | None]:
+def _ordered(observation: obs.Observation) -> dict[str, obs.JointObservation | None]:
     """Return the links below the root, depth first, each with the joint to it."""
-    leaving: dict[str, list[JointObservation]] = {}
+    leaving: dict[str, list[obs.JointObservation]] = {}
     for leads in observation.joints:
         leaving.setdefault(leads.parent, []).append(leads)
-    order: dict[str, JointObservation | None] = {}
-    pending: list[tuple[str, JointObservation | None]] = [(observation.root, None)]
+    order: dict[str, obs.JointObservation | None] = {}
+    pending: list[tuple[str, obs.JointObservation | None]] = [(observation.root, None)]
     while pending:
         name, joint = pending.pop()
         if name in order:
@@ -576,7 +561,7 @@ def _ordered(observation: Observation) -> dict[str, JointObservation | None]:
 
 
 def _relative_poses(
-    observation: Observation, order: Mapping[str, JointObservation | None]
+    observation: obs.Observation, order: Mapping[str, obs.JointObservation | None]
 ) -> Array:
     """Return (L, 4, 4) frames of links in their parents', in the first configuration.
 
@@ -602,7 +587,7 @@ def _relative_poses(
     return relative
 
 
-def _inertials(stated: Sequence[MassProperties | None]) -> tuple[Array, Array, Array, Array]:
+def _inertials(stated: Sequence[obs.MassProperties | None]) -> tuple[Array, Array, Array, Array]:
     """Return (L) masses, (L, 3) centres and moments, and (L, 4) axes of these as quaternions."""
     tensors, centers = np.zeros((len(stated), 3, 3)), np.zeros((len(stated), 3))
     masses = np.array([max(0.0, mass.mass) if mass else 0.0 for mass in stated])
@@ -618,7 +603,9 @@ def _inertials(stated: Sequence[MassProperties | None]) -> tuple[Array, Array, A
     return masses, centers, moments, quats_wxyz(axes)
 
 
-def _add_joint(body: mujoco.MjsBody, joint: JointObservation, name: str, reference: float) -> None:
+def _add_joint(
+    body: mujoco.MjsBody, joint: obs.JointObservation, name: str, reference: float
+) -> None:
     """Add the joints of a body.
 
     Args:
@@ -628,16 +615,16 @@ def _add_joint(body: mujoco.MjsBody, joint: JointObservation, name: str, referen
         reference: Position of that joint at the pose of the body.
     """
     kinds = mujoco.mjtJoint
-    if COORDINATES[joint.type] == 1:
-        slides = joint.type is JointType.PRISMATIC
+    if obs.COORDINATES[joint.type] == 1:
+        slides = joint.type is obs.JointType.PRISMATIC
         kind = kinds.mjJNT_SLIDE if slides else kinds.mjJNT_HINGE
         body.add_joint(name=name, type=kind, axis=_axis(joint), pos=joint.anchor, ref=reference)
         return
-    if joint.type is JointType.SPHERICAL:
+    if joint.type is obs.JointType.SPHERICAL:
         body.add_joint(type=kinds.mjJNT_BALL, pos=joint.anchor)
         return
     # A body that may also translate rotates about its own origin.
-    planar = joint.type is JointType.PLANAR
+    planar = joint.type is obs.JointType.PLANAR
     for direction in _plane(_axis(joint)) if planar else np.eye(3):
         body.add_joint(type=kinds.mjJNT_SLIDE, axis=direction)
     if planar:
@@ -646,13 +633,13 @@ def _add_joint(body: mujoco.MjsBody, joint: JointObservation, name: str, referen
         body.add_joint(type=kinds.mjJNT_BALL)
 
 
-def _axis(joint: JointObservation) -> Vec3:
+def _axis(joint: obs.JointObservation) -> obs.Vec3:
     if joint.axis is None:
         raise UnbuildableError(f"the axis of joint {joint.name} is not stated")
     return joint.axis
 
 
-def _plane(axis: Vec3) -> Array:
+def _plane(axis: obs.Vec3) -> Array:
     """Return (2, 3) orthonormal vectors normal to a unit vector.
 
     Friction acts along each of them, so axes that differ by rounding need almost the
@@ -665,14 +652,14 @@ def _plane(axis: Vec3) -> Array:
 
 
 def _add_couplings(
-    spec: mujoco.MjSpec, moving: Sequence[JointObservation], at_zero: Mapping[str, float]
+    spec: mujoco.MjSpec, moving: Sequence[obs.JointObservation], at_zero: Mapping[str, float]
 ) -> None:
     """Couple mimic joints by equality constraints, as MuJoCo's URDF reader does.
 
     Their polynomials are relative to the initial poses of the bodies.
     """
     index = {
-        joint.name: place for place, joint in enumerate(moving) if COORDINATES[joint.type] == 1
+        joint.name: place for place, joint in enumerate(moving) if obs.COORDINATES[joint.type] == 1
     }
     for name, place in index.items():
         mimic = moving[place].mimic

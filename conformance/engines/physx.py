@@ -20,6 +20,7 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
+from urdf_usd.conformance.engines import protocol, statements
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.reading import (
     Reading,
@@ -32,68 +33,35 @@ from urdf_usd.conformance.engines.openusd.reading import (
     urdf_name,
 )
 from urdf_usd.conformance.engines.process import Simulator
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Request,
-    Side,
-    UnsupportedError,
-    optional_engine,
-)
 from urdf_usd.conformance.engines.rotations import matrices_of_xyzw, quats_wxyz
-from urdf_usd.conformance.engines.statements import (
-    blocked_note,
-    build_frames,
-    reachable_links,
-    read_only,
-    unreachable_joints,
-    vec3,
-    vec6,
-)
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    SINGLE_PRECISION,
-    Base,
-    Configurations,
-    Dynamics,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    MimicObservation,
-    Observation,
-    Quantity,
-    Rollout,
-    RolloutLimit,
-    RolloutState,
-    head_coupling,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.simulation import DriveObservation, SimulationObservation
 
 Array: TypeAlias = NDArray[np.float64]
 
 # Of bodies in no articulation.
-_OF_BODIES = frozenset({Quantity.FRAMES, Quantity.MASS})
+_OF_BODIES = frozenset({obs.Quantity.FRAMES, obs.Quantity.MASS})
 _OF_ARTICULATION = _OF_BODIES | {
-    Quantity.JOINT_TYPES,
-    Quantity.BASE,
-    Quantity.LIMITS,
-    Quantity.MOTION,
-    Quantity.SIMULATION,
+    obs.Quantity.JOINT_TYPES,
+    obs.Quantity.BASE,
+    obs.Quantity.LIMITS,
+    obs.Quantity.MOTION,
+    obs.Quantity.SIMULATION,
 }
 # Stated only if the asset uses schemas that PhysX reads.
 _BY_SCHEMA = frozenset(
     {
-        Quantity.EFFORT,
-        Quantity.VELOCITY,
-        Quantity.DYNAMICS,
-        Quantity.MIMIC,
-        Quantity.ROLLOUT,
+        obs.Quantity.EFFORT,
+        obs.Quantity.VELOCITY,
+        obs.Quantity.DYNAMICS,
+        obs.Quantity.MIMIC,
+        obs.Quantity.ROLLOUT,
     }
 )
 _FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.PHYSX})
-_ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
-_ONE_AXIS = _ANGULAR | {JointType.PRISMATIC}
-_SEVERAL_AXES = frozenset(JointType) - _ONE_AXIS - {JointType.FIXED}
+_ANGULAR = frozenset({obs.JointType.REVOLUTE, obs.JointType.CONTINUOUS})
+_ONE_AXIS = _ANGULAR | {obs.JointType.PRISMATIC}
+_SEVERAL_AXES = frozenset(obs.JointType) - _ONE_AXIS - {obs.JointType.FIXED}
 # Type of a drive with gains per inertia.
 _ACCELERATION = 2
 # PhysX reports the largest float where there is no limit.
@@ -121,7 +89,7 @@ _BODY = {
     "physxRigidBody:angularDamping": 0.0,
     "physxRigidBody:maxAngularVelocity": 1e9,
 }
-_AT_REST = Configurations((), (), ("zero",))
+_AT_REST = obs.Configurations((), (), ("zero",))
 _ROOT_VELOCITIES = 6
 
 
@@ -129,13 +97,13 @@ class PhysxEngine(Struct, frozen=True):
     """PhysX through ovphysx, on the CPU, in a process of its own, which is kept."""
 
     name: str = "physx"
-    side: Side = Side.USD
+    side: protocol.Side = protocol.Side.USD
 
-    def availability(self) -> Availability:
+    def availability(self) -> protocol.Availability:
         """Return the version that is installed, if any."""
-        return optional_engine("ovphysx", "ovphysx", "physx")
+        return protocol.optional_engine("ovphysx", "ovphysx", "physx")
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: protocol.Request) -> obs.Observation:
         """Load the stage into PhysX and report the articulation.
 
         Raises:
@@ -144,7 +112,7 @@ class PhysxEngine(Struct, frozen=True):
             InvalidFileError: PhysX refuses a stage that is made for it, or finds none
                 of its bodies.
         """
-        names = OpenusdEngine().observe(Request(request.path, _AT_REST))
+        names = OpenusdEngine().observe(protocol.Request(request.path, _AT_REST))
         with captured_diagnostics():
             reading = open_reading(request.path)
             paths = {urdf_name(reading.prim(path)): path for path in reading.joints}
@@ -153,7 +121,7 @@ class PhysxEngine(Struct, frozen=True):
             root = reading.links.by_name.get(names.root)
             outside = reading.rigid(root.path) if root else np.eye(4)
         if reading.units != _SI:
-            raise UnsupportedError(_NOT_SI)
+            raise protocol.UnsupportedError(_NOT_SI)
         # Joints with an axis, all of which have a prim.
         movable = [joint for joint in names.joints if joint.type in _ONE_AXIS]
         movable = [joint for joint in movable if joint.name in paths]
@@ -161,7 +129,7 @@ class PhysxEngine(Struct, frozen=True):
             usd = Path(folder, "passive.usda")
             passive = None
             if by_schema and movable:
-                free = root.path if root and names.base is Base.FLOATING else None
+                free = root.path if root and names.base is obs.Base.FLOATING else None
                 with captured_diagnostics():
                     _author_passive(
                         reading,
@@ -179,11 +147,11 @@ class PhysxEngine(Struct, frozen=True):
                         "passive": passive,
                     }
                 )
-            except UnsupportedError as error:
+            except protocol.UnsupportedError as error:
                 raise refusal(str(error), families, _FAMILIES) from error
         count = len(answer["articulations"])
         if count > 1:
-            raise UnsupportedError(f"PhysX makes {count} articulations of the stage")
+            raise protocol.UnsupportedError(f"PhysX makes {count} articulations of the stage")
         rows = {
             reading.links.by_path[path].name: row
             for row, path in enumerate(answer["links"].tolist())
@@ -193,7 +161,7 @@ class PhysxEngine(Struct, frozen=True):
             reason = "PhysX finds no body"
             if reading.bodies:
                 raise refusal(reason, families, _FAMILIES)
-            raise UnsupportedError(reason)
+            raise protocol.UnsupportedError(reason)
         name_of = {path: name for name, path in paths.items()}
         dofs = [name_of.get(path, path) for path in answer["dofs"].tolist()]
         row_of = {name_of.get(path): row for row, path in enumerate(answer["joints"].tolist())}
@@ -202,8 +170,8 @@ class PhysxEngine(Struct, frozen=True):
             _joint(answer, joint, row_of.get(joint.name), mimics, by_schema=by_schema)
             for joint in names.joints
         )
-        blocked = unreachable_joints(joints, request.configurations, _SEVERAL_AXES)
-        reach = reachable_links(names.root, joints, blocked)
+        blocked = statements.unreachable_joints(joints, request.configurations, _SEVERAL_AXES)
+        reach = statements.reachable_links(names.root, joints, blocked)
         framed = [link for link in reach if link in rows or link == names.root]
 
         def place(row: int) -> tuple[Array, Array]:
@@ -218,42 +186,44 @@ class PhysxEngine(Struct, frozen=True):
 
         fixed = bool(np.any(answer["fixed"]))
         rolled = "rollout_positions" in answer
-        return Observation(
+        return obs.Observation(
             engine=self.name,
             robot=names.robot,
             root=names.root,
             states=(_OF_ARTICULATION if count else _OF_BODIES)
             | (_BY_SCHEMA if count and by_schema else frozenset()),
             links=tuple(
-                LinkObservation(link.name, _mass(answer, rows[link.name]), link.name)
+                obs.LinkObservation(link.name, _mass(answer, rows[link.name]), link.name)
                 if link.name in rows
                 else structs.replace(link, mass=None)
                 for link in names.links
             ),
             joints=joints,
             joint_order=tuple(dict.fromkeys(name for name in dofs if name in paths)),
-            frames=build_frames(framed, request.configurations, place),
-            base=(Base.FIXED if fixed else Base.FLOATING) if count else None,
+            frames=statements.build_frames(framed, request.configurations, place),
+            base=(obs.Base.FIXED if fixed else obs.Base.FLOATING) if count else None,
             articulation_roots=count,
             notes=(
                 *(f"PhysX: {message}" for message in answer["warnings"].tolist()),
-                *blocked_note("PhysX", blocked),
+                *statements.blocked_note("PhysX", blocked),
             ),
             # They depend on the positions of all joints.
             dynamics=None if blocked else _dynamics(answer, dofs, request, fixed=fixed),
             rollout=_rollout(request, movable, answer) if rolled else None,
             simulation=_simulation(answer, movable, row_of) if count else None,
-            precision=SINGLE_PRECISION,
+            precision=obs.SINGLE_PRECISION,
         )
 
 
-def _unit(joint: JointObservation) -> float:
+def _unit(joint: obs.JointObservation) -> float:
     """SI value of PhysX's unit of position."""
     return math.radians(1.0) if joint.type in _ANGULAR else 1.0
 
 
 def _motion_request(
-    configurations: Configurations, movable: Sequence[JointObservation], paths: Mapping[str, str]
+    configurations: obs.Configurations,
+    movable: Sequence[obs.JointObservation],
+    paths: Mapping[str, str],
 ) -> dict[str, object]:
     """Return joints, positions and velocities, in the units of :mod:`.physx_program`."""
     joints = [joint for joint in movable if joint.name in configurations.joints]
@@ -264,7 +234,7 @@ def _motion_request(
         rows = np.zeros((count, len(joints)))
         for column, joint in enumerate(joints):
             own = by_name.get(joint.name)
-            if own is not None and own.shape[1] == COORDINATES[joint.type]:
+            if own is not None and own.shape[1] == obs.COORDINATES[joint.type]:
                 rows[:, column] = own[:, 0] / _unit(joint)
         listed: list[list[float]] = rows.tolist()
         return listed
@@ -277,15 +247,15 @@ def _motion_request(
 
 
 def _passive_request(
-    request: Request,
-    names: Observation,
-    movable: Sequence[JointObservation],
+    request: protocol.Request,
+    names: obs.Observation,
+    movable: Sequence[obs.JointObservation],
     paths: Mapping[str, str],
     usd: Path,
 ) -> dict[str, object]:
     """Return the request for a passive simulation of a root layer."""
     mimics = {joint.name: joint.mimic for joint in names.joints}
-    heads = [head_coupling(joint.name, mimics.get) for joint in movable]
+    heads = [obs.head_coupling(joint.name, mimics.get) for joint in movable]
     leaders = dict.fromkeys(head.leader for head in heads if head)
     own = {joint.name: paths[joint.name] for joint in movable}
     configurations = request.configurations
@@ -314,7 +284,7 @@ def _passive_request(
     }
 
 
-def _iterations(joints: Iterable[JointObservation]) -> int:
+def _iterations(joints: Iterable[obs.JointObservation]) -> int:
     """Return the number of iterations of PhysX's solver in a passive simulation."""
     return _COUPLED_ITERATIONS if any(joint.mimic for joint in joints) else _FREE_ITERATIONS
 
@@ -400,46 +370,46 @@ def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
         program.stop()
     if answer.get("status") is not None:
         raise RuntimeError(f"PhysX {answer['error']}")
-    raise UnsupportedError(f"PhysX: {' '.join(answer['error'].split())}")
+    raise protocol.UnsupportedError(f"PhysX: {' '.join(answer['error'].split())}")
 
 
-def _mass(answer: Mapping[str, Array], row: int) -> MassProperties | None:
+def _mass(answer: Mapping[str, Array], row: int) -> obs.MassProperties | None:
     """Mass properties of a link in its frame; None if it has no mass."""
     mass = float(answer["link_mass"][row, 0])
     if mass == 0:
         return None
-    return MassProperties(
+    return obs.MassProperties(
         mass=mass,
-        center=vec3(answer["link_center"][row]),
+        center=statements.vec3(answer["link_center"][row]),
         # ovphysx 0.7 returns it about the centre of mass along the axes of the link,
         # not along those of the mass frame, as its documentation has it.
-        inertia=vec6(answer["link_inertia"][row].reshape(3, 3)),
+        inertia=statements.vec6(answer["link_inertia"][row].reshape(3, 3)),
     )
 
 
 def _joint(
     answer: Mapping[str, Array],
-    known: JointObservation,
+    known: obs.JointObservation,
     row: int | None,
-    mimics: Mapping[str, MimicObservation],
+    mimics: Mapping[str, obs.MimicObservation],
     *,
     by_schema: bool,
-) -> JointObservation:
+) -> obs.JointObservation:
     """State a joint with the type that its degrees of freedom give it.
 
     One with an axis that is no degree of freedom in PhysX is fixed.
     """
-    plain = JointObservation(known.name, known.type, known.parent, known.child)
+    plain = obs.JointObservation(known.name, known.type, known.parent, known.child)
     if known.type not in _ONE_AXIS:
         return plain
     if row is None or not answer["joint_axes"][row]:
-        return structs.replace(plain, type=JointType.FIXED)
+        return structs.replace(plain, type=obs.JointType.FIXED)
     unit = _unit(known)
     lower, upper = (_limit(value) * unit for value in answer["joint_limit"][row])
     kind = known.type
     if kind in _ANGULAR:
         free = (lower, upper) == (-math.inf, math.inf)
-        kind = JointType.CONTINUOUS if free else JointType.REVOLUTE
+        kind = obs.JointType.CONTINUOUS if free else obs.JointType.REVOLUTE
     driven = by_schema and bool(answer["joint_drive"][row, 0])
     effort = _limit(answer["joint_effort"][row, 0])
     velocity = _limit(answer["joint_velocity"][row, 0]) * unit
@@ -465,8 +435,8 @@ def _limit(value: float) -> float:
 
 
 def _couplings(
-    answer: Mapping[str, NDArray[Any]], joint_at: Mapping[str, JointObservation]
-) -> dict[str, MimicObservation]:
+    answer: Mapping[str, NDArray[Any]], joint_at: Mapping[str, obs.JointObservation]
+) -> dict[str, obs.MimicObservation]:
     """Return measured mimic couplings by name of the follower, in SI units."""
     if "followers" not in answer:
         return {}
@@ -475,13 +445,13 @@ def _couplings(
     for follower, leader, multiplier, offset in zip(*columns, strict=True):
         led, leading = joint_at[follower], joint_at[leader]
         scale = multiplier * _unit(led) / _unit(leading)
-        found[led.name] = MimicObservation(leading.name, scale, offset * _unit(led))
+        found[led.name] = obs.MimicObservation(leading.name, scale, offset * _unit(led))
     return found
 
 
 def _simulation(
     answer: Mapping[str, Array],
-    movable: Iterable[JointObservation],
+    movable: Iterable[obs.JointObservation],
     row_of: Mapping[str | None, int],
 ) -> SimulationObservation:
     """Return drives, armature and initial positions, as PhysX reports them."""
@@ -509,8 +479,8 @@ def _simulation(
 
 
 def _dynamics(
-    answer: Mapping[str, Array], joints: Sequence[str], request: Request, *, fixed: bool
-) -> Dynamics | None:
+    answer: Mapping[str, Array], joints: Sequence[str], request: protocol.Request, *, fixed: bool
+) -> obs.Dynamics | None:
     """Equations of motion of the joints; the root's own velocities are left out."""
     moving = request.configurations.for_motion
     if not joints or not moving.velocities or not len(answer["mass_matrix"]):
@@ -521,12 +491,17 @@ def _dynamics(
     bias = (answer["gravity"] + answer["coriolis"])[:, first:]
     given = dict(zip(moving.joints, moving.velocities, strict=True))
     velocities = np.column_stack([given[name][:, 0] for name in joints])
-    return Dynamics(tuple(joints), read_only(inertia), read_only(bias), read_only(velocities))
+    return obs.Dynamics(
+        tuple(joints),
+        statements.read_only(inertia),
+        statements.read_only(bias),
+        statements.read_only(velocities),
+    )
 
 
 def _rollout(
-    request: Request, moving: Sequence[JointObservation], answer: Mapping[str, Array]
-) -> Rollout | None:
+    request: protocol.Request, moving: Sequence[obs.JointObservation], answer: Mapping[str, Array]
+) -> obs.Rollout | None:
     """Return the limit of rollouts whose time steps are halved repeatedly.
 
     PhysX integrates with an error of first order. Richardson's extrapolation removes
@@ -560,9 +535,9 @@ def _rollout(
         if not np.isfinite([*limits, correction]).all():
             break
         positions, velocities = (tuple((value,) for value in values.tolist()) for values in limits)
-        states.append(RolloutState(plan.steps[row] * plan.step, positions, velocities))
+        states.append(obs.RolloutState(plan.steps[row] * plan.step, positions, velocities))
         iterations = _iterations(moving) * count[-3:]
-        collected = np.abs(_EXTRAPOLATION) @ iterations * SINGLE_PRECISION
+        collected = np.abs(_EXTRAPOLATION) @ iterations * obs.SINGLE_PRECISION
         errors.append(tuple((correction + collected * largest).tolist()))
     names = tuple(joint.name for joint in moving)
-    return Rollout(names, (), limit=RolloutLimit(tuple(states), tuple(errors)))
+    return obs.Rollout(names, (), limit=obs.RolloutLimit(tuple(states), tuple(errors)))

@@ -25,15 +25,8 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
+from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.native_output import captured
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Available,
-    Request,
-    Side,
-    Unavailable,
-    UnsupportedError,
-)
 from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
     OF_ANY_URDF,
@@ -46,16 +39,7 @@ from urdf_usd.conformance.engines.statements import (
     with_frames,
 )
 from urdf_usd.conformance.engines.surfaces import hull_surface, primitive_surface
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 from urdf_usd.installation import distribution_of
 
@@ -72,11 +56,11 @@ _STEPS = (
     prepared.add_missing_limits,
 )
 _TYPES = {
-    pybullet.JOINT_REVOLUTE: JointType.REVOLUTE,
-    pybullet.JOINT_PRISMATIC: JointType.PRISMATIC,
-    pybullet.JOINT_SPHERICAL: JointType.SPHERICAL,
-    pybullet.JOINT_PLANAR: JointType.PLANAR,
-    pybullet.JOINT_FIXED: JointType.FIXED,
+    pybullet.JOINT_REVOLUTE: obs.JointType.REVOLUTE,
+    pybullet.JOINT_PRISMATIC: obs.JointType.PRISMATIC,
+    pybullet.JOINT_SPHERICAL: obs.JointType.SPHERICAL,
+    pybullet.JOINT_PLANAR: obs.JointType.PLANAR,
+    pybullet.JOINT_FIXED: obs.JointType.FIXED,
 }
 _KINDS = {
     pybullet.GEOM_BOX: ShapeKind.BOX,
@@ -85,7 +69,7 @@ _KINDS = {
     pybullet.GEOM_CAPSULE: ShapeKind.CAPSULE,
 }
 # Neither of PyBullet's functions that set a joint has any effect on a planar one.
-_IMMOVABLE = frozenset({JointType.PLANAR})
+_IMMOVABLE = frozenset({obs.JointType.PLANAR})
 _ONE_KIND = "PyBullet does not distinguish continuous and unlimited revolute joints."
 _ABSENT = "PyBullet reads an absent effort or velocity as 0."
 # In an OBJ file: faces, statements that begin a group, and faces with one or two
@@ -99,16 +83,16 @@ class PybulletEngine(Struct, frozen=True):
     """Reads a URDF with Bullet's importer."""
 
     name: str = "pybullet"
-    side: Side = Side.URDF
+    side: protocol.Side = protocol.Side.URDF
 
-    def availability(self) -> Availability:
+    def availability(self) -> protocol.Availability:
         """Return the installed version."""
         if find_spec("pybullet") is None:
-            return Unavailable("PyBullet is not installed", _INSTALL)
+            return protocol.Unavailable("PyBullet is not installed", _INSTALL)
         found = distribution_of("pybullet")
-        return Available(found[1] if found else "of unknown version")
+        return protocol.Available(found[1] if found else "of unknown version")
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: protocol.Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -117,7 +101,7 @@ class PybulletEngine(Struct, frozen=True):
         urdf = prepared.prepare(request.path, _STEPS)
         pose_notes: list[str] = []
 
-        def frames(links: tuple[str, ...]) -> Frames | None:
+        def frames(links: tuple[str, ...]) -> obs.Frames | None:
             try:
                 return _frames(body, joints, links, request.configurations)
             except (pybullet.error, _PoseError) as error:
@@ -130,13 +114,13 @@ class PybulletEngine(Struct, frozen=True):
                 _joint(body, number, urdf.limits_unknown) for number in range(len(body.joints))
             )
             links = _links(body, urdf)
-            reading = Observation(
+            reading = obs.Observation(
                 engine=self.name,
                 robot=body.robot,
                 root=body.links[0],
                 joints=joints,
                 joint_order=moving_joints(joints),
-                states=OF_ANY_URDF | {Quantity.EFFORT, Quantity.VELOCITY},
+                states=OF_ANY_URDF | {obs.Quantity.EFFORT, obs.Quantity.VELOCITY},
                 links=links,
                 defaulted=tuple(
                     sorted(urdf.without_inertial & {link.name for link in links if link.mass})
@@ -144,10 +128,12 @@ class PybulletEngine(Struct, frozen=True):
             )
             reading = with_frames(reading, "PyBullet", urdf, request, frames, immovable=_IMMOVABLE)
         shapes = _shapes(request)
-        states = reading.states - (frozenset() if reading.frames else {Quantity.FRAMES})
+        states = reading.states - (frozenset() if reading.frames else {obs.Quantity.FRAMES})
         return structs.replace(
             reading,
-            states=states if shapes is None else states | {Quantity.COLLISION, Quantity.VISUAL},
+            states=states
+            if shapes is None
+            else states | {obs.Quantity.COLLISION, obs.Quantity.VISUAL},
             notes=(*reading.notes, *pose_notes),
             shapes=shapes or (),
         )
@@ -192,7 +178,7 @@ def loaded(urdf: prepared.UrdfCopy) -> Iterator[Body]:
             reason = _reason(printed(), copy) or str(error)
             # Parts of the robot may have been added before the error.
             pybullet.resetSimulation(physicsClientId=client)
-            raise UnsupportedError(reason) from error
+            raise protocol.UnsupportedError(reason) from error
         try:
             yield _body(client, index)
         finally:
@@ -231,14 +217,14 @@ def _reason(printed: str, copy: Path) -> str:
     return "; ".join(dict.fromkeys(kept))
 
 
-def _joint(body: Body, number: int, limits_unknown: set[str]) -> JointObservation:
+def _joint(body: Body, number: int, limits_unknown: set[str]) -> obs.JointObservation:
     row = body.joints[number]
     name, child, parent = row[1].decode(), row[12].decode(), body.links[row[16] + 1]
     kind = _TYPES[row[2]]
-    if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
-        return JointObservation(name, kind, parent, child)
+    if kind not in {obs.JointType.REVOLUTE, obs.JointType.PRISMATIC}:
+        return obs.JointObservation(name, kind, parent, child)
     damping, friction, lower, upper, effort, velocity = map(float, row[6:12])
-    plain = JointObservation(
+    plain = obs.JointObservation(
         name,
         kind,
         parent,
@@ -254,7 +240,7 @@ def _joint(body: Body, number: int, limits_unknown: set[str]) -> JointObservatio
     notes = []
     if lower > upper:
         lower, upper = -math.inf, math.inf
-        kind = JointType.CONTINUOUS if kind is JointType.REVOLUTE else kind
+        kind = obs.JointType.CONTINUOUS if kind is obs.JointType.REVOLUTE else kind
         notes.append(_ONE_KIND)
     if not effort or not velocity:
         notes.append(_ABSENT)
@@ -269,15 +255,15 @@ def _joint(body: Body, number: int, limits_unknown: set[str]) -> JointObservatio
     )
 
 
-def _links(body: Body, urdf: prepared.UrdfCopy) -> tuple[LinkObservation, ...]:
-    def mass_of(number: int) -> MassProperties | None:
+def _links(body: Body, urdf: prepared.UrdfCopy) -> tuple[obs.LinkObservation, ...]:
+    def mass_of(number: int) -> obs.MassProperties | None:
         mass, _, moments, center = body.masses[number][:4]
         if mass == 0 and not any(moments):
             return None
         tensor = along_link(moments, body.axes[number])
         return urdf.stated_mass([body.links[number]], float(mass), center, tensor)
 
-    return tuple(LinkObservation(link, mass_of(n)) for n, link in enumerate(body.links))
+    return tuple(obs.LinkObservation(link, mass_of(n)) for n, link in enumerate(body.links))
 
 
 class _PoseError(Exception):
@@ -286,10 +272,10 @@ class _PoseError(Exception):
 
 def _frames(
     body: Body,
-    joints: tuple[JointObservation, ...],
+    joints: tuple[obs.JointObservation, ...],
     links: tuple[str, ...],
-    configurations: Configurations,
-) -> Frames:
+    configurations: obs.Configurations,
+) -> obs.Frames:
     """Return poses relative to the root link.
 
     Raises:
@@ -331,11 +317,11 @@ def _frames(
     to_world = in_world[0, 0]
     positions = (origins - origins[:, :1]) @ to_world
     rotations = to_world.T @ in_world
-    return Frames(links, read_only(positions), read_only(rotations), configurations.labels)
+    return obs.Frames(links, read_only(positions), read_only(rotations), configurations.labels)
 
 
 def _targets(
-    body: Body, joints: tuple[JointObservation, ...], configurations: Configurations
+    body: Body, joints: tuple[obs.JointObservation, ...], configurations: obs.Configurations
 ) -> dict[int, Array]:
     """Return the (K, d) targets of the joints that PyBullet can set, by index."""
     positions = settable_positions(joints, configurations)
@@ -344,7 +330,7 @@ def _targets(
         if joint.type in _IMMOVABLE or joint.name not in positions:
             continue
         values = positions[joint.name]
-        if joint.type is JointType.SPHERICAL:
+        if joint.type is obs.JointType.SPHERICAL:
             # PyBullet rotates the link about the axes of its inertial frame.
             to_link = body.axes[index + 1]
             turned = quats_wxyz(to_link.T @ matrices(values) @ to_link)
@@ -353,7 +339,7 @@ def _targets(
     return targets
 
 
-def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
+def _shapes(request: protocol.Request) -> tuple[ShapeObservation, ...] | None:
     """State shapes, from another copy; None if PyBullet rejects that."""
     for loads in (_has_groups, lambda *_: False):
         separated: dict[str, str] = {}
@@ -362,7 +348,7 @@ def _shapes(request: Request) -> tuple[ShapeObservation, ...] | None:
         try:
             with loaded(copy) as body:
                 return (*unread, *_shapes_of(body, separated))
-        except UnsupportedError:
+        except protocol.UnsupportedError:
             continue
     return None
 

@@ -17,48 +17,15 @@ import numpy as np
 from lxml import etree
 from msgspec import structs
 
+from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.mujoco_models import with_motion
-from urdf_usd.conformance.engines.protocol import (
-    Available,
-    Request,
-    Side,
-    UnsupportedError,
-)
 from urdf_usd.conformance.engines.reference_shapes import state_shapes
 from urdf_usd.conformance.engines.statements import moving_joints, read_only
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    Base,
-    Configurations,
-    Dynamics,
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    MimicObservation,
-    Observation,
-    Quantity,
-    Word,
-    XmlContent,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
+from urdf_usd.converter.robot import model
 from urdf_usd.converter.robot.dynamics import degrees_of_freedom, equations_of_motion
 from urdf_usd.converter.robot.kinematics import link_transforms
-from urdf_usd.converter.robot.model import (
-    Continuous,
-    Custom,
-    Fixed,
-    Floating,
-    Joint,
-    Link,
-    Planar,
-    Prismatic,
-    Revolute,
-    Robot,
-    Spherical,
-    XmlElement,
-)
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
     inertia_values,
@@ -87,13 +54,13 @@ _SHARED_REPAIR = (
 )
 
 _TYPES = {
-    Revolute: JointType.REVOLUTE,
-    Continuous: JointType.CONTINUOUS,
-    Prismatic: JointType.PRISMATIC,
-    Planar: JointType.PLANAR,
-    Fixed: JointType.FIXED,
-    Floating: JointType.FLOATING,
-    Spherical: JointType.SPHERICAL,
+    model.Revolute: obs.JointType.REVOLUTE,
+    model.Continuous: obs.JointType.CONTINUOUS,
+    model.Prismatic: obs.JointType.PRISMATIC,
+    model.Planar: obs.JointType.PLANAR,
+    model.Fixed: obs.JointType.FIXED,
+    model.Floating: obs.JointType.FLOATING,
+    model.Spherical: obs.JointType.SPHERICAL,
 }
 
 
@@ -101,13 +68,13 @@ class ReferenceEngine:
     """Reads a URDF by its specification."""
 
     name = NAME
-    side = Side.URDF
+    side = protocol.Side.URDF
 
-    def availability(self) -> Available:
+    def availability(self) -> protocol.Available:
         """Return the version; it is always available."""
-        return Available(version("urdf-usd-conformance"))
+        return protocol.Available(version("urdf-usd-conformance"))
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: protocol.Request) -> obs.Observation:
         """Read a URDF.
 
         Raises:
@@ -117,7 +84,7 @@ class ReferenceEngine:
             parsed = read_kept(request.path, request.packages)
             reading = observe_robot(parsed.robot, request.configurations, parsed.diagnostics)
         except SourceError as error:
-            raise UnsupportedError(str(error.diagnostics[0])) from error
+            raise protocol.UnsupportedError(str(error.diagnostics[0])) from error
         if request.configurations.rollout:
             reading = with_motion(reading, request.configurations, perturbed=True)
         return structs.replace(reading, quaternions=_quaternions(request.path))
@@ -167,12 +134,12 @@ def forget_readings() -> None:
 
 
 def observe_robot(
-    robot: Robot,
-    configurations: Configurations,
+    robot: model.Robot,
+    configurations: obs.Configurations,
     diagnostics: Sequence[Diagnostic] = (),
     *,
     shapes: bool = True,
-) -> Observation:
+) -> obs.Observation:
     """State everything about a parsed robot.
 
     Args:
@@ -190,12 +157,12 @@ def observe_robot(
         rule for rule in dict.fromkeys(each.rule for each in diagnostics) if rule in XML_REPAIRS
     )
     joints = structure(robot)
-    return Observation(
+    return obs.Observation(
         engine=NAME,
         robot=robot.name,
         root=tree.root,
-        states=frozenset(Quantity),
-        links=tuple(LinkObservation(link.name, _mass_properties(link)) for link in robot.links),
+        states=frozenset(obs.Quantity),
+        links=tuple(obs.LinkObservation(link.name, _mass_properties(link)) for link in robot.links),
         joints=joints,
         joint_order=moving_joints(joints),
         frames=_frames(robot, configurations),
@@ -209,22 +176,22 @@ def observe_robot(
     )
 
 
-def structure(robot: Robot) -> tuple[JointObservation, ...]:
+def structure(robot: model.Robot) -> tuple[obs.JointObservation, ...]:
     """State the joints of a robot, in the order in which they are written."""
     return tuple(_joint(joint) for joint in robot.joints)
 
 
-def _joint(joint: Joint) -> JointObservation:
+def _joint(joint: model.Joint) -> obs.JointObservation:
     limits = axis = mimic = None
-    if isinstance(joint.kind, Revolute | Prismatic):
+    if isinstance(joint.kind, model.Revolute | model.Prismatic):
         limits = joint.kind.range
-    if isinstance(joint.kind, Revolute | Continuous | Prismatic | Planar):
+    if isinstance(joint.kind, model.Revolute | model.Continuous | model.Prismatic | model.Planar):
         axis = joint.kind.axis
     # A mimic coupling has an effect only on joints with one coordinate.
     joint_type = _TYPES[type(joint.kind)]
-    if joint.mimic and COORDINATES[joint_type] == 1:
-        mimic = MimicObservation(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
-    return JointObservation(
+    if joint.mimic and obs.COORDINATES[joint_type] == 1:
+        mimic = obs.MimicObservation(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
+    return obs.JointObservation(
         name=joint.name,
         type=joint_type,
         parent=joint.parent,
@@ -240,16 +207,16 @@ def _joint(joint: Joint) -> JointObservation:
     )
 
 
-def _mass_properties(link: Link) -> MassProperties | None:
+def _mass_properties(link: model.Link) -> obs.MassProperties | None:
     inertial = link.inertial
     if inertial is None:
         return None
     rotation = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
     tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
-    return MassProperties(inertial.mass, inertial.origin.position, inertia_values(tensor))
+    return obs.MassProperties(inertial.mass, inertial.origin.position, inertia_values(tensor))
 
 
-def _frames(robot: Robot, configurations: Configurations) -> Frames:
+def _frames(robot: model.Robot, configurations: obs.Configurations) -> obs.Frames:
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     transforms = link_transforms(robot, positions)
     links = tuple(link.name for link in robot.links)
@@ -257,10 +224,10 @@ def _frames(robot: Robot, configurations: Configurations) -> Frames:
     shape = configurations.count, 4, 4
     stacked = np.stack([np.broadcast_to(transforms[link], shape) for link in links], axis=1)
     stacked.setflags(write=False)
-    return Frames(links, stacked[..., :3, 3], stacked[..., :3, :3], configurations.labels)
+    return obs.Frames(links, stacked[..., :3, 3], stacked[..., :3, :3], configurations.labels)
 
 
-def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
+def _dynamics(robot: model.Robot, configurations: obs.Configurations) -> obs.Dynamics:
     sampled = configurations.for_motion
     positions = dict(zip(sampled.joints, sampled.positions, strict=True))
     given = dict(zip(sampled.joints, sampled.velocities, strict=False))
@@ -273,7 +240,7 @@ def _dynamics(robot: Robot, configurations: Configurations) -> Dynamics:
     # Likewise without moving joints.
     inertia = np.broadcast_to(inertia, (sampled.count, len(names), len(names)))
     bias = np.broadcast_to(bias, velocities.shape)
-    return Dynamics(names, read_only(inertia), read_only(bias), read_only(velocities))
+    return obs.Dynamics(names, read_only(inertia), read_only(bias), read_only(velocities))
 
 
 def _quaternions(path: str) -> tuple[str, ...]:
@@ -292,9 +259,9 @@ def _quaternions(path: str) -> tuple[str, ...]:
     )
 
 
-def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
+def _repaired(robot: model.Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
     """Name the links and joints with ambiguous text."""
-    parts: tuple[Link | Joint, ...] = (*robot.links, *robot.joints)
+    parts: tuple[model.Link | model.Joint, ...] = (*robot.links, *robot.joints)
     starts = sorted(
         ((part.location.line, part.location.column), part.name) for part in parts if part.location
     )
@@ -308,7 +275,7 @@ def _repaired(robot: Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...
     return tuple(found)
 
 
-def _base(tree: Tree) -> Base | None:
+def _base(tree: Tree) -> obs.Base | None:
     """Return the base by the convention of an empty root link ``world``, else None.
 
     URDF has no element for the base. A ``world`` with mass or shapes is an ordinary
@@ -324,16 +291,16 @@ def _base(tree: Tree) -> Base | None:
     leaving = []
     for name in frames:
         for joint in tree.child_joints[name]:
-            is_frame = isinstance(joint.kind, Fixed) and not tree.link[joint.child].mass
+            is_frame = isinstance(joint.kind, model.Fixed) and not tree.link[joint.child].mass
             if is_frame:
                 frames.append(joint.child)
             else:
                 leaving.append(joint)
-    floats = leaving and all(isinstance(joint.kind, Floating) for joint in leaving)
-    return Base.FLOATING if floats else Base.FIXED
+    floats = leaving and all(isinstance(joint.kind, model.Floating) for joint in leaving)
+    return obs.Base.FLOATING if floats else obs.Base.FIXED
 
 
-def _words(robot: Robot) -> tuple[Word, ...]:
+def _words(robot: model.Robot) -> tuple[obs.Word, ...]:
     """State controllers, calibrations, and what is no part of URDF or has no schema in USD."""
     words = [*_custom(("robot",), robot.custom)]
     for link in robot.links:
@@ -341,14 +308,16 @@ def _words(robot: Robot) -> tuple[Word, ...]:
         for shape in link.shapes:
             words += _custom(("", f"link {link.name}"), shape.custom)
     for joint in robot.joints:
-        words += (Word((f"joint {joint.name}",), name, value) for name, value in _numbers(joint))
+        words += (
+            obs.Word((f"joint {joint.name}",), name, value) for name, value in _numbers(joint)
+        )
         words += _custom((f"joint {joint.name}",), joint.custom)
     return tuple(words)
 
 
-def _numbers(joint: Joint) -> Iterator[tuple[str, float]]:
+def _numbers(joint: model.Joint) -> Iterator[tuple[str, float]]:
     # A fixed joint has nothing to control or limit, and to a frame no prim.
-    if isinstance(joint.kind, Fixed):
+    if isinstance(joint.kind, model.Fixed):
         return
     for name in ("acceleration", "deceleration", "jerk"):
         if (value := getattr(joint, name)) is not None:
@@ -362,15 +331,15 @@ def _numbers(joint: Joint) -> Iterator[tuple[str, float]]:
                 yield f"{tag}:{name}", value
 
 
-def _custom(owners: tuple[str, ...], custom: Custom) -> Iterator[Word]:
+def _custom(owners: tuple[str, ...], custom: model.Custom) -> Iterator[obs.Word]:
     for one in custom.attributes:
-        yield Word(owners, ":".join((*one.within, one.name)), one.value)
+        yield obs.Word(owners, ":".join((*one.within, one.name)), one.value)
     for element in custom.elements:
         content = element.content
         name = "/".join((*element.within, f"<{content.tag}>"))
-        yield Word(owners, name, str(_content(content)))
+        yield obs.Word(owners, name, str(_content(content)))
 
 
-def _content(element: XmlElement) -> XmlContent:
+def _content(element: model.XmlElement) -> obs.XmlContent:
     children = tuple(map(_content, element.children))
-    return XmlContent(element.tag, element.attributes, element.text or "", children)
+    return obs.XmlContent(element.tag, element.attributes, element.text or "", children)

@@ -40,17 +40,7 @@ from urdf_usd.conformance.observation.shapes import (
     Surface,
     merge_appearances,
 )
-from urdf_usd.converter.robot.model import (
-    Box,
-    Capsule,
-    Cylinder,
-    Material,
-    MeshFile,
-    Robot,
-    Shape,
-    Sphere,
-    Visual,
-)
+from urdf_usd.converter.robot import model
 from urdf_usd.converter.robot.spatial import transform_from_pose
 
 # Surfaces that were measured last.
@@ -58,7 +48,7 @@ _KEPT = 64
 _EMPTY = FileMaterial()
 
 
-def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
+def state_shapes(robot: model.Robot) -> tuple[ShapeObservation, ...]:
     """State the shapes of all links; a collider whose file has several groups is as many pieces."""
     return tuple(
         piece
@@ -67,7 +57,7 @@ def state_shapes(robot: Robot) -> tuple[ShapeObservation, ...]:
     )
 
 
-def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
+def draw_shapes(robot: model.Robot) -> tuple[Drawing, ...]:
     """Return the shapes of a robot for drawing, without those that cannot be read."""
     drawings = []
     for link, role, source, shape in _shapes(robot):
@@ -75,7 +65,7 @@ def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
         kind, size = _primitive(geometry)
         points: Array = np.zeros((0, 3))
         triangles: Indices = np.zeros((0, 3), np.int64)
-        if isinstance(geometry, MeshFile):
+        if isinstance(geometry, model.MeshFile):
             mesh = _load(geometry)
             if not isinstance(mesh, LoadedMesh):
                 continue
@@ -85,10 +75,10 @@ def draw_shapes(robot: Robot) -> tuple[Drawing, ...]:
     return tuple(drawings)
 
 
-def _shapes(robot: Robot) -> Iterator[tuple[str, Role, str, Shape]]:
+def _shapes(robot: model.Robot) -> Iterator[tuple[str, Role, str, model.Shape]]:
     """Yield link, role, source and shape."""
     for link in robot.links:
-        shapes_of: dict[Role, tuple[Shape, ...]] = {
+        shapes_of: dict[Role, tuple[model.Shape, ...]] = {
             Role.VISUAL: link.visuals,
             Role.COLLISION: link.collisions,
         }
@@ -97,7 +87,9 @@ def _shapes(robot: Robot) -> Iterator[tuple[str, Role, str, Shape]]:
                 yield link.name, role, f"{link.name} {role} {index}", shape
 
 
-def _observations(link: str, role: Role, source: str, shape: Shape) -> Iterator[ShapeObservation]:
+def _observations(
+    link: str, role: Role, source: str, shape: model.Shape
+) -> Iterator[ShapeObservation]:
     geometry = shape.geometry
     kind, size = _primitive(geometry)
     stated = ShapeObservation(
@@ -109,11 +101,11 @@ def _observations(link: str, role: Role, source: str, shape: Shape) -> Iterator[
         size=size,
         position=shape.origin.position,
     )
-    if not isinstance(geometry, MeshFile):
+    if not isinstance(geometry, model.MeshFile):
         surface = primitive_surface(kind, size, transform_from_pose(shape.origin))
         problem = None if all(value > 0 for value in size) else "its size is not positive"
         stated = structs.replace(stated, surface=surface, problem=problem)
-        if isinstance(shape, Visual) and surface:
+        if isinstance(shape, model.Visual) and surface:
             # Texture coordinates of primitives are not defined.
             own = structs.replace(_of_urdf(shape.material), image=None, mask=None)
             stated = structs.replace(stated, appearances=(_look(own, surface.area),))
@@ -137,7 +129,7 @@ def _observations(link: str, role: Role, source: str, shape: Shape) -> Iterator[
     if measured is None:
         yield stated
         return
-    if isinstance(shape, Visual):
+    if isinstance(shape, model.Visual):
         looks = _appearances(shape, mesh, *measured, placed)
         yield structs.replace(stated, appearances=looks, shading=_shading(mesh, placed))
         return
@@ -155,24 +147,24 @@ def _observations(link: str, role: Role, source: str, shape: Shape) -> Iterator[
 
 
 def _primitive(
-    geometry: Box | Cylinder | Capsule | Sphere | MeshFile,
+    geometry: model.Box | model.Cylinder | model.Capsule | model.Sphere | model.MeshFile,
 ) -> tuple[ShapeKind, tuple[float, ...]]:
     match geometry:
-        case Box(size):
+        case model.Box(size):
             return ShapeKind.BOX, size
-        case Cylinder(radius, length):
+        case model.Cylinder(radius, length):
             return ShapeKind.CYLINDER, (radius, length)
-        case Capsule(radius, length):
+        case model.Capsule(radius, length):
             return ShapeKind.CAPSULE, (radius, length)
-        case Sphere(radius):
+        case model.Sphere(radius):
             return ShapeKind.SPHERE, (radius,)
-        case MeshFile():
+        case model.MeshFile():
             return ShapeKind.MESH, ()
         case _:
             assert_never(geometry)
 
 
-def _load(geometry: MeshFile) -> LoadedMesh | UnreadMeshError | None:
+def _load(geometry: model.MeshFile) -> LoadedMesh | UnreadMeshError | None:
     """Return a mesh, or why it is not read; None if it is not found."""
     try:
         return None if geometry.path is None else load_mesh(geometry.path)
@@ -180,7 +172,7 @@ def _load(geometry: MeshFile) -> LoadedMesh | UnreadMeshError | None:
         return error
 
 
-def _placement(shape: Shape, geometry: MeshFile) -> Array:
+def _placement(shape: model.Shape, geometry: model.MeshFile) -> Array:
     """Return the (4, 4) transform from a mesh file's frame to the link's [m]."""
     return transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
 
@@ -213,7 +205,7 @@ def _shading(mesh: LoadedMesh, placed: Array) -> Shading | None:
 
 
 def _appearances(
-    visual: Visual, mesh: LoadedMesh, surface: Surface, areas: Array, placed: Array
+    visual: model.Visual, mesh: LoadedMesh, surface: Surface, areas: Array, placed: Array
 ) -> tuple[Appearance, ...]:
     """State the appearance of a mesh, part by part; materials of files come first.
 
@@ -248,7 +240,7 @@ def _appearances(
     return merge_appearances(looks)
 
 
-def _of_urdf(material: Material | None) -> FileMaterial:
+def _of_urdf(material: model.Material | None) -> FileMaterial:
     """Return the material of the URDF, whose texture replaces the colour."""
     if material is None:
         return _EMPTY

@@ -9,17 +9,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import ArrayLike, NDArray
 
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    Configurations,
-    Frames,
-    JointObservation,
-    JointType,
-    Observation,
-    Quantity,
-    Vec3,
-    Vec6,
-)
+from urdf_usd.conformance.observation import robot as obs
 
 if TYPE_CHECKING:
     from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy
@@ -28,33 +18,33 @@ if TYPE_CHECKING:
 # What every engine of a URDF states.
 OF_ANY_URDF = frozenset(
     {
-        Quantity.LINKS,
-        Quantity.JOINTS,
-        Quantity.JOINT_TYPES,
-        Quantity.FRAMES,
-        Quantity.MASS,
-        Quantity.LIMITS,
-        Quantity.DYNAMICS,
+        obs.Quantity.LINKS,
+        obs.Quantity.JOINTS,
+        obs.Quantity.JOINT_TYPES,
+        obs.Quantity.FRAMES,
+        obs.Quantity.MASS,
+        obs.Quantity.LIMITS,
+        obs.Quantity.DYNAMICS,
     }
 )
 # Where the six different numbers of a symmetric (3, 3) matrix are.
 _UPPER = np.triu_indices(3)
 
 
-def vec3(values: ArrayLike) -> Vec3:
+def vec3(values: ArrayLike) -> obs.Vec3:
     """Return three numbers of an array as a tuple."""
     x, y, z = np.asarray(values, dtype=np.float64).tolist()
     return x, y, z
 
 
-def unit(values: ArrayLike) -> Vec3 | None:
+def unit(values: ArrayLike) -> obs.Vec3 | None:
     """Return the direction of a vector; None if it is zero or not finite."""
     vector = np.asarray(values, dtype=np.float64)
     length = np.linalg.norm(vector)
     return vec3(vector / length) if np.isfinite(length) and length > 0 else None
 
 
-def vec6(tensor: ArrayLike) -> Vec6:
+def vec6(tensor: ArrayLike) -> obs.Vec6:
     """Return (ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
     ixx, ixy, ixz, iyy, iyz, izz = np.asarray(tensor, np.float64)[_UPPER].tolist()
     return ixx, ixy, ixz, iyy, iyz, izz
@@ -72,9 +62,9 @@ def along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> NDArray[np.
     return tensor
 
 
-def moving_joints(joints: Iterable[JointObservation]) -> tuple[str, ...]:
+def moving_joints(joints: Iterable[obs.JointObservation]) -> tuple[str, ...]:
     """Return the names of joints with degrees of freedom, in the given order."""
-    return tuple(joint.name for joint in joints if COORDINATES[joint.type])
+    return tuple(joint.name for joint in joints if obs.COORDINATES[joint.type])
 
 
 def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -85,9 +75,9 @@ def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def build_frames(
     links: Sequence[str],
-    configurations: Configurations,
+    configurations: obs.Configurations,
     place: Callable[[int], tuple[NDArray[np.float64], NDArray[np.float64]]],
-) -> Frames:
+) -> obs.Frames:
     """Build the poses of links relative to the first of them.
 
     Args:
@@ -104,11 +94,13 @@ def build_frames(
         to_root = turns[0].T
         positions[row] = (origins - origins[0]) @ to_root.T
         rotations[row] = to_root @ turns
-    return Frames(tuple(links), read_only(positions), read_only(rotations), configurations.labels)
+    return obs.Frames(
+        tuple(links), read_only(positions), read_only(rotations), configurations.labels
+    )
 
 
 def settable_positions(
-    joints: Sequence[JointObservation], configurations: Configurations
+    joints: Sequence[obs.JointObservation], configurations: obs.Configurations
 ) -> dict[str, NDArray[np.float64]]:
     """Return (K, d) positions of the joints that the engine reads with d coordinates.
 
@@ -116,7 +108,7 @@ def settable_positions(
         joints: Joints that the engine states.
         configurations: Positions to set.
     """
-    width = {joint.name: COORDINATES[joint.type] for joint in joints}
+    width = {joint.name: obs.COORDINATES[joint.type] for joint in joints}
     return {
         name: positions
         for name, positions in zip(configurations.joints, configurations.positions, strict=True)
@@ -126,9 +118,11 @@ def settable_positions(
 
 def positions_in_order(
     default: NDArray[np.float64],
-    joints: Sequence[JointObservation],
-    configurations: Configurations,
-    coordinates: Callable[[str, JointType, NDArray[np.float64]], tuple[int, NDArray[np.float64]]],
+    joints: Sequence[obs.JointObservation],
+    configurations: obs.Configurations,
+    coordinates: Callable[
+        [str, obs.JointType, NDArray[np.float64]], tuple[int, NDArray[np.float64]]
+    ],
 ) -> NDArray[np.float64]:
     """Return positions in the engine's own order and form, (K, nq).
 
@@ -147,9 +141,9 @@ def positions_in_order(
 
 
 def unreachable_joints(
-    joints: Sequence[JointObservation],
-    configurations: Configurations,
-    immovable: frozenset[JointType] = frozenset(),
+    joints: Sequence[obs.JointObservation],
+    configurations: obs.Configurations,
+    immovable: frozenset[obs.JointType] = frozenset(),
 ) -> tuple[str, ...]:
     """Name joints that the engine cannot set to the configurations.
 
@@ -171,7 +165,7 @@ def unreachable_joints(
 
 
 def reachable_links(
-    root: str, joints: Sequence[JointObservation], blocked: Sequence[str]
+    root: str, joints: Sequence[obs.JointObservation], blocked: Sequence[str]
 ) -> tuple[str, ...]:
     """Return the links that no ``blocked`` joint carries, parents before children.
 
@@ -201,15 +195,15 @@ def blocked_note(engine: str, blocked: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_frames(
-    reading: Observation,
+    reading: obs.Observation,
     engine: str,
     urdf: UrdfCopy,
     request: Request,
-    frames: Callable[[tuple[str, ...]], Frames | None],
+    frames: Callable[[tuple[str, ...]], obs.Frames | None],
     *,
-    immovable: frozenset[JointType] = frozenset(),
+    immovable: frozenset[obs.JointType] = frozenset(),
     drops_floating: bool = False,
-) -> Observation:
+) -> obs.Observation:
     """Complete the observation of a prepared copy: its frames, and what the copy changed.
 
     Args:

@@ -13,21 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Available,
-    Request,
-    Side,
-    Unavailable,
-    UnsupportedError,
-)
-from urdf_usd.conformance.observation.robot import (
-    JointObservation,
-    JointType,
-    LinkObservation,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.engines import protocol
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.converter.lint.ros import run_urdfdom, urdfdom_errors, urdfdom_version
 
 _LINK = re.compile(r'^"(?P<name>.*)" \[label="(?P=name)"\];$', re.MULTILINE)
@@ -39,16 +26,18 @@ class UrdfdomEngine(Struct, frozen=True):
     """Reads the tree of a URDF with urdfdom."""
 
     name: str = "urdfdom"
-    side: Side = Side.URDF
+    side: protocol.Side = protocol.Side.URDF
 
-    def availability(self) -> Availability:
+    def availability(self) -> protocol.Availability:
         """Return the installed version, if any."""
         version = urdfdom_version()
         if version is None:
-            return Unavailable("cmeel-urdfdom is not installed", "pip install cmeel-urdfdom")
-        return Available(f"cmeel-urdfdom {version}")
+            return protocol.Unavailable(
+                "cmeel-urdfdom is not installed", "pip install cmeel-urdfdom"
+            )
+        return protocol.Available(f"cmeel-urdfdom {version}")
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: protocol.Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -60,7 +49,7 @@ class UrdfdomEngine(Struct, frozen=True):
             graph_file = output.with_suffix(".gv")
             if ended is None or not graph_file.exists():
                 errors = urdfdom_errors(ended[1]) if ended else ()
-                raise UnsupportedError("; ".join(errors) or "urdfdom gives no answer")
+                raise protocol.UnsupportedError("; ".join(errors) or "urdfdom gives no answer")
             data = graph_file.read_bytes()
         try:
             graph = data.decode()
@@ -71,18 +60,18 @@ class UrdfdomEngine(Struct, frozen=True):
         children = {match["joint"]: match["child"] for match in _CHILD.finditer(graph)}
         joints = tuple(
             # The type is not in the output, and not among the quantities stated.
-            JointObservation(joint, JointType.FIXED, match["parent"], children[joint])
+            obs.JointObservation(joint, obs.JointType.FIXED, match["parent"], children[joint])
             for match in _PARENT.finditer(graph)
             if (joint := match["joint"]) in children
         )
         roots = set(links) - set(children.values())
         if len(roots) != 1:
-            raise UnsupportedError(f"urdfdom finds {len(roots)} root links")
-        return Observation(
+            raise protocol.UnsupportedError(f"urdfdom finds {len(roots)} root links")
+        return obs.Observation(
             engine=self.name,
             robot=None,
             root=roots.pop(),
-            states=frozenset({Quantity.LINKS, Quantity.JOINTS}),
-            links=tuple(map(LinkObservation, links)),
+            states=frozenset({obs.Quantity.LINKS, obs.Quantity.JOINTS}),
+            links=tuple(map(obs.LinkObservation, links)),
             joints=joints,
         )

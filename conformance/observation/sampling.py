@@ -14,18 +14,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    VELOCITIES,
-    Configurations,
-    HeadCoupling,
-    JointObservation,
-    JointType,
-    Observation,
-    RolloutPlan,
-    Vec3,
-    head_coupling,
-)
+from urdf_usd.conformance.observation import robot as obs
 
 Array = NDArray[np.float64]
 
@@ -33,14 +22,14 @@ Array = NDArray[np.float64]
 # rounding of sines.
 _FAR = 1e3
 # Half the width of the sampled interval of an unlimited joint [rad or m].
-_HALF_WINDOW = {JointType.PRISMATIC: 1.0}
+_HALF_WINDOW = {obs.JointType.PRISMATIC: 1.0}
 _DISPLACEMENT = 1.0
 _SPEED = 1.0
 # Dimensions of the unit cube that a joint of several coordinates takes.
-_FREEDOMS = {JointType.PLANAR: 3, JointType.FLOATING: 6, JointType.SPHERICAL: 3}
+_FREEDOMS = {obs.JointType.PLANAR: 3, obs.JointType.FLOATING: 6, obs.JointType.SPHERICAL: 3}
 _ZERO = {
-    JointType.FLOATING: (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
-    JointType.SPHERICAL: (1.0, 0.0, 0.0, 0.0),
+    obs.JointType.FLOATING: (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
+    obs.JointType.SPHERICAL: (1.0, 0.0, 0.0, 0.0),
 }
 # Equations of motion of hundreds of coordinates take gigabytes at all configurations: the most
 # entries of inertia matrices, unless they are those of zero, both limits and the start of the
@@ -63,7 +52,7 @@ _SINGULAR = 1e-9
 _WORK = 1e8
 
 
-def configurations(joints: Sequence[JointObservation], count: int = 32) -> Configurations:
+def configurations(joints: Sequence[obs.JointObservation], count: int = 32) -> obs.Configurations:
     """Choose the configurations at which observations of a robot are compared.
 
     The first is zero, regardless of limits; then every leading joint at its lower and at its
@@ -76,9 +65,9 @@ def configurations(joints: Sequence[JointObservation], count: int = 32) -> Confi
         joints: All joints, fixed ones included.
         count: Number of configurations, at least four.
     """
-    moving = [joint for joint in joints if COORDINATES[joint.type]]
+    moving = [joint for joint in joints if obs.COORDINATES[joint.type]]
     if not moving:
-        return Configurations((), (), ("zero",))
+        return obs.Configurations((), (), ("zero",))
     couplings = _couplings(moving)
     leaders = [joint for joint in moving if joint.name not in couplings]
     widths = [_FREEDOMS.get(joint.type, 1) for joint in leaders]
@@ -93,23 +82,24 @@ def configurations(joints: Sequence[JointObservation], count: int = 32) -> Confi
             and coupling.multiplier
         ]
         inside = _coordinates(joint, _window(joint, followers), cube[:, end - width : end])
-        zero = _ZERO.get(joint.type, (0.0,) * COORDINATES[joint.type])
+        zero = _ZERO.get(joint.type, (0.0,) * obs.COORDINATES[joint.type])
         positions[joint.name] = np.vstack([zero, inside])
     for name, coupling in couplings.items():
         positions[name] = coupling.multiplier * positions[coupling.leader] + coupling.offset
     # Forces at rest are those of gravity alone; samples add Coriolis forces.
     random = np.random.default_rng(_SEED)
     velocities = [
-        random.uniform(-_SPEED, _SPEED, (len(cube) + 1, VELOCITIES[joint.type])) for joint in moving
+        random.uniform(-_SPEED, _SPEED, (len(cube) + 1, obs.VELOCITIES[joint.type]))
+        for joint in moving
     ]
     for values in velocities:
         values[:3] = 0.0
     for array in (*positions.values(), *velocities):
         array.setflags(write=False)
-    size = _ROOT_VELOCITIES + sum(VELOCITIES[joint.type] for joint in moving)
+    size = _ROOT_VELOCITIES + sum(obs.VELOCITIES[joint.type] for joint in moving)
     first = max(1, min(_FIRST_MOTION, _FIRST_ENTRIES // size**2))
     motion_count = max(first, _ENTRIES // size**2)
-    return Configurations(
+    return obs.Configurations(
         joints=tuple(joint.name for joint in moving),
         positions=tuple(positions[joint.name] for joint in moving),
         labels=("zero", "lower", "upper", *(f"sample {index}" for index in range(len(cube) - 2))),
@@ -131,19 +121,19 @@ def _unit_cube(dimensions: int, count: int) -> Array:
     return np.vstack([np.zeros(dimensions), np.ones(dimensions), samples])
 
 
-def _couplings(moving: Sequence[JointObservation]) -> dict[str, HeadCoupling]:
+def _couplings(moving: Sequence[obs.JointObservation]) -> dict[str, obs.HeadCoupling]:
     """Couple every follower to the joint at the head of its chain.
 
     A coupling without effect (unknown leader, several coordinates, a loop, a chain whose factors
     overflow) is ignored, and such a joint is sampled on its own.
     """
-    single = {joint.name: joint for joint in moving if COORDINATES[joint.type] == 1}
+    single = {joint.name: joint for joint in moving if obs.COORDINATES[joint.type] == 1}
     mimics = {
         name: joint.mimic
         for name, joint in single.items()
         if joint.mimic and joint.mimic.leader in single
     }
-    heads = {name: head_coupling(name, mimics.get) for name in mimics}
+    heads = {name: obs.head_coupling(name, mimics.get) for name in mimics}
     # In a loop of couplings the head follows another joint.
     return {
         name: head
@@ -156,7 +146,7 @@ def _couplings(moving: Sequence[JointObservation]) -> dict[str, HeadCoupling]:
 
 
 def _window(
-    leader: JointObservation, followers: Sequence[tuple[JointObservation, HeadCoupling]]
+    leader: obs.JointObservation, followers: Sequence[tuple[obs.JointObservation, obs.HeadCoupling]]
 ) -> tuple[float, float]:
     """Return a finite interval inside the limits of a leader and of its followers."""
     lower, upper = _limits(leader)
@@ -178,7 +168,7 @@ def _window(
     return min(max(lower, -reach), reach), min(max(upper, -reach), reach)
 
 
-def _limits(joint: JointObservation) -> tuple[float, float]:
+def _limits(joint: obs.JointObservation) -> tuple[float, float]:
     """Return ordered limits, infinite where there is none."""
     lower = -math.inf if joint.lower is None else joint.lower
     upper = math.inf if joint.upper is None else joint.upper
@@ -190,17 +180,17 @@ def _near(limit: float, none: float) -> float:
     return limit if abs(limit) <= _FAR else none
 
 
-def _coordinates(joint: JointObservation, window: tuple[float, float], cube: Array) -> Array:
+def _coordinates(joint: obs.JointObservation, window: tuple[float, float], cube: Array) -> Array:
     """Map (K, n) points of the unit cube to (K, d) coordinates of a joint."""
     signed = 2 * cube - 1
     match joint.type:
-        case JointType.PLANAR:
+        case obs.JointType.PLANAR:
             displacement = _DISPLACEMENT * signed[:, :2] @ _plane(joint.axis or _URDF_DEFAULT_AXIS)
             return np.hstack([displacement, math.pi * signed[:, 2:]])
-        case JointType.FLOATING:
+        case obs.JointType.FLOATING:
             displacement = _DISPLACEMENT * signed[:, :3]
             return np.hstack([displacement, _uniform_rotations(cube[:, 3:])])
-        case JointType.SPHERICAL:
+        case obs.JointType.SPHERICAL:
             return _uniform_rotations(cube)
         case _:
             # In this form 0 and 1 give exactly the limits.
@@ -208,7 +198,7 @@ def _coordinates(joint: JointObservation, window: tuple[float, float], cube: Arr
             return inside
 
 
-def _plane(axis: Vec3) -> Array:
+def _plane(axis: obs.Vec3) -> Array:
     """Return (2, 3) orthonormal vectors normal to a unit axis."""
     normal = np.asarray(axis, dtype=np.float64)
     first = np.cross(normal, np.eye(3)[int(np.argmin(np.abs(normal)))])
@@ -227,7 +217,7 @@ def _uniform_rotations(cube: Array) -> Array:
     return np.column_stack([*columns, large * np.sin(second), large * np.cos(second)])
 
 
-def plan_rollout(expected: Observation, defaulted: Array | None) -> RolloutPlan | None:
+def plan_rollout(expected: obs.Observation, defaulted: Array | None) -> obs.RolloutPlan | None:
     """Plan the passive rollout of a robot; None if no joint can move.
 
     A robot moves for at most 1 s with a fixed root, under gravity, damping, friction and mimic
@@ -260,14 +250,14 @@ def plan_rollout(expected: Observation, defaulted: Array | None) -> RolloutPlan 
     held = {names[index] for index in remaining}
     if held.issuperset(names):
         return None
-    plan = RolloutPlan(_START, tuple(name for name in joints if name in held))
+    plan = obs.RolloutPlan(_START, tuple(name for name in joints if name in held))
     most = _WORK / len(dynamics.joints) ** 2
     short = tuple(steps for steps in plan.steps if steps <= most)
     return structs.replace(plan, steps=short or plan.steps[:1])
 
 
 def _freedoms(
-    names: Sequence[str], joints: Mapping[str, JointObservation]
+    names: Sequence[str], joints: Mapping[str, obs.JointObservation]
 ) -> tuple[Array, list[str]]:
     """Return (n, m) independent velocities of joints, and the joint of each.
 
@@ -279,7 +269,7 @@ def _freedoms(
         start += width
         if name not in joints:
             continue
-        if joints[name].type is JointType.PLANAR:
+        if joints[name].type is obs.JointType.PLANAR:
             _, _, rows = np.linalg.svd(np.array([joints[name].axis or (0.0, 0.0, 1.0)]))
             own = np.hstack([own[:, :3] @ rows[1:].T, own[:, 3:]])
         columns.append(own)

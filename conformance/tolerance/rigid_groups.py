@@ -8,24 +8,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import (
-    JointObservation,
-    JointType,
-    MassProperties,
-    Observation,
-    Vec6,
-)
-from urdf_usd.conformance.tolerance.bounds import (
-    ARITHMETIC,
-    PER_JOINT,
-    QUATERNION,
-    RELATIVE,
-    harmless_moment,
-    inertia_bound,
-    is_pointlike,
-    largest_moment,
-    length,
-)
+from urdf_usd.conformance.observation import robot as obs
+from urdf_usd.conformance.tolerance import bounds
 
 
 class _LinkMass(Struct, frozen=True, eq=False):
@@ -53,10 +37,10 @@ class GroupMass(Struct, frozen=True, eq=False):
         With r the largest distance from the head: each centre, each mass and the storage of
         the sum add u r, each fixed joint adds u r and two quaternions.
         """
-        reach = (length(end) for part in self.parts for end in (part.center, part.origin))
+        reach = (bounds.length(end) for part in self.parts for end in (part.center, part.origin))
         welds = max((part.depth for part in self.parts), default=0)
-        factor = 3 * RELATIVE + welds * (RELATIVE + PER_JOINT)
-        return factor * max(reach, default=0.0) + ARITHMETIC
+        factor = 3 * bounds.RELATIVE + welds * (bounds.RELATIVE + bounds.PER_JOINT)
+        return factor * max(reach, default=0.0) + bounds.ARITHMETIC
 
     @property
     def inertia_bound(self) -> float:
@@ -65,36 +49,36 @@ class GroupMass(Struct, frozen=True, eq=False):
         In m |d|^2, the mass adds u and d twice the error of a centre. The tensor of a part
         adds its storage and the rotations of its fixed joints, and the sum its storage.
         """
-        largest = largest_moment(self.tensor)
+        largest = bounds.largest_moment(self.tensor)
         if not largest:
-            return ARITHMETIC
+            return bounds.ARITHMETIC
         arm_error = 2 * self.center_bound
-        absolute = inertia_bound(self.tensor) * largest
+        absolute = bounds.inertia_bound(self.tensor) * largest
         for part in self.parts:
-            angle = QUATERNION + part.depth * PER_JOINT
-            absolute += (RELATIVE + 2 * angle) * largest_moment(part.tensor)
-            arm = length(part.center - self.center)
-            absolute += part.mass * (RELATIVE * arm**2 + 2 * arm * arm_error)
-        return absolute / largest + ARITHMETIC
+            angle = bounds.QUATERNION + part.depth * bounds.PER_JOINT
+            absolute += (bounds.RELATIVE + 2 * angle) * bounds.largest_moment(part.tensor)
+            arm = bounds.length(part.center - self.center)
+            absolute += part.mass * (bounds.RELATIVE * arm**2 + 2 * arm * arm_error)
+        return absolute / largest + bounds.ARITHMETIC
 
     def harmless_moment(self, size: float, total: float) -> float:
         """Return the inertia that may be defaulted for its point masses [kg m^2]."""
         return sum(
-            harmless_moment(part.mass, size, total)
+            bounds.harmless_moment(part.mass, size, total)
             for part in self.parts
-            if is_pointlike(part.tensor, part.mass, size)
+            if bounds.is_pointlike(part.tensor, part.mass, size)
         )
 
 
 def rigid_groups(
-    links: Sequence[str], joints: Sequence[JointObservation]
+    links: Sequence[str], joints: Sequence[obs.JointObservation]
 ) -> tuple[tuple[str, ...], ...]:
     """Partition links into groups connected by fixed joints; the head comes first."""
     parent_joint = {joint.child: joint for joint in joints}
     groups: dict[str, list[str]] = {}
     for name in links:
         head = name
-        while (joint := parent_joint.get(head)) and joint.type is JointType.FIXED:
+        while (joint := parent_joint.get(head)) and joint.type is obs.JointType.FIXED:
             head = joint.parent
         groups.setdefault(head, []).append(name)
     return tuple(
@@ -102,21 +86,21 @@ def rigid_groups(
     )
 
 
-def masses_of(observation: Observation) -> dict[str, MassProperties | None]:
+def masses_of(observation: obs.Observation) -> dict[str, obs.MassProperties | None]:
     """Return the own mass properties of each link."""
     return {link.name: link.mass for link in observation.links}
 
 
-def tensor_of(values: Vec6) -> NDArray[np.float64]:
+def tensor_of(values: obs.Vec6) -> NDArray[np.float64]:
     """Return the (3, 3) tensor of (ixx, ixy, ixz, iyy, iyz, izz)."""
     ixx, ixy, ixz, iyy, iyz, izz = values
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
 def group_masses(
-    observation: Observation,
+    observation: obs.Observation,
     groups: Sequence[Sequence[str]],
-    joints: Sequence[JointObservation],
+    joints: Sequence[obs.JointObservation],
 ) -> tuple[GroupMass | None, ...]:
     """Combine the masses of each group by the parallel axis theorem.
 
