@@ -412,6 +412,18 @@ def folder_names(folders: Mapping[str, Path]) -> FolderNames:
     return tuple(sorted(spellings.items(), key=lambda item: -len(item[0])))
 
 
+def robot_folders(job: Job, temporary: Path | None = None) -> FolderNames:
+    """List what stands for folders in the record of a robot."""
+    above = job.source.path.absolute().parents
+    # Meshes are more often in a sibling of the URDF's folder than in it.
+    folders = dict(zip(("", "..", "../.."), above, strict=False))
+    folders["<usd>"] = job.asset
+    if temporary:
+        folders["<temporary>"] = temporary
+    packages = {f"package://{name}": Path(folder) for name, folder in job.packages.items()}
+    return folder_names(folders | packages)
+
+
 # Robots of a corpus have folders in common.
 @lru_cache(maxsize=1024)
 def _spellings_of(text: str, working: str) -> tuple[str, ...]:

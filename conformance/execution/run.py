@@ -17,12 +17,7 @@ from urdf_usd.conformance.converters.candidates import Candidate
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.engines import select_engines
-from urdf_usd.conformance.execution.examine import (
-    Reading,
-    examine_in_worker,
-    examine_in_workers,
-    read_robot,
-)
+from urdf_usd.conformance.execution.examine import examine_in_worker, examine_in_workers
 from urdf_usd.conformance.execution.folder import (
     MISSING,
     RunFolder,
@@ -32,6 +27,7 @@ from urdf_usd.conformance.execution.folder import (
 )
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.record import summary_of, unavailable_record
+from urdf_usd.conformance.execution.sources import Reading, read_robot
 from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.execution.worker import (
     ClusterError,

@@ -1,13 +1,16 @@
-"""Two descriptions of one robot, compared as a USD is with its source: URDF or MJCF, either side.
+"""The source of a comparison: a URDF as it is read, and two descriptions of one robot.
 
-The second is read by the engine that decides on its format, with its links and joints renamed as
-those of the first: as ``--map`` says, else as prims are matched. Its frames are placed on those of
-the first at one link, the root of the first if both have it. Checks that concern a USD alone, and
-quantities that one of the formats does not have, are left out.
+Of two descriptions, each URDF or MJCF, the second is read by the engine that decides on its format,
+with its links and joints renamed as those of the first: as ``--map`` says, else as prims are
+matched. Its frames are placed on those of the first at one link, the root of the first if both have
+it. Checks that concern a USD alone, and quantities that one of the formats does not have, are left
+out.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.mjcf import draw_mjcf, mjcf_efforts, mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.protocol import (
@@ -24,9 +28,16 @@ from urdf_usd.conformance.engines.protocol import (
     Unsupported,
     UnsupportedError,
 )
-from urdf_usd.conformance.engines.reference import ReferenceEngine, read_kept, structure
+from urdf_usd.conformance.engines.reference import (
+    ReferenceEngine,
+    forget_readings,
+    observe_robot,
+    read_kept,
+    structure,
+)
 from urdf_usd.conformance.engines.reference_shapes import draw_shapes
 from urdf_usd.conformance.engines.statements import read_only
+from urdf_usd.conformance.execution.mjcf import Refusal, mjcf_questions
 from urdf_usd.conformance.matching import match_names
 from urdf_usd.conformance.observation.robot import (
     Configurations,
@@ -40,13 +51,99 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.observation.sampling import configurations
+from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
 from urdf_usd.conformance.observation.shapes import Drawing
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.model import derive_tolerance_model
+from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.file_content import InputFile
+from urdf_usd.converter.inputs import input_files, named_packages
+from urdf_usd.converter.options import ConvertOptions
+from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
+from urdf_usd.converter.urdf.xacro import expand, is_xacro
 from urdf_usd.corpus.formats import Format
 
 Array = NDArray[np.float64]
 Names = Mapping[str, str]
 """Names in the first description by those in the second."""
+
+
+class Reading(Struct, frozen=True, eq=False):
+    """What was read of a URDF."""
+
+    parsed: Parsed
+    inputs: tuple[InputFile, ...]  # the URDF or xacro file first
+    packages: dict[str, str]  # folder of each package in which files were found, by name
+    expanded: bytes | None  # the URDF that a xacro file expands to; None if the file is URDF
+
+
+def read_robot(
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: tuple[str, ...] = (),
+) -> Reading | SourceError:
+    """Read a URDF; the reference engine of the process finds it read."""
+    forget_readings()
+    try:
+        parsed = read_kept(path, packages, arguments, environment)
+    except SourceError as error:
+        return error
+    expansion = parsed.markup.expansion
+    files = expansion.files if expansion else ()
+    return Reading(
+        parsed,
+        input_files((path, *files), parsed.robot),
+        dict(named_packages(parsed.robot)),
+        relocatable_urdf(expansion, path, packages) if expansion else None,
+    )
+
+
+def unread_files(
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: tuple[str, ...],
+) -> tuple[InputFile, ...]:
+    """Return the files of a robot that cannot be read; of missing ones only the first."""
+    files = [path]
+    if is_xacro(path):
+        with contextlib.suppress(SourceError):
+            files += expand(path, packages, arguments, environment=environment).files
+    found = []
+    for file in dict.fromkeys(files):
+        if Path(file).is_file():
+            content = Path(file).read_bytes()
+            found.append(InputFile(file, hashlib.sha256(content).hexdigest(), len(content)))
+    return tuple(found)
+
+
+def questions(robot: Robot) -> Configurations:
+    """Choose the configurations of a robot, and plan its rollout.
+
+    Raises:
+        SourceError: The robot is not a tree.
+    """
+    chosen = configurations(structure(robot))
+    expected = observe_robot(robot, chosen, shapes=False)
+    scale = derive_tolerance_model(expected, Tolerance()).motion
+    rollout = plan_rollout(expected, scale.inertia_defaulted if scale else None)
+    return structs.replace(chosen, rollout=rollout, root=expected.root)
+
+
+def estimated(
+    urdf: Path, packages: Mapping[str, str], required: ConvertOptions, copy: Path
+) -> tuple[frozenset[str], Configurations] | str:
+    """Write a copy with mass properties of shapes; return their links, or why there are none."""
+    try:
+        made = estimate_urdf(str(urdf), packages, required.base.value, required.mass_density)
+        copy.write_bytes(made.text)
+        return made.links, questions(read_kept(str(copy), packages).robot)
+    except UnsupportedError as refusal:
+        return " ".join(str(refusal).split())
+    except SourceError as error:
+        return error.diagnostics[0].message
 
 
 class Source(Struct, frozen=True):
@@ -60,6 +157,12 @@ class Source(Struct, frozen=True):
     def side(self) -> Side:
         """What an engine of its format reads."""
         return Side(self.format.value)
+
+    def questions(self) -> Configurations | Refusal:
+        """Choose the configurations, and plan the rollout."""
+        if self.format is Format.MJCF:
+            return mjcf_questions(str(self.path))
+        return questions(read_kept(str(self.path), self.packages).robot)
 
     def joints(self) -> tuple[JointObservation, ...]:
         """State the joints.

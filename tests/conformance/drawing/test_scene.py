@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.drawing.coarsening import coarsen, merge_points, shares
 from urdf_usd.conformance.drawing.scene import build_model, draw_scene, inertia_ellipsoid
 from urdf_usd.conformance.engines.reference import observe_robot
-from urdf_usd.conformance.execution.examine import questions
+from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,

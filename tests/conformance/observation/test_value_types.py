@@ -11,7 +11,7 @@ from msgspec import structs
 from tests.faults.fault import ROBOTS
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.execution.examine import questions
+from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,

@@ -12,7 +12,7 @@ from msgspec import structs
 from tests.conformance.miniatures import ROBOT, compared, urdf_reading, usd_reading
 from urdf_usd.conformance.checks.check import Compared, Comparison, Incomparable
 from urdf_usd.conformance.engines.reference import observe_robot
-from urdf_usd.conformance.execution.examine import questions
+from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import (
     JointType,
     Observation,

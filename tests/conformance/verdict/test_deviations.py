@@ -24,7 +24,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.engines.reference import ReferenceEngine
-from urdf_usd.conformance.execution.examine import questions, read_robot
+from urdf_usd.conformance.execution.sources import questions, read_robot
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge

@@ -21,7 +21,7 @@ from tests.conformance.miniatures import (
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
-from urdf_usd.conformance.execution.examine import questions
+from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import (
     Base,
     Departure,

@@ -16,7 +16,7 @@ from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
-from urdf_usd.conformance.execution.examine import questions
+from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
     Configurations,
