@@ -11,10 +11,10 @@ import click
 from msgspec import structs
 from rich.text import Text
 
-from urdf_usd.cli.commands import Behave
+from urdf_usd.cli.commands import USD_SUFFIXES, Behave
 from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
-from urdf_usd.cli.options import USD_SUFFIXES, existing_robot, of_robot, parse_robot
+from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot
 from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status
 from urdf_usd.conformance.behaviour.simulations import (
     MUJOCO,
@@ -143,16 +143,11 @@ def _words(row: Mapping[str, Any]) -> Iterator[str]:
     if row["driven"] and not any(row.get(fault) for fault in _FAULTS):
         plural = "" if row["driven"] == 1 else "s"
         yield f"{row['driven']} driven joint{plural} reached targets and limits"
-    for fault, text in _FAULTS.items():
-        if joints := row.get(fault):
-            yield f"{text}: {_named(joints)}"
-    for note, text in _NOTES.items():
-        if joints := row.get(note):
-            yield f"{text}: {_named(joints)}"
-    if differing := sorted({name for names in row.get("differing", ()) for name in names}):
-        yield f"elsewhere than in MuJoCo: {_named(differing)}"
-
-
-def _named(joints: Sequence[str]) -> str:
-    more = f" and {len(joints) - _NAMES} more" if len(joints) > _NAMES else ""
-    return f"joint {', '.join(joints[:_NAMES])}{more}"
+    listed = {text: row.get(key, ()) for key, text in {**_FAULTS, **_NOTES}.items()}
+    listed["elsewhere than in MuJoCo"] = sorted(
+        {n for pair in row.get("differing", ()) for n in pair}
+    )
+    for text, joints in listed.items():
+        if joints:
+            more = f" and {len(joints) - _NAMES} more" if len(joints) > _NAMES else ""
+            yield f"{text}: joint {', '.join(joints[:_NAMES])}{more}"

@@ -1,34 +1,33 @@
-"""``urdf-usd check``, ``certify`` and ``view``: compare a USD with its URDF; show both in 3D."""
+"""``urdf-usd check``, ``certify``, ``compare`` and ``view``: two sides of a robot."""
 
 from __future__ import annotations
 
 import shlex
 import tempfile
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 from msgspec import structs
 from rich.text import Text
 
-from urdf_usd.cli.commands import Certify, Check, View
+from urdf_usd.cli.commands import Certify, Check, Compare, View
 from urdf_usd.cli.convert import with_stated_settings
-from urdf_usd.cli.failures import CommandError, ExitCode
-from urdf_usd.cli.files import PAGE, RECORD, require_outputs, write_output
-from urdf_usd.cli.options import existing_robot, of_robot, settings_file
-from urdf_usd.cli.terminal import print_lines, print_view, say, show_diagnostics, shown_status
-from urdf_usd.conformance.certificate import (
-    asset_hashes,
-    certificate_of,
-    changes,
-    read_certificate,
-    robot_hashes,
-    write_certified_layer,
+from urdf_usd.cli.failures import (
+    PAGE,
+    RECORD,
+    CommandError,
+    ExitCode,
+    require_outputs,
+    write_output,
 )
+from urdf_usd.cli.sources import existing_robot, of_robot, settings_file
+from urdf_usd.cli.terminal import print_lines, print_view, say, show_diagnostics, shown_status
+from urdf_usd.conformance import certificate as certificates
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import check as check_usd
-from urdf_usd.conformance.execution.run import variant_combinations
+from urdf_usd.conformance.execution.run import compare_descriptions, variant_combinations
 from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.gate.decision import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
@@ -54,9 +53,9 @@ _SHOWN = frozenset(
 
 def check(options: Check) -> ExitCode:
     source = existing_robot(options.urdf)
-    if options.certificate:
-        return verify(source, options)
     usd, common = options.usd, of_robot(options.comparison, source)
+    if options.certificate:
+        return _verify(source, usd, common)
     with shown_status("Comparing USD with URDF ..."):
         selections, skipped = (
             variant_combinations(usd, common) if options.all_variants else ((common,), ())
@@ -72,29 +71,24 @@ def check(options: Check) -> ExitCode:
         )
         records = []
         for selection, (json_file, html_file) in zip(selections, files, strict=True):
-            record, scene = _compared(source, usd, selection, drawn=html_file is not None)
-            records.append(record)
-            if json_file:
-                write_output(json_file, record_json(record))
-            if html_file:
-                stated = structs.replace(options.comparison, variants=selection.variants)
-                words = (options.urdf, str(usd), *command_words(stated))
-                command = shlex.join(("urdf-usd", "check", *words, "--html", "robot.html"))
-                write_output(html_file, render_robot(record, scene, command).encode())
-
-    diagnostics = [
-        Diagnostic(one.rule, one.message)
-        for record in records
-        for one in record.diagnostics
-        if one.rule in _SHOWN
-    ]
-    show_diagnostics(dict.fromkeys(diagnostics))
+            stated = structs.replace(options.comparison, variants=selection.variants)
+            words = ("check", options.urdf, str(usd), *command_words(stated))
+            records.append(
+                _written(_usd_check(source, usd, selection), json_file, html_file, words)
+            )
+    show_diagnostics(
+        dict.fromkeys(
+            Diagnostic(one.rule, one.message)
+            for record in records
+            for one in record.diagnostics
+            if one.rule in _SHOWN
+        )
+    )
     if options.all_variants:
         left_out = [(str(choice), f"no {kind}") for choice, kind in skipped]
         print_view(terminal_selections(records, left_out))
     else:
-        summary = summary_of(records, [source.reference], {"base": common.base.value})
-        print_view(terminal_summary(Figures.of(summary, records)))
+        _print_result(records[0], source, common)
     if options.html_file:
         last = f" to {files[-1][1]}" if len(files) > 1 else ""
         click.echo(f"\nPage: {files[0][1]}{last}")
@@ -102,7 +96,35 @@ def check(options: Check) -> ExitCode:
         agree = all(record.verdict.agrees for record in records)
         hint = "with all values" if agree else "that shows the differences in 3D"
         click.echo(f"\nUse --html FILE for a report {hint}.")
-    return _worst_exit_code(records, options.fail_on)
+    # That of the most severe verdict among those that fail.
+    codes = [(_exit_code(one, options.fail_on), one.verdict.severity) for one in records]
+    return max(codes, key=lambda one: (one[0] is not ExitCode.DONE, one[1], one[0]))[0]
+
+
+def compare(options: Compare) -> ExitCode:
+    first, second = existing_robot(options.first), existing_robot(options.second)
+    outputs = [(options.json_file, RECORD), (options.html_file, PAGE)]
+    require_outputs(outputs, (first.path, second.path))
+
+    def examine(scene: Path | None) -> RobotRecord:
+        return compare_descriptions(
+            first,
+            second,
+            options.mapped,
+            sources=options.sources,
+            engines=options.engines,
+            limits=options.limits,
+            scene=scene,
+        )
+
+    pairs = (word for pair in options.mapped for word in ("--map", "=".join(pair)))
+    words = ("compare", options.first, options.second, *pairs)
+    with shown_status("Comparing descriptions ..."):
+        record = _written(examine, options.json_file, options.html_file, words)
+    _print_result(record, first)
+    shown = f"Page: {options.html_file}" if options.html_file else "Use --html FILE for a report."
+    click.echo(f"\n{shown}")
+    return _exit_code(record, options.fail_on)
 
 
 def certify(options: Certify) -> ExitCode:
@@ -110,41 +132,30 @@ def certify(options: Certify) -> ExitCode:
     badge = usd.with_name("conformance.svg")
     require_outputs([(badge, b"<svg")], (source.path, usd))
     comparison = of_robot(options.comparison, source)
-    limits = comparison.limits
     with shown_status("Comparing USD with URDF ..."):
         # Before the comparison: a file that changes meanwhile makes the certificate invalid.
-        robot = _robot_hashes(source, comparison)
-        asset = call_on_usd(asset_hashes, usd, limits=limits)
-        record, _ = _compared(source, usd, comparison, drawn=False)
-    summary = summary_of([record], [source.reference], {"base": comparison.base.value})
-    print_view(terminal_summary(Figures.of(summary, [record])))
-    if code := exit_code(record, options.fail_on):
+        robot, asset = _hashes(source, usd, comparison)
+        record = _usd_check(source, usd, comparison)(None)
+    _print_result(record, source, comparison)
+    if code := _exit_code(record, options.fail_on):
         say(f"{usd}: not certified")
         return code
-    certificate = certificate_of(record, robot, asset, suite_versions()[-1])
+    certificate = certificates.certificate_of(record, robot, asset, suite_versions()[-1])
     with temporary_folder() as work:
-        layer = work / usd.name
-        call_on_usd(write_certified_layer, usd, certificate, str(layer), limits=limits)
+        layer, write = work / usd.name, certificates.write_certified_layer
+        call_on_usd(write, usd, certificate, str(layer), limits=comparison.limits)
         write_output(usd, layer.read_bytes())
     write_output(badge, robot_badge(record.verdict, record.compared).encode())
     click.echo(f"\nCertified: {usd}, {badge}")
     return ExitCode.DONE
 
 
-def _robot_hashes(source: RobotSource, options: CheckOptions) -> dict[str, str]:
-    packages, arguments = dict(options.packages), dict(options.arguments)
-    return robot_hashes(source.path, packages, arguments, options.environment, options.simulation)
-
-
-def verify(source: RobotSource, options: Check) -> ExitCode:
+def _verify(source: RobotSource, usd: Path, comparison: CheckOptions) -> ExitCode:
     """Compare URDF and USD with the certificate in the USD."""
-    usd, comparison = options.usd, of_robot(options.comparison, source)
-    limits = comparison.limits
-    certificate = call_on_usd(read_certificate, usd, limits=limits)
+    certificate = call_on_usd(certificates.read_certificate, usd, limits=comparison.limits)
     if certificate is None:
         raise CommandError(f"{usd} has no certificate; urdf-usd certify writes one")
-    asset = call_on_usd(asset_hashes, usd, limits=limits)
-    changed = changes(certificate, _robot_hashes(source, comparison), asset)
+    changed = certificates.changes(certificate, *_hashes(source, usd, comparison))
     engines = ", ".join(f"{name} {version}" for name, version in certificate.engines.items())
     mark = ("\u2717", "red") if changed else ("\u2713", "green")
     state = "no longer valid" if changed else "valid"
@@ -156,39 +167,15 @@ def verify(source: RobotSource, options: Check) -> ExitCode:
     return ExitCode.DOES_NOT_CONFORM if changed else ExitCode.DONE
 
 
-def _worst_exit_code(records: Sequence[RobotRecord], fail_on: FailOn) -> ExitCode:
-    """Return the code of the most severe verdict among those that fail."""
-    codes = [exit_code(record, fail_on) for record in records]
-    severities = [record.verdict.severity for record in records]
-    _, _, worst = max(
-        (code is not ExitCode.DONE, severity, code)
-        for code, severity in zip(codes, severities, strict=True)
+def _hashes(
+    source: RobotSource, usd: Path, options: CheckOptions
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the hashes of the files of the robot, and of those of the asset."""
+    packages, arguments = dict(options.packages), dict(options.arguments)
+    robot = certificates.robot_hashes(
+        source.path, packages, arguments, options.environment, options.simulation
     )
-    return worst
-
-
-def exit_code(record: RobotRecord, fail_on: FailOn) -> ExitCode:
-    if not failures((record,), fail_on=fail_on, strict=True, unreadable=True):
-        return ExitCode.DONE
-    # Otherwise, the URDF or the USD could not be read.
-    was_read = record.checks or record.verdict is Verdict.FAILS
-    return ExitCode.DOES_NOT_CONFORM if was_read else ExitCode.NOT_DONE
-
-
-def _numbered(file: Path | None, number: int) -> Path | None:
-    return file.with_name(f"{file.stem}-{number}{file.suffix}") if file and number else file
-
-
-def _compared(
-    source: RobotSource, usd: Path, options: CheckOptions, *, drawn: bool
-) -> tuple[RobotRecord, bytes | None]:
-    """Compare; return the record and, if ``drawn``, the packed 3D scene."""
-    with temporary_folder() as work:
-        scene = work / "scene.gz" if drawn else None
-        record = check_usd(
-            source.path, usd, options, name=source.id, reference=source.reference, scene=scene
-        )
-        return record, scene.read_bytes() if scene and scene.exists() else None
+    return robot, call_on_usd(certificates.asset_hashes, usd, limits=options.limits)
 
 
 def view(options: View) -> None:
@@ -206,15 +193,15 @@ def view(options: View) -> None:
         variants=options.variants,
     )
     with shown_status("Reading the robot ..."), temporary_folder() as folder:
-        usd = options.usd
+        usd, scene = options.usd, folder / "scene.gz"
         if usd is None:
             converted = convert(source.path, folder / "asset", with_stated_settings(choices))
             show_diagnostics(converted.diagnostics)
             usd = converted.root_layer
-        record, scene = _compared(source, usd, comparison, drawn=True)
-        if scene is None:
+        record = _usd_check(source, usd, comparison)(scene)
+        if not scene.exists():
             raise CommandError(f"nothing can be drawn: {record.reason}")
-        page = render_view(record, scene)
+        page = render_view(record, scene.read_bytes())
     if options.html_file is not None:
         write_output(options.html_file, page.encode())
         click.echo(options.html_file)
@@ -226,3 +213,55 @@ def view(options: View) -> None:
     click.echo(file.name)
     if not webbrowser.open(Path(file.name).as_uri()):
         say("no browser was found; open the file, or use --html FILE")
+
+
+def _usd_check(
+    source: RobotSource, usd: Path, options: CheckOptions
+) -> Callable[[Path | None], RobotRecord]:
+    """Return a function that compares, and writes the packed 3D scene to a file if it has one."""
+
+    def examine(scene: Path | None) -> RobotRecord:
+        return check_usd(
+            source.path, usd, options, name=source.id, reference=source.reference, scene=scene
+        )
+
+    return examine
+
+
+def _written(
+    examine: Callable[[Path | None], RobotRecord],
+    json_file: Path | None,
+    html_file: Path | None,
+    words: Iterable[str],
+) -> RobotRecord:
+    """Compare, and write the record and the page, which states the words of the command."""
+    with temporary_folder() as work:
+        scene = work / "scene.gz"
+        record = examine(scene if html_file else None)
+        if json_file:
+            write_output(json_file, record_json(record))
+        if html_file:
+            drawn = scene.read_bytes() if scene.exists() else None
+            command = shlex.join(("urdf-usd", *words, "--html", "robot.html"))
+            write_output(html_file, render_robot(record, drawn, command).encode())
+    return record
+
+
+def _print_result(
+    record: RobotRecord, source: RobotSource, options: CheckOptions | None = None
+) -> None:
+    stated = {"base": options.base.value} if options else {}
+    summary = summary_of([record], [source.reference], stated)
+    print_view(terminal_summary(Figures.of(summary, [record])))
+
+
+def _exit_code(record: RobotRecord, fail_on: FailOn) -> ExitCode:
+    if not failures((record,), fail_on=fail_on, strict=True, unreadable=True):
+        return ExitCode.DONE
+    # Otherwise, the URDF or the USD could not be read.
+    was_read = record.checks or record.verdict is Verdict.FAILS
+    return ExitCode.DOES_NOT_CONFORM if was_read else ExitCode.NOT_DONE
+
+
+def _numbered(file: Path | None, number: int) -> Path | None:
+    return file.with_name(f"{file.stem}-{number}{file.suffix}") if file and number else file

@@ -11,17 +11,6 @@ import click
 from msgspec import Struct
 
 from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.options import (
-    EXISTING,
-    EXISTING_FOLDER,
-    FILE,
-    FOLDER,
-    USD_SUFFIXES,
-    CorpusOptions,
-    FailOnOption,
-    Mirror,
-    UsdOptions,
-)
 from urdf_usd.cli.parameters import Argument, Command, refuse
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.gate.decision import FailOn
@@ -30,18 +19,87 @@ from urdf_usd.conformance.options import (
     Engines,
     Jobs,
     RunOptions,
+    StrictFiles,
+    Variants,
     require_distinct,
     variants_option,
 )
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantChoice, parse_pair
+from urdf_usd.corpus import Selection
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING = click.Path(path_type=Path, exists=True)
+EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
 
 _Texts: TypeAlias = tuple[str, ...]
+_Pairs: TypeAlias = tuple[tuple[str, str], ...]
 # Arguments and options of several commands.
 Robot: TypeAlias = Annotated[str, Argument()]
 Urdf: TypeAlias = Annotated[str, Argument("URDF")]
 Usd: TypeAlias = Annotated[Path, Argument("USD", EXISTING)]
 Format: TypeAlias = Annotated[Literal["text", "json"], Option("", "--format")]
+JsonFile: TypeAlias = Annotated[Path | None, Option("Write the record here.", "--json")]
+HtmlFile: TypeAlias = Annotated[Path | None, Option("Write the report page here.", "--html")]
+FailOnOption: TypeAlias = Annotated[
+    FailOn,
+    "close: fail on every check that is not exact; incomplete: also on robots of which parts "
+    "could not be compared; fails: only on checks that fail or are disputed, and on robots of "
+    "which nothing could be compared.",
+]
+Mirror: TypeAlias = Annotated[
+    Path | None,
+    Option(
+        "Folder with clones of the repositories of robot_descriptions; nothing is downloaded "
+        "then.  [default: environment variable URDF_USD_MIRROR]",
+        kind=EXISTING_FOLDER,
+    ),
+]
+
+
+class UsdOptions(Struct, frozen=True, kw_only=True):
+    """How a USD is read."""
+
+    variants: Variants = ()
+    strict: StrictFiles = False
+
+    def __post_init__(self) -> None:
+        require_distinct(self.variants)
+
+
+def _one_of(text: str) -> str:
+    return f"Only robots {text} Repeatable; one match is enough."
+
+
+class CorpusOptions(Struct, frozen=True, kw_only=True):
+    """Which robots of corpora are taken."""
+
+    tags: Annotated[
+        _Texts, Option(_one_of("with this tag, such as arm or quadruped."), "--tag", "TEXT")
+    ] = ()
+    makers: Annotated[
+        _Texts, Option(_one_of("whose maker's name contains this text."), "--maker", "TEXT")
+    ] = ()
+    licenses: Annotated[
+        _Texts, Option(_one_of("under this licence, by SPDX identifier."), "--license", "TEXT")
+    ] = ()
+    forbidden: Annotated[
+        _Texts,
+        Option(
+            "Refuse the command if a selected robot is under this licence, by SPDX identifier, or "
+            "'copyleft' for GPL, LGPL, AGPL, MPL and the like; robots whose licence is unknown are "
+            "counted. Nothing is downloaded then. Repeatable.",
+            "--forbid-license",
+            "TEXT",
+        ),
+    ] = ()
+    mirror: Mirror = None
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.tags, self.makers, self.licenses, self.forbidden)
 
 
 class Behave(Struct, frozen=True, kw_only=True):
@@ -142,8 +200,8 @@ class Check(Struct, frozen=True, kw_only=True):
         "The worst result decides the exit status; files are numbered: FILE-1, FILE-2 ...",
     ] = False
     fail_on: FailOnOption = FailOn.FAILS
-    json_file: Annotated[Path | None, Option("Write the record here.", "--json")] = None
-    html_file: Annotated[Path | None, Option("Write the report page here.", "--html")] = None
+    json_file: JsonFile = None
+    html_file: HtmlFile = None
 
 
 def _parse_mapped(text: str) -> tuple[str, str]:
@@ -171,7 +229,7 @@ class Compare(Struct, frozen=True, kw_only=True):
     first: Annotated[str, Argument("FIRST")]
     second: Annotated[str, Argument("SECOND")]
     mapped: Annotated[
-        tuple[tuple[str, str], ...],
+        _Pairs,
         Option(
             "A link or joint of FIRST, and its name in SECOND. Repeatable.",
             "--map",
@@ -183,8 +241,8 @@ class Compare(Struct, frozen=True, kw_only=True):
     engines: Engines = ()
     limits: Limits = DEFAULT_LIMITS
     fail_on: FailOnOption = FailOn.FAILS
-    json_file: Annotated[Path | None, Option("Write the record here.", "--json")] = None
-    html_file: Annotated[Path | None, Option("Write the report page here.", "--html")] = None
+    json_file: JsonFile = None
+    html_file: HtmlFile = None
 
 
 class Convert(Struct, frozen=True, kw_only=True):
@@ -351,7 +409,7 @@ class Expand(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     renamed: Annotated[
-        tuple[tuple[str, str], ...],
+        _Pairs,
         Option(
             "With --vendor: rename joints whose whole name matches the regular expression PATTERN, "
             "also where other elements refer to them. Repeatable; the first match counts.",
@@ -602,7 +660,7 @@ class Converters(Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     versions: Annotated[
-        tuple[tuple[str, str], ...],
+        _Pairs,
         Option(
             "Version of a converter for the report, where it cannot be detected.",
             "--converter-version",
@@ -764,7 +822,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
     ),
     "certify": Command(Certify, "check:certify"),
     "check": Command(Check, "check:check"),
-    "compare": Command(Compare, "compare:compare"),
+    "compare": Command(Compare, "check:compare"),
     "convert": Command(Convert, "convert:convert"),
     "corpus": {
         "list": Command(CorpusList, "corpus:list_robots"),
@@ -777,8 +835,8 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
     ),
     "doctor": Command(Doctor, "doctor:doctor"),
     "expand": Command(Expand, "expand:expand"),
-    "export": Command(Export, "export:export"),
-    "init": Command(Init, "init:init"),
+    "export": Command(Export, "expand:export"),
+    "init": Command(Init, "convert:init"),
     "inspect": Command(Inspect, "inspect:inspect"),
     "lint": Command(
         Lint,

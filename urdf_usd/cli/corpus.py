@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.cli.commands import CorpusList, CorpusShow
-from urdf_usd.cli.options import existing_robot
+from urdf_usd.cli.sources import existing_robot
 from urdf_usd.cli.terminal import print_lines, say, stdout
-from urdf_usd.converter import (
-    ConversionError,
-    Parsed,
-    Robot,
-    Severity,
-    read_urdf,
-)
+from urdf_usd.converter import ConversionError, Parsed, Robot, Severity, read_urdf
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.inspection import freedom
 from urdf_usd.corpus import (
@@ -39,6 +33,7 @@ from urdf_usd.reports.text import plain
 # xacro files are expanded in child processes, for which threads only wait.
 _THREADS = 4
 UNKNOWN = "unknown"
+COLUMNS = ("reference", "maker", "dof", "license", "commit", "cached", "tags", "source", "note")
 # Columns that are left out, in this order, until the table fits the terminal.
 _LEAST_NEEDED = ("commit", "source", "cached", "tags", "maker", "license", "dof")
 # Most characters in a line of the other columns, if the terminal is narrow.
@@ -59,7 +54,7 @@ def list_robots(options: CorpusList) -> None:
         # A source that is not installed has no robots to list.
         if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
             say(f"{robot.reference}: {robot.reason}")
-    texts = [{_TITLES.get(name, name): _cell(value) for name, value in row.items()} for row in rows]
+    texts = [dict(zip(COLUMNS, map(_cell, row.values()), strict=True)) for row in rows]
     match options.output_format or ("table" if stdout().is_terminal else "tsv"):
         case "json":
             click.echo(json.dumps(rows, indent=1))
@@ -70,54 +65,46 @@ def list_robots(options: CorpusList) -> None:
             _print_table(texts)
 
 
-def _print_table(rows: Sequence[dict[str, str]]) -> None:
-    console, left_out = stdout(), list[str]()
-    for row in rows:
-        row["commit"] = row["commit"][:_SHORT_COMMIT]
-    unlimited = console.options.update(width=10_000)
+def _print_table(rows: list[dict[str, str]]) -> None:
+    console = stdout()
     shown = [name for name in COLUMNS if any(row[name] for row in rows)]
+    left_out: list[str] = []
+
+    def table(widths: Mapping[str, int]) -> Table:
+        found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in shown:
+            fixed = name in _LEAST_NEEDED
+            found.add_column(name, no_wrap=fixed, overflow="fold", max_width=widths.get(name))
+        for row in rows:
+            short = {**row, "commit": row["commit"][:_SHORT_COMMIT]}
+            found.add_row(*(Text(short[name]) for name in shown))
+        return found
+
+    unlimited = console.options.update(width=10_000)
     for name in _LEAST_NEEDED:
-        table = _table(shown, rows, _FOLDED)
-        if console.measure(table, options=unlimited).minimum <= console.width:
+        if console.measure(table(_FOLDED), options=unlimited).minimum <= console.width:
             break
         if name in shown:
             shown.remove(name)
             left_out.append(name)
-    console.print(_table(shown, rows, {}))
+    console.print(table({}))
     here = sum(row["cached"] == "yes" for row in rows)
     click.echo(f"{len(rows)} robots, {here} of them available locally")
     if left_out:
         click.echo(f"without {', '.join(left_out)}; --format tsv has all")
 
 
-def _table(
-    shown: Sequence[str], rows: Sequence[dict[str, str]], widths: Mapping[str, int]
-) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in shown:
-        table.add_column(
-            name, no_wrap=name in _LEAST_NEEDED, overflow="fold", max_width=widths.get(name)
-        )
-    for row in rows:
-        table.add_row(*(Text(row[name]) for name in shown))
-    return table
-
-
 def show_robot(options: CorpusShow) -> None:
     robot = candidate(options.reference, mirror=options.mirror)
     if isinstance(robot, Download):
-        facts = _facts(robot)
         say(f"{options.reference} is not downloaded; commands that read it download it")
     else:
-        facts = _facts(existing_robot(options.reference, mirror=options.mirror))
+        robot = existing_robot(options.reference, mirror=options.mirror)
+    facts = _facts(robot)
     if options.output_format == "json":
         click.echo(json.dumps(facts, indent=1))
     else:
         print_lines(_fact_lines(facts))
-
-
-COLUMNS = ("reference", "maker", "dof", "license", "commit", "cached", "tags", "source", "note")
-_TITLES = {"degrees_of_freedom": "dof"}
 
 
 def _row(robot: Candidate) -> dict[str, object]:
@@ -170,7 +157,7 @@ def _facts(robot: RobotSource | Download) -> dict[str, object]:
         return {**named, **known, "downloaded": False}
     parsed = _parse(robot)
     expansion = parsed.markup.expansion
-    names = (str(robot.path), *(expansion.files if expansion else ()))
+    names = [str(robot.path), *(expansion.files if expansion else ())]
     return {
         **named,
         "name": parsed.robot.name,
@@ -184,12 +171,12 @@ def _facts(robot: RobotSource | Download) -> dict[str, object]:
         "downloaded": True,
         "files": [
             {"sha256": file.sha256, "size": file.size, "path": file.path}
-            for file in input_files(list(names), parsed.robot)
+            for file in input_files(names, parsed.robot)
         ],
     }
 
 
-def _fact_lines(facts: Mapping[str, object]) -> Iterator[str]:
+def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines of ``name: value``; unknown values are left out."""
     width = max(map(len, facts)) + 1
     for name, value in facts.items():
@@ -197,14 +184,11 @@ def _fact_lines(facts: Mapping[str, object]) -> Iterator[str]:
         match value:
             case None | []:
                 continue
-            case dict() if not value:
-                continue
             case [dict(), *_]:
                 yield label
-                files: Any = value
-                yield from ("  " + "  ".join(map(plain, map(str, f.values()))) for f in files)
+                yield from ("  " + "  ".join(map(plain, map(str, f.values()))) for f in value)
             case dict():
-                yield label
+                yield from (label,) if value else ()
                 yield from (f"  {key}: {plain(str(item))}" for key, item in value.items())
             case list():
                 yield f"{label:{width}} {', '.join(map(str, value))}"

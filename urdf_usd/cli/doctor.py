@@ -22,44 +22,29 @@ from urdf_usd.reports.records.schema import schema_text
 
 
 def doctor(options: Doctor) -> None:
+    if options.schema in ("description", "defaults"):
+        described = options.schema == "description"
+        document = description_schema() if described else defaults_schema(main.commands)
+        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        return
     if options.schema:
-        _print_schema(options.schema)
-    else:
-        for title, status, rows in (
-            ("Versions", "Reading versions ...", _versions()),
-            ("\nEngines", "Loading engines ...", _engines()),
-            ("\nCorpora", "Looking for robots ...", _corpora()),
-        ):
-            with shown_status(status):
-                lines = list(rows)
-            width = max(len(name) for _, name, _ in lines)
-            print_lines([Text(title, style="bold")])
-            # Lines rather than a table, so that commands can be copied in one piece.
-            print_lines(
-                Text.assemble(
-                    "  ",
-                    ("✓", "green") if available else ("✗", "yellow"),
-                    f"  {name:{width}}  {detail}",
-                )
-                for available, name, detail in lines
-            )
-
-
-def _print_schema(kind: str) -> None:
-    match kind:
-        case "description":
-            document = description_schema()
-        case "defaults":
-            document = defaults_schema(main.commands)
-        case _:
-            click.echo(schema_text(kind), nl=False)
-            return
-    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
-
-
-def _versions() -> Iterator[tuple[bool, str, str]]:
-    for name, version in environment().items():
-        yield True, name, version
+        click.echo(schema_text(options.schema), nl=False)
+        return
+    versions = ((True, name, version) for name, version in environment().items())
+    for title, status, rows in (
+        ("Versions", "Reading versions ...", versions),
+        ("\nEngines", "Loading engines ...", _engines()),
+        ("\nCorpora", "Looking for robots ...", _corpora()),
+    ):
+        with shown_status(status):
+            found = list(rows)
+        width = max(len(name) for _, name, _ in found)
+        lines = [Text(title, style="bold")]
+        # Lines rather than a table, so that commands can be copied in one piece.
+        for available, name, detail in found:
+            mark = ("✓", "green") if available else ("✗", "yellow")
+            lines.append(Text.assemble("  ", mark, f"  {name:{width}}  {detail}"))
+        print_lines(lines)
 
 
 def _engines() -> Iterator[tuple[bool, str, str]]:

@@ -1,4 +1,4 @@
-"""``urdf-usd expand``: the URDF of a xacro file, and copies of robots with all their files."""
+"""URDFs that are written: ``expand`` from xacro, copies of robots, ``export`` from a USD."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -13,9 +14,9 @@ from pathlib import Path
 import click
 from lxml import etree
 
-from urdf_usd.cli.commands import Expand
+from urdf_usd.cli.commands import Expand, Export
 from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.options import existing_robot, of_robot
+from urdf_usd.cli.sources import existing_robot, of_robot
 from urdf_usd.cli.terminal import say, show_diagnostics
 from urdf_usd.converter.meshes.references import referred_files
 from urdf_usd.converter.scratch import scratch_folder
@@ -174,3 +175,21 @@ def _license_file(urdf: Path) -> Path | None:
 
 def _file_name(robot: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "_", robot).strip(".") or "robot"
+
+
+def export(options: Export) -> None:
+    # The harness, which the other command does not need.
+    from urdf_usd.conformance.execution.usd_reading import call_on_usd
+    from urdf_usd.conformance.export.files import prepare_export, write_export
+
+    prepare = partial(
+        prepare_export,
+        root=options.root,
+        loops=options.loops,
+        variants=options.reading.variants,
+        strict=options.reading.strict,
+    )
+    prepared = call_on_usd(prepare, options.usd, options.urdf, limits=options.limits)
+    written = write_export(prepared, force=options.force)
+    show_diagnostics(written.diagnostics)
+    click.echo(written.urdf)

@@ -1,4 +1,4 @@
-"""Exit codes, and messages for failures.
+"""Exit codes, messages for failures, and files that a command writes where the user says.
 
 A user error prints a message. Any other exception is reported as a bug of urdf-usd.
 """
@@ -13,10 +13,11 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from importlib import metadata
+from itertools import combinations
 from pathlib import Path
 from types import FrameType
 
@@ -27,8 +28,10 @@ from urdf_usd.conformance.engines.registry import MissingEngineError, UnknownEng
 from urdf_usd.conformance.execution.worker import ClusterError
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.diagnostics.messages import truncate, write_failure
+from urdf_usd.converter.file_content import has_mark, is_same_file
 from urdf_usd.corpus import CorpusError
 from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.reports.records.results import write_atomically
 
 
 class ExitCode(IntEnum):
@@ -48,15 +51,27 @@ EXIT_CODES = (
 )
 
 
-# Characters of the message of an exception that is shown.
-_LONGEST = 1000
-
-
 class CommandError(Exception):
     """A command failed; the message states the cause and a remedy."""
 
 
+# What files of a kind have in their first 4 KiB, in lower case.
+PAGE = b"<!doctype html"
+RECORD = b'"schema_version"'
+ARRAYS = b".npy"
+URDF = b"<robot"
 _OF_THE_USER = (ClusterError, CommandError, CorpusError, MissingEngineError, UnknownEngineError)
+# Characters of the message of an exception that is shown.
+_LONGEST = 1000
+_REMEDIES = {
+    errno.ENOSPC: "free space, or write to another file system",
+    errno.EDQUOT: "free space, or write to another file system",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+    errno.ENOMEM: "free memory, or raise the limit of this process",
+    errno.EROFS: "write to another folder, or set TMPDIR to one",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.EAGAIN: "raise the limit of processes (ulimit -u)",
+}
 
 
 @contextmanager
@@ -66,50 +81,52 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
     SIGTERM and SIGHUP, of batch systems and closed terminals, end a command as Ctrl-C
     does: it removes its temporary files.
     """
+    code = ExitCode.NOT_DONE
+    cause: BaseException
     try:
         with _stop_signals_as_interrupt():
             yield
+        return
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
     except BrokenPipeError as error:
         # As of 'urdf-usd ... | head -1'. At its end, Python writes what is left.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise click.exceptions.Exit(ExitCode.PIPE_CLOSED) from error
-    except OSError as error:
-        say_error(_system_error(error))
-        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
     except KeyboardInterrupt as error:
         say("interrupted")
-        raise _exit(ExitCode.INTERRUPTED, debug=debug) from error
-    except (click.ClickException, click.exceptions.Exit, click.Abort):
-        raise
-    except MemoryError as error:
-        say_error("not enough memory; free some, or raise the limit of this process")
-        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
-    except Exception as error:  # reported as a bug
+        cause, code = error, ExitCode.INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # reported as a bug
         _explain(error, debug=debug)
-        raise _exit(ExitCode.NOT_DONE, debug=debug) from error
+        cause = error
+    if debug:
+        click.echo("".join(traceback.format_exception(cause)), err=True, nl=False)
+    raise click.exceptions.Exit(code) from cause
 
 
 def _explain(error: Exception, *, debug: bool) -> None:
-    if isinstance(error, ConversionError):
-        show_diagnostics(error.diagnostics)
-        if reason := refused_warnings(error):
-            say_error(f"not converted: {reason}")
-    elif isinstance(error, _OF_THE_USER):
-        say_error(str(error))
-    else:
-        text = truncate(" ".join(str(error).split()), _LONGEST)
-        say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
-        versions = (
-            f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}, "
-            f"Python {platform.python_version()}, {platform.system()}"
-        )
-        where = "the traceback below" if debug else "the traceback from 'urdf-usd --debug …'"
-        say(
-            f"Please report it with {where} ({versions})."
-            if debug
-            else f"Please report it ({versions}) with {where}."
-        )
+    match error:
+        case OSError():
+            say_error(_system_error(error))
+        case MemoryError():
+            say_error("not enough memory; free some, or raise the limit of this process")
+        case ConversionError():
+            show_diagnostics(error.diagnostics)
+            if reason := refused_warnings(error):
+                say_error(f"not converted: {reason}")
+        case _ if isinstance(error, _OF_THE_USER):
+            say_error(str(error))
+        case _:
+            text = truncate(" ".join(str(error).split()), _LONGEST)
+            say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
+            system = f"Python {platform.python_version()}, {platform.system()}"
+            versions = f"({DISTRIBUTION} {metadata.version(DISTRIBUTION)}, {system})"
+            if debug:
+                say(f"Please report it with the traceback below {versions}.")
+            else:
+                traced = "the traceback from 'urdf-usd --debug …'"
+                say(f"Please report it {versions} with {traced}.")
 
 
 def refused_warnings(error: ConversionError) -> str:
@@ -124,57 +141,74 @@ def refused_warnings(error: ConversionError) -> str:
 
 def _system_error(error: OSError) -> str:
     """Describe an error of the system in one line, with the remedy."""
-    place = f"{error.filename}: " if error.filename else ""
     reason = error.strerror or str(error)
-    remedies = {
-        errno.ENOSPC: "free space, or write to another file system",
-        errno.EDQUOT: "free space, or write to another file system",
-        errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
-        errno.ENOMEM: "free memory, or raise the limit of this process",
-        errno.EROFS: "write to another folder, or set TMPDIR to one",
-        errno.EMFILE: "raise the limit of open files (ulimit -n)",
-        errno.EAGAIN: "raise the limit of processes (ulimit -u)",
-    }
-    remedy = remedies.get(error.errno or 0)
-    if error.errno in {errno.ENOSPC, errno.EDQUOT} and error.filename:
-        return f"{write_failure(Path(error.filename), reason)}; {remedy}"
+    remedy = _REMEDIES.get(error.errno or 0)
     if error.errno == errno.ENOENT and "temporary directory" in reason:
         remedy = "set TMPDIR to a folder that can be written"
-    return f"{place}{reason}; {remedy}" if remedy else f"{place}{reason}"
+    text = f"{error.filename}: {reason}" if error.filename else reason
+    if error.errno in {errno.ENOSPC, errno.EDQUOT} and error.filename:
+        text = write_failure(Path(error.filename), reason)
+    return f"{text}; {remedy}" if remedy else text
 
 
 @contextmanager
 def _stop_signals_as_interrupt() -> Iterator[None]:
+    # Windows has no SIGHUP.
+    stops = [one for one in signal.Signals if one.name in {"SIGTERM", "SIGHUP"}]
     if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = {number: signal.getsignal(number) for number in _stop_signals()}
-    for number, handler in former.items():
-        # With nohup, SIGHUP is ignored.
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+        stops = []
+    former = {number: signal.getsignal(number) for number in stops}
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        # Another signal must not interrupt the removal of temporary files. A function
+        # instead of SIG_IGN, which programs that are started would inherit.
+        for other in stops:
+            if signal.getsignal(other) is interrupt:
+                signal.signal(other, lambda *_: None)
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    # With nohup, SIGHUP is ignored.
+    handled = {number: one for number, one in former.items() if one is not signal.SIG_IGN}
+    for number in handled:
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
-        for number, handler in former.items():
+        for number, handler in handled.items():
             signal.signal(number, handler)
 
 
-def _interrupt(number: int, _: FrameType | None) -> None:
-    # Another signal must not interrupt the removal of temporary files. A function
-    # instead of SIG_IGN, which programs that are started would inherit.
-    for other in _stop_signals():
-        if signal.getsignal(other) is _interrupt:
-            signal.signal(other, lambda *_: None)
-    raise KeyboardInterrupt(signal.Signals(number).name)
+def require_outputs(
+    outputs: Iterable[tuple[Path | None, bytes | None]],
+    inputs: Iterable[Path | None] = (),
+) -> None:
+    """Refuse outputs that would replace an input, each other, or another kind of file.
+
+    The latter is most likely an input too, such as a mesh or a layer.
+
+    Args:
+        outputs: Each with its kind, None if other code examines it. A path that is None
+            is not written.
+        inputs: Files that the command reads.
+
+    Raises:
+        CommandError: Nothing has to be written.
+    """
+    named = [(path, kind) for path, kind in outputs if path is not None]
+    read = [path for path in inputs if path is not None]
+    for path, kind in named:
+        if any(is_same_file(path, one) for one in read):
+            raise CommandError(f"{path} is an input, and is not overwritten")
+        if kind and path.is_file() and path.stat().st_size and not has_mark(path, kind):
+            raise CommandError(f"{path} exists and has content of another kind; name another file")
+    for (one, _), (other, _) in combinations(named, 2):
+        if is_same_file(one, other):
+            raise CommandError(f"{one} and {other} are one file; name two")
 
 
-def _stop_signals() -> list[signal.Signals]:
-    # Windows has no SIGHUP.
-    return [one for one in signal.Signals if one.name in {"SIGTERM", "SIGHUP"}]
-
-
-def _exit(code: ExitCode, *, debug: bool) -> click.exceptions.Exit:
-    if debug:
-        click.echo(traceback.format_exc(), err=True, nl=False)
-    return click.exceptions.Exit(code)
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file atomically; of a symbolic link, its target; or a pipe or a device."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+    else:
+        write_atomically(Path(os.path.realpath(path)), content)

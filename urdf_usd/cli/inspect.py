@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
 
 import click
 import numpy as np
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.cli.commands import Inspect
-from urdf_usd.cli.files import ARRAYS, require_outputs, write_output
-from urdf_usd.cli.options import USD_SUFFIXES, existing_robot, of_robot, parse_robot
+from urdf_usd.cli.commands import USD_SUFFIXES, Inspect
+from urdf_usd.cli.failures import ARRAYS, require_outputs, write_output
 from urdf_usd.cli.robot_views import robot_graph, robot_json, tree_lines
+from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot
 from urdf_usd.cli.terminal import long_stdout, print_lines, show_diagnostics, shown_status
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.execution.usd_reading import call_on_usd
@@ -29,11 +28,8 @@ from urdf_usd.converter.inspection import inspect as inspect_robot
 from urdf_usd.converter.options import ConvertOptions, Sources
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource
-from urdf_usd.reports.summary import JointOrders, joint_orders
+from urdf_usd.reports.summary import joint_orders
 from urdf_usd.reports.text import one_line
-
-# Names of joints in the order in which an engine numbers them, by engine.
-Orders: TypeAlias = Mapping[str, Sequence[str]]
 
 # Lines are wrapped on terminals only.
 _UNWRAPPED = 10_000
@@ -96,14 +92,9 @@ def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None
             "maps": {name: indices.tolist() for name, indices in maps.items()},
         }
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    else:
-        long_stdout().print(_joint_table(orders))
-
-
-def _joint_table(orders: JointOrders) -> Table:
-    """Return a row per joint, a column per engine; what differs from the first is yellow."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("joint")
+        return
+    # What differs from the first engine is yellow.
+    table = Table("joint", box=None, header_style="bold", pad_edge=False)
     for engine in orders.engines:
         table.add_column(engine, justify="right")
     for name, indices in orders.rows:
@@ -112,23 +103,25 @@ def _joint_table(orders: JointOrders) -> Table:
             for one in indices
         )
         table.add_row(one_line(name, _LONGEST), *cells)
-    return table
+    long_stdout().print(table)
 
 
-def index_maps(orders: Orders) -> dict[str, NDArray[np.int64]]:
+def index_maps(orders: Mapping[str, Sequence[str]]) -> dict[str, NDArray[np.int64]]:
     """Return an index map for every ordered pair of engines.
+
+    Args:
+        orders: Names of joints in the order in which an engine numbers them, by engine.
 
     Returns:
         By ``<from>_to_<to>`` the (n,) indices with which ``q_to = q_from[map]``, where
         q has one entry per joint in the order of an engine. An entry is -1 where the
         first engine lacks the joint.
     """
-    maps = {}
-    for source, names in orders.items():
-        indices = {name: index for index, name in enumerate(names)}
-        for target, others in orders.items():
-            if source != target:
-                maps[f"{source}_to_{target}"] = np.array(
-                    [indices.get(name, _ABSENT) for name in others], dtype=np.int64
-                )
-    return maps
+    return {
+        f"{source}_to_{target}": np.array(
+            [names.index(name) if name in names else _ABSENT for name in others], dtype=np.int64
+        )
+        for source, names in orders.items()
+        for target, others in orders.items()
+        if source != target
+    }

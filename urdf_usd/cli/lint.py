@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -16,11 +17,9 @@ from msgspec import Struct, structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import Lint
-from urdf_usd.cli.failures import CommandError, ExitCode
-from urdf_usd.cli.files import URDF, require_outputs, write_output
-from urdf_usd.cli.options import of_robot
-from urdf_usd.cli.terminal import SEVERITY_STYLES, print_lines, say
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.cli.failures import URDF, CommandError, ExitCode, require_outputs, write_output
+from urdf_usd.cli.sources import of_robot
+from urdf_usd.cli.terminal import SEVERITY_STYLES, issue_line, print_lines, say
 from urdf_usd.converter.diagnostics.messages import group_alike
 from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
@@ -42,9 +41,10 @@ class LintedFile(Struct, frozen=True):
     """The findings in one file, in its order."""
 
     reference: str  # by which a user gets the file
-    path: Path
+    path: str  # as it is shown
     is_urdf: bool  # whether it could be read as a robot at all
-    findings: tuple[Diagnostic, ...]
+    counts: Counter[str]  # of all findings, by severity
+    findings: tuple[DiagnosticRecord, ...]  # with paths as they are shown; alike ones are counted
     ros: RosReading | None = None  # what the parser of ROS says
 
 
@@ -80,21 +80,20 @@ def lint(options: Lint) -> ExitCode:
         return ExitCode.NOT_DONE
     severities = list(Severity)
     counted = severities[: severities.index(options.fail_on) + 1]
-    found = any(one.severity in counted for file in files for one in file.findings)
+    found = any(file.counts[one] for file in files for one in counted)
     return ExitCode.DOES_NOT_CONFORM if found else ExitCode.DONE
 
 
 def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
     """Expand patterns such as ``joint-*`` to identifiers of rules."""
     found: set[str] = set()
-    for value in values:
-        for pattern in filter(None, value.split(",")):
-            matching = {rule for rule in ALL_RULES if fnmatchcase(rule, pattern)}
-            if not matching:
-                close = get_close_matches(pattern, ALL_RULES, n=3)
-                hint = f"; did you mean {' or '.join(close)}?" if close else ""
-                raise click.BadParameter(f"no rule {pattern!r}{hint}", param_hint=flag)
-            found |= matching
+    for pattern in filter(None, ",".join(values).split(",")):
+        matching = {rule for rule in ALL_RULES if fnmatchcase(rule, pattern)}
+        if not matching:
+            close = get_close_matches(pattern, ALL_RULES, n=3)
+            hint = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise click.BadParameter(f"no rule {pattern!r}{hint}", param_hint=flag)
+        found |= matching
     return frozenset(found)
 
 
@@ -112,7 +111,23 @@ def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) ->
         say(f"{robot.reference}: skipped, only part of a robot")
         return None
     kept = tuple(one for one in report.findings if one.rule in rules)
-    return LintedFile(robot.reference, robot.path, report.is_urdf, kept, report.ros)
+    records = []
+    for alike in group_alike(kept):
+        one, location = alike.one, alike.one.location
+        record = DiagnosticRecord(
+            rule=one.rule,
+            severity=one.severity.value,
+            message=alike.described(one.message),
+            file=_shown_path(location.file if location else robot.path),
+            line=location.line if location else None,
+            column=location.column if location else None,
+            remedy=one.remedy,
+            count=alike.count,
+        )
+        records.append(record)
+    counts = Counter(one.severity.value for one in kept)
+    path = _shown_path(robot.path)
+    return LintedFile(robot.reference, path, report.is_urdf, counts, tuple(records), report.ros)
 
 
 def _write_repaired(
@@ -132,51 +147,31 @@ def _write_repaired(
         place = f"{_shown_path(fix.location.file)}:{fix.location.line}"
         say(f"{place}:{fix.location.column}: {fix.message} [{fix.rule}]")
     noun = "repair" if len(fixes) == 1 else "repairs"
-    say(f"{len(fixes)} {noun}; written to {_shown_path(str(target))}")
+    say(f"{len(fixes)} {noun}; written to {_shown_path(target)}")
 
 
-def _counts(files: Iterable[LintedFile]) -> dict[str, int]:
-    """Count the findings of each severity, shown or not."""
-    found = Counter(f.severity for file in files for f in file.findings)
-    return {severity.value: found[severity] for severity in Severity}
+def _counts(files: Sequence[LintedFile]) -> dict[str, int]:
+    return {one.value: sum(file.counts[one] for file in files) for one in Severity}
 
 
-def _shown_path(file: str) -> str:
+def _shown_path(file: str | Path) -> str:
     """Return a path, relative to the working folder if the file is inside."""
     path, folder = Path(file).absolute(), Path.cwd()
-    return str(path.relative_to(folder)) if path.is_relative_to(folder) else file
-
-
-def _records(file: LintedFile) -> Iterator[DiagnosticRecord]:
-    """Yield the findings in a file, with paths as they are shown; alike ones are counted."""
-    for alike in group_alike(file.findings):
-        finding, location = alike.one, alike.one.location
-        yield DiagnosticRecord(
-            rule=finding.rule,
-            severity=finding.severity.value,
-            message=alike.described(finding.message),
-            file=_shown_path(location.file if location else str(file.path)),
-            line=location.line if location else None,
-            column=location.column if location else None,
-            remedy=finding.remedy,
-            count=alike.count,
-        )
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else file)
 
 
 def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
     """Yield a line per finding, the remedy of each rule once, and the counts."""
     explained: set[str] = set()
-    for finding in (one for file in files for one in _records(file)):
-        position = f":{finding.line}:{finding.column}" if finding.line else ""
-        yield Text.assemble(
-            (f"{one_line(f'{finding.file}{position}', _LONGEST)}: ", "bold"),
-            (f"{finding.severity}:", SEVERITY_STYLES[finding.severity]),
-            f" {one_line(finding.message, _LONGEST)} ",
-            (f"[{finding.rule}]", "dim"),
+    for one in (finding for file in files for finding in file.findings):
+        position = f":{one.line}:{one.column}" if one.line else ""
+        location, message = (
+            one_line(text, _LONGEST) for text in (f"{one.file}{position}", one.message)
         )
-        if finding.rule not in explained:
-            yield Text(f"    {finding.remedy}", style="dim")
-        explained.add(finding.rule)
+        yield issue_line(location, one.severity, message, one.rule)
+        if one.rule not in explained:
+            yield Text(f"    {one.remedy}", style="dim")
+        explained.add(one.rule)
     if readings := [file.ros for file in files if file.ros]:
         loaded = sum(reading.loads for reading in readings)
         answer = f"loads {loaded} of {len(readings)} files"
@@ -205,23 +200,17 @@ def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
 
 
 def _findings_json(files: Sequence[LintedFile]) -> str:
-    """Encode findings as one JSON object."""
     columns = ("rule", "severity", "message", "count", "remedy", "file", "line", "column")
-    document = {
-        "schema_version": JSON_VERSION,
-        "counts": _counts(files),
-        "files": [
-            {
-                "reference": file.reference,
-                "file": _shown_path(str(file.path)),
-                "is_urdf": file.is_urdf,
-                "findings": [
-                    {name: getattr(finding, name) for name in columns} for finding in _records(file)
-                ],
-            }
-            for file in files
-        ],
-    }
+    rows = [
+        {
+            "reference": file.reference,
+            "file": file.path,
+            "is_urdf": file.is_urdf,
+            "findings": [{name: getattr(one, name) for name in columns} for one in file.findings],
+        }
+        for file in files
+    ]
+    document = {"schema_version": JSON_VERSION, "counts": _counts(files), "files": rows}
     return json.dumps(document, indent=1)
 
 
@@ -229,7 +218,7 @@ def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
     """Encode findings as SARIF, with the rules that were checked, found or not."""
     checked = [ALL_RULES[rule] for rule in sorted(rules)]
     index = {rule.id: number for number, rule in enumerate(checked)}
-    driver: dict[str, object] = {
+    driver: dict[str, Any] = {
         "name": "urdf-usd lint",
         "version": metadata.version(DISTRIBUTION),
         "rules": [
@@ -242,16 +231,14 @@ def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
             for rule in checked
         ],
     }
+
+    def uri(shown: str) -> str:
+        return Path(shown).as_uri() if Path(shown).is_absolute() else quote(Path(shown).as_posix())
+
     results = [
-        sarif_result(finding, index[finding.rule], {"uri": _uri(finding.file or "")})
+        sarif_result(one, index[one.rule], {"uri": uri(one.file or "")})
         for file in files
-        for finding in _records(file)
+        for one in file.findings
     ]
-    artifacts = [{"location": {"uri": _uri(str(file.path))}} for file in files]
+    artifacts = [{"location": {"uri": uri(file.path)}} for file in files]
     return sarif_document(driver, results, artifacts=artifacts)
-
-
-def _uri(file: str) -> str:
-    """Return a URI, relative to the working folder if the file is inside."""
-    shown = Path(_shown_path(file))
-    return shown.absolute().as_uri() if shown.is_absolute() else quote(shown.as_posix())

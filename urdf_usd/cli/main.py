@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -26,20 +25,16 @@ class _Program(click.Group):
             return super().invoke(ctx)
 
 
-def _click_commands(
-    definitions: Mapping[str, Command | dict[str, Command]],
-) -> dict[str, click.Command]:
-    return {
-        name: click_command(name, definition)
-        if isinstance(definition, Command)
-        else click.Group(name, _click_commands(definition), help=CORPUS_HELP)
-        for name, definition in definitions.items()
-    }
+def _click_command(name: str, definition: Command | dict[str, Command]) -> click.Command:
+    if isinstance(definition, Command):
+        return click_command(name, definition)
+    inner = {own: click_command(own, command) for own, command in definition.items()}
+    return click.Group(name, inner, help=CORPUS_HELP)
 
 
 @click.group(
     cls=_Program,
-    commands=_click_commands(COMMANDS),
+    commands={name: _click_command(name, definition) for name, definition in COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
     epilog=f"The --help of each command shows examples. {EXIT_CODES}",
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from importlib import import_module
@@ -29,9 +29,6 @@ from urdf_usd.converter.options import PACKAGE, Option, OptionField, option_fiel
 
 OWN_FILE = "urdf-usd.toml"
 _PROJECT = "pyproject.toml"
-_TABLE = "urdf-usd"
-# Above it, files belong to something else.
-_REPOSITORY = ".git"
 
 
 class Argument(Struct, frozen=True):
@@ -88,8 +85,7 @@ def _gather(kind: type[Struct], values: Mapping[str, object]) -> Struct:
         if _is_struct(field):
             fields[field.name] = _gather(field.type, values)
         elif field.metadata:
-            name = _parameter_name(field.flag) if field.option else field.name
-            fields[field.name] = values[name]
+            fields[field.name] = values[_parameter_name(field.flag) if field.option else field.name]
     try:
         return kind(**fields)
     except ValueError as error:
@@ -106,19 +102,19 @@ def _parameter_name(flag: str) -> str:
 
 def _parameters(kind: type[Struct]) -> Iterator[click.Parameter]:
     for field in option_fields(kind):
+        argument = next((one for one in field.metadata if isinstance(one, Argument)), None)
         if _is_struct(field):
             yield from _parameters(field.type)
         elif field.option:
             yield _click_option(field, field.option)
-        for argument in field.metadata:
-            if isinstance(argument, Argument):
-                yield click.Argument(
-                    (field.name,),
-                    nargs=-1 if get_origin(field.type) is tuple else 1,
-                    required=field.default is NODEFAULT,
-                    metavar=argument.metavar,
-                    type=argument.kind,
-                )
+        elif argument:
+            yield click.Argument(
+                (field.name,),
+                nargs=-1 if get_origin(field.type) is tuple else 1,
+                required=field.default is NODEFAULT,
+                metavar=argument.metavar,
+                type=argument.kind,
+            )
 
 
 def _click_option(field: OptionField, option: Option) -> click.Option:
@@ -128,8 +124,7 @@ def _click_option(field: OptionField, option: Option) -> click.Option:
         value = next(one for one in get_args(value) if one is not type(None))
     parse, kind = option.parse, option.kind
     if isinstance(value, type) and issubclass(value, StrEnum):
-        parse = parse or value
-        kind = click.Choice([*map(str, value)])
+        parse, kind = parse or value, click.Choice([*map(str, value)])
     elif get_origin(value) is Literal:
         kind = click.Choice(get_args(value))
     elif value is Path or option.metavar == "FILE":
@@ -139,9 +134,18 @@ def _click_option(field: OptionField, option: Option) -> click.Option:
         number: Any = click.IntRange if value is int else click.FloatRange
         lowest = limits.ge if limits.gt is None else limits.gt
         kind = number(lowest, limits.le, min_open=limits.gt is not None)
+
+    def read(_: click.Context, parameter: click.Parameter, given: Any) -> object:  # noqa: ANN401  # any option's
+        if given is None or parse is None:
+            return given
+        try:
+            return tuple(map(parse, given)) if several else parse(given)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param=parameter) from error
+
     shown = default not in (None, (), False, NODEFAULT)
-    if default is not NODEFAULT:
-        default = str(default) if shown and parse and not isinstance(default, int) else default
+    if shown and parse and not isinstance(default, int):
+        default = str(default)
     return click.Option(
         (field.flag, _parameter_name(field.flag)),
         is_flag=value is bool,
@@ -151,23 +155,9 @@ def _click_option(field: OptionField, option: Option) -> click.Option:
         show_default=shown,
         metavar=option.metavar,
         help=option.help,
-        callback=_reader(parse, several=several),
+        callback=read,
         **({} if default is NODEFAULT else {"default": default}),
     )
-
-
-def _reader(
-    parse: Callable[[Any], object] | None, *, several: bool
-) -> Callable[[click.Context, click.Parameter, Any], object]:
-    def read(_: click.Context, parameter: click.Parameter, value: Any) -> object:  # noqa: ANN401  # any option's
-        if value is None or parse is None:
-            return value
-        try:
-            return tuple(map(parse, value)) if several else parse(value)
-        except ValueError as error:
-            raise click.BadParameter(str(error), param=parameter) from error
-
-    return read
 
 
 def read_defaults(file: Path | None, commands: Mapping[str, click.Command]) -> dict[str, Any]:
@@ -184,32 +174,35 @@ def read_defaults(file: Path | None, commands: Mapping[str, click.Command]) -> d
     Raises:
         CommandError: The file is not TOML, or has an unknown command or option.
     """
-    file, tables = _find_tables() if file is None else (file, _read_tables(file))
+    if file is None:
+        file, tables = _find_tables()
+    else:
+        tables = _read_tables(file)
     defaults: dict[str, dict[str, Any]] = {}
     for name, table in tables.items():
         if name not in commands:
             raise CommandError(f"{file}: there is no command {name!r}{_suggestion(name, commands)}")
-        options = _long_options(commands[name])
+        options, values = _long_options(commands[name]), defaults.setdefault(name, {})
         for key, value in table.items():
             if key not in options:
                 raise CommandError(
                     f"{file}: urdf-usd {name} has no option --{key}{_suggestion(key, options)}"
                 )
-            placed = _from_folder(value, options[key], file.parent) if file else value
-            defaults.setdefault(name, {})[options[key].name or ""] = placed
+            values[options[key].name or ""] = _from_folder(value, options[key], file.parent)
     return defaults
 
 
-def _find_tables() -> tuple[Path | None, dict[str, Any]]:
+def _find_tables() -> tuple[Path, dict[str, Any]]:
     for parent in (Path.cwd(), *Path.cwd().parents):
-        for name in (OWN_FILE, _PROJECT):
-            if (file := parent / name).is_file():
+        for file in (parent / OWN_FILE, parent / _PROJECT):
+            if file.is_file():
                 tables = _read_tables(file)
-                if tables or name == OWN_FILE:
+                if tables or file.name == OWN_FILE:
                     return file, tables
-        if (parent / _REPOSITORY).exists():
+        # Above a repository, files belong to something else.
+        if (parent / ".git").exists():
             break
-    return None, {}
+    return Path(), {}
 
 
 def _read_tables(file: Path) -> dict[str, Any]:
@@ -218,7 +211,7 @@ def _read_tables(file: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CommandError(f"{file}: {error}") from error
     if file.name == _PROJECT:
-        content = content.get("tool", {}).get(_TABLE, {})
+        content = content.get("tool", {}).get("urdf-usd", {})
     for name, table in content.items():
         if not isinstance(table, dict):
             raise CommandError(
@@ -229,23 +222,18 @@ def _read_tables(file: Path) -> dict[str, Any]:
 
 
 def _long_options(command: click.Command) -> dict[str, click.Option]:
-    return {
-        flag.removeprefix("--"): parameter
-        for parameter in command.params
-        if isinstance(parameter, click.Option)
-        for flag in parameter.opts
-        if flag.startswith("--")
-    }
+    options = (one for one in command.params if isinstance(one, click.Option))
+    return {one.opts[0].removeprefix("--"): one for one in options}
 
 
-def _from_folder(value: object, stated: click.Option, folder: Path) -> object:
+def _from_folder(value: object, option: click.Option, folder: Path) -> object:
     """Make paths relative to the folder of the file."""
     if isinstance(value, list):
-        return [_from_folder(one, stated, folder) for one in value]
-    if isinstance(value, str) and stated.metavar == PACKAGE:
+        return [_from_folder(one, option, folder) for one in value]
+    if isinstance(value, str) and option.metavar == PACKAGE:
         package, equals, path = value.partition("=")
         return f"{package}{equals}{folder / path}"
-    if isinstance(value, str) and isinstance(stated.type, click.Path):
+    if isinstance(value, str) and isinstance(option.type, click.Path):
         return str(folder / value)
     return value
 
@@ -257,39 +245,35 @@ def _suggestion(name: str, known: Collection[str]) -> str:
 
 def defaults_schema(commands: Mapping[str, click.Command]) -> dict[str, Any]:
     """Return the JSON Schema of ``urdf-usd.toml``."""
+    tables = {
+        name: {
+            "type": "object",
+            "description": command.get_short_help_str(200),
+            "properties": {
+                flag: _option_schema(option) for flag, option in _long_options(command).items()
+            },
+            "additionalProperties": False,
+        }
+        for name, command in commands.items()
+        if not isinstance(command, click.Group)
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Default values of options of urdf-usd",
         "type": "object",
-        "properties": {
-            name: {
-                "type": "object",
-                "description": command.get_short_help_str(200),
-                "properties": {
-                    flag: _option_schema(one) for flag, one in _long_options(command).items()
-                },
-                "additionalProperties": False,
-            }
-            for name, command in commands.items()
-            if not isinstance(command, click.Group)
-        },
+        "properties": tables,
         "additionalProperties": False,
     }
 
 
-def _option_schema(stated: click.Option) -> dict[str, Any]:
-    value: dict[str, Any]
-    match stated.type:
-        case click.Choice(choices=choices):
-            value = {"enum": list(choices)}
-        case click.types.IntParamType():
-            value = {"type": "integer"}
-        case click.types.FloatParamType():
-            value = {"type": "number"}
-        case click.types.BoolParamType():
-            value = {"type": "boolean"}
-        case _:
-            value = {"type": "string"}
-    if stated.multiple:
+_TYPES = {"integer": "integer", "float": "number", "boolean": "boolean"}
+
+
+def _option_schema(option: click.Option) -> dict[str, Any]:
+    kind = option.type
+    value: dict[str, Any] = {"type": _TYPES.get(kind.name.removesuffix(" range"), "string")}
+    if isinstance(kind, click.Choice):
+        value = {"enum": list(kind.choices)}
+    if option.multiple:
         value = {"type": "array", "items": value}
-    return {"description": stated.help or "", **value}
+    return {"description": option.help or "", **value}

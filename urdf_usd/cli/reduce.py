@@ -7,8 +7,8 @@ import click
 from urdf_usd.cli.commands import Converters, Reduce
 from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.options import existing_robot
 from urdf_usd.cli.run import parse_converters
+from urdf_usd.cli.sources import existing_robot
 from urdf_usd.cli.terminal import say, shown_status
 from urdf_usd.conformance.converters.candidates import portable_text
 from urdf_usd.conformance.execution.worker import processors

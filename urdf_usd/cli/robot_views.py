@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -28,17 +27,15 @@ from urdf_usd.converter.robot.model import (
     Planar,
     Pose,
     Prismatic,
-    Range,
     Revolute,
     Shape,
     Sphere,
-    Vec3,
     Visual,
 )
 from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 from urdf_usd.reports.text import one_line
 
-Json: TypeAlias = dict[str, object]
+Json: TypeAlias = dict[str, Any]
 
 SCHEMA_VERSION = "1.0"
 # Where a file is, and totals of other values.
@@ -46,8 +43,13 @@ _NO_VALUES = frozenset({"schema_version", "totals", "uri", "found"})
 _LONGEST_LABEL = 120
 # Characters that end a quoted label, start an entity or count as markup.
 _MERMAID = re.compile(r"[\"#&<>`\\|;]")
-
-_INFINITY = float("inf")
+# Of joints with an axis: the word before it, and the unit of limits.
+_MOTIONS: Mapping[type, tuple[str, str]] = {
+    Revolute: ("about", "rad"),
+    Prismatic: ("along", "m"),
+    Continuous: ("about", ""),
+    Planar: ("normal to", ""),
+}
 _LONGEST = 300
 # Links below this depth are not indented further; their depth is written instead.
 _DEEPEST = 40
@@ -56,13 +58,7 @@ _NARROWEST = 24
 
 
 def tree_lines(inspection: Inspection, console: Console, width: int) -> Iterator[Text]:
-    """Yield the tree, then the totals.
-
-    Args:
-        inspection: The robot.
-        console: Wraps the lines.
-        width: Number of columns.
-    """
+    """Yield the tree, then the totals; the console wraps lines to a width."""
     yield Text.assemble("robot ", (_shown(inspection.robot.name), "bold"))
     tree = inspection.tree
     # Prefix of the first line of a link and of its further lines, and its depth.
@@ -84,20 +80,76 @@ def tree_lines(inspection: Inspection, console: Console, width: int) -> Iterator
 
 
 def _link_lines(inspection: Inspection, link: Link, depth: int) -> Iterator[Text]:
-    mass = f"  {number(link.mass)} kg" if link.inertial else ""
+    mass = f"  {_number(link.mass)} kg" if link.inertial else ""
     deep = f"  (depth {depth})" if depth > _DEEPEST else ""
     yield Text.assemble((_shown(link.name), "bold"), mass, (deep, "dim"))
-    joint = inspection.tree.parent_joint.get(link.name)
-    if joint:
-        summary = ", ".join((joint_summary(joint), *joint_details(joint)))
+    if joint := inspection.tree.parent_joint.get(link.name):
+        summary = ", ".join((_motion(joint), *_details(joint)))
         yield Text.assemble((_shown(joint.name), "cyan"), f": {_shown(summary)}")
     for shape in link.shapes:
         role = "visual" if isinstance(shape, Visual) else "collision"
-        parts = (shape_summary(shape.geometry, inspection.meshes.by_path), *placement(shape.origin))
-        line = Text.assemble((role, "green"), f" {_shown(', '.join(parts))}")
+        size = _size(shape.geometry, inspection.meshes.by_path)
+        line = Text.assemble(
+            (role, "green"), f" {_shown(', '.join((size, *_placement(shape.origin))))}"
+        )
         if isinstance(shape, Visual) and shape.material:
             line.append_text(_material(shape.material))
         yield line
+
+
+def _motion(joint: Joint) -> str:
+    kind: Any = joint.kind
+    word, unit = _MOTIONS.get(type(kind), ("", ""))
+    text = f"{kind_name(kind)} {word} {_direction(kind.axis)}" if word else kind_name(kind)
+    if not unit:
+        return text
+    ends = kind.range.lower, kind.range.upper
+    if ends == (float("-inf"), float("inf")):
+        return f"{text}, unlimited"
+    return f"{text}, {' to '.join(map(_number, ends))} {unit}"
+
+
+def _details(joint: Joint) -> Iterator[str]:
+    turns = isinstance(joint.kind, Revolute | Continuous)
+    limits = (joint.effort, "N m" if turns else "N"), (joint.velocity, "rad/s" if turns else "m/s")
+    yield from (f"{_number(value)} {unit}" for value, unit in limits if value is not None)
+    for name in ("damping", "friction"):
+        if value := getattr(joint.dynamics, name, None):
+            yield f"{name} {_number(value)}"
+    if mimic := joint.mimic:
+        factor = f" x {_number(mimic.multiplier)}" if mimic.multiplier != 1.0 else ""
+        offset = f" + {_number(mimic.offset)}" if mimic.offset else ""
+        yield f"follows {mimic.joint}{factor}{offset}"
+    yield from _placement(joint.origin)
+
+
+def _placement(pose: Pose) -> Iterator[str]:
+    if pose.position != IDENTITY.position:
+        yield f"at {_vector(pose.position)}"
+    if pose.quat_wxyz != IDENTITY.quat_wxyz:
+        rpy = rpy_from_rotation(rotation_from_quat_wxyz(pose.quat_wxyz))
+        # Removes the rounding of an angle of zero that was stored as a quaternion.
+        yield f"rpy {_vector(tuple(round(angle, 12) for angle in rpy))}"
+
+
+def _size(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> str:
+    match geometry:
+        case Box(size):
+            return f"box {' x '.join(map(_number, size))} m"
+        case Sphere(radius):
+            return f"sphere r {_number(radius)} m"
+        case Cylinder(radius, length) | Capsule(radius, length):
+            return f"{kind_name(geometry)} r {_number(radius)} m, l {_number(length)} m"
+        case MeshFile(uri, path, scale):
+            factor = _number(scale[0]) if len(set(scale)) == 1 else _vector(scale)
+            scaled = "" if scale == (1.0, 1.0, 1.0) else f" x {factor}"
+            content = "not found" if path is None else "not readable"
+            if path is not None and path in meshes:
+                content = f"{meshes[path].triangles} triangles"
+            name = PurePosixPath(uri.replace("\\", "/")).name
+            return f"mesh {name}{scaled} ({content})"
+        case _:
+            assert_never(geometry)
 
 
 def _material(material: Material) -> Text:
@@ -107,7 +159,7 @@ def _material(material: Material) -> Text:
         hexadecimal = f"#{red:02x}{green:02x}{blue:02x}"
         text.append("■", hexadecimal).append(f" {hexadecimal}")
         if material.rgba[3] < 1.0:
-            text.append(f" opacity {number(material.rgba[3])}")
+            text.append(f" opacity {_number(material.rgba[3])}")
         text.append(" ")
     if material.texture_uri:
         text.append(f"texture {_shown(material.texture_uri)} ")
@@ -116,22 +168,18 @@ def _material(material: Material) -> Text:
 
 def _total_lines(totals: Totals) -> Iterator[Text]:
     types = ", ".join(f"{count} {kind}" for kind, count in totals.joints.items())
-    freedom = str(totals.degrees_of_freedom)
+    freedom, bounds = str(totals.degrees_of_freedom), "no shapes"
     if totals.independent != totals.degrees_of_freedom:
         freedom += f", {totals.independent} of them independent"
-    meshes = f"{totals.meshes} files, {totals.triangles} triangles" if totals.meshes else "none"
-    bounds = "no shapes"
     if totals.bounds:
-        lower, upper = (
-            ", ".join(map(number, end)) for end in (totals.bounds.lower, totals.bounds.upper)
-        )
-        edges = " x ".join(map(number, totals.bounds.size))
-        bounds = f"{edges} m, from ({lower}) to ({upper})"
+        edges = " x ".join(map(_number, totals.bounds.size))
+        bounds = f"{edges} m, from {_vector(totals.bounds.lower)} to {_vector(totals.bounds.upper)}"
+    meshes = f"{totals.meshes} files, {totals.triangles} triangles" if totals.meshes else "none"
     rows = {
         "links": str(totals.links),
         "joints": f"{sum(totals.joints.values())}{f' ({types})' if types else ''}",
         "degrees of freedom": freedom,
-        "mass": f"{number(totals.mass)} kg",
+        "mass": f"{_number(totals.mass)} kg",
         "shapes": f"{totals.visuals} visual, {totals.collisions} collision",
         "meshes": meshes,
         "bounds (zero pose)": bounds,
@@ -145,100 +193,20 @@ def _shown(text: str) -> str:
     return one_line(text, _LONGEST)
 
 
-def joint_summary(joint: Joint) -> str:
-    """Describe the type, axis and position limits of a joint."""
-    kind = joint.kind
-    name = kind_name(kind)
-    match kind:
-        case Revolute(axis, allowed):
-            return f"{name} about {direction(axis)}, {_range(allowed, 'rad')}"
-        case Prismatic(axis, allowed):
-            return f"{name} along {direction(axis)}, {_range(allowed, 'm')}"
-        case Continuous(axis):
-            return f"{name} about {direction(axis)}"
-        case Planar(axis):
-            return f"{name} normal to {direction(axis)}"
-        case _:
-            return name
-
-
-def joint_details(joint: Joint) -> tuple[str, ...]:
-    """Describe effort, velocity, dynamics, mimic coupling and origin of a joint."""
-    turns = isinstance(joint.kind, Revolute | Continuous)
-    force, speed = ("N m", "rad/s") if turns else ("N", "m/s")
-    details = []
-    if joint.effort is not None:
-        details.append(f"{number(joint.effort)} {force}")
-    if joint.velocity is not None:
-        details.append(f"{number(joint.velocity)} {speed}")
-    if joint.dynamics:
-        values = {"damping": joint.dynamics.damping, "friction": joint.dynamics.friction}
-        details += [f"{name} {number(value)}" for name, value in values.items() if value]
-    if mimic := joint.mimic:
-        factor = f" x {number(mimic.multiplier)}" if mimic.multiplier != 1.0 else ""
-        offset = f" + {number(mimic.offset)}" if mimic.offset else ""
-        details.append(f"follows {mimic.joint}{factor}{offset}")
-    return (*details, *placement(joint.origin))
-
-
-def placement(pose: Pose) -> tuple[str, ...]:
-    """Describe position and rotation of a frame, unless they are zero."""
-    parts = []
-    if pose.position != IDENTITY.position:
-        parts.append(f"at {vector(pose.position)}")
-    if pose.quat_wxyz != IDENTITY.quat_wxyz:
-        roll, pitch, yaw = rpy_from_rotation(rotation_from_quat_wxyz(pose.quat_wxyz))
-        # Removes the rounding of an angle of zero that was stored as a quaternion.
-        rpy = (round(roll, 12), round(pitch, 12), round(yaw, 12))
-        parts.append(f"rpy {vector(rpy)}")
-    return tuple(parts)
-
-
-def shape_summary(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> str:
-    """Describe type and size of a shape."""
-    match geometry:
-        case Box(size):
-            return f"box {' x '.join(map(number, size))} m"
-        case Sphere(radius):
-            return f"sphere r {number(radius)} m"
-        case Cylinder(radius, length):
-            return f"cylinder r {number(radius)} m, l {number(length)} m"
-        case Capsule(radius, length):
-            return f"capsule r {number(radius)} m, l {number(length)} m"
-        case MeshFile(uri, path, scale):
-            scaled = number(scale[0]) if len(set(scale)) == 1 else vector(scale)
-            scaled = "" if scale == (1.0, 1.0, 1.0) else f" x {scaled}"
-            name = PurePosixPath(uri.replace("\\", "/")).name
-            content = "not found" if path is None else "not readable"
-            if path is not None and path in meshes:
-                content = f"{meshes[path].triangles} triangles"
-            return f"mesh {name}{scaled} ({content})"
-        case _:
-            assert_never(geometry)
-
-
-def direction(axis: Vec3) -> str:
+def _direction(axis: tuple[float, ...]) -> str:
     """Name an axis: a letter with a sign, or its components."""
-    for index, letter in enumerate("XYZ"):
-        if abs(axis[index]) == 1.0:
-            return letter if axis[index] > 0.0 else f"-{letter}"
-    return vector(axis)
+    along = next((index for index in range(3) if abs(axis[index]) == 1.0), None)
+    if along is None:
+        return _vector(axis)
+    return f"{'-' if axis[along] < 0.0 else ''}{'XYZ'[along]}"
 
 
-def vector(values: Vec3) -> str:
-    """Write three numbers."""
-    return f"({', '.join(map(number, values))})"
+def _vector(values: tuple[float, ...]) -> str:
+    return f"({', '.join(map(_number, values))})"
 
 
-def number(value: float) -> str:
-    """Write a number with at most five digits."""
+def _number(value: float) -> str:
     return f"{value + 0.0:.5g}"
-
-
-def _range(allowed: Range, unit: str) -> str:
-    if (allowed.lower, allowed.upper) == (-_INFINITY, _INFINITY):
-        return "unlimited"
-    return f"{number(allowed.lower)} to {number(allowed.upper)} {unit}"
 
 
 def robot_values(inspection: Inspection) -> dict[str, str]:
@@ -247,7 +215,7 @@ def robot_values(inspection: Inspection) -> dict[str, str]:
     Numbers have six significant digits, fewer than float32.
     """
     document = _document(inspection)
-    values = {"robot": str(document["robot"]), "root": str(document["root"])}
+    values = {name: str(document[name]) for name in ("robot", "root")}
     for kind in ("link", "joint"):
         for part in document[f"{kind}s"]:
             values |= _flat(part, f"{kind} {part.pop('name')}")
@@ -277,40 +245,32 @@ def robot_json(inspection: Inspection) -> str:
 
 
 def _document(inspection: Inspection) -> Any:  # noqa: ANN401  # JSON
+    """Return a robot as plain data; infinity, which JSON lacks, is None, as absent values."""
     tree = inspection.tree
-    links = []
-    for link in map(tree.link.__getitem__, tree.links):
-        inertial = link.inertial
-        links.append(
-            {
-                "name": link.name,
-                "mass": inertial.mass if inertial else None,
-                "inertial_origin": inertial.origin if inertial else None,
-                "inertia": inertial.inertia if inertial else None,
-                "visuals": [_shape_json(shape, inspection) for shape in link.visuals],
-                "collisions": [_shape_json(shape, inspection) for shape in link.collisions],
-            }
-        )
-    joints = []
-    for joint in (tree.parent_joint[name] for name in tree.links if name != tree.root):
-        allowed, dynamics = getattr(joint.kind, "range", None), joint.dynamics
-        joints.append(
-            {
-                "name": joint.name,
-                "type": kind_name(joint.kind),
-                "parent": joint.parent,
-                "child": joint.child,
-                "origin": joint.origin,
-                "axis": getattr(joint.kind, "axis", None),
-                "lower": allowed.lower if allowed else None,
-                "upper": allowed.upper if allowed else None,
-                "effort": joint.effort,
-                "velocity": joint.velocity,
-                "damping": dynamics.damping if dynamics else None,
-                "friction": dynamics.friction if dynamics else None,
-                "mimic": joint.mimic,
-            }
-        )
+    links = [
+        {
+            **_fields(link, "name"),
+            **_fields(link.inertial, "mass"),
+            "inertial_origin": link.inertial and link.inertial.origin,
+            **_fields(link.inertial, "inertia"),
+            "visuals": [_shape_json(shape, inspection) for shape in link.visuals],
+            "collisions": [_shape_json(shape, inspection) for shape in link.collisions],
+        }
+        for link in map(tree.link.__getitem__, tree.links)
+    ]
+    joints = [
+        {
+            **_fields(joint, "name"),
+            "type": kind_name(joint.kind),
+            **_fields(joint, "parent", "child", "origin"),
+            **_fields(joint.kind, "axis"),
+            **_fields(getattr(joint.kind, "range", None), "lower", "upper"),
+            **_fields(joint, "effort", "velocity"),
+            **_fields(joint.dynamics, "damping", "friction"),
+            **_fields(joint, "mimic"),
+        }
+        for joint in (tree.parent_joint[name] for name in tree.links if name != tree.root)
+    ]
     document = {
         "schema_version": SCHEMA_VERSION,
         "robot": inspection.robot.name,
@@ -319,48 +279,27 @@ def _document(inspection: Inspection) -> Any:  # noqa: ANN401  # JSON
         "links": links,
         "joints": joints,
     }
-    return _plain(msgspec.to_builtins(document))
+    return msgspec.json.decode(msgspec.json.encode(document))
+
+
+def _fields(value: object, *names: str) -> Json:
+    return {name: getattr(value, name, None) for name in names}
 
 
 def _shape_json(shape: Shape, inspection: Inspection) -> Json:
     geometry = shape.geometry
-    is_mesh = isinstance(geometry, MeshFile)
-    described: Json = {
-        "name": shape.name,
-        "origin": shape.origin,
-        "type": "mesh" if is_mesh else kind_name(geometry),
-    }
+    described = _fields(shape, "name", "origin")
     if isinstance(geometry, MeshFile):
         extent = inspection.meshes.by_path.get(geometry.path or "")
-        described |= {
-            "uri": geometry.uri,
-            "found": geometry.path is not None,
-            "scale": geometry.scale,
-            "triangles": extent.triangles if extent else None,
-        }
+        described |= {"type": "mesh", "uri": geometry.uri, "found": geometry.path is not None}
+        described |= {"scale": geometry.scale, **_fields(extent, "triangles")}
     else:
-        described |= msgspec.to_builtins(geometry)
+        described |= {"type": kind_name(geometry), **msgspec.to_builtins(geometry)}
     if isinstance(shape, Visual):
         material = shape.material
-        described["material"] = material and {
-            "name": material.name,
-            "rgba": material.rgba,
-            "texture": material.texture_uri,
-        }
+        texture = {"texture": material and material.texture_uri}
+        described["material"] = material and {**_fields(material, "name", "rgba"), **texture}
     return described
-
-
-def _plain(value: object) -> object:
-    """Replace infinity, which JSON lacks, by null, as for absent values."""
-    match value:
-        case dict():
-            return {key: _plain(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case float() if not math.isfinite(value):
-            return None
-        case _:
-            return value
 
 
 def robot_graph(inspection: Inspection, language: str) -> str:
@@ -371,28 +310,24 @@ def robot_graph(inspection: Inspection, language: str) -> str:
     def label(*lines: str) -> str:
         texts = (one_line(line, _LONGEST_LABEL) for line in lines)
         if dot:
-            return "\\n".join(map(_dot_text, texts))
+            return "\\n".join(text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
         return "<br/>".join(_MERMAID.sub(lambda one: f"#{ord(one[0])};", text) for text in texts)
 
     nodes, edges = [], []
     for name, key in keys.items():
         inertial = tree.link[name].inertial
-        text = label(name, *([f"{number(inertial.mass)} kg"] if inertial else ()))
+        text = label(name, *([f"{_number(inertial.mass)} kg"] if inertial else ()))
         nodes.append(f'  {key} [label="{text}"];' if dot else f'  {key}["{text}"]')
         for joint in tree.child_joints[name]:
-            text, child = label(joint.name, joint_summary(joint)), keys[joint.child]
+            text, child = label(joint.name, _motion(joint)), keys[joint.child]
             edges.append(
                 f'  {key} -> {child} [label="{text}"];' if dot else f'  {key} -->|"{text}"| {child}'
             )
     if not dot:
         return "\n".join(["flowchart TD", *nodes, *edges])
     head = (
-        f'digraph "{_dot_text(one_line(inspection.robot.name, _LONGEST_LABEL))}" {{',
+        f'digraph "{label(inspection.robot.name)}" {{',
         '  node [shape=box, fontname="sans-serif"];',
         '  edge [fontname="sans-serif", fontsize=10];',
     )
     return "\n".join([*head, *nodes, *edges, "}"])
-
-
-def _dot_text(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

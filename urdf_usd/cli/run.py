@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,8 +11,7 @@ from rich.text import Text
 
 from urdf_usd.cli.commands import Converters, Gate, Run
 from urdf_usd.cli.convert import with_stated_settings
-from urdf_usd.cli.failures import CommandError, ExitCode
-from urdf_usd.cli.files import require_outputs, write_output
+from urdf_usd.cli.failures import CommandError, ExitCode, require_outputs, write_output
 from urdf_usd.cli.terminal import (
     print_lines,
     print_view,
@@ -28,25 +27,11 @@ from urdf_usd.conformance.converters.candidates import (
     CandidateError,
     parse_candidates,
 )
+from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.folder import RunFolder, RunFolderError, claim_run_folder
-from urdf_usd.conformance.execution.run import (
-    RevisionError,
-    changed_robots,
-    places,
-    require_scheduler,
-    run_in_folder,
-    summarise,
-)
 from urdf_usd.conformance.execution.worker import ClusterError, processors
+from urdf_usd.conformance.gate import decision
 from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
-from urdf_usd.conformance.gate.decision import (
-    FailOn,
-    GateResult,
-    apply_gate,
-    failures,
-    updated_baseline,
-)
-from urdf_usd.conformance.gate.decision import Gate as Outcome
 from urdf_usd.conformance.options import RunOptions
 from urdf_usd.corpus import Resolved, parse_reference, resolve_corpora
 from urdf_usd.corpus.formats import Format
@@ -83,58 +68,64 @@ def run(options: Run) -> ExitCode:
             read_history(options.history)
     except (StoredRunError, HistoryError) as error:
         raise CommandError(str(error)) from error
-    texts, selected = options.corpus or (DEFAULT_CORPUS,), options.selected
     settings = structs.replace(
         options.settings,
         convert=with_stated_settings(options.settings.convert),
         converters=candidates,
         gated=gated,
     )
+    texts, selection = options.corpus or (DEFAULT_CORPUS,), options.selected.selection
+    corpus = (*(parse_reference(text).portable for text in texts), *selection.words)
     with shown_status("Looking for robots ...") as status:
-        corpus = (
-            *(parse_reference(text).portable for text in texts),
-            *selected.selection.words,
-        )
         sources = resolve_corpora(
             texts,
             status.say,
-            selection=selected.selection,
-            mirror=selected.mirror,
+            selection=selection,
+            mirror=options.selected.mirror,
             mjcf=any(one.reads(Format.MJCF) for one in candidates),
         )
         if options.changed_since is not None:
             status.show("Looking for changed robots ...")
             jobs = settings.jobs or processors()
             try:
-                sources = changed_robots(
+                sources = execution.changed_robots(
                     sources, options.changed_since, settings.convert, settings.limits, jobs
                 )
-            except RevisionError as error:
+            except execution.RevisionError as error:
                 raise CommandError(str(error)) from error
             if not sources:
                 say(f"no robot changed since {options.changed_since}")
                 return ExitCode.DONE
-        require_scheduler(settings)
+        execution.require_scheduler(settings)
+    expected = len(sources) * len(candidates)
+    places = execution.places(sources, settings)
     try:
-        with claim_run_folder(
-            options.out, places(sources, settings), resume=settings.resume, announce=say
-        ) as folder:
+        with claim_run_folder(options.out, places, resume=settings.resume, announce=say) as folder:
             records, interruption = _examined(sources, folder, settings)
-            unfinished = len(sources) * len(candidates) - len(records) if interruption else 0
-            summary = summarise(records, settings, corpus, unfinished)
+            finished = len(records)
+            unfinished = expected - finished if interruption else 0
+            summary = execution.summarise(records, settings, corpus, unfinished)
             # The summary lists files that are only parts of robots.
             records = [record for record in records if not record.part]
             shown, index = _report(summary, records, options, baseline, previous, folder.path)
     except RunFolderError as error:
         raise CommandError(str(error)) from error
     if interruption:
-        expected = len(sources) * len(candidates)
-        say(f"{expected - unfinished} of {expected} robots are finished; report in {options.out}")
+        say(f"{finished} of {expected} robots are finished; report in {options.out}")
         say("Run the same command with --resume to continue.")
         if isinstance(interruption, ClusterError):
             raise CommandError(str(interruption)) from interruption
         raise interruption
-    _show(shown, index, gated)
+    wrong: list[RobotRecord] = []
+    if isinstance(shown, Figures):
+        print_view(terminal_summary(shown))
+        wrong = [one for one in readable(shown.ordered) if not one.verdict.conforms]
+    else:
+        print_view(terminal_comparison(shown))
+        click.echo(f"\nThe exit status is that of {gated}; --gate NAME selects another.")
+    click.echo(f"\nReport: {index}")
+    if wrong:
+        click.echo(f"Open first: {index.with_name('robots') / f'{wrong[0].id}.html'}")
     return _decide(records_of(gated, records), options.gate, baseline)
 
 
@@ -147,7 +138,7 @@ def _examined(
     interruption: BaseException | None = None
     try:
         with shown_progress(len(sources) * len(names), named=len(names) > 1) as show:
-            for record in run_in_folder(sources, folder, settings):
+            for record in execution.run_in_folder(sources, folder, settings):
                 records.append(record)
                 show(record)
     except (KeyboardInterrupt, ClusterError) as error:
@@ -197,49 +188,40 @@ def _report(
             history = read_history(options.history)
         return write_report(summary, records, out, history)
     except OSError as error:
-        if error.filename is None:
-            # As of a full disk.
-            error.filename = str(out)
+        # That of a full disk names no file.
+        error.filename = error.filename or str(out)
         raise
 
 
-def _show(shown: Figures | Comparison, index: Path, gated: str) -> None:
-    wrong: list[RobotRecord] = []
-    if isinstance(shown, Figures):
-        print_view(terminal_summary(shown))
-        wrong = [one for one in readable(shown.ordered) if not one.verdict.conforms]
-    else:
-        print_view(terminal_comparison(shown))
-        click.echo(f"\nThe exit status is that of {gated}; --gate NAME selects another.")
-    click.echo(f"\nReport: {index}")
-    if wrong:
-        click.echo(f"Open first: {index.with_name('robots') / f'{wrong[0].id}.html'}")
-
-
-def _apply(records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | None) -> GateResult:
-    return apply_gate(records, fail_on=gate.fail_on, strict=gate.strict, baseline=baseline)
+def _apply(
+    records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | None
+) -> decision.GateResult:
+    return decision.apply_gate(records, fail_on=gate.fail_on, strict=gate.strict, baseline=baseline)
 
 
 def _decide(records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | None) -> ExitCode:
     """Print what fails the run, and update the baseline if requested."""
     file = gate.baseline
     if gate.update_baseline and baseline is not None and file is not None:
-        found = failures(records, fail_on=gate.fail_on, strict=gate.strict, unreadable=True)
+        found = decision.failures(
+            records, fail_on=gate.fail_on, strict=gate.strict, unreadable=True
+        )
         former = {one.place for one in baseline.expectations}
-        baseline = updated_baseline(records, baseline, found)
+        baseline = decision.updated_baseline(records, baseline, found)
         write_output(file, baseline.as_toml().encode())
         if added := {one.place for one in baseline.expectations} - former:
             noun = "new entry needs" if len(added) == 1 else "new entries need"
             say(f"{file}: {len(added)} {noun} a reason and an owner")
     result = _apply(records, gate, baseline)
-    if baseline is not None or gate.fail_on is not FailOn.FAILS:
+    if baseline is not None or gate.fail_on is not decision.FailOn.FAILS:
         print_lines(_gate_lines(result.failures, file))
-    if result.gate is Outcome.NOTHING_READ:
+    if result.gate is decision.Gate.NOTHING_READ:
         say_error("no robot could be read, so nothing was compared")
-    return ExitCode.DONE if result.gate is Outcome.PASSES else ExitCode.DOES_NOT_CONFORM
+    passes = result.gate is decision.Gate.PASSES
+    return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
 
-def _gate_lines(found: BaselineRecord, file: Path | None) -> Iterator[Text]:
+def _gate_lines(found: BaselineRecord, file: Path | None) -> list[Text]:
     counts = {
         "new": found.new,
         "worse": found.worse,
@@ -249,8 +231,7 @@ def _gate_lines(found: BaselineRecord, file: Path | None) -> Iterator[Text]:
     }
     stated = [f"{len(rows)} {word}" for word, rows in counts.items() if rows or word != "expired"]
     against = f" against {file}" if file else ""
-    yield Text()
-    yield Text(f"Gate{against}: {', '.join(stated)}", style="bold")
+    lines = [Text(), Text(f"Gate{against}: {', '.join(stated)}", style="bold")]
     wrong = [
         *((one, "not expected") for one in found.new),
         *((one, f"expected {one.expected}") for one in found.worse),
@@ -259,14 +240,15 @@ def _gate_lines(found: BaselineRecord, file: Path | None) -> Iterator[Text]:
     for failure, what in wrong[:_SHOWN]:
         message = one_line(failure.message, _LONGEST)
         text = f" {failure.robot} {failure.check}: {failure.grade}, {what}: {message}"
-        yield Text.assemble(("  ✗", "red"), text)
+        lines.append(Text.assemble(("  ✗", "red"), text))
     if len(wrong) > _SHOWN:
-        yield Text(f"  and {len(wrong) - _SHOWN} more")
+        lines.append(Text(f"  and {len(wrong) - _SHOWN} more"))
     for one in found.fixed:
         text = f" {one.robot} {one.check}: passes now; --update-baseline removes it"
-        yield Text.assemble(("  ✓", "green"), text)
+        lines.append(Text.assemble(("  ✓", "green"), text))
     if found.absent:
-        yield Text(f"  {found.absent} entries of robots that are not in this run")
+        lines.append(Text(f"  {found.absent} entries of robots that are not in this run"))
+    return lines
 
 
 def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
@@ -280,14 +262,13 @@ def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
     except CandidateError as error:
         raise click.BadParameter(str(error), param_hint="--converter") from error
     names = [candidate.name for candidate in candidates]
-    if choices.gated is None:
-        return candidates, OURS if OURS in names else names[0]
-    if choices.gated not in names:
+    gated = choices.gated or (OURS if OURS in names else names[0])
+    if gated not in names:
         raise click.BadParameter(
-            f"{choices.gated!r} is not a converter of this run; choose from {', '.join(names)}",
+            f"{gated!r} is not a converter of this run; choose from {', '.join(names)}",
             param_hint="--gate",
         )
-    return candidates, choices.gated
+    return candidates, gated
 
 
 def _load_baseline(gate: Gate) -> Baseline | None:

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console, RenderableType
@@ -35,15 +35,10 @@ _PERIOD = 10.0
 
 
 class _Console(Console):
-    def __init__(self, *, stderr: bool = False, soft_wrap: bool = False, width: int = 0) -> None:
-        super().__init__(
-            stderr=stderr,
-            soft_wrap=soft_wrap,
-            width=width or None,
-            highlight=False,
-            # Rich would still write bold text with NO_COLOR.
-            color_system=None if os.environ.get("NO_COLOR") else "auto",
-        )
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  # those of rich
+        # Rich would still write bold text with NO_COLOR.
+        options["color_system"] = None if os.environ.get("NO_COLOR") else "auto"
+        super().__init__(highlight=False, **options)
 
     def on_broken_pipe(self) -> None:
         # Rich would exit with status 1, which means that a robot does not conform.
@@ -94,23 +89,25 @@ def say_error(message: str) -> None:
     stderr().print(Text.assemble(("error:", SEVERITY_STYLES["error"]), f" {message}"))
 
 
-def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Write diagnostics to stderr, ``file:line:column: severity: message [rule]``.
+def issue_line(location: str, severity: str, message: str, rule: str) -> Text:
+    """Return ``file:line:column: severity: message [rule]`` in colours."""
+    return Text.assemble(
+        (plain(f"{location}: ") if location else "", "bold"),
+        (f"{severity}:", SEVERITY_STYLES[severity]),
+        f" {plain(message)} ",
+        (f"[{rule}]", "dim"),
+    )
 
-    Errors include their remedy. Of each rule, 100 are written, and the last one with
-    the number of all others.
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Write diagnostics to stderr, errors with their remedy.
+
+    Of each rule, 100 are written, and the last one with the number of all others.
     """
     console = stderr()
     for alike in group_alike(tuple(diagnostics)):
-        diagnostic = alike.one
-        console.print(
-            Text.assemble(
-                (plain(f"{diagnostic.location}: ") if diagnostic.location else "", "bold"),
-                (f"{diagnostic.severity}:", SEVERITY_STYLES[diagnostic.severity]),
-                f" {plain(alike.described(diagnostic.advice))} ",
-                (f"[{diagnostic.rule}]", "dim"),
-            )
-        )
+        one, message = alike.one, alike.described(alike.one.advice)
+        console.print(issue_line(str(one.location or ""), one.severity, message, one.rule))
 
 
 def _stderr_is_terminal() -> bool:
@@ -124,26 +121,19 @@ class StatusLine:
         self._text = ""
 
     def show(self, text: str) -> None:
-        """Replace the line.
-
-        Args:
-            text: In ASCII, so that each character takes one column.
-        """
-        self.clear()
-        if _stderr_is_terminal():
+        """Replace the line; text is ASCII, so that each character takes one column."""
+        if self._text:
+            click.echo(f"\r{' ' * len(self._text)}\r", nl=False, err=True)
+        self._text = ""
+        if text and _stderr_is_terminal():
             # A wrapped line could not be cleared.
             self._text = text[: shutil.get_terminal_size().columns - 1]
             click.echo(self._text, nl=False, err=True)
 
-    def clear(self) -> None:
-        if self._text:
-            click.echo(f"\r{' ' * len(self._text)}\r", nl=False, err=True)
-        self._text = ""
-
     def say(self, line: str) -> None:
         """Write a permanent line to stderr above the status line."""
         text = self._text
-        self.clear()
+        self.show("")
         say(line)
         self.show(text)
 
@@ -156,7 +146,7 @@ def shown_status(text: str) -> Iterator[StatusLine]:
     try:
         yield status
     finally:
-        status.clear()
+        status.show("")
 
 
 @contextmanager
@@ -195,44 +185,38 @@ def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[Rob
     """
     console, finished, due = stderr(), 0, 0.0
 
-    def name(record: RobotRecord) -> str:
-        return f"{record.candidate}/{record.id}" if named else record.id
-
-    if console.is_terminal:
-        with _bar() as bar:
-            task = bar.add_task("", total=total)
-            yield lambda robot: bar.update(task, advance=1, description=name(robot), refresh=True)
-        return
-
     def show(record: RobotRecord) -> None:
         nonlocal finished, due
-        now = time.monotonic()
         finished += 1
+        name = f"{record.candidate}/{record.id}" if named else record.id
+        if bar is not None:
+            bar.update(task, advance=1, description=name, refresh=True)
+            return
+        now = time.monotonic()
         if now >= due or not record.verdict.conforms or finished >= total:
             due = now + _PERIOD
             result = "part of a robot" if record.part else record.verdict
             start = f"[{finished:{len(str(total))}}/{total}] {VERDICTS[record.verdict].sign}"
-            console.print(Text(f"{start} {result}: {name(record)}"))
+            console.print(Text(f"{start} {result}: {name}"))
 
-    yield show
+    if not console.is_terminal:
+        bar = None
+        yield show
+        return
+    with _bar() as bar:
+        task = bar.add_task("", total=total)
+        yield show
 
 
 def _bar(activity: str = "") -> Progress:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress
 
-    return Progress(
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn(activity) if activity else TimeRemainingColumn(),
-        TextColumn("{task.description}", style="dim"),
+    return progress.Progress(
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn(activity) if activity else progress.TimeRemainingColumn(),
+        progress.TextColumn("{task.description}", style="dim"),
         console=stderr(),
         transient=True,
     )

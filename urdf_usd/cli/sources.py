@@ -1,0 +1,68 @@
+"""The robots that a command names, and how their files are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from urdf_usd.cli.failures import CommandError
+from urdf_usd.cli.terminal import say
+from urdf_usd.conformance.options import CheckOptions
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.options import ConvertOptions, Sources
+from urdf_usd.converter.urdf.parse import Parsed, parse
+from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro
+from urdf_usd.corpus import RobotSource, resolve_robot
+from urdf_usd.robots import with_reference
+
+_Reading = TypeVar("_Reading", Sources, ConvertOptions, CheckOptions)
+
+
+def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:
+    """Resolve a reference to one robot, whose file exists.
+
+    Args:
+        text: The reference.
+        mirror: Folder with the repositories of robot_descriptions.
+
+    Raises:
+        CorpusError: The text is not a reference, or its robot is not available.
+        SourceError: The file does not exist.
+    """
+    robot = resolve_robot(text, say, mirror=mirror)
+    try:
+        robot.path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        # ValueError: the path contains a null character
+        file = str(robot.path)
+        missing = Diagnostic("file-missing", f"{file} does not exist", Location(file, 1, 1))
+        raise SourceError((missing,)) from None
+    except OSError:
+        # The code that opens the file reports this error with its context.
+        pass
+    return robot
+
+
+def of_robot(options: _Reading, robot: RobotSource) -> _Reading:
+    """Add packages and xacro arguments of a reference; the user's take precedence.
+
+    Raises:
+        CommandError: Arguments are given, but the robot is not a xacro file.
+    """
+    if options.arguments and not is_xacro(str(robot.path)):
+        raise CommandError(f"--arg requires a {SUFFIX} file, but the source is {robot.path.name}")
+    return with_reference(options, robot)
+
+
+def parse_robot(robot: RobotSource, options: Sources | ConvertOptions) -> Parsed:
+    """Read a URDF or xacro file, as options with the packages of its reference say."""
+    return parse(
+        robot.path,
+        packages=dict(options.packages),
+        arguments=dict(options.arguments),
+        environment=options.environment,
+    )
+
+
+def settings_file(options: ConvertOptions | CheckOptions) -> Path | None:
+    return Path(options.simulation.file) if options.simulation else None
