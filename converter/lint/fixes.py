@@ -146,13 +146,12 @@ def _plain_numbers(document: UrdfDocument) -> Iterator[Fix]:
     for element, element_type in g.walk(document.root, g.ROBOT):
         for attribute in element_type.attributes if element_type else ():
             text = element.get(attribute.name)
-            if text is None or not isinstance(attribute.kind, g.Number | g.Vector):
+            if text is None or attribute.kind.type != "numbers":
                 continue
-            value = attribute.kind.read(text)
-            flaws = {flaw for flaw, _ in value.flaws}
-            if flaws <= _HARMLESS and value.content is not None:
-                content = value.content
-                numbers = content if isinstance(content, tuple) else (content,)
+            value, found = attribute.kind.read(text)
+            flaws = {flaw for flaw, _ in found}
+            if flaws <= _HARMLESS and value is not None:
+                numbers = value if isinstance(value, tuple) else (value,)
                 for rule in sorted(flaws):
                     yield _set(rule, element.location, attribute, numbers, text)
 

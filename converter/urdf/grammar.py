@@ -10,99 +10,60 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.messages import truncate
 from urdf_usd.converter.diagnostics.rules import RULES, Severity
-from urdf_usd.converter.robot.model import Vec3, Vec4
+from urdf_usd.converter.robot.model import Vec4
 from urdf_usd.converter.urdf.xml import Element, describe, name_part
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-V = TypeVar("V", bound=tuple[float, ...])
 Version = tuple[int, int]
+Numbers = tuple[float, ...]
+# What is wrong with a value: rule and description.
+Flaws = tuple[tuple[str, str], ...]
 
 # ---- Types of values
 
-
-class Value(Struct, Generic[T_co], frozen=True):
-    """A parsed value, None if it is unusable; and what is wrong with it, by rule."""
-
-    content: T_co | None
-    flaws: tuple[tuple[str, str], ...] = ()
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
-class Kind(Protocol[T_co]):
-    """A type of attribute value."""
+class Kind(Struct, frozen=True):
+    """A type of attribute values: text, a name or reference, a truth value, or numbers."""
 
-    def read(self, text: str) -> Value[T_co]:
-        """Parse the text of an attribute; never raises."""
-
-
-class Text(Struct, frozen=True):
-    """Any text that is not blank."""
-
-    def read(self, text: str) -> Value[str]:
-        """Return the text as it is; nothing if it is blank."""
-        return Value(text if text.strip() else None)
-
-
-class Name(Text, frozen=True):
-    """A name, or a reference by name."""
-
-
-class Flag(Struct, frozen=True):
-    """A truth value: ``true`` or ``false``, ``1`` or ``0``, in any case."""
-
-    def read(self, text: str) -> Value[bool]:
-        """Parse a boolean."""
-        content = {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower())
-        if content is None:
-            return Value(None, (("flag-invalid", "is neither true nor false"),))
-        return Value(content)
-
-
-class Number(Struct, frozen=True):
-    """One number; finite, or the infinite value that means unlimited."""
-
-    infinity: float | None = None
-
-    def read(self, text: str) -> Value[float]:
-        """Parse a number."""
-        found, flaws = read_decimals(text, 1)
-        if found is None:
-            return Value(None, (("number-invalid", "is not a decimal number"),))
-        (number,) = found
-        if not math.isfinite(number) and number != self.infinity:
-            return Value(None, (("number-nonfinite", "is not finite"),))
-        return Value(number, flaws)
-
-
-class Vector(Struct, Generic[V], frozen=True):
-    """Several finite numbers."""
-
-    count: int
+    type: Literal["text", "name", "flag", "numbers"]
+    count: int = 1  # of numbers
+    infinity: float | None = None  # the infinite number that means unlimited
     # Completes a vector that is too short; returns None if ambiguous.
-    complete: Callable[[tuple[float, ...]], V | None] = lambda _: None
+    complete: Callable[[Numbers], Numbers | None] = lambda _: None
 
-    def read(self, text: str) -> Value[V]:
-        """Parse a vector."""
+    def read(self, text: str) -> tuple[Any, Flaws]:
+        """Return the value of an attribute, None if it is unusable, and what is wrong with it."""
+        if self.type == "flag":
+            flag = _FLAGS.get(text.strip().lower())
+            return flag, (("flag-invalid", "is neither true nor false"),) if flag is None else ()
+        if self.type != "numbers":
+            return text if text.strip() else None, ()
         values, flaws = read_decimals(text, self.count)
         if values is None:
-            return Value(None, (("number-invalid", f"does not hold {self.count} decimal numbers"),))
-        if not all(map(math.isfinite, values)):
-            return Value(None, (("number-nonfinite", "is not finite"),))
-        if len(values) == self.count:
-            return Value(cast("V", values), flaws)
-        short = f"holds {len(values)} of {self.count} numbers"
-        completed = self.complete(values)
-        if completed is None:
-            return Value(None, (("number-invalid", short),))
-        return Value(completed, (*flaws, ("vector-completed", short)))
+            one = "is not a decimal number"
+            what = one if self.count == 1 else f"does not hold {self.count} decimal numbers"
+            return None, (("number-invalid", what),)
+        if not all(math.isfinite(value) or value == self.infinity for value in values):
+            return None, (("number-nonfinite", "is not finite"),)
+        if len(values) < self.count:
+            short = f"holds {len(values)} of {self.count} numbers"
+            values = self.complete(values)
+            if values is None:
+                return None, (("number-invalid", short),)
+            flaws = (*flaws, ("vector-completed", short))
+        return values[0] if self.count == 1 else values, flaws
 
+
+TEXT, NAME_KIND = Kind("text"), Kind("name")
 
 _NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
@@ -114,9 +75,7 @@ _SEPARATORS = re.compile(r"[\s,;]+")
 _ODD_SPACE = re.compile(r"[^\S\t\n\v\f\r ]")
 
 
-def read_decimals(
-    text: str, count: int
-) -> tuple[tuple[float, ...] | None, tuple[tuple[str, str], ...]]:
+def read_decimals(text: str, count: int) -> tuple[Numbers | None, Flaws]:
     """Read up to ``count`` numbers separated by white space, and what is wrong with them.
 
     Unlike ``float``: no digit separators, and only ASCII digits. Unambiguous mistakes of
@@ -140,7 +99,7 @@ def read_decimals(
     numbers = [word for word in bare if word]
     if not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
         return None, ()
-    flaws = []
+    flaws: list[tuple[str, str]] = []
     if bare != words or _ODD_SPACE.search(text):
         flaws.append(("number-punctuation", "has stray punctuation"))
     if len(numbers) > count:
@@ -164,7 +123,7 @@ class AttributeType(Struct, Generic[T], frozen=True):
     """An attribute of the language."""
 
     name: str
-    kind: Kind[T]
+    kind: Kind
     # Value if it is absent. For a required attribute a placeholder until the error is
     # raised, which causes no further errors.
     default: T
@@ -204,47 +163,40 @@ def _children_by_tag(element: ElementType) -> Mapping[str, Child]:
     return {child.type.tag: child for child in element.children}
 
 
+Optional4 = AttributeType[Vec4 | None]
+NUMBER, _VEC3 = Kind("numbers"), Kind("numbers", 3)
+
+
 def _number(
     name: str, unit: str = "", infinity: float | None = None, since: Version = (1, 0)
 ) -> AttributeType[float | None]:
-    return AttributeType(name, Number(infinity), None, since=since, unit=unit)
+    return AttributeType(name, Kind("numbers", infinity=infinity), None, since=since, unit=unit)
 
 
 def _required_number(name: str, unit: str) -> AttributeType[float]:
-    return AttributeType(name, Number(), 1.0, required=True, unit=unit)
+    return AttributeType(name, NUMBER, 1.0, required=True, unit=unit)
 
 
 def _required_name(name: str) -> AttributeType[str]:
-    return AttributeType(name, Name(), "", required=True)
+    return AttributeType(name, NAME_KIND, "", required=True)
 
 
-def _text(name: str, kind: Kind[str]) -> AttributeType[str | None]:
+def _text(name: str, kind: Kind) -> AttributeType[str | None]:
     return AttributeType(name, kind, None)
 
 
-def _opaque(numbers: tuple[float, ...]) -> Vec4 | None:
-    if len(numbers) != 3:
-        return None
-    red, green, blue = numbers
-    return red, green, blue, 1.0
+def _opaque(numbers: Numbers) -> Numbers | None:
+    return (*numbers, 1.0) if len(numbers) == 3 else None
 
 
-def _uniform(numbers: tuple[float, ...]) -> Vec3 | None:
-    if len(numbers) != 1:
-        return None
-    (factor,) = numbers
-    return factor, factor, factor
+def _uniform(numbers: Numbers) -> Numbers | None:
+    return numbers * 3 if len(numbers) == 1 else None
 
-
-_VEC3: Vector[Vec3] = Vector(3)
-_VEC4: Vector[Vec4] = Vector(4)
-_FACTORS: Vector[Vec3] = Vector(3, _uniform)
-_COLOR: Vector[Vec4] = Vector(4, _opaque)
 
 # Poses
 XYZ = AttributeType("xyz", _VEC3, (0.0, 0.0, 0.0), unit="m")
 RPY = AttributeType("rpy", _VEC3, (0.0, 0.0, 0.0), unit="rad")
-QUAT_XYZW: AttributeType[Vec4 | None] = AttributeType("quat_xyzw", _VEC4, None, since=(1, 1))
+QUAT_XYZW: Optional4 = AttributeType("quat_xyzw", Kind("numbers", 4), None, since=(1, 1))
 ORIGIN = ElementType("origin", "link: origin", (XYZ, RPY, QUAT_XYZW))
 
 # Mass
@@ -254,9 +206,9 @@ IXX = _required_number("ixx", "kg m^2")
 IYY = _required_number("iyy", "kg m^2")
 IZZ = _required_number("izz", "kg m^2")
 # Products of inertia are often left out of hand-written files; Bullet reads those.
-IXY = AttributeType("ixy", Number(), 0.0, unit="kg m^2")
-IXZ = AttributeType("ixz", Number(), 0.0, unit="kg m^2")
-IYZ = AttributeType("iyz", Number(), 0.0, unit="kg m^2")
+IXY = AttributeType("ixy", NUMBER, 0.0, unit="kg m^2")
+IXZ = AttributeType("ixz", NUMBER, 0.0, unit="kg m^2")
+IYZ = AttributeType("iyz", NUMBER, 0.0, unit="kg m^2")
 INERTIA = ElementType("inertia", "link: inertia", (IXX, IXY, IXZ, IYY, IYZ, IZZ))
 _PARTS = (Child(ORIGIN), Child(MASS), Child(INERTIA))
 INERTIAL = ElementType("inertial", "link: inertial", children=_PARTS)
@@ -265,8 +217,8 @@ INERTIAL = ElementType("inertial", "link: inertial", children=_PARTS)
 SIZE = AttributeType("size", _VEC3, (1.0, 1.0, 1.0), required=True, unit="m")
 RADIUS = _required_number("radius", "m")
 LENGTH = _required_number("length", "m")
-FILENAME = AttributeType("filename", Text(), "", required=True)
-SCALE = AttributeType("scale", _FACTORS, (1.0, 1.0, 1.0))
+FILENAME = AttributeType("filename", TEXT, "", required=True)
+SCALE = AttributeType("scale", Kind("numbers", 3, complete=_uniform), (1.0, 1.0, 1.0))
 BOX = ElementType("box", "link: geometry", (SIZE,))
 CYLINDER = ElementType("cylinder", "link: geometry", (RADIUS, LENGTH))
 CAPSULE = ElementType("capsule", "link: geometry", (RADIUS, LENGTH))
@@ -283,11 +235,11 @@ GEOMETRY = ElementType(
 )
 
 # Appearance
-RGBA: AttributeType[Vec4 | None] = AttributeType("rgba", _COLOR, None)
+RGBA: Optional4 = AttributeType("rgba", Kind("numbers", 4, complete=_opaque), None)
 COLOR = ElementType("color", "link: material", (RGBA,))
-IMAGE = _text("filename", Text())
+IMAGE = _text("filename", TEXT)
 TEXTURE = ElementType("texture", "link: material", (IMAGE,))
-OPTIONAL_NAME = _text("name", Name())
+OPTIONAL_NAME = _text("name", NAME_KIND)
 _LOOKS = (Child(COLOR), Child(TEXTURE))
 MATERIAL = ElementType("material", "link: material", (OPTIONAL_NAME,), _LOOKS)
 
@@ -306,8 +258,8 @@ CHILD = ElementType("child", "joint: child", (LINK_NAME,))
 AXIS_XYZ = AttributeType("xyz", _VEC3, (1.0, 0.0, 0.0))
 AXIS = ElementType("axis", "joint: axis", (AXIS_XYZ,))
 # An absent limit is zero up to URDF 1.1. Infinity is unlimited.
-LOWER = AttributeType("lower", Number(-math.inf), 0.0, unit="rad or m")
-UPPER = AttributeType("upper", Number(math.inf), 0.0, unit="rad or m")
+LOWER = AttributeType("lower", Kind("numbers", infinity=-math.inf), 0.0, unit="rad or m")
+UPPER = AttributeType("upper", Kind("numbers", infinity=math.inf), 0.0, unit="rad or m")
 EFFORT = _number("effort", "N m or N", math.inf)
 VELOCITY = _number("velocity", "rad/s or m/s", math.inf)
 ACCELERATION = _number("acceleration", "rad/s^2 or m/s^2", math.inf, since=(1, 2))
@@ -319,8 +271,8 @@ DAMPING = _number("damping", "N m s/rad or N s/m")
 FRICTION = _number("friction", "N m or N")
 DYNAMICS = ElementType("dynamics", "joint: dynamics", (DAMPING, FRICTION))
 LEADER = _required_name("joint")
-MULTIPLIER = AttributeType("multiplier", Number(), 1.0)
-OFFSET = AttributeType("offset", Number(), 0.0, unit="rad or m")
+MULTIPLIER = AttributeType("multiplier", NUMBER, 1.0)
+OFFSET = AttributeType("offset", NUMBER, 0.0, unit="rad or m")
 MIMIC = ElementType("mimic", "joint: mimic", (LEADER, MULTIPLIER, OFFSET))
 K_VELOCITY = _number("k_velocity")
 _GAINS = (K_VELOCITY, _number("k_position"))
@@ -333,7 +285,7 @@ FALLING = _number("falling", "rad or m")
 CALIBRATION = ElementType("calibration", "joint: calibration", (RISING, FALLING))
 TYPE = _required_name("type")
 # Extension of Isaac Sim's importer: keep this fixed joint when others are merged.
-DONT_COLLAPSE = AttributeType("dont_collapse", Flag(), default=False)
+DONT_COLLAPSE = AttributeType("dont_collapse", Kind("flag"), default=False)
 JOINT = ElementType(
     "joint",
     "joint",
@@ -351,7 +303,7 @@ JOINT = ElementType(
     ),
 )
 
-VERSION = _text("version", Text())
+VERSION = _text("version", TEXT)
 _OF_ROBOT = tuple(Child(part, repeats=True) for part in (LINK, JOINT, MATERIAL))
 ROBOT = ElementType("robot", "robot", (OPTIONAL_NAME, VERSION), _OF_ROBOT)
 
@@ -366,7 +318,7 @@ class Node(Struct, frozen=True):
 
     type: ElementType
     # Value per attribute of the grammar, defaults applied.
-    values: Mapping[str, object]
+    attributes: Mapping[str, Any]
     # Names of the attributes in the file, valid or not.
     written: frozenset[str]
     # In document order.
@@ -378,7 +330,12 @@ class Node(Struct, frozen=True):
     element: Element | None = None
 
     def __getitem__(self, attribute: AttributeType[T]) -> T:
-        return cast("T", self.values[attribute.name])
+        return cast("T", self.attributes[attribute.name])
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """Values of all attributes, in the order of the grammar."""
+        return tuple(self.attributes.values())
 
     def all(self, element_type: ElementType) -> tuple[Node, ...]:
         """Return the children of one type, in document order."""
@@ -386,10 +343,7 @@ class Node(Struct, frozen=True):
 
     def first(self, element_type: ElementType) -> Node | None:
         """Return the first child of one type."""
-        for child in self.children:
-            if child.type is element_type:
-                return child
-        return None
+        return next((child for child in self.children if child.type is element_type), None)
 
     def descendants(self, element_type: ElementType) -> tuple[Node, ...]:
         """Return all nodes of one type below, in document order."""
@@ -413,13 +367,14 @@ def read(
 ) -> Node:
     """Parse an element and its children."""
     texts = dict(element.attributes)
-    values: dict[str, object] = {}
-    for attribute in element_type.attributes:
-        content = None
-        if attribute.required or attribute.name in texts:
-            text = texts.get(attribute.name)
-            content = _read_attribute(element, attribute, text, version, notes)
-        values[attribute.name] = attribute.default if content is None else content
+    values = {
+        attribute.name: _read_attribute(
+            element, attribute, texts.get(attribute.name), version, notes
+        )
+        if attribute.required or attribute.name in texts
+        else attribute.default
+        for attribute in element_type.attributes
+    }
     children: list[Node] = []
     left_out: set[str] = set()
     seen: set[str] = set()
@@ -432,14 +387,15 @@ def read(
             repeated.setdefault(inner.tag, []).append(inner)
             continue
         seen.add(inner.tag)
-        if not child.dispensable:
-            children.append(read(inner, child.type, version, notes))
-            continue
         found: list[Diagnostic] = []
         node = read(inner, child.type, version, found)
-        if any(note.severity is Severity.ERROR for note in found):
+        errors = [note for note in found if note.severity is Severity.ERROR]
+        if child.dispensable and errors:
             left_out.add(inner.tag)
-            found = _incomplete(inner, found)
+            found = [note for note in found if note.severity is not Severity.ERROR]
+            for error in errors:
+                message = f"{error.message}; <{inner.tag}> is left out"
+                found.append(Diagnostic("element-incomplete", message, error.location))
         else:
             children.append(node)
         notes += found
@@ -465,47 +421,35 @@ def read(
     )
 
 
-def _incomplete(element: Element, found: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the notes of an omitted element: first those without its errors."""
-    errors = [note for note in found if note.severity is Severity.ERROR]
-    return [note for note in found if note.severity is not Severity.ERROR] + [
-        Diagnostic("element-incomplete", f"{e.message}; <{element.tag}> is left out", e.location)
-        for e in errors
-    ]
-
-
 def _read_attribute(
     element: Element,
-    attribute: AttributeType[T],
+    attribute: AttributeType[Any],
     text: str | None,
     version: Version,
     notes: list[Diagnostic],
-) -> T | None:
-    """Parse one attribute; None means the default."""
-    value = Value[T](None) if text is None else attribute.kind.read(text)
-    is_newer = text is not None and version < attribute.since
-    is_empty = attribute.required and value.content is None and not value.flaws
-    if not (value.flaws or is_newer or is_empty):
-        return value.content
+) -> Any:  # noqa: ANN401  of any attribute
+    value, flaws = (None, ()) if text is None else attribute.kind.read(text)
+    used = attribute.default if value is None else value
+    if value is not None and not flaws and version >= attribute.since:
+        return used
     place, subject = element.location, f"{attribute.name} of {describe(element)}"
-    if is_newer:
+    if text is not None and version < attribute.since:
         since = ".".join(map(str, attribute.since))
         message = f"{subject} needs <robot version={since!r}>; ignored"
         notes.append(Diagnostic("attribute-version", message, place))
-        return None
-    for flaw, what in value.flaws:
+        return attribute.default
+    for flaw, what in flaws:
         no_default = flaw == "number-invalid" and attribute.required
         rule = "number-required" if no_default else flaw
         message = f"{subject} {what}: {truncate(repr(text))}"
         if RULES[rule].severity is not Severity.ERROR:
-            message += f"; {_use(attribute.default if value.content is None else value.content)}"
+            message += f"; {_use(used)}"
         notes.append(Diagnostic(rule, message, place))
-    if is_empty:
-        message = f"{subject} is empty"
-        if text is None:
-            message = f"{describe(element)} has no {attribute.name}"
+    if attribute.required and value is None and not flaws:
+        has_none = f"{describe(element)} has no {attribute.name}"
+        message = has_none if text is None else f"{subject} is empty"
         notes.append(Diagnostic("attribute-missing", message, place))
-    return value.content
+    return used
 
 
 def _use(value: object) -> str:

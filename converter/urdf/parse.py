@@ -16,29 +16,14 @@ from types import MappingProxyType
 from lxml import etree
 from msgspec import Struct, structs
 
-from urdf_usd.converter.diagnostics import (
-    Diagnostic,
-    Location,
-    SourceError,
-    by_location,
-    with_notes,
-)
+from urdf_usd.converter import diagnostics as d
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.diagnostics.messages import times, truncate
 from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.robot import topology
 from urdf_usd.converter.robot.model import Fixed, Robot, robot_line
+from urdf_usd.converter.urdf import build
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.build import (
-    assign_gazebo_elements,
-    build_joint,
-    build_link,
-    build_materials,
-    collect_robot_custom,
-    define_world,
-    drop_broken_mimics,
-    drop_dangling,
-)
-from urdf_usd.converter.urdf.grammar import ElementType, Node, Version, read, walk
 from urdf_usd.converter.urdf.uris import FileResolver
 from urdf_usd.converter.urdf.xacro import SUFFIX, Expansion, expand, is_xacro
 from urdf_usd.converter.urdf.xml import Element, describe, load, parse_markup
@@ -91,7 +76,7 @@ def parse(
     """
     file = os.fspath(path)
     notes: list[Diagnostic] = []
-    with with_notes(notes):
+    with d.with_notes(notes):
         markup = read_markup(file, packages, arguments, environment, notes)
     return robot_of(markup, file, packages=packages, root=root, notes=notes)
 
@@ -107,9 +92,9 @@ def robot_of(
     """Read a robot from the elements of its file, with their diagnostics; see :func:`parse`."""
     resolver = FileResolver(Path(path), packages, os.environ)
     found = list(notes)
-    with with_notes(found):
+    with d.with_notes(found):
         robot = _robot(markup.root, resolver, root, found)
-    diagnostics = tuple(sorted(found, key=by_location))
+    diagnostics = tuple(sorted(found, key=d.by_location))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
     return Parsed(robot, diagnostics, markup)
@@ -118,32 +103,39 @@ def robot_of(
 def _robot(
     root: Element, resolver: FileResolver, tree_root: str | None, notes: list[Diagnostic]
 ) -> Robot:
-    _require_robot(root)
+    if root.tag != g.ROBOT.tag:
+        message = f"the root element is {describe(root)}, not <robot>"
+        raise SourceError((Diagnostic("root-element", message, root.location),))
+    # https://github.com/bulletphysics/bullet3, data/torus_deform.urdf
+    body = next((child for child in root.children if child.tag == "deformable"), None)
+    if body and not _has_links(root):
+        message = f"{describe(body)} is a deformable body, which is not supported"
+        raise SourceError((Diagnostic("robot-deformable", message, body.location),))
     version = _read_version(root, notes)
     root = _drop_repeated(root, notes)
-    node = read(root, g.ROBOT, version, notes)
+    node = g.read(root, g.ROBOT, version, notes)
     _note_elements(root, version, notes)
     meshes = _resolve(node, g.MESH, "mesh-missing", resolver, notes)
     images = _resolve(node, g.TEXTURE, "texture-missing", resolver, notes)
-    materials = build_materials(node, images, notes)
-    links = tuple(build_link(link, version, meshes, materials, notes) for link in node.all(g.LINK))
-    joints = tuple(build_joint(joint, version, notes) for joint in node.all(g.JOINT))
-    links = define_world(joints, links, notes)
-    joints = drop_dangling(joints, links, notes)
+    materials = build.build_materials(node, images, notes)
+    links = tuple(build.build_link(n, version, meshes, materials, notes) for n in node.all(g.LINK))
+    joints = tuple(build.build_joint(joint, version, notes) for joint in node.all(g.JOINT))
+    links = build.define_world(joints, links, notes)
+    joints = build.drop_dangling(joints, links, notes)
     name = node[g.OPTIONAL_NAME]
     if name is None:
         name = Path(resolver.urdf.name.removesuffix(SUFFIX)).stem
         message = f"the robot has no name; called {name!r} after its file"
         notes.append(Diagnostic("robot-unnamed", message, node.location))
-    custom = collect_robot_custom(node, version)
-    robot = assign_gazebo_elements(Robot(name, links, joints, node.location, custom))
+    custom = build.collect_robot_custom(node, version)
+    robot = build.assign_gazebo_elements(Robot(name, links, joints, node.location, custom))
     if tree_root is not None:
         if any(link.name == tree_root for link in robot.links):
             robot = topology.subtree(robot, tree_root)
         else:
             message = f"link {tree_root!r}, given as root, is not defined"
             notes.append(Diagnostic("root-unknown", message, robot.location))
-    robot = structs.replace(robot, joints=drop_broken_mimics(robot.joints, notes))
+    robot = structs.replace(robot, joints=build.drop_broken_mimics(robot.joints, notes))
     # If a name is missing, further errors are consequences.
     if all(link.name for link in robot.links) and all(
         joint.name and joint.parent and joint.child for joint in robot.joints
@@ -156,18 +148,7 @@ def _robot(
     return robot
 
 
-def _require_robot(root: Element) -> None:
-    if root.tag != g.ROBOT.tag:
-        message = f"the root element is {describe(root)}, not <robot>"
-        raise SourceError((Diagnostic("root-element", message, root.location),))
-    # https://github.com/bulletphysics/bullet3, data/torus_deform.urdf
-    body = next((child for child in root.children if child.tag == "deformable"), None)
-    if body and not _has_links(root):
-        message = f"{describe(body)} is a deformable body, which is not supported"
-        raise SourceError((Diagnostic("robot-deformable", message, body.location),))
-
-
-def _read_version(root: Element, notes: list[Diagnostic]) -> Version:
+def _read_version(root: Element, notes: list[Diagnostic]) -> g.Version:
     text = root.get(g.VERSION.name)
     if text is None:
         return _FIRST_VERSION
@@ -199,7 +180,7 @@ def _drop_repeated(root: Element, notes: list[Diagnostic]) -> Element:
     return structs.replace(root, children=tuple(kept))
 
 
-def _note_elements(root: Element, version: Version, notes: list[Diagnostic]) -> None:
+def _note_elements(root: Element, version: g.Version, notes: list[Diagnostic]) -> None:
     """Report elements and attributes that are not URDF or newer, and ignored text.
 
     Each is reported once, at its first occurrence, with a count.
@@ -209,7 +190,7 @@ def _note_elements(root: Element, version: Version, notes: list[Diagnostic]) -> 
     def add(location: Location, rule: str, message: str) -> None:
         places.setdefault((rule, message), []).append(location)
 
-    for element, element_type in walk(root, g.ROBOT):
+    for element, element_type in g.walk(root, g.ROBOT):
         place, tag = element.location, f"<{element.tag}>"
         if element_type is None:
             add(place, "element-unknown", f"{tag} is not URDF; kept as custom data")
@@ -232,8 +213,8 @@ def _note_elements(root: Element, version: Version, notes: list[Diagnostic]) -> 
 
 
 def _resolve(
-    robot: Node,
-    element_type: ElementType,
+    robot: g.Node,
+    element_type: g.ElementType,
     missing: str,
     resolver: FileResolver,
     notes: list[Diagnostic],
@@ -319,7 +300,14 @@ def read_markup(
         return Markup(root)
     notes.extend(found)
     if not _has_links(expanded):
-        _refuse_part(root or parse_markup(data, file, notes))
+        # The file may be part of another one: its only xacro are definitions.
+        root = root or parse_markup(data, file, notes)
+        tags = {_local_name(child) for child in root.children if _is_xacro(child)}
+        defined = [plural for tag, plural in _DEFINITIONS.items() if tag in tags]
+        if root.tag == g.ROBOT.tag and defined and tags <= {*_DEFINITIONS, "include"}:
+            # Properties and arguments beside macros are usually for these.
+            message = f"part of another file: defines {defined[0]} only"
+            raise SourceError((Diagnostic("xacro-part", message, root.location),))
     return Markup(expanded, expansion)
 
 
@@ -338,26 +326,12 @@ def _expanded(expansion: Expansion, file: str, notes: list[Diagnostic]) -> Eleme
     return relocated(root)
 
 
-def _refuse_part(root: Element) -> None:
-    """Refuse a file without links whose only xacro are definitions, if it has any.
-
-    Raises:
-        SourceError: The file is part of another one.
-    """
-    tags = {_local_name(child) for child in root.children if _is_xacro(child)}
-    defined = [plural for tag, plural in _DEFINITIONS.items() if tag in tags]
-    if root.tag == g.ROBOT.tag and defined and tags <= {*_DEFINITIONS, "include"}:
-        # Properties and arguments beside macros are usually for these.
-        message = f"part of another file: defines {defined[0]} only"
-        raise SourceError((Diagnostic("xacro-part", message, root.location),))
-
-
 def _find_xacro(
     root: Element, *, elements: bool = True, files: bool = True
 ) -> tuple[str, Location] | None:
     """Find the first element, number or name, and perhaps file, that xacro would change."""
     has_links = _has_links(root)
-    for element, element_type in walk(root, g.ROBOT):
+    for element, element_type in g.walk(root, g.ROBOT):
         if element_type is None:
             unused = has_links and _local_name(element) in _DEFINITIONS
             if elements and _is_xacro(element) and not unused:
@@ -367,7 +341,7 @@ def _find_xacro(
             continue
         for attribute in element_type.attributes:
             text = element.get(attribute.name) or ""
-            of_file = isinstance(attribute.kind, g.Text) and not isinstance(attribute.kind, g.Name)
+            of_file = attribute.kind == g.TEXT
             pattern = _SUBSTITUTION_IN_TEXT if of_file else _SUBSTITUTION
             if (files or not of_file) and pattern.search(text):
                 value = truncate(repr(text))
