@@ -17,9 +17,8 @@ from urdf_usd.conformance.observation.simulation import (
     DriveObservation,
     SimulationObservation,
 )
-from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.resolution import Simulation, resolve
 from urdf_usd.converter.simulation.settings import SettingsFile
-from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.parse import parse
 
 _TOUCHING = 1e-4  # distance of colliders that touch [m]

@@ -16,7 +16,6 @@ from urdf_usd.converter.diagnostics import (
 )
 from urdf_usd.converter.diagnostics.messages import write_failure
 from urdf_usd.converter.diagnostics.rules import Severity
-from urdf_usd.converter.estimation import estimate_robot
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
     DEFAULT_TOLERANCE,
@@ -34,9 +33,9 @@ from urdf_usd.converter.robot.joint_chains import merge_chains
 from urdf_usd.converter.robot.model import Approximation, Base, BaseOption, Robot, robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
-from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.shapes import estimate_robot, replace_colliders
+from urdf_usd.converter.simulation.resolution import Simulation, resolve
 from urdf_usd.converter.simulation.settings import SettingsFile
-from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer.asset import (
     PAYLOAD,
@@ -173,8 +172,6 @@ def convert_parsed(
     if options.inertia is InertiaOption.GEOMETRY:
         robot = estimate_robot(robot, options.base, options.mass_density, notes)
     if options.colliders:
-        from urdf_usd.converter.colliders import replace_colliders
-
         # PhysX takes a moving body's triangles for their convex hull, without a warning, and
         # a signed distance field for what it is; Newton reads both as triangles. UsdPhysics
         # has no token for the latter.

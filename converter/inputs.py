@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from urdf_usd.converter.file_content import LARGEST_MESH, InputFile, read_file
-from urdf_usd.converter.meshes.references import referred_files
+from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.uris import package_and_rest
 
@@ -84,3 +87,92 @@ def references(robot: Robot) -> Iterator[tuple[str, str | None]]:
         for visual in link.visuals:
             if visual.material and visual.material.texture_uri:
                 yield visual.material.texture_uri, visual.material.texture_path
+
+
+# ---- References of mesh files to material libraries and images
+#
+# Files are searched for keywords without parsing the mesh, so that also files that the
+# reader ignores are found.
+
+_HEAD_SIZE = 4096
+_LIBRARIES = re.compile(rb"(?:^|[\r\n])[ \t]*mtllib[ \t]+([^\r\n]+)")
+_IMAGE_OF_MTL = re.compile(rb"(?mi)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]+)")
+_IMAGE_OF_GLTF = re.compile(rb'"uri"\s*:\s*"((?!data:)[^"\\]+)"')
+_IMAGE_OF_COLLADA = re.compile(
+    r"<(?:[\w.-]+:)?init_from\b[^>]*>(.*?)</(?:[\w.-]+:)?init_from", re.S
+)
+_COMMENT = re.compile(rb"<!--.*?-->", re.S)
+_SECTION = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.S)
+_TAG = re.compile(r"<[^>]*>")
+_ENCODING = re.compile(rb"<\?xml[^>]*encoding=[\"']([\w.-]+)")
+
+
+def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
+    """Return the existing files that a mesh file or a material library refers to.
+
+    Args:
+        data: Its content.
+        path: Its path, to which references are relative.
+    """
+    found: dict[Path, None] = {}
+    for reference in _references(data, path.suffix.lower()):
+        file = next(filter(_is_file, _candidates(reference, path.parent)), None)
+        if file is not None:
+            found[file] = None
+    return tuple(found)
+
+
+def _references(data: bytes, suffix: str) -> Iterator[str]:
+    """Yield references; the format is detected from the first bytes."""
+    if holds_binary_stl(data):
+        return
+    head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip(b"\xff\xfe\0 \t\r\n")
+    if head.startswith(b"<"):
+        yield from _images_of_collada(data)
+    elif head.startswith((b"{", b"glTF")):
+        yield from (_decoded(match[1]) for match in _IMAGE_OF_GLTF.finditer(data))
+    elif b"mtllib" in data:
+        for match in _LIBRARIES.finditer(data):
+            # One name with spaces, or several names.
+            whole = _decoded(match[1])
+            yield from dict.fromkeys((whole, *whole.split()))
+    if suffix == ".mtl":
+        yield from (_decoded(match[1]) for match in _IMAGE_OF_MTL.finditer(data))
+
+
+def _images_of_collada(data: bytes) -> Iterator[str]:
+    declared = _ENCODING.match(data)
+    encoding = declared[1].decode() if declared else "utf-8"
+    if b"\0" in data[:4]:
+        data = data.decode("utf-16-be" if data[:1] == b"\0" else "utf-16", "replace").encode()
+        encoding = "utf-8"
+    # Meshes mostly come after the images.
+    data = data[: data.rfind(b"init_from") + len(b"init_from")]
+    try:
+        text = _COMMENT.sub(b"", data).decode(encoding, "replace")
+    except LookupError:
+        text = data.decode("utf-8", "replace")
+    for match in _IMAGE_OF_COLLADA.finditer(text):
+        escaped = _SECTION.sub(lambda section: html.escape(section[1]), match[1])
+        yield html.unescape(_TAG.sub("", escaped)).strip()
+
+
+def _decoded(reference: bytes) -> str:
+    return reference.decode("utf-8", "replace").strip()
+
+
+def _candidates(reference: str, folder: Path) -> Iterator[Path]:
+    """Yield possible paths; references may contain options or foreign folders."""
+    plain = reference.removeprefix("file://").replace("\\", "/")
+    last_word = plain.split()[-1] if plain.split() else ""
+    for text in filter(None, (plain, unquote(plain), last_word)):
+        yield folder / text
+        yield folder / text.rpartition("/")[2]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        # A name that is too long, or with a null character.
+        return False

@@ -14,28 +14,13 @@ from msgspec import Struct, structs
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.read import mesh_notes, read_mesh
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.kinematics import rest_transforms
-from urdf_usd.converter.robot.model import (
-    Collision,
-    Fixed,
-    Floating,
-    Generic,
-    Geometry,
-    JointKind,
-    Link,
-    MeshFile,
-    Planar,
-    Robot,
-    Shape,
-    Spherical,
-    Vec3,
-    Visual,
-)
 from urdf_usd.converter.robot.solids import Points, convex_hull, outline, support
 from urdf_usd.converter.robot.spatial import transform_from_pose
 from urdf_usd.converter.robot.topology import Tree, build_tree
 
-_Shape = TypeVar("_Shape", Visual, Collision)
+_Shape = TypeVar("_Shape", m.Visual, m.Collision)
 # Squares of very large sizes overflow to infinity, which is harmless here.
 _QUIET = np.errstate(over="ignore", invalid="ignore")
 
@@ -45,7 +30,7 @@ class MeshExtent(Struct, frozen=True):
 
     triangles: int  # after triangulation
     # Corners of the convex hull in the file's frame; of large round meshes a subset.
-    hull: tuple[Vec3, ...]
+    hull: tuple[m.Vec3, ...]
 
 
 class MeshExtents(Struct, frozen=True):
@@ -58,11 +43,11 @@ class MeshExtents(Struct, frozen=True):
 class Bounds(Struct, frozen=True):
     """Axis-aligned box [m]."""
 
-    lower: Vec3
-    upper: Vec3
+    lower: m.Vec3
+    upper: m.Vec3
 
     @property
-    def size(self) -> Vec3:
+    def size(self) -> m.Vec3:
         """Edge lengths [m]."""
         (a, b, c), (d, e, f) = self.lower, self.upper
         return d - a, e - b, f - c
@@ -72,7 +57,7 @@ class Bounds(Struct, frozen=True):
         """Distance between opposite corners [m]."""
         return math.hypot(*self.size)
 
-    def distance(self, point: Vec3) -> float:
+    def distance(self, point: m.Vec3) -> float:
         """Distance of a point from the box [m]; zero inside."""
         return math.hypot(
             *(
@@ -91,12 +76,12 @@ class LinkExtent(Struct, frozen=True):
     reach: float
 
 
-def measure_meshes(robot: Robot) -> MeshExtents:
+def measure_meshes(robot: m.Robot) -> MeshExtents:
     """Measure the mesh files of a robot; each is read once."""
     measured: dict[str, MeshExtent | None] = {}
     diagnostics: list[Diagnostic] = []
     for shape in (shape for link in robot.links for shape in link.shapes):
-        path = shape.geometry.path if isinstance(shape.geometry, MeshFile) else None
+        path = shape.geometry.path if isinstance(shape.geometry, m.MeshFile) else None
         if path is None or path in measured:
             continue
         measured[path] = None
@@ -124,7 +109,7 @@ def measure_mesh(mesh: PolygonMesh) -> MeshExtent:
 
 
 @_QUIET
-def measure_link(link: Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | None:
+def measure_link(link: m.Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | None:
     """Measure a link; None without shapes, or if the size of one is unknown."""
     if not link.shapes or not all(_is_known(shape, meshes) for shape in link.shapes):
         return None
@@ -157,19 +142,19 @@ def bounds_at_zero(tree: Tree, meshes: Mapping[str, MeshExtent]) -> Bounds | Non
     return _bounds(placed, meshes)
 
 
-def _is_known(shape: Shape, meshes: Mapping[str, MeshExtent]) -> bool:
+def _is_known(shape: m.Shape, meshes: Mapping[str, MeshExtent]) -> bool:
     geometry = shape.geometry
-    return not isinstance(geometry, MeshFile) or geometry.path in meshes
+    return not isinstance(geometry, m.MeshFile) or geometry.path in meshes
 
 
-def _outline(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> Points:
+def _outline(geometry: m.Geometry, meshes: Mapping[str, MeshExtent]) -> Points:
     """(N, 3) points whose convex hull is the shape's, nearly so for round shapes."""
-    if isinstance(geometry, MeshFile):
+    if isinstance(geometry, m.MeshFile):
         return np.array(meshes[geometry.path or ""].hull) * geometry.scale
     return outline(geometry)
 
 
-def _bounds(placed: Iterable[tuple[Points, Link]], meshes: Mapping[str, MeshExtent]) -> Bounds:
+def _bounds(placed: Iterable[tuple[Points, m.Link]], meshes: Mapping[str, MeshExtent]) -> Bounds:
     """Return the exact bounding box of the known shapes of links."""
     lowers, uppers = [], []
     for transform, link in placed:
@@ -179,7 +164,7 @@ def _bounds(placed: Iterable[tuple[Points, Link]], meshes: Mapping[str, MeshExte
             frame = transform @ transform_from_pose(shape.origin)
             # Rows: axes of the outer frame in the shape's frame.
             axes = frame[:3, :3]
-            if isinstance(shape.geometry, MeshFile):
+            if isinstance(shape.geometry, m.MeshFile):
                 along = _outline(shape.geometry, meshes) @ axes.T
                 lower, upper = along.min(axis=0), along.max(axis=0)
             else:
@@ -210,13 +195,13 @@ class Totals(Struct, frozen=True):
 class Inspection(Struct, frozen=True):
     """A robot, its tree, mesh files and totals."""
 
-    robot: Robot
+    robot: m.Robot
     tree: Tree
     meshes: MeshExtents
     totals: Totals
 
 
-def inspect(robot: Robot, meshes: MeshExtents | None = None) -> Inspection:
+def inspect(robot: m.Robot, meshes: MeshExtents | None = None) -> Inspection:
     """Measure a robot.
 
     Args:
@@ -234,7 +219,7 @@ def inspect(robot: Robot, meshes: MeshExtents | None = None) -> Inspection:
         shape.geometry.path or shape.geometry.uri
         for link in robot.links
         for shape in link.shapes
-        if isinstance(shape.geometry, MeshFile)
+        if isinstance(shape.geometry, m.MeshFile)
     }
     totals = Totals(
         links=len(robot.links),
@@ -251,12 +236,12 @@ def inspect(robot: Robot, meshes: MeshExtents | None = None) -> Inspection:
     return Inspection(robot, tree, meshes, totals)
 
 
-def with_paths(robot: Robot) -> Robot:
+def with_paths(robot: m.Robot) -> m.Robot:
     """Return a robot whose meshes are found at their references."""
 
     def found(shape: _Shape) -> _Shape:
         mesh = shape.geometry
-        if not isinstance(mesh, MeshFile):
+        if not isinstance(mesh, m.MeshFile):
             return shape
         return structs.replace(shape, geometry=structs.replace(mesh, path=mesh.uri))
 
@@ -273,13 +258,13 @@ def with_paths(robot: Robot) -> Robot:
     )
 
 
-def kind_name(kind: JointKind | Geometry) -> str:
+def kind_name(kind: m.JointKind | m.Geometry) -> str:
     """Return the joint type, or the tag of a shape, as URDF writes it."""
     return type(kind).__name__.lower()
 
 
-def freedom(kind: JointKind) -> int:
+def freedom(kind: m.JointKind) -> int:
     """Return the degrees of freedom of a joint."""
-    if isinstance(kind, Generic):
+    if isinstance(kind, m.Generic):
         return len(kind.axes)
-    return {Fixed: 0, Planar: 3, Spherical: 3, Floating: 6}.get(type(kind), 1)
+    return {m.Fixed: 0, m.Planar: 3, m.Spherical: 3, m.Floating: 6}.get(type(kind), 1)

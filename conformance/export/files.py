@@ -23,7 +23,7 @@ from urdf_usd.converter.robot.model import Collision, Material, MeshFile, Robot,
 from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.converter.urdf.write import extend_for_mujoco, mjcf_text, write
 from urdf_usd.converter.urdf.xml import writable
-from urdf_usd.converter.usd.writer.prims import legal_name, sibling_names
+from urdf_usd.converter.usd.writer.specs import legal_name, sibling_names
 from urdf_usd.converter.usd.writer.textures import IMAGE_TYPES, LARGEST_IMAGE
 
 MESHES = "meshes"

@@ -26,7 +26,7 @@ from urdf_usd.converter.robot.spatial import (
     shift_inertia,
     transform_from_pose,
 )
-from urdf_usd.converter.usd.urdf_attributes import LINK_AXES, LINK_MOMENTS
+from urdf_usd.converter.usd.writer.specs import LINK_AXES, LINK_MOMENTS
 
 _AUTHORED = tuple(
     f"physics:{name}" for name in ("mass", "centerOfMass", "diagonalInertia", "principalAxes")

@@ -24,7 +24,6 @@ from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.export.custom import read_custom
 from urdf_usd.conformance.export.mechanism import StageLink, nearest
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
-from urdf_usd.converter.colors import srgb_from_linear
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.meshes.mesh import (
     MeshError,
@@ -35,6 +34,7 @@ from urdf_usd.converter.meshes.mesh import (
     join_groups,
     reversed_corners,
 )
+from urdf_usd.converter.meshes.mesh_materials import srgb_from_linear
 from urdf_usd.converter.robot.model import (
     Box,
     Capsule,

@@ -11,7 +11,7 @@ from lxml import etree
 
 from urdf_usd.conformance.reduction.edits import document_text, read_document
 from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.meshes.references import referred_files
+from urdf_usd.converter.inputs import referred_files
 from urdf_usd.converter.urdf.parse import standalone_urdf
 from urdf_usd.converter.urdf.uris import FileResolver
 from urdf_usd.converter.urdf.xacro import is_xacro

@@ -26,6 +26,7 @@ import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
 
+from urdf_usd.converter.meshes import mesh_materials as mm
 from urdf_usd.converter.meshes.mesh import (
     CornerValues,
     Integers,
@@ -39,15 +40,6 @@ from urdf_usd.converter.meshes.mesh import (
     join_parts,
     place_parts,
 )
-from urdf_usd.converter.meshes.mesh_materials import (
-    MeshMaterial,
-    MeshTexture,
-    Sampling,
-    Slot,
-    Wrap,
-    unit_color,
-    visible,
-)
 
 Element: TypeAlias = Any  # of lxml, whose type allows tags as bytes
 _Number = TypeVar("_Number", np.float64, np.int32)
@@ -60,11 +52,11 @@ _TRANSFORMS = {"matrix": 16, "rotate": 4, "scale": 3, "translate": 3}
 _MOST_NODES = 100_000
 _PRIMITIVES = frozenset({"polygons", "polylist", "triangles", "trifans", "tristrips"})
 _WRAPS = {
-    "WRAP": Wrap.REPEAT,
-    "MIRROR": Wrap.MIRROR,
-    "CLAMP": Wrap.CLAMP,
-    "BORDER": Wrap.BLACK,
-    "NONE": Wrap.BLACK,
+    "WRAP": mm.Wrap.REPEAT,
+    "MIRROR": mm.Wrap.MIRROR,
+    "CLAMP": mm.Wrap.CLAMP,
+    "BORDER": mm.Wrap.BLACK,
+    "NONE": mm.Wrap.BLACK,
 }
 _LUMINANCE = (0.212671, 0.715160, 0.072169)
 
@@ -486,7 +478,7 @@ def _fan(rows: NDArray[np.int32]) -> NDArray[np.int32]:
 # Materials.
 
 
-def _read_materials(root: Element, sets: Mapping[str, int]) -> dict[str, MeshMaterial]:
+def _read_materials(root: Element, sets: Mapping[str, int]) -> dict[str, mm.MeshMaterial]:
     """Read the materials of a document by id; sets of texture coordinates have numbers."""
     effects = {effect.get("id", ""): effect for effect in root.iter("effect")}
     images = {image.get("id", ""): image for image in root.iter("image")}
@@ -510,11 +502,11 @@ def _read_materials(root: Element, sets: Mapping[str, int]) -> dict[str, MeshMat
 
 def _material(
     name: str, effect: Element, images: Mapping[str, Element], sets: Mapping[str, int]
-) -> MeshMaterial:
+) -> mm.MeshMaterial:
     shaders = ("phong", "lambert", "blinn", "constant")
     shader = next((found for tag in shaders for found in effect.iter(tag)), None)
     if shader is None:
-        return MeshMaterial(name)
+        return mm.MeshMaterial(name)
     params = {param.get("sid", ""): param for param in effect.iter("newparam")}
 
     def finite(tag: str, own: str, *kinds: str) -> tuple[float, ...] | None:
@@ -547,25 +539,25 @@ def _material(
         else:
             opacity *= factors[3]
         opacity = 1.0 - opacity if mode in {"RGB_ZERO", "A_ZERO"} else opacity
-    opacity = visible(opacity)
-    slots = [(Slot.COLOR, "diffuse", "rgb"), (Slot.EMISSION, "emission", "rgb")]
+    opacity = mm.visible(opacity)
+    slots = [(mm.Slot.COLOR, "diffuse", "rgb"), (mm.Slot.EMISSION, "emission", "rgb")]
     # Other modes use the luminance, which is not supported by shaders.
-    slots += [(Slot.OPACITY, "transparent", "a")] if mode == "A_ONE" else []
+    slots += [(mm.Slot.OPACITY, "transparent", "a")] if mode == "A_ONE" else []
     textures = []
     for slot, tag, components in slots:
         use = shader.find(f"{tag}/texture")
         texture = None if use is None else _texture(use, params, images)
         if texture is not None:
             number = sets.get(use.get("texcoord", ""), 0)
-            gain = (opacity,) * 4 if slot is Slot.OPACITY else (1.0, 1.0, 1.0, 1.0)
+            gain = (opacity,) * 4 if slot is mm.Slot.OPACITY else (1.0, 1.0, 1.0, 1.0)
             changed = texture.sampled(components=components, coordinates=number, gain=gain)
             textures.append((slot, changed))
     diffuse, emissive = color("diffuse"), color("emission")
-    return MeshMaterial(
+    return mm.MeshMaterial(
         name=name,
-        color=None if diffuse is None else unit_color(diffuse),
+        color=None if diffuse is None else mm.unit_color(diffuse),
         opacity=opacity,
-        emissive=(0.0, 0.0, 0.0) if emissive is None else unit_color(emissive),
+        emissive=(0.0, 0.0, 0.0) if emissive is None else mm.unit_color(emissive),
         double_sided=any(
             (element.text or "").strip() in {"1", "true"} for element in effect.iter("double_sided")
         ),
@@ -575,7 +567,7 @@ def _material(
 
 def _texture(
     texture: Element, params: Mapping[str, Element], images: Mapping[str, Element]
-) -> MeshTexture | None:
+) -> mm.MeshTexture | None:
     """Follow a texture through sampler and surface to the file of its image."""
     name = texture.get("texture", "")
     wraps = {}
@@ -596,6 +588,6 @@ def _texture(
     reference = "" if initial is None else "".join(initial.itertext()).strip()
     # The name of an image that the document does not have is reported as missing.
     reference = (reference or name).replace("\\", "/")
-    wrap_s, wrap_t = (_WRAPS.get(wraps.get(t, ""), Wrap.REPEAT) for t in ("wrap_s", "wrap_t"))
-    sampling = Sampling(wrap_s=wrap_s, wrap_t=wrap_t)
-    return MeshTexture(reference, sampling=sampling) if reference else None
+    wrap_s, wrap_t = (_WRAPS.get(wraps.get(t, ""), mm.Wrap.REPEAT) for t in ("wrap_s", "wrap_t"))
+    sampling = mm.Sampling(wrap_s=wrap_s, wrap_t=wrap_t)
+    return mm.MeshTexture(reference, sampling=sampling) if reference else None

@@ -24,7 +24,7 @@ import numpy as np
 from msgspec import Meta, Raw, Struct, field, structs
 from numpy.typing import NDArray
 
-from urdf_usd.converter.colors import linear_from_srgb, srgb_from_linear
+from urdf_usd.converter.meshes import mesh_materials as mm
 from urdf_usd.converter.meshes.mesh import (
     CornerValues,
     Matrix,
@@ -38,15 +38,7 @@ from urdf_usd.converter.meshes.mesh import (
     join_parts,
     place_parts,
 )
-from urdf_usd.converter.meshes.mesh_materials import (
-    MeshMaterial,
-    MeshTexture,
-    Sampling,
-    Slot,
-    Wrap,
-    unit,
-    unit_color,
-)
+from urdf_usd.converter.meshes.mesh_materials import linear_from_srgb, srgb_from_linear
 
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
@@ -73,7 +65,7 @@ _ACCEPTED_EXTENSIONS = (
 )
 # Constants of OpenGL.
 _REPEAT = 10497
-_WRAPS = {33071: Wrap.CLAMP, 33648: Wrap.MIRROR, _REPEAT: Wrap.REPEAT}
+_WRAPS = {33071: mm.Wrap.CLAMP, 33648: mm.Wrap.MIRROR, _REPEAT: mm.Wrap.REPEAT}
 
 # What is read of a document, with the names and defaults of the specification (section 5).
 
@@ -388,7 +380,7 @@ class _Reader:
     ) -> None:
         self.skipped: dict[str, None] = {}
         # By number and whether vertices have colours; None if invalid.
-        self.materials: dict[tuple[int, bool], MeshMaterial | None] = {}
+        self.materials: dict[tuple[int, bool], mm.MeshMaterial | None] = {}
         self._document = document
         self._chunk = chunk
         self._read_sibling = read_sibling
@@ -553,7 +545,7 @@ class _Reader:
         except (msgspec.DecodeError, RecursionError) as error:
             raise MeshError(f"{key} {index} is invalid: {error}") from error
 
-    def _material(self, index: int, colored: bool) -> MeshMaterial | None:
+    def _material(self, index: int, colored: bool) -> mm.MeshMaterial | None:
         """Read a material; None if it is invalid, or one of its images is missing.
 
         Vertex colours are factors of the material's colour, unless that is an image.
@@ -563,12 +555,12 @@ class _Reader:
         except MeshError as error:
             self.skipped[f"material {index} is left out: {error}"] = None
             return None
-        has_image = any(slot is Slot.COLOR for slot, _ in material.textures)
+        has_image = any(slot is mm.Slot.COLOR for slot, _ in material.textures)
         if colored and has_image:
             self.skipped["colours of vertices are not multiplied with textures"] = None
         return structs.replace(material, shows_corners=colored and not has_image)
 
-    def _converted(self, material: _Material) -> MeshMaterial:
+    def _converted(self, material: _Material) -> mm.MeshMaterial:
         glossy = material.extensions.glossy
         if glossy is not None:
             factor, color, surface = glossy.diffuse_factor, glossy.diffuse_texture, None
@@ -579,29 +571,29 @@ class _Reader:
             surface = material.pbr.metallic_roughness_texture
         # Emission is clamped to one, as colours are.
         strength = material.extensions.emissive.emissive_strength
-        emissive = unit_color([part * strength for part in material.emissive_factor])
-        red, green, blue, alpha = map(unit, factor)
+        emissive = mm.unit_color([part * strength for part in material.emissive_factor])
+        red, green, blue, alpha = map(mm.unit, factor)
         blends = material.alpha_mode in {"BLEND", "MASK"}
-        gains = (red, green, blue, alpha), (1.0, unit(roughness), unit(metallic), 1.0)
+        gains = (red, green, blue, alpha), (1.0, mm.unit(roughness), mm.unit(metallic), 1.0)
         plain = (1.0, 1.0, 1.0, 1.0)
         # Uses of one image differ only in the component, so that it is read once.
         uses = (
-            (Slot.COLOR, color, "rgb", gains[0]),
-            (Slot.OPACITY, color if blends else None, "a", gains[0]),
-            (Slot.EMISSION, material.emissive_texture, "rgb", (*emissive, 1.0)),
-            (Slot.ROUGHNESS, surface, "g", gains[1]),
-            (Slot.METALNESS, surface, "b", gains[1]),
-            (Slot.NORMAL, material.normal_texture, "rgb", plain),
-            (Slot.OCCLUSION, material.occlusion_texture, "r", plain),
+            (mm.Slot.COLOR, color, "rgb", gains[0]),
+            (mm.Slot.OPACITY, color if blends else None, "a", gains[0]),
+            (mm.Slot.EMISSION, material.emissive_texture, "rgb", (*emissive, 1.0)),
+            (mm.Slot.ROUGHNESS, surface, "g", gains[1]),
+            (mm.Slot.METALNESS, surface, "b", gains[1]),
+            (mm.Slot.NORMAL, material.normal_texture, "rgb", plain),
+            (mm.Slot.OCCLUSION, material.occlusion_texture, "r", plain),
         )
-        return MeshMaterial(
+        return mm.MeshMaterial(
             name=material.name,
             color=_encoded((red, green, blue)),
             opacity=alpha if blends else 1.0,
             emissive=_encoded(emissive),
-            metallic=unit(metallic),
-            roughness=unit(roughness),
-            cutoff=unit(material.alpha_cutoff) if material.alpha_mode == "MASK" else None,
+            metallic=mm.unit(metallic),
+            roughness=mm.unit(roughness),
+            cutoff=mm.unit(material.alpha_cutoff) if material.alpha_mode == "MASK" else None,
             double_sided=material.double_sided,
             textures=tuple(
                 (slot, self._texture(use).sampled(components=components, gain=gain))
@@ -610,7 +602,7 @@ class _Reader:
             ),
         )
 
-    def _texture(self, use: _TextureUse) -> MeshTexture:
+    def _texture(self, use: _TextureUse) -> mm.MeshTexture:
         """Return a texture; without content if its image is in another file.
 
         It is converted from v down, with the origin at the upper left corner, to v up:
@@ -633,15 +625,15 @@ class _Reader:
         reference = unquote(image.uri) if content is None else image.name or f"image_{source}"
         transform = use.extensions.transform
         (across, up), (right, down), angle = transform.scale, transform.offset, transform.rotation
-        sampling = Sampling(
-            wrap_s=_WRAPS.get(sampler.wrap_s, Wrap.REPEAT),
-            wrap_t=_WRAPS.get(sampler.wrap_t, Wrap.REPEAT),
+        sampling = mm.Sampling(
+            wrap_s=_WRAPS.get(sampler.wrap_s, mm.Wrap.REPEAT),
+            wrap_t=_WRAPS.get(sampler.wrap_t, mm.Wrap.REPEAT),
             coordinates=use.tex_coord if transform.tex_coord is None else transform.tex_coord,
             scale=(across, up),
             rotation=angle,
             translation=(right + up * math.sin(angle), 1.0 - down - up * math.cos(angle)),
         )
-        return MeshTexture(reference, content, sampling)
+        return mm.MeshTexture(reference, content, sampling)
 
 
 def _triangles(order: NDArray[np.int64], mode: int) -> NDArray[np.int64]:
@@ -658,4 +650,4 @@ def _triangles(order: NDArray[np.int64], mode: int) -> NDArray[np.int64]:
 
 
 def _encoded(linear: Sequence[float]) -> tuple[float, float, float]:
-    return unit_color(srgb_from_linear(linear).tolist())
+    return mm.unit_color(srgb_from_linear(linear).tolist())

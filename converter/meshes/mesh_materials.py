@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 from msgspec import Struct, structs
+from numpy.typing import ArrayLike, NDArray
 
 
 class Wrap(StrEnum):
@@ -119,3 +121,32 @@ def unit_color(components: Sequence[float]) -> tuple[float, float, float]:
     """Clamp the first three components of a colour to [0, 1]; NaN becomes zero."""
     red, green, blue = map(unit, components[:3])
     return red, green, blue
+
+
+# ---- Colours: sRGB and linear (IEC 61966-2-1)
+
+# Largest value that the standard encodes linearly, before and after.
+_LINEAR, _LINEAR_ENCODED = 0.0031308, 0.04045
+
+
+def linear_from_srgb(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the linear values of sRGB components in [0, 1]."""
+    encoded = np.asarray(values, dtype=np.float64)
+    linear: NDArray[np.float64] = np.where(
+        encoded <= _LINEAR_ENCODED,
+        encoded / 12.92,
+        ((encoded + 0.055) / 1.055) ** 2.4,
+    )
+    return linear
+
+
+def srgb_from_linear(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the sRGB components of linear values, which are clamped to [0, 1]."""
+    linear = np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0)
+    encoded: NDArray[np.float64] = np.where(
+        linear <= _LINEAR,
+        linear * 12.92,
+        1.055 * linear ** (1 / 2.4) - 0.055,
+    )
+    # The formula is off by one bit there.
+    return np.where(linear == 1.0, 1.0, encoded)

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.converter.colors import linear_from_srgb
+from urdf_usd.converter.meshes import mesh_materials as mm
 from urdf_usd.converter.meshes.mesh import (
     Integers,
     MeshError,
@@ -38,16 +38,7 @@ from urdf_usd.converter.meshes.mesh import (
     read_only,
     unit_vectors,
 )
-from urdf_usd.converter.meshes.mesh_materials import (
-    MeshMaterial,
-    MeshTexture,
-    Sampling,
-    Slot,
-    Wrap,
-    unit,
-    unit_color,
-    visible,
-)
+from urdf_usd.converter.meshes.mesh_materials import linear_from_srgb
 
 # Runs of lines of one kind: numpy reads many lines at once.
 _LINES = re.compile(
@@ -78,12 +69,12 @@ _SHOWN = 40
 
 # Texture statements of a material, with slot and components.
 _MAPS = {
-    "map_kd": (Slot.COLOR, "rgb"),
-    "map_ke": (Slot.EMISSION, "rgb"),
-    "map_d": (Slot.OPACITY, "r"),
-    "map_pr": (Slot.ROUGHNESS, "r"),
-    "map_pm": (Slot.METALNESS, "r"),
-    "norm": (Slot.NORMAL, "rgb"),
+    "map_kd": (mm.Slot.COLOR, "rgb"),
+    "map_ke": (mm.Slot.EMISSION, "rgb"),
+    "map_d": (mm.Slot.OPACITY, "r"),
+    "map_pr": (mm.Slot.ROUGHNESS, "r"),
+    "map_pm": (mm.Slot.METALNESS, "r"),
+    "norm": (mm.Slot.NORMAL, "rgb"),
 }
 # Texture options with one argument, and with up to as many numbers.
 _OPTIONS = dict.fromkeys(
@@ -333,7 +324,7 @@ def _refuse(line: bytes, reason: str) -> NoReturn:
 
 def read_libraries(
     text: bytes, read_sibling: SiblingReader
-) -> tuple[dict[str, MeshMaterial], tuple[str, ...]]:
+) -> tuple[dict[str, mm.MeshMaterial], tuple[str, ...]]:
     """Read the material libraries of an OBJ file.
 
     Args:
@@ -345,7 +336,7 @@ def read_libraries(
         library.
     """
     absent: list[str] = []
-    materials: dict[str, MeshMaterial] = {}
+    materials: dict[str, mm.MeshMaterial] = {}
     for reference in dict.fromkeys(_library_names(text, read_sibling)):
         content = read_sibling(reference)
         if content is None:
@@ -384,7 +375,7 @@ def _library_materials(library: bytes) -> Iterator[tuple[str, dict[str, str]]]:
         yield name, statements
 
 
-def _material(name: str, statements: dict[str, str], folder: str) -> MeshMaterial:
+def _material(name: str, statements: dict[str, str], folder: str) -> mm.MeshMaterial:
     def first(keyword: str) -> float | None:
         return _finite((statements.get(keyword, "").split() or [""])[0])
 
@@ -392,30 +383,30 @@ def _material(name: str, statements: dict[str, str], folder: str) -> MeshMateria
     opacity, transparency = _finite(dissolve[-1]) if dissolve else None, first("tr")
     if opacity is None:
         opacity = 1.0 if transparency is None else 1.0 - transparency
-    opacity = visible(opacity)
+    opacity = mm.visible(opacity)
     color = _color(statements.get("kd", ""))
-    textures: dict[Slot, MeshTexture] = {}
+    textures: dict[mm.Slot, mm.MeshTexture] = {}
     for keyword, (slot, components) in _MAPS.items():
         texture = _texture(statements.get(keyword, ""), components, folder)
         if texture is not None:
             textures[slot] = texture
-    shown, opaque = textures.get(Slot.COLOR), textures.get(Slot.OPACITY)
+    shown, opaque = textures.get(mm.Slot.COLOR), textures.get(mm.Slot.OPACITY)
     if opaque is not None:
         # The alpha of an image that is also the colour texture.
         alike = shown is not None and opaque.reference == shown.reference
         components = "a" if alike else opaque.sampling.components
-        textures[Slot.OPACITY] = opaque.sampled(components=components, gain=(opacity,) * 4)
+        textures[mm.Slot.OPACITY] = opaque.sampled(components=components, gain=(opacity,) * 4)
     # Exporters write black to mean that only the texture is used.
     if shown is not None and color is not None and any(color):
-        textures[Slot.COLOR] = shown.sampled(gain=(*linear_from_srgb(color).tolist(), 1.0))
+        textures[mm.Slot.COLOR] = shown.sampled(gain=(*linear_from_srgb(color).tolist(), 1.0))
     metallic, roughness, ior = map(first, ("pm", "pr", "ni"))
-    return MeshMaterial(
+    return mm.MeshMaterial(
         name=name,
         color=color,
         opacity=opacity,
         emissive=_color(statements.get("ke", "")) or (0.0, 0.0, 0.0),
-        metallic=None if metallic is None else unit(metallic),
-        roughness=None if roughness is None else unit(roughness),
+        metallic=None if metallic is None else mm.unit(metallic),
+        roughness=None if roughness is None else mm.unit(roughness),
         ior=ior if ior is not None and _LEAST_IOR <= ior <= _MOST_IOR else None,
         textures=tuple(textures.items()),
     )
@@ -426,10 +417,10 @@ def _color(statement: str) -> tuple[float, float, float] | None:
     numbers = [number for word in words if (number := _finite(word)) is not None]
     # One number is used for all three.
     numbers = numbers * 3 if len(words) == len(numbers) == 1 else numbers
-    return unit_color(numbers) if len(numbers) == 3 else None
+    return mm.unit_color(numbers) if len(numbers) == 3 else None
 
 
-def _texture(statement: str, components: str, folder: str) -> MeshTexture | None:
+def _texture(statement: str, components: str, folder: str) -> mm.MeshTexture | None:
     """Parse texture options and the file name, which may contain spaces."""
     words = statement.split(" ")
     options: dict[str, list[str]] = {}
@@ -452,9 +443,9 @@ def _texture(statement: str, components: str, folder: str) -> MeshTexture | None
     if components != "rgb":
         components = _CHANNELS.get("".join(options.get("-imfchan", ())).lower(), components)
     clamps = "".join(options.get("-clamp", ())).lower() == "on"
-    wrap = Wrap.CLAMP if clamps else Wrap.REPEAT
-    sampling = Sampling(components, wrap, wrap, 0, pair("-s", 1.0), 0.0, pair("-o", 0.0))
-    return MeshTexture(posixpath.join(folder, reference), sampling=sampling)
+    wrap = mm.Wrap.CLAMP if clamps else mm.Wrap.REPEAT
+    sampling = mm.Sampling(components, wrap, wrap, 0, pair("-s", 1.0), 0.0, pair("-o", 0.0))
+    return mm.MeshTexture(posixpath.join(folder, reference), sampling=sampling)
 
 
 def _finite(word: str) -> float | None:

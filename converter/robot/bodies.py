@@ -21,31 +21,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.robot.model import (
-    WORLD_LINK,
-    Base,
-    BaseOption,
-    Fixed,
-    Floating,
-    Joint,
-    Link,
-    MasslessOption,
-    Pose,
-    Vec3,
-    Vec4,
-    Vec6,
-)
-from urdf_usd.converter.robot.spatial import (
-    compose,
-    diagonalise_inertia,
-    inertia_tensor,
-    invert_pose,
-    quat_wxyz_from_rotation,
-    rest_poses,
-    rotate_inertia,
-    shift_inertia,
-    transform_point,
-)
+from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.topology import Tree, rigid_groups
 
 # Sum of all added masses as a fraction of the robot's mass.
@@ -80,16 +57,16 @@ class Body(Struct, frozen=True):
 
     link: str  # link whose frame is the body's frame
     mass: float  # [kg], positive
-    center: Vec3  # centre of mass in the link frame [m]
+    center: m.Vec3  # centre of mass in the link frame [m]
     # (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, along the axes of the
     # link frame [kg m^2].
-    inertia: Vec6
+    inertia: m.Vec6
 
 
 class BodyAssignment(Struct, frozen=True):
     """The bodies of a robot, and the body of each link."""
 
-    base: Base  # kind of base
+    base: m.Base  # kind of base
     bodies: tuple[Body, ...]  # bodies in tree order
     # For each link, the link whose body it belongs to; None for a frame fixed to the
     # world.
@@ -102,31 +79,31 @@ class BodyAssignment(Struct, frozen=True):
 def is_world(tree: Tree) -> bool:
     """Return whether the root link represents the world."""
     root = tree.link[tree.root]
-    return root.name == WORLD_LINK and not (root.shapes or has_mass(root))
+    return root.name == m.WORLD_LINK and not (root.shapes or has_mass(root))
 
 
-def is_anchored(tree: Tree, base: BaseOption) -> bool:
+def is_anchored(tree: Tree, base: m.BaseOption) -> bool:
     """Return whether the root link is fixed to the world, or is the world."""
-    return base is BaseOption.FIXED or (base is BaseOption.AUTO and is_world(tree))
+    return base is m.BaseOption.FIXED or (base is m.BaseOption.AUTO and is_world(tree))
 
 
-def is_static(tree: Tree, base: BaseOption) -> bool:
+def is_static(tree: Tree, base: m.BaseOption) -> bool:
     """Return whether a robot without mass and without moving joint is scenery."""
-    if base is not BaseOption.AUTO or is_world(tree):
+    if base is not m.BaseOption.AUTO or is_world(tree):
         return False
-    still = all(isinstance(joint.kind, Fixed) for joint in tree.parent_joint.values())
+    still = all(isinstance(joint.kind, m.Fixed) for joint in tree.parent_joint.values())
     return still and not any(map(has_mass, tree.link.values()))
 
 
-def has_mass(link: Link) -> bool:
+def has_mass(link: m.Link) -> bool:
     """Return whether a link has a mass that is not zero in float32."""
     return link.mass > SMALLEST
 
 
 def assign_bodies(
     tree: Tree,
-    base: BaseOption = BaseOption.AUTO,
-    massless: MasslessOption = MasslessOption.REGULARISE,
+    base: m.BaseOption = m.BaseOption.AUTO,
+    massless: m.MasslessOption = m.MasslessOption.REGULARISE,
     *,
     merge_fixed: bool = False,
 ) -> BodyAssignment:
@@ -146,7 +123,9 @@ def assign_bodies(
     if is_static(tree, base):
         message = f"robot has no mass and no moving joint: {root!r} is static scenery"
         note = Diagnostic("robot-static", message, root_at)
-        return BodyAssignment(Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (), (note,))
+        return BodyAssignment(
+            m.Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (), (note,)
+        )
     anchored = is_anchored(tree, base)
     massive = {name for name, link in tree.link.items() if has_mass(link)}
     groups = rigid_groups(tree)
@@ -173,27 +152,27 @@ def assign_bodies(
             rule, what = "link-lumped", "is counted in"
         message = f"link {name!r} {what} {where}"
         notes.append(Diagnostic(rule, message, tree.link[name].location))
-    held_as = Base.FLOATING
+    held_as = m.Base.FLOATING
     if anchored:
-        held_as = Base.FIXED
+        held_as = m.Base.FIXED
         held = _held_joints(tree, body_of)
         # Nothing is fixed to the world if all its joints are floating.
         if body_of[root] is None and not held:
-            held_as = Base.STATIC
-        elif body_of[root] is None and all(isinstance(one.kind, Floating) for one in held):
-            held_as = Base.FLOATING
-    if base is BaseOption.FIXED and held_as is Base.FLOATING:
+            held_as = m.Base.STATIC
+        elif body_of[root] is None and all(isinstance(one.kind, m.Floating) for one in held):
+            held_as = m.Base.FLOATING
+    if base is m.BaseOption.FIXED and held_as is m.Base.FLOATING:
         message = f"base {root!r} is the world, joined by floating joints only: nothing is fixed"
         notes.append(Diagnostic("base-floats", message, root_at))
     # Whether bodies are dynamic.
     moves = {
-        name: held_as is not Base.FIXED
-        or any(not isinstance(joint.kind, Fixed) for joint in tree.path_to_root(name))
+        name: held_as is not m.Base.FIXED
+        or any(not isinstance(joint.kind, m.Fixed) for joint in tree.path_to_root(name))
         for name in tree.links
         if body_of[name] == name
     }
     refused = [name for name in defaulted if moves[name]]
-    if massless is MasslessOption.ERROR and refused:
+    if massless is m.MasslessOption.ERROR and refused:
         raise AuthoringError(
             tuple(
                 Diagnostic(
@@ -205,7 +184,7 @@ def assign_bodies(
             )
         )
 
-    rest = rest_poses(tree)
+    rest = spatial.rest_poses(tree)
     total = sum(link.mass for link in tree.link.values()) or 1.0
     size = size_at_rest(tree, rest)
     members: dict[str | None, list[str]] = {}
@@ -243,7 +222,7 @@ def assign_bodies(
     )
 
 
-def _held_joints(tree: Tree, body_of: dict[str, str | None]) -> list[Joint]:
+def _held_joints(tree: Tree, body_of: dict[str, str | None]) -> list[m.Joint]:
     """Return the joints between frames that are fixed to the world and bodies."""
     return [
         joint
@@ -265,10 +244,10 @@ def _needs_base(
         group: Links connected to the root by fixed joints, the root first.
     """
 
-    def holding(joints: Iterable[Joint]) -> list[bool]:
+    def holding(joints: Iterable[m.Joint]) -> list[bool]:
         """Return of each joint that is not floating whether it is fixed."""
         kinds = (joint.kind for joint in joints)
-        return [isinstance(kind, Fixed) for kind in kinds if not isinstance(kind, Floating)]
+        return [isinstance(kind, m.Fixed) for kind in kinds if not isinstance(kind, m.Floating)]
 
     if holding(_held_joints(tree, body_of)) in ([], [True]):
         return ()
@@ -301,7 +280,7 @@ def _group_bodies(
         if name in heavy or name in massive:
             heavy.add(name)
             joint = tree.parent_joint.get(name)
-            if joint and isinstance(joint.kind, Fixed) and not joint.dont_collapse:
+            if joint and isinstance(joint.kind, m.Fixed) and not joint.dont_collapse:
                 heavy.add(joint.parent)
     for name in group[1:]:
         joint = tree.parent_joint[name]
@@ -317,8 +296,8 @@ def _group_bodies(
 
 
 def _usable_inertia(
-    inertia: Vec6, mass: float, *, size: float, total: float
-) -> tuple[Vec6, tuple[tuple[str, str], ...]]:
+    inertia: m.Vec6, mass: float, *, size: float, total: float
+) -> tuple[m.Vec6, tuple[tuple[str, str], ...]]:
     """Return inertia with positive moments about all axes.
 
     A zero means "compute it" to some consumers of USD, and is refused by others.
@@ -347,7 +326,7 @@ def _usable_inertia(
         floor = max(DEFAULTED_MOMENT * largest, 2 * SMALLEST)
         a, b, c = (moment if moment > none else floor for moment in moments)
         moments = a, b, c
-        inertia = rotate_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
+        inertia = spatial.rotate_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
         text = f"has no inertia about an axis; it received {floor:.3g} kg m^2 there"
         changes = (("inertia-regularised", text),)
     a, b, c = sorted(moments)
@@ -369,7 +348,7 @@ def is_negligible(moment: float, mass: float, size: float) -> bool:
     return moment <= max(SMALLEST, NEGLIGIBLE_INERTIA * mass * (size * size))
 
 
-def _implausible(moments: Vec3) -> str | None:
+def _implausible(moments: m.Vec3) -> str | None:
     a, b, c = sorted(moments)
     text = ", ".join(f"{moment:.4g}" for moment in (a, b, c))
     if a <= 0:
@@ -379,7 +358,7 @@ def _implausible(moments: Vec3) -> str | None:
     return None
 
 
-def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
+def size_at_rest(tree: Tree, rest: dict[str, m.Pose]) -> float:
     """Return the largest distance of a link or centre of mass from the root [m].
 
     1 if all are within a nanometre of the root, from which no inertia follows.
@@ -392,14 +371,14 @@ def size_at_rest(tree: Tree, rest: dict[str, Pose]) -> float:
     for name, pose in rest.items():
         points.append(pose.position)
         if inertial := tree.link[name].inertial:
-            points.append(transform_point(pose, inertial.origin.position))
+            points.append(spatial.transform_point(pose, inertial.origin.position))
     largest = max(math.hypot(*point) for point in points)
     return largest if largest > _NANOMETRE else 1.0
 
 
 def _lumped_inertial(
-    tree: Tree, rest: dict[str, Pose], head: str, members: list[str]
-) -> tuple[float, Vec3, Vec6]:
+    tree: Tree, rest: dict[str, m.Pose], head: str, members: list[str]
+) -> tuple[float, m.Vec3, m.Vec6]:
     """Combine the inertials of links fixed to each other; at least one has mass.
 
     Args:
@@ -412,17 +391,17 @@ def _lumped_inertial(
         Mass [kg], centre of mass [m], and (ixx, ixy, ixz, iyy, iyz, izz) about it along
         the axes of the head [kg m^2].
     """
-    to_head = invert_pose(rest[head])
-    parts: list[tuple[float, Vec3, Vec6]] = []
+    to_head = spatial.invert_pose(rest[head])
+    parts: list[tuple[float, m.Vec3, m.Vec6]] = []
     for name in members:
         inertial = tree.link[name].inertial
         if inertial is None or not has_mass(tree.link[name]):
             continue
         origin = inertial.origin
         if name != head:
-            origin = compose(compose(to_head, rest[name]), origin)
+            origin = spatial.compose(spatial.compose(to_head, rest[name]), origin)
         x, y, z = (c + 0.0 for c in origin.position)
-        turned = rotate_inertia(inertial.inertia, origin.quat_wxyz)
+        turned = spatial.rotate_inertia(inertial.inertia, origin.quat_wxyz)
         parts.append((inertial.mass, (x, y, z), turned))
     if len(parts) == 1:
         return parts[0]
@@ -432,7 +411,7 @@ def _lumped_inertial(
         for axis in range(3)
     )
     shifted = (
-        shift_inertia(inertia, part_mass, (point[0] - x, point[1] - y, point[2] - z))
+        spatial.shift_inertia(inertia, part_mass, (point[0] - x, point[1] - y, point[2] - z))
         for part_mass, point, inertia in parts
     )
     ixx, ixy, ixz, iyy, iyz, izz = map(sum, zip(*shifted, strict=True))
@@ -443,7 +422,7 @@ def _lumped_inertial(
 _PRODUCT_ROUNDING = 2.0**-48
 
 
-def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
+def principal_inertia(inertia: m.Vec6) -> tuple[m.Vec3, m.Vec4]:
     """Diagonalise inertia; diagonal inertia keeps its values and their order.
 
     Products of inertia within rounding count as zero: otherwise the principal axes of a
@@ -462,6 +441,6 @@ def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
 
 # The inertia of a body is diagonalised to be checked, and again to be written.
 @lru_cache(maxsize=1024)
-def _diagonalised(inertia: Vec6) -> tuple[Vec3, Vec4]:
-    moments, axes = diagonalise_inertia(inertia_tensor(inertia))
-    return moments, quat_wxyz_from_rotation(axes)
+def _diagonalised(inertia: m.Vec6) -> tuple[m.Vec3, m.Vec4]:
+    moments, axes = spatial.diagonalise_inertia(spatial.inertia_tensor(inertia))
+    return moments, spatial.quat_wxyz_from_rotation(axes)

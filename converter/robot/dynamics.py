@@ -22,21 +22,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.kinematics import link_transforms
-from urdf_usd.converter.robot.model import (
-    Continuous,
-    Fixed,
-    Floating,
-    Generic,
-    JointKind,
-    Link,
-    Planar,
-    Prismatic,
-    Revolute,
-    Robot,
-    Spherical,
-    Vec3,
-)
 from urdf_usd.converter.robot.spatial import (
     inertia_tensor,
     rotate_inertia,
@@ -50,11 +37,11 @@ Matrix: TypeAlias = "NDArray[np.float64]"
 ROOT = ""
 """Used as the joint name of the free motion of the root link."""
 
-GRAVITY: Vec3 = (0.0, 0.0, -9.81)
+GRAVITY: m.Vec3 = (0.0, 0.0, -9.81)
 """[m/s^2], in the root's frame."""
 
 
-def degrees_of_freedom(robot: Robot) -> tuple[str, ...]:
+def degrees_of_freedom(robot: m.Robot) -> tuple[str, ...]:
     """Name the joint of each degree of freedom, in the order of the equations.
 
     Raises:
@@ -63,26 +50,26 @@ def degrees_of_freedom(robot: Robot) -> tuple[str, ...]:
     tree = build_tree(robot)
     joints = (tree.parent_joint[name] for name in tree.links[1:])
     names = (name for joint in joints for name in [joint.name] * width(joint.kind))
-    return (*[ROOT] * width(Floating()), *names)
+    return (*[ROOT] * width(m.Floating()), *names)
 
 
-def width(kind: JointKind) -> int:
+def width(kind: m.JointKind) -> int:
     """Return the number of velocities of a joint."""
-    if isinstance(kind, Generic):
+    if isinstance(kind, m.Generic):
         return len(kind.axes)
-    return {Fixed: 0, Spherical: 3, Planar: 4, Floating: 6}.get(type(kind), 1)
+    return {m.Fixed: 0, m.Spherical: 3, m.Planar: 4, m.Floating: 6}.get(type(kind), 1)
 
 
-def inertia_matrices(robot: Robot, positions: Mapping[str, Matrix]) -> Matrix:
+def inertia_matrices(robot: m.Robot, positions: Mapping[str, Matrix]) -> Matrix:
     """Return the (K, n, n) joint-space inertia matrices; see :func:`equations_of_motion`."""
     return equations_of_motion(robot, positions, {})[0]
 
 
 def equations_of_motion(
-    robot: Robot,
+    robot: m.Robot,
     positions: Mapping[str, Matrix],
     velocities: Mapping[str, Matrix],
-    gravity: Vec3 = GRAVITY,
+    gravity: m.Vec3 = GRAVITY,
 ) -> tuple[Matrix, Matrix]:
     """Return inertia matrices, and the forces that hold all accelerations at zero.
 
@@ -110,7 +97,7 @@ def equations_of_motion(
     size = 0
     for name in tree.links:
         joint = tree.parent_joint.get(name)
-        kind = joint.kind if joint else Floating()
+        kind = joint.kind if joint else m.Floating()
         if not width(kind):
             continue
         at_zero = transforms[name]
@@ -176,7 +163,7 @@ def equations_of_motion(
     return matrices, bias
 
 
-def _motions(kind: JointKind, at_zero: Matrix, transforms: Matrix) -> tuple[Matrix, Matrix]:
+def _motions(kind: m.JointKind, at_zero: Matrix, transforms: Matrix) -> tuple[Matrix, Matrix]:
     """Return the (K, 6, a) translations and (K, 6, b) rotations of a joint in the root's frame.
 
     Args:
@@ -185,17 +172,17 @@ def _motions(kind: JointKind, at_zero: Matrix, transforms: Matrix) -> tuple[Matr
         transforms: (K, 4, 4) child frame.
     """
     along = about = np.zeros((3, 0))
-    if isinstance(kind, (Revolute, Continuous, Planar)):
+    if isinstance(kind, (m.Revolute, m.Continuous, m.Planar)):
         about = np.array([kind.axis]).T
-    if isinstance(kind, Planar):
+    if isinstance(kind, m.Planar):
         along = np.eye(3) - np.outer(kind.axis, kind.axis)
-    if isinstance(kind, Prismatic):
+    if isinstance(kind, m.Prismatic):
         along = np.array([kind.axis]).T
-    if isinstance(kind, (Floating, Spherical)):
+    if isinstance(kind, (m.Floating, m.Spherical)):
         about = np.eye(3)
-    if isinstance(kind, Floating):
+    if isinstance(kind, m.Floating):
         along = np.eye(3)
-    if isinstance(kind, Generic):
+    if isinstance(kind, m.Generic):
         raise TypeError("joints of several axes have to be chains")
     slides, axes = at_zero[:, :3, :3] @ along, transforms[:, :3, :3] @ about
     moments = _cross(transforms[:, :3, 3, None], axes)
@@ -203,7 +190,7 @@ def _motions(kind: JointKind, at_zero: Matrix, transforms: Matrix) -> tuple[Matr
     return translations, np.concatenate([axes, moments], axis=1)
 
 
-def _spatial_inertia(link: Link, transforms: Matrix) -> Matrix:
+def _spatial_inertia(link: m.Link, transforms: Matrix) -> Matrix:
     """Return the (K, 6, 6) inertia of a link about the root's origin.
 
     Zero for a link without mass.

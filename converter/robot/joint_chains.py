@@ -18,21 +18,7 @@ from contextlib import suppress
 from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import (
-    IDENTITY,
-    UNLIMITED,
-    Continuous,
-    Custom,
-    CustomElement,
-    Generic,
-    GenericAxis,
-    Inertial,
-    Joint,
-    Prismatic,
-    Revolute,
-    Robot,
-    XmlElement,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import compose, invert_pose, rotate_vector
 
 MARK = "usd_joint"
@@ -40,7 +26,7 @@ _TOKENS = tuple(f"{motion}{axis}" for motion in ("trans", "rot") for axis in "XY
 # Largest difference of a unit vector, and of a position [m].
 _SAME = 1e-9
 # States explicitly that a link has no mass: PyBullet assumes 1 kg without it.
-MASSLESS = Inertial(0.0, IDENTITY, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+MASSLESS = m.Inertial(0.0, m.IDENTITY, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
 
 def chain_mark(
@@ -49,7 +35,7 @@ def chain_mark(
     *,
     backwards: bool,
     cone: tuple[float, float] | None,
-) -> CustomElement:
+) -> m.CustomElement:
     """Return the custom element of the first joint of a chain.
 
     Args:
@@ -63,16 +49,16 @@ def chain_mark(
         attributes.append(("backwards", "true"))
     if cone is not None:
         attributes.append(("cone", " ".join(map(repr, cone))))
-    return CustomElement(XmlElement(MARK, tuple(attributes)))
+    return m.CustomElement(m.XmlElement(MARK, tuple(attributes)))
 
 
-def merge_chains(robot: Robot, notes: list[Diagnostic]) -> Robot:
+def merge_chains(robot: m.Robot, notes: list[Diagnostic]) -> m.Robot:
     """Replace marked chains by joints of several axes.
 
     A chain whose joints or links were changed so that one joint cannot represent them
     is kept, with a diagnostic.
     """
-    merged: dict[str, Joint] = {}
+    merged: dict[str, m.Joint] = {}
     dropped: set[str] = set()
     dropped_links: set[str] = set()
     for first in filter(is_marked, robot.joints):
@@ -103,19 +89,19 @@ def merge_chains(robot: Robot, notes: list[Diagnostic]) -> Robot:
     )
 
 
-def is_marked(joint: Joint) -> bool:
+def is_marked(joint: m.Joint) -> bool:
     """Return whether a joint is the first of a chain."""
     return _mark(joint) is not None
 
 
-def _mark(joint: Joint) -> dict[str, str] | None:
+def _mark(joint: m.Joint) -> dict[str, str] | None:
     for element in joint.custom.elements:
         if element.content.tag == MARK and not element.within:
             return dict(element.content.attributes)
     return None
 
 
-def _chain(first: Joint, robot: Robot) -> tuple[Joint, ...]:
+def _chain(first: m.Joint, robot: m.Robot) -> tuple[m.Joint, ...]:
     """Return the joints of a chain; empty if they and their links are not one."""
     links = {link.name: link for link in robot.links}
     followed = {joint.mimic.joint for joint in robot.joints if joint.mimic}
@@ -136,43 +122,43 @@ def _chain(first: Joint, robot: Robot) -> tuple[Joint, ...]:
     return tuple(chain) if len(chain) > 1 and is_plain else ()
 
 
-def _merged(chain: tuple[Joint, ...]) -> Joint | None:
+def _merged(chain: tuple[m.Joint, ...]) -> m.Joint | None:
     """Return the joint of a chain; None if its axes are not those of the mark."""
     first, last = chain[0], chain[-1]
     mark = _mark(first) or {}
     tokens, backwards = mark.get("axes", "").split(), "backwards" in mark
     frame = invert_pose(last.origin)
     sign = -1.0 if backwards else 1.0
-    axes: list[GenericAxis] = []
+    axes: list[m.GenericAxis] = []
     for joint, token in zip(chain, tokens, strict=True):
         kind = joint.kind
-        if token not in _TOKENS or not isinstance(kind, Revolute | Continuous | Prismatic):
+        if token not in _TOKENS or not isinstance(kind, m.Revolute | m.Continuous | m.Prismatic):
             return None
         x, y, z = (sign * (token[-1] == name) for name in "XYZ")
-        own = frame if joint is last else IDENTITY
+        own = frame if joint is last else m.IDENTITY
         expected = rotate_vector(own.quat_wxyz, (x, y, z))
-        is_slide = isinstance(kind, Prismatic)
+        is_slide = isinstance(kind, m.Prismatic)
         if is_slide != token.startswith("trans") or math.dist(kind.axis, expected) > _SAME:
             return None
-        limits = UNLIMITED if isinstance(kind, Continuous) else kind.range
-        axes.append(GenericAxis(token, limits, joint.effort))
-    straight = all(joint.origin == IDENTITY for joint in chain[1:-1])
+        limits = m.UNLIMITED if isinstance(kind, m.Continuous) else kind.range
+        axes.append(m.GenericAxis(token, limits, joint.effort))
+    straight = all(joint.origin == m.IDENTITY for joint in chain[1:-1])
     if not mark.get("name") or len(set(tokens)) < len(chain) or not straight:
         return None
-    custom = Custom()
+    custom = m.Custom()
     for joint in chain:
         elements = (one for one in joint.custom.elements if one.content.tag != MARK)
-        custom += Custom(joint.custom.attributes, tuple(elements))
+        custom += m.Custom(joint.custom.attributes, tuple(elements))
     cone = None
     with suppress(ValueError):
         # Not two numbers: no cone.
         one, other = map(float, mark.get("cone", "").split())
         cone = one, other
-    return Joint(
+    return m.Joint(
         mark["name"],
         first.parent,
         last.child,
-        Generic(tuple(axes[::-1] if backwards else axes), frame, backwards, cone),
+        m.Generic(tuple(axes[::-1] if backwards else axes), frame, backwards, cone),
         compose(first.origin, last.origin),
         location=first.location,
         custom=custom,

@@ -8,19 +8,7 @@ from typing import TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from urdf_usd.converter.robot.model import (
-    Continuous,
-    Fixed,
-    Floating,
-    Generic,
-    JointKind,
-    Planar,
-    Prismatic,
-    Revolute,
-    Robot,
-    Spherical,
-    Vec4,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import (
     rest_poses,
     rotation_about,
@@ -32,7 +20,7 @@ from urdf_usd.converter.robot.topology import Tree, build_tree
 Matrix: TypeAlias = "NDArray[np.float64]"
 
 
-def motion(kind: JointKind, positions: Matrix) -> Matrix:
+def motion(kind: m.JointKind, positions: Matrix) -> Matrix:
     """Return the (K, 4, 4) motions of a joint, in the child's frame at zero.
 
     Args:
@@ -44,21 +32,21 @@ def motion(kind: JointKind, positions: Matrix) -> Matrix:
     """
     motions = np.tile(np.eye(4), (len(positions), 1, 1))
     match kind:
-        case Fixed():
+        case m.Fixed():
             pass
-        case Revolute() | Continuous():
+        case m.Revolute() | m.Continuous():
             motions[:, :3, :3] = rotation_about(kind.axis, positions[:, 0])
-        case Prismatic():
+        case m.Prismatic():
             motions[:, :3, 3] = positions[:, :1] * np.asarray(kind.axis)
-        case Planar():
+        case m.Planar():
             motions[:, :3, :3] = rotation_about(kind.axis, positions[:, 3])
             motions[:, :3, 3] = positions[:, :3]
-        case Floating():
+        case m.Floating():
             motions[:, :3, :3] = _rotations(positions[:, 3:])
             motions[:, :3, 3] = positions[:, :3]
-        case Spherical():
+        case m.Spherical():
             motions[:, :3, :3] = _rotations(positions)
-        case Generic():
+        case m.Generic():
             raise TypeError("joints of several axes have to be chains")
         case _:
             assert_never(kind)
@@ -69,12 +57,12 @@ def _rotations(quats_wxyz: Matrix) -> Matrix:
     return np.array([rotation_from_quat_wxyz(_quat(row)) for row in quats_wxyz])
 
 
-def _quat(row: Matrix) -> Vec4:
+def _quat(row: Matrix) -> m.Vec4:
     w, x, y, z = (float(value) for value in row)
     return w, x, y, z
 
 
-def link_transforms(robot: Robot, positions: Mapping[str, Matrix]) -> dict[str, Matrix]:
+def link_transforms(robot: m.Robot, positions: Mapping[str, Matrix]) -> dict[str, Matrix]:
     """Return the transforms of all links for K configurations.
 
     Args:
@@ -95,7 +83,7 @@ def link_transforms(robot: Robot, positions: Mapping[str, Matrix]) -> dict[str, 
     still = np.zeros((count, 0))
     for name in tree.links[1:]:
         joint = tree.parent_joint[name]
-        given = still if isinstance(joint.kind, Fixed) else positions[joint.name]
+        given = still if isinstance(joint.kind, m.Fixed) else positions[joint.name]
         origin = transform_from_pose(joint.origin)
         transforms[name] = transforms[joint.parent] @ origin @ motion(joint.kind, given)
     return transforms

@@ -11,15 +11,7 @@ from pathlib import Path
 import jinja2
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import (
-    Base,
-    Continuous,
-    Joint,
-    Link,
-    Prismatic,
-    Revolute,
-    Robot,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.simulation.settings import FiltersTable, SettingsTables
 
 CONTACTS = SettingsTables(filters=FiltersTable(overlap=True))
@@ -127,7 +119,7 @@ _TEMPLATE = """\
 
 
 def description_template(
-    robot: Robot, base: Base, source: str, contacts: Sequence[Diagnostic] = ()
+    robot: m.Robot, base: m.Base, source: str, contacts: Sequence[Diagnostic] = ()
 ) -> str:
     """Return a settings file that changes nothing until it is edited.
 
@@ -139,10 +131,12 @@ def description_template(
             or touch at rest.
     """
     joints = [
-        joint for joint in robot.joints if isinstance(joint.kind, (Revolute, Continuous, Prismatic))
+        joint
+        for joint in robot.joints
+        if isinstance(joint.kind, (m.Revolute, m.Continuous, m.Prismatic))
     ]
     driven = [joint for joint in joints if joint.mimic is None]
-    owners: tuple[Robot | Link | Joint, ...] = (robot, *robot.links, *robot.joints)
+    owners: tuple[m.Robot | m.Link | m.Joint, ...] = (robot, *robot.links, *robot.joints)
     environment = jinja2.Environment(
         autoescape=False,  # noqa: S701  TOML
         keep_trailing_newline=True,
@@ -172,10 +166,10 @@ def description_template(
     )
 
 
-def _summary(joint: Joint) -> Iterator[str]:
-    unit, force = ("m", "N") if isinstance(joint.kind, Prismatic) else ("rad", "N m")
+def _summary(joint: m.Joint) -> Iterator[str]:
+    unit, force = ("m", "N") if isinstance(joint.kind, m.Prismatic) else ("rad", "N m")
     yield type(joint.kind).__name__.lower()
-    if isinstance(joint.kind, (Revolute, Prismatic)):
+    if isinstance(joint.kind, (m.Revolute, m.Prismatic)):
         yield f"{joint.kind.range.lower:g} to {joint.kind.range.upper:g} {unit}"
     if joint.effort is not None:
         yield f"{joint.effort:g} {force}"
@@ -185,16 +179,16 @@ def _summary(joint: Joint) -> Iterator[str]:
         yield f"follows {joint.mimic.joint}: no drive"
 
 
-def _start(joint: Joint) -> float:
+def _start(joint: m.Joint) -> float:
     """Return zero, or the middle of limits that exclude it."""
-    if isinstance(joint.kind, (Revolute, Prismatic)):
+    if isinstance(joint.kind, (m.Revolute, m.Prismatic)):
         lower, upper = joint.kind.range.lower, joint.kind.range.upper
         if (lower > 0 or upper < 0) and math.isfinite(lower + upper):
             return round((lower + upper) / 2, 6)
     return 0.0
 
 
-def _find_srdf(robot: Robot) -> str | None:
+def _find_srdf(robot: m.Robot) -> str | None:
     """Return an SRDF near a URDF, as its packages are usually laid out."""
     if robot.location is None:
         return None

@@ -27,39 +27,8 @@ from xml.parsers import expat
 from msgspec import structs
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import (
-    IDENTITY,
-    UNLIMITED,
-    Box,
-    Capsule,
-    Continuous,
-    Custom,
-    CustomElement,
-    Cylinder,
-    Geometry,
-    Joint,
-    JointKind,
-    Link,
-    LoopJoint,
-    MeshFile,
-    Planar,
-    Pose,
-    Prismatic,
-    Revolute,
-    Robot,
-    Sphere,
-    Vec3,
-    Vec4,
-    XmlElement,
-)
-from urdf_usd.converter.robot.spatial import (
-    compose,
-    invert_pose,
-    quat_wxyz_from_rpy,
-    rotation_from_quat_wxyz,
-    rpy_from_rotation,
-    transform_point,
-)
+from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.build import GAZEBO, REFERENCE
 from urdf_usd.converter.urdf.grammar import AttributeType, ElementType, Version
@@ -75,7 +44,7 @@ _FIRST_VERSION = (1, 0)
 _KNOWN_VERSION = re.compile(r"(1)\.([0-2])", re.ASCII)
 
 
-def write(robot: Robot, *, comment: str | None = None) -> bytes:
+def write(robot: m.Robot, *, comment: str | None = None) -> bytes:
     """Write a robot as a URDF document in UTF-8.
 
     Mesh and texture references are written as in the model. The text is deterministic.
@@ -98,7 +67,7 @@ def write(robot: Robot, *, comment: str | None = None) -> bytes:
     gazebo = [one for part in parts for one in part.elements if _is_addressed(one)]
     if version > _FIRST_VERSION:
         _set(root, g.VERSION, "{}.{}".format(*version))
-    custom = Custom(robot.custom.attributes, (*robot.custom.elements, *gazebo))
+    custom = m.Custom(robot.custom.attributes, (*robot.custom.elements, *gazebo))
     _write_custom(root, g.ROBOT, custom, version)
     ET.indent(root)
     heading = "<?xml version='1.0' encoding='utf-8'?>\n"
@@ -110,7 +79,7 @@ def write(robot: Robot, *, comment: str | None = None) -> bytes:
     return text.encode()
 
 
-def _version(robot: Robot) -> Version:
+def _version(robot: m.Robot) -> Version:
     """Return the version of the original file, or a later one if required."""
     needed = [_FIRST_VERSION]
     needed += [
@@ -119,7 +88,7 @@ def _version(robot: Robot) -> Version:
         if attribute.name == g.VERSION.name and (known := _KNOWN_VERSION.fullmatch(attribute.value))
     ]
     shapes = (shape for link in robot.links for shape in link.shapes)
-    if any(isinstance(shape.geometry, Capsule) for shape in shapes):
+    if any(isinstance(shape.geometry, m.Capsule) for shape in shapes):
         needed.append(_CAPSULES_SINCE)
     needed += [
         attribute.since
@@ -130,7 +99,7 @@ def _version(robot: Robot) -> Version:
     return max(needed)
 
 
-def _dynamic_limits(joint: Joint) -> tuple[tuple[AttributeType[Any], _Value], ...]:
+def _dynamic_limits(joint: m.Joint) -> tuple[tuple[AttributeType[Any], _Value], ...]:
     return (
         (g.ACCELERATION, joint.acceleration),
         (g.DECELERATION, joint.deceleration),
@@ -166,13 +135,13 @@ def _numbers(values: Iterable[float]) -> str:
     return " ".join(repr(value).removesuffix(".0") for value in values)
 
 
-def _add_origin(parent: ET.Element, pose: Pose) -> None:
-    if pose != IDENTITY:
+def _add_origin(parent: ET.Element, pose: m.Pose) -> None:
+    if pose != m.IDENTITY:
         rpy = rpy_from_quat_wxyz(pose.quat_wxyz)
         _add(parent, g.ORIGIN, ((g.XYZ, pose.position), (g.RPY, rpy)))
 
 
-def _write_link(robot: ET.Element, link: Link, version: Version) -> None:
+def _write_link(robot: ET.Element, link: m.Link, version: Version) -> None:
     element = _add(robot, g.LINK, ((g.NAME, link.name),))
     if link.inertial is not None:
         inertial = _add(element, g.INERTIAL)
@@ -200,24 +169,24 @@ def _write_link(robot: ET.Element, link: Link, version: Version) -> None:
     _write_custom(element, g.LINK, _own(link.custom), version)
 
 
-def _add_geometry(shape: ET.Element, geometry: Geometry) -> None:
+def _add_geometry(shape: ET.Element, geometry: m.Geometry) -> None:
     element = _add(shape, g.GEOMETRY)
     match geometry:
-        case Box(size):
+        case m.Box(size):
             _add_all(element, g.BOX, size)
-        case Cylinder(radius, length):
+        case m.Cylinder(radius, length):
             _add_all(element, g.CYLINDER, radius, length)
-        case Capsule(radius, length):
+        case m.Capsule(radius, length):
             _add_all(element, g.CAPSULE, radius, length)
-        case Sphere(radius):
+        case m.Sphere(radius):
             _add_all(element, g.SPHERE, radius)
-        case MeshFile(uri=uri, scale=scale):
+        case m.MeshFile(uri=uri, scale=scale):
             _add_all(element, g.MESH, uri, None if scale == g.SCALE.default else scale)
         case _:
             assert_never(geometry)
 
 
-def _write_joint(robot: ET.Element, joint: Joint, version: Version) -> None:
+def _write_joint(robot: ET.Element, joint: m.Joint, version: Version) -> None:
     kind, type_name = joint.kind, _type_name(joint.kind)
     kept = "true" if joint.dont_collapse else None
     element = _add(robot, g.JOINT)
@@ -228,12 +197,12 @@ def _write_joint(robot: ET.Element, joint: Joint, version: Version) -> None:
     _add_all(element, g.CHILD, joint.child)
     # Axis and limits without effect are custom data.
     idle: set[tuple[str, str]] = set()
-    if isinstance(kind, Revolute | Continuous | Prismatic | Planar):
+    if isinstance(kind, m.Revolute | m.Continuous | m.Prismatic | m.Planar):
         _add_all(element, g.AXIS, kind.axis)
     else:
         idle.add((g.AXIS.tag, g.AXIS_XYZ.name))
     limits: list[tuple[AttributeType[Any], _Value]] = []
-    if not isinstance(kind, Revolute | Prismatic):
+    if not isinstance(kind, m.Revolute | m.Prismatic):
         idle |= {(g.LIMIT.tag, g.LOWER.name), (g.LIMIT.tag, g.UPPER.name)}
     elif type_name != "continuous":
         limits += [(g.LOWER, kind.range.lower), (g.UPPER, kind.range.upper)]
@@ -253,9 +222,9 @@ def _write_joint(robot: ET.Element, joint: Joint, version: Version) -> None:
     _write_custom(element, g.JOINT, _own(joint.custom), version, idle)
 
 
-def _type_name(kind: JointKind) -> str:
-    if isinstance(kind, Revolute) and kind.range == UNLIMITED:
-        kind = Continuous(kind.axis)
+def _type_name(kind: m.JointKind) -> str:
+    if isinstance(kind, m.Revolute) and kind.range == m.UNLIMITED:
+        kind = m.Continuous(kind.axis)
     return type(kind).__name__.lower()
 
 
@@ -265,7 +234,7 @@ _ROUNDING = 2.0**-52
 _MOST_DIGITS = 17
 
 
-def rpy_from_quat_wxyz(quat_wxyz: Vec4) -> Vec3:
+def rpy_from_quat_wxyz(quat_wxyz: m.Vec4) -> m.Vec3:
     """Return roll, pitch and yaw [rad] of a unit quaternion.
 
     Rounded to the fewest digits that reproduce the quaternion within double rounding:
@@ -273,7 +242,7 @@ def rpy_from_quat_wxyz(quat_wxyz: Vec4) -> Vec3:
     """
     if quat_wxyz == _UNTURNED:
         return 0.0, 0.0, 0.0
-    exact = rpy_from_rotation(rotation_from_quat_wxyz(quat_wxyz))
+    exact = spatial.rpy_from_rotation(spatial.rotation_from_quat_wxyz(quat_wxyz))
     allowed = max(_ROUNDING, _distance(exact, quat_wxyz))
     for digits in range(1, _MOST_DIGITS):
         roll, pitch, yaw = (float(f"{angle:.{digits}g}") + 0.0 for angle in exact)
@@ -282,9 +251,9 @@ def rpy_from_quat_wxyz(quat_wxyz: Vec4) -> Vec3:
     return exact
 
 
-def _distance(rpy: Vec3, quat_wxyz: Vec4) -> float:
+def _distance(rpy: m.Vec3, quat_wxyz: m.Vec4) -> float:
     """Return the distance of two rotations as unit quaternions."""
-    found = quat_wxyz_from_rpy(rpy)
+    found = spatial.quat_wxyz_from_rpy(rpy)
     opposite = tuple(-component for component in found)
     return min(math.dist(found, quat_wxyz), math.dist(opposite, quat_wxyz))
 
@@ -297,21 +266,21 @@ _OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")
 _NEUTRAL = frozenset({g.ORIGIN, g.AXIS, g.LIMIT, g.DYNAMICS, g.SAFETY_CONTROLLER, g.CALIBRATION})
 
 
-def _is_addressed(element: CustomElement) -> bool:
+def _is_addressed(element: m.CustomElement) -> bool:
     """Return whether an element of Gazebo refers to its owner: a child of the robot."""
     content = element.content
     return content.tag == GAZEBO and not element.within and REFERENCE in dict(content.attributes)
 
 
-def _own(custom: Custom) -> Custom:
+def _own(custom: m.Custom) -> m.Custom:
     kept = tuple(one for one in custom.elements if not _is_addressed(one))
-    return Custom(custom.attributes, kept)
+    return m.Custom(custom.attributes, kept)
 
 
 def _write_custom(
     element: ET.Element,
     element_type: ElementType,
-    custom: Custom,
+    custom: m.Custom,
     version: Version,
     idle: Iterable[tuple[str, str]] = (),
 ) -> None:
@@ -379,7 +348,7 @@ def _is_name(text: str) -> bool:
     return True
 
 
-def _append(parent: ET.Element, content: XmlElement) -> None:
+def _append(parent: ET.Element, content: m.XmlElement) -> None:
     names = {name: text for name, text in content.attributes if _is_name(name)}
     element = ET.SubElement(parent, content.tag, names)
     element.text = content.text or None
@@ -400,7 +369,9 @@ _LOOP_COMPILER = {"fusestatic": "false"}
 _LEVER = 0.1
 
 
-def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint], notes: list[Diagnostic]) -> Robot:
+def extend_for_mujoco(
+    robot: m.Robot, loops: Sequence[m.LoopJoint], notes: list[Diagnostic]
+) -> m.Robot:
     """Add the settings with which MuJoCo reads the URDF, and joints that close loops.
 
     Settings that the robot already has are kept.
@@ -412,13 +383,13 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint], notes: list[Diag
         if one.content.tag != LOOP or dict(one.content.attributes).get("name") not in names
     ]
     found = next((one for one in elements if one.content.tag == _MUJOCO), None)
-    former = found.content if found else XmlElement(_MUJOCO)
+    former = found.content if found else m.XmlElement(_MUJOCO)
     compiler = next((c for c in former.children if c.tag == "compiler"), None)
     settings = _COMPILER | (_LOOP_COMPILER if loops else {})
     settings |= dict(compiler.attributes) if compiler else {}
-    children = [XmlElement("compiler", tuple(settings.items()))]
+    children = [m.XmlElement("compiler", tuple(settings.items()))]
     children += [one for one in former.children if one is not compiler]
-    constraints: list[XmlElement] = []
+    constraints: list[m.XmlElement] = []
     for joint in loops:
         own = equality(joint)
         constraints += own
@@ -427,15 +398,15 @@ def extend_for_mujoco(robot: Robot, loops: Sequence[LoopJoint], notes: list[Diag
             notes.append(Diagnostic("loop-without-constraint", message))
     if constraints:
         children = [one for one in children if one.tag != "equality"]
-        children.append(XmlElement("equality", children=tuple(constraints)))
-    extension = CustomElement(XmlElement(_MUJOCO, former.attributes, "", tuple(children)))
+        children.append(m.XmlElement("equality", children=tuple(constraints)))
+    extension = m.CustomElement(m.XmlElement(_MUJOCO, former.attributes, "", tuple(children)))
     others = [one for one in elements if one is not found]
-    described = [CustomElement(_loop_element(joint)) for joint in loops]
-    custom = Custom(robot.custom.attributes, (extension, *others, *described))
+    described = [m.CustomElement(_loop_element(joint)) for joint in loops]
+    custom = m.Custom(robot.custom.attributes, (extension, *others, *described))
     return structs.replace(robot, custom=custom)
 
 
-def mjcf_text(urdf: str, robot: Robot, loops: Iterable[LoopJoint], mark: str) -> bytes:
+def mjcf_text(urdf: str, robot: m.Robot, loops: Iterable[m.LoopJoint], mark: str) -> bytes:
     """Return an MJCF model that attaches the URDF, a file beside it, and closes its loops."""
     root = ET.Element(_MUJOCO, {"model": robot.name})
     assets = ET.SubElement(root, "asset")
@@ -450,7 +421,7 @@ def mjcf_text(urdf: str, robot: Robot, loops: Iterable[LoopJoint], mark: str) ->
     return f"<!-- {mark} -->\n{ET.tostring(root, encoding='unicode')}\n".encode()
 
 
-def equality(joint: LoopJoint) -> tuple[XmlElement, ...]:
+def equality(joint: m.LoopJoint) -> tuple[m.XmlElement, ...]:
     """Return MuJoCo's constraints for a joint; none if it has no equivalent.
 
     ``connect`` holds a point of two bodies together: one for a spherical joint, two
@@ -459,25 +430,25 @@ def equality(joint: LoopJoint) -> tuple[XmlElement, ...]:
     bodies = tuple(zip(("body1", "body2"), joint.links, strict=True))
     first, second = joint.frames
     if joint.schema == "PhysicsFixedJoint":
-        relative = compose(first, invert_pose(second))
+        relative = spatial.compose(first, spatial.invert_pose(second))
         pose = _text((*relative.position, *relative.quat_wxyz))
         named = (("name", joint.name), *bodies, ("anchor", "0 0 0"), ("relpose", pose))
-        return (XmlElement("weld", named),)
-    anchors: list[Vec3] = []
+        return (m.XmlElement("weld", named),)
+    anchors: list[m.Vec3] = []
     if joint.schema == "PhysicsSphericalJoint":
         anchors = [(0.0, 0.0, 0.0)]
     elif joint.schema == "PhysicsRevoluteJoint" and joint.axis is not None:
         x, y, z = joint.axis
         anchors = [(0.0, 0.0, 0.0), (_LEVER * x, _LEVER * y, _LEVER * z)]
     names = (joint.name, f"{joint.name}_2")
-    points = [("anchor", _text(transform_point(first, anchor))) for anchor in anchors]
+    points = [("anchor", _text(spatial.transform_point(first, anchor))) for anchor in anchors]
     return tuple(
-        XmlElement("connect", (("name", name), *bodies, point))
+        m.XmlElement("connect", (("name", name), *bodies, point))
         for name, point in zip(names, points, strict=False)
     )
 
 
-def _loop_element(joint: LoopJoint) -> XmlElement:
+def _loop_element(joint: m.LoopJoint) -> m.XmlElement:
     """Describe a joint: its prim type, links, and frame in both links."""
     axis = () if joint.axis is None else (("axis", _text(joint.axis)),)
     attributes = (("name", joint.name), ("type", joint.schema), *axis)
@@ -485,8 +456,8 @@ def _loop_element(joint: LoopJoint) -> XmlElement:
     for side, (link, frame) in enumerate(zip(joint.links, joint.frames, strict=True)):
         xyz, quat_wxyz = _text(frame.position), _text(frame.quat_wxyz)
         pose = (("link", link), ("xyz", xyz), ("quat_wxyz", quat_wxyz))
-        bodies.append(XmlElement(f"body{side}", pose))
-    return XmlElement(LOOP, attributes, children=tuple(bodies))
+        bodies.append(m.XmlElement(f"body{side}", pose))
+    return m.XmlElement(LOOP, attributes, children=tuple(bodies))
 
 
 def _text(values: Iterable[float]) -> str:

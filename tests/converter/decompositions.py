@@ -43,6 +43,6 @@ def fake_coacd(monkeypatch: pytest.MonkeyPatch, cache: Path, boxes: Sequence[Fla
         set_log_level=lambda _: None,
     )
     monkeypatch.setitem(sys.modules, "coacd", module)
-    monkeypatch.setattr("urdf_usd.converter.colliders.version", lambda _: "1")
+    monkeypatch.setattr("urdf_usd.converter.shapes.version", lambda _: "1")
     monkeypatch.setenv("URDF_USD_CACHE", str(cache / "cache"))
     return calls

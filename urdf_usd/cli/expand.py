@@ -18,7 +18,7 @@ from urdf_usd.cli.commands import Expand, Export
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.sources import existing_robot, of_robot
 from urdf_usd.cli.terminal import say, show_diagnostics
-from urdf_usd.converter.meshes.references import referred_files
+from urdf_usd.converter.inputs import referred_files
 from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.converter.urdf.uris import FileResolver, Found
 from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from pxr import Sdf, Usd
 
 from urdf_usd.converter.robot.model import Floating
-from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import KINDS, apply, over, write
+from urdf_usd.converter.usd.writer.specs import KINDS, Prims, apply, over, write
 
 # Metadata with which an asset has the robot schema, also of SimReady.
 ROBOT_TYPE, LICENSE = "robot_type", "asset_license"

@@ -20,10 +20,10 @@ from pxr import Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
-from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
     KINDS,
     UNIFORM,
+    Prims,
     applied,
     apply,
     fits_float32,

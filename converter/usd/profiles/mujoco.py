@@ -13,7 +13,7 @@ from math import isfinite
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.simulation.sources import Simulation
+from urdf_usd.converter.simulation.resolution import Simulation
 from urdf_usd.converter.usd.profiles.joint_schemas import (
     EFFORT,
     MUJOCO,
@@ -22,14 +22,15 @@ from urdf_usd.converter.usd.profiles.joint_schemas import (
     axis_joints,
     schema_values,
 )
-from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
 from urdf_usd.converter.usd.writer.specs import (
     KINDS,
     UNIFORM,
+    Prims,
     apply,
     define,
     over,
     relate,
+    sibling_names,
     write,
 )
 

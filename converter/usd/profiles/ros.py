@@ -13,16 +13,19 @@ from pxr import Sdf
 
 from urdf_usd.converter.robot.bodies import principal_inertia
 from urdf_usd.converter.robot.model import Continuous
-from urdf_usd.converter.usd.urdf_attributes import LINK_AXES, LINK_MOMENTS, write_urdf
-from urdf_usd.converter.usd.writer.prims import Prims, sibling_names
 from urdf_usd.converter.usd.writer.specs import (
+    LINK_AXES,
+    LINK_MOMENTS,
+    Prims,
     applied,
     apply,
     define,
     over,
     prim_specs,
     relate,
+    sibling_names,
     write,
+    write_urdf,
 )
 
 # Those of PhysX and Bullet for shapes without a material; URDF has none.

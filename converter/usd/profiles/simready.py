@@ -18,8 +18,15 @@ from pxr import Gf, Sdf, Vt
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.options import METADATA
 from urdf_usd.converter.robot.model import Robot
-from urdf_usd.converter.usd.writer.prims import Prims
-from urdf_usd.converter.usd.writer.specs import KINDS, applied, apply, over, prim_specs, write
+from urdf_usd.converter.usd.writer.specs import (
+    KINDS,
+    Prims,
+    applied,
+    apply,
+    over,
+    prim_specs,
+    write,
+)
 
 _NESTED = "SimReady_Metadata"
 _NORMALS = "primvars:normals"

@@ -40,7 +40,7 @@ from urdf_usd.converter.options import ConvertOptions, Layout, Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import Tree
-from urdf_usd.converter.simulation.sources import Simulation
+from urdf_usd.converter.simulation.resolution import Simulation
 from urdf_usd.converter.urdf.uris import declared_version
 from urdf_usd.converter.usd.profiles import simready
 from urdf_usd.converter.usd.profiles.isaac import ROBOT_TYPE, UNVERSIONED, author_robot_schema
@@ -48,23 +48,24 @@ from urdf_usd.converter.usd.profiles.joint_schemas import author_newton, author_
 from urdf_usd.converter.usd.profiles.mujoco import author_mujoco
 from urdf_usd.converter.usd.profiles.ros import author_ros
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
-from urdf_usd.converter.usd.writer.geometry import author_geometry, rest_extent
+from urdf_usd.converter.usd.writer.geometry import author_geometry, author_mesh_library, rest_extent
 from urdf_usd.converter.usd.writer.materials import author_material_library, bind_materials
-from urdf_usd.converter.usd.writer.meshes import author_mesh_library
 from urdf_usd.converter.usd.writer.physics import articulation_roots, author_bodies, author_joints
-from urdf_usd.converter.usd.writer.prims import Prims, legal_name, place_prims
 from urdf_usd.converter.usd.writer.simulation import author_simulation
 from urdf_usd.converter.usd.writer.specs import (
     KINDS,
+    Prims,
     apply,
     define,
+    legal_name,
     move_opinions,
     over,
+    place_prims,
     prim_specs,
     show_spec_name,
     write,
 )
-from urdf_usd.converter.usd.writer.thumbnail import write_thumbnail
+from urdf_usd.converter.usd.writer.textures import write_thumbnail
 
 PAYLOAD = "payload"
 

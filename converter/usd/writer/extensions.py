@@ -18,14 +18,16 @@ from msgspec import structs
 from pxr import Sdf
 
 from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
-from urdf_usd.converter.usd.writer.prims import Prims, legal_name, sibling_names
 from urdf_usd.converter.usd.writer.specs import (
     KINDS,
     SCOPE_PROPERTIES,
     UNIFORM,
+    Prims,
     define,
+    legal_name,
     over,
     show_spec_name,
+    sibling_names,
     write,
 )
 

@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
+from typing import TypeAlias
 
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
 from pxr import Gf, Sdf, Vt
 
-from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import (
-    Box,
-    Capsule,
-    Collision,
-    Cylinder,
-    Geometry,
-    MeshFile,
-    Pose,
-    Sphere,
-    Vec3,
+from urdf_usd.converter.diagnostics import Diagnostic, Location
+from urdf_usd.converter.file_content import LARGEST_MESH, read_file
+from urdf_usd.converter.meshes.mesh import (
+    CornerValues,
+    MeshError,
+    PolygonMesh,
+    has_groups,
+    mirrored,
+    split_groups,
 )
+from urdf_usd.converter.meshes.mesh_materials import MeshMaterial, linear_from_srgb
+from urdf_usd.converter.meshes.read import decode_mesh, mesh_notes
+from urdf_usd.converter.meshes.stl import holds_binary_stl
+from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Shape
+from urdf_usd.converter.robot.solids import fills_hull
 from urdf_usd.converter.robot.spatial import compose, invert_pose, rest_poses
-from urdf_usd.converter.usd.writer.meshes import MeshLibrary, mesh_key
-from urdf_usd.converter.usd.writer.prims import Prims
 from urdf_usd.converter.usd.writer.specs import (
     KINDS,
+    UNIFORM,
+    Prims,
     define,
     is_positive_float32,
     show_spec_name,
+    sibling_names,
     write,
 )
+from urdf_usd.converter.usd.writer.textures import outside_note
 
 _SCHEMAS = {
-    Box: "Cube",
-    Cylinder: "Cylinder",
-    Capsule: "Capsule",
-    Sphere: "Sphere",
-    MeshFile: "Mesh",
+    m.Box: "Cube",
+    m.Cylinder: "Cylinder",
+    m.Capsule: "Capsule",
+    m.Sphere: "Sphere",
+    m.MeshFile: "Mesh",
 }
 _UNSCALED = (1.0, 1.0, 1.0)
 
@@ -58,7 +72,7 @@ def author_geometry(
         xform = define(layer, prims.link[name], "Xform")
         show_spec_name(xform, name)
         parent, joint = prims.link_parent[name], tree.parent_joint.get(name)
-        pose = joint.origin if joint else Pose()
+        pose = joint.origin if joint else m.Pose()
         if joint and parent != joint.parent:
             pose = rest[name] if parent is None else compose(invert_pose(rest[parent]), rest[name])
         _place(xform, pose)
@@ -67,15 +81,15 @@ def author_geometry(
         paths = (*prims.visual[link.name], *prims.collision[link.name])
         for shape, path in zip(link.shapes, paths, strict=True):
             geometry = shape.geometry
-            if isinstance(geometry, MeshFile) and not library.is_readable(geometry):
+            if isinstance(geometry, m.MeshFile) and not library.is_readable(geometry):
                 continue  # Reported by the parser and the mesh library.
             sizes: tuple[float, ...]
             match geometry:
-                case Sphere(radius):
+                case m.Sphere(radius):
                     sizes = (radius,)
-                case Cylinder(radius, length):
+                case m.Cylinder(radius, length):
                     sizes = radius, length
-                case Capsule(radius, length):
+                case m.Capsule(radius, length):
                     # A capsule of length zero is a sphere.
                     sizes = radius, length or radius
                 case _:
@@ -87,7 +101,7 @@ def author_geometry(
                 continue
             groups = library.groups_of(shape)
             gprim = define(layer, path, "Xform" if groups else _SCHEMAS[type(geometry)])
-            if isinstance(geometry, MeshFile):
+            if isinstance(geometry, m.MeshFile):
                 mesh = groups.prim if groups else library.prims[mesh_key(geometry)]
                 gprim.referenceList.prependedItems = [Sdf.Reference(library_asset, mesh)]
             else:
@@ -95,35 +109,37 @@ def author_geometry(
             _place(gprim, shape.origin, _scale(geometry))
             if shape.name:
                 show_spec_name(gprim, shape.name)
-            if isinstance(shape, Collision):
+            if isinstance(shape, m.Collision):
                 write(gprim, "purpose", "guide")
     return tuple(diagnostics)
 
 
-def _scale(geometry: Geometry) -> Vec3:
+def _scale(geometry: m.Geometry) -> m.Vec3:
     """Return the scale op of a shape's prim, all factors positive."""
-    if isinstance(geometry, MeshFile):
+    if isinstance(geometry, m.MeshFile):
         x, y, z = map(abs, geometry.scale)
         return x, y, z
-    return geometry.size if isinstance(geometry, Box) else _UNSCALED
+    return geometry.size if isinstance(geometry, m.Box) else _UNSCALED
 
 
-def _author_primitive(gprim: Sdf.PrimSpec, shape: Box | Cylinder | Capsule | Sphere) -> None:
-    if isinstance(shape, Box):
+def _author_primitive(
+    gprim: Sdf.PrimSpec, shape: m.Box | m.Cylinder | m.Capsule | m.Sphere
+) -> None:
+    if isinstance(shape, m.Box):
         write(gprim, "size", 1.0)
         upper = Gf.Vec3f(0.5)
     else:
         upper = Gf.Vec3f(shape.radius)
-        if not isinstance(shape, Sphere):
+        if not isinstance(shape, m.Sphere):
             write(gprim, "axis", "Z")
             write(gprim, "height", shape.length)
-            caps = shape.radius if isinstance(shape, Capsule) else 0.0
+            caps = shape.radius if isinstance(shape, m.Capsule) else 0.0
             upper[2] = shape.length / 2 + caps
         write(gprim, "radius", shape.radius)
     write(gprim, "extent", Vt.Vec3fArray([-upper, upper]))
 
 
-def _place(xform: Sdf.PrimSpec, pose: Pose, scale: Vec3 = _UNSCALED) -> None:
+def _place(xform: Sdf.PrimSpec, pose: m.Pose, scale: m.Vec3 = _UNSCALED) -> None:
     """Author translate, orient and, where it is not one, scale."""
     ops = {
         "xformOp:translate": (Gf.Vec3d(*pose.position), KINDS.Double3),
@@ -167,7 +183,7 @@ def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, prims: Prims) -> Gf.Ran
             matrix = Gf.Matrix4d().SetRotate(Gf.Quatd(*pose.quat_wxyz))
             matrix.SetTranslateOnly(Gf.Vec3d(*pose.position))
             scale = Gf.Matrix4d().SetScale(Gf.Vec3d(*_scale(shape.geometry)))
-            whole = colliding if isinstance(shape, Collision) else visible
+            whole = colliding if isinstance(shape, m.Collision) else visible
             whole.UnionWith(Gf.BBox3d(own, scale * matrix).ComputeAlignedRange())
     return colliding if visible.IsEmpty() else visible
 
@@ -179,3 +195,273 @@ def _authored_extent(layer: Sdf.Layer, path: Sdf.Path) -> Gf.Range3d:
         return Gf.Range3d()
     lower, upper = attribute.default
     return Gf.Range3d(Gf.Vec3d(lower), Gf.Vec3d(upper))
+
+
+# ---- The mesh library, whose prims links reference
+
+LIBRARY_ROOT = Sdf.Path("/Geometry")
+# A mesh file, and per axis whether its scale is negative: mirrored meshes are separate,
+# because a negative scale on a prim turns it inside out for some consumers.
+MeshKey: TypeAlias = tuple[str, tuple[bool, bool, bool]]
+
+_UNNAMED_MATERIAL, _UNNAMED_GROUP = "material", "group"
+# Share of its convex hull that a convex group fills: decompositions write few digits.
+_FILLED = 0.95
+# Keywords of references to other files. Equal files without them are equal meshes; with
+# them only in the same folder.
+_REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
+
+
+class SurfaceParts(Struct, frozen=True):
+    """Parts of a mesh with different materials."""
+
+    # Name of the subset prim of each part; None if the part is the whole mesh.
+    materials: tuple[tuple[str | None, MeshMaterial], ...]
+    covered: bool  # Whether every face has a material of the file.
+    coordinate_sets: tuple[int, ...]  # Numbers of its sets of texture coordinates.
+
+
+class ColliderGroups(Struct, frozen=True):
+    """An Xform with a mesh per group of a file; each collides as its own convex hull."""
+
+    prim: Sdf.Path
+    names: tuple[str, ...]
+
+
+class MeshLibrary(Struct, frozen=True):
+    """The meshes of a robot."""
+
+    prims: dict[MeshKey, Sdf.Path]  # Of meshes that are used as a whole.
+    groups: dict[MeshKey, ColliderGroups]  # Of colliders with several groups.
+    parts: dict[str, SurfaceParts]  # By file.
+    unreadable: set[str]
+    diagnostics: list[Diagnostic]
+
+    def is_readable(self, geometry: MeshFile) -> bool:
+        """Return whether a mesh has a file that could be read."""
+        return geometry.path is not None and geometry.path not in self.unreadable
+
+    def groups_of(self, shape: Shape) -> ColliderGroups | None:
+        """Return the groups of a collider; None if it is one shape."""
+        mesh = shape.geometry
+        if not isinstance(mesh, MeshFile) or not _collides_in_groups(shape):
+            return None
+        return self.groups.get(mesh_key(mesh))
+
+
+def coordinates_name(number: int) -> str:
+    """Return the primvar name of a set of texture coordinates."""
+    return f"st{number or ''}"
+
+
+def mesh_key(geometry: MeshFile) -> MeshKey:
+    """Return the key of a mesh with a file."""
+    x, y, z = (factor < 0 for factor in geometry.scale)
+    return geometry.path or "", (x, y, z)
+
+
+def _collides_in_groups(shape: Shape) -> bool:
+    return isinstance(shape, Collision) and shape.approximation is None
+
+
+def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
+    """Read every mesh file of a robot and write it to an empty layer.
+
+    One mesh is in memory at a time. Every surface is written once, also if several files
+    have the same content.
+    """
+    define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
+    layer.defaultPrim = LIBRARY_ROOT.name
+    # The first link that uses a mesh; whether it collides in groups, and is used as a whole.
+    locations: dict[MeshKey, Location | None] = {}
+    uses: dict[MeshKey, set[bool]] = {}
+    files: dict[str, list[MeshKey]] = {}
+    for link, shape in ((owner, shape) for owner in robot.links for shape in owner.shapes):
+        if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
+            key = mesh_key(shape.geometry)
+            if key not in locations:
+                locations[key] = link.location
+                files.setdefault(key[0], []).append(key)
+            uses.setdefault(key, set()).add(_collides_in_groups(shape))
+    names = dict(zip(uses, sibling_names(Path(path).stem for path, _ in uses), strict=True))
+    # Only files of equal size can be equal.
+    known = (Path(file) for file in files if Path(file).is_file())
+    sizes = Counter(file.stat().st_size for file in known)
+    library = MeshLibrary({}, {}, {}, set(), [])
+    notes = library.diagnostics
+    # By content, and by content and mirrored axes.
+    grouped: dict[str, bool] = {}
+    written: dict[MeshKey, tuple[Sdf.Path, SurfaceParts]] = {}
+    written_groups: dict[MeshKey, ColliderGroups] = {}
+
+    def write_file(file: Path, keys: Sequence[MeshKey]) -> None:
+        data, location = read_file(file, LARGEST_MESH), locations[keys[0]]
+        content = _content(data, file) if sizes[len(data)] > 1 else str(file)
+
+        @cache
+        def decoded() -> PolygonMesh:
+            mesh = decode_mesh(data, file)
+            notes.extend(mesh_notes(file.name, mesh, location))
+            for path in mesh.sibling_files:
+                notes.extend(outside_note(path, file.parent, location))
+            return mesh
+
+        for key in keys:
+            same = content, key[1]
+            if content not in grouped:
+                grouped[content] = has_groups(decoded())
+            in_groups, is_whole = True in uses[key] and grouped[content], False in uses[key]
+            if in_groups:
+                if same not in written_groups:
+                    name = names[key]
+                    if is_whole:
+                        taken = [own.prim.name for own in written_groups.values()]
+                        (name,) = sibling_names([f"{name}_groups"], [*names.values(), *taken])
+                    is_new = not any(other == content for other, _ in written_groups)
+                    groups = split_groups(mirrored(decoded(), key[1]))
+                    written_groups[same] = _write_groups(layer, name, groups)
+                    if is_new:
+                        notes.extend(_concave_groups(file.name, groups, location))
+                library.groups[key] = written_groups[same]
+            if is_whole or not in_groups:
+                if same not in written:
+                    path = LIBRARY_ROOT.AppendChild(names[key])
+                    written[same] = path, write_mesh(layer, path, mirrored(decoded(), key[1]))
+                library.prims[key], library.parts[key[0]] = written[same]
+
+    for file, keys in files.items():
+        try:
+            write_file(Path(file), keys)
+        except (MeshError, OSError) as error:
+            reason = str(error)
+            if isinstance(error, OSError):
+                reason = f"it cannot be opened: {error.strerror}"
+            library.unreadable.add(file)
+            message = f"mesh {Path(file).name!r} cannot be read: {reason}"
+            notes.append(Diagnostic("mesh-unreadable", message, locations[keys[0]]))
+    return library
+
+
+def _write_groups(
+    layer: Sdf.Layer, name: str, groups: Sequence[tuple[str, PolygonMesh]]
+) -> ColliderGroups:
+    """Write the groups of a mesh below an Xform, as positions and faces alone."""
+    prim = LIBRARY_ROOT.AppendChild(name)
+    define(layer, prim, "Xform")
+    names = sibling_names(group or _UNNAMED_GROUP for group, _ in groups)
+    for child, (group, surface) in zip(names, groups, strict=True):
+        write_mesh(layer, prim.AppendChild(child), surface)
+        show_spec_name(layer.GetPrimAtPath(prim.AppendChild(child)), group or _UNNAMED_GROUP)
+    return ColliderGroups(prim, names)
+
+
+def _concave_groups(
+    name: str, groups: Sequence[tuple[str, PolygonMesh]], location: Location | None
+) -> tuple[Diagnostic, ...]:
+    """Report the groups of a mesh that fill much less than their convex hulls."""
+    concave = [
+        group or _UNNAMED_GROUP
+        for group, mesh in groups
+        if not fills_hull(mesh.points, mesh.face_counts, mesh.face_indices, _FILLED)
+    ]
+    if not concave:
+        return ()
+    message = (
+        f"mesh {name!r}: {len(concave)} of {len(groups)} groups are not "
+        f"convex, such as {concave[0]!r}; each collides as its convex hull"
+    )
+    return (Diagnostic("collider-concave", message, location),)
+
+
+def _content(data: bytes, file: Path) -> str:
+    """Return a key of the content; equal keys mean equal meshes."""
+    digest = hashlib.sha256(data).hexdigest()
+    refers = not holds_binary_stl(data) and any(word in data for word in _REFERENCES)
+    return f"{digest} {file.parent}" if refers else digest
+
+
+def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:
+    """Define a mesh prim and its subsets, and return the parts with materials.
+
+    Subdivision is off, and faces are right-handed.
+    """
+    prim = define(layer, path, "Mesh")
+    attributes = mesh.attributes
+    points = np.ascontiguousarray(mesh.points, np.float32)
+    # Per coordinate, which is five times as fast as numpy's reduction of rows; negative
+    # zeros become positive.
+    lower = Gf.Vec3f(*(float(coordinates.min()) + 0.0 for coordinates in points.T))
+    upper = Gf.Vec3f(*(float(coordinates.max()) + 0.0 for coordinates in points.T))
+    write(prim, "points", Vt.Vec3fArray.FromNumpy(points))
+    write(prim, "faceVertexCounts", Vt.IntArray.FromNumpy(mesh.face_counts))
+    write(prim, "faceVertexIndices", Vt.IntArray.FromNumpy(mesh.face_indices))
+    write(prim, "subdivisionScheme", "none")
+    write(prim, "orientation", "rightHanded")
+    write(prim, "extent", Vt.Vec3fArray([lower, upper]))
+    if any(material.double_sided for material in attributes.materials):
+        write(prim, "doubleSided", True)
+    if (normals := attributes.normals) is not None:
+        # A primvar, because the normals attribute cannot be indexed.
+        _write_primvar(prim, "normals", KINDS.Normal3fArray, normals.values, normals, mesh)
+    known = enumerate(attributes.coordinate_sets)
+    sets = [(number, some) for number, some in known if some is not None]
+    for number, some in sets:
+        name = coordinates_name(number)
+        _write_primvar(prim, name, KINDS.TexCoord2fArray, some.values, some, mesh)
+    if (colors := attributes.colors) is not None:
+        linear = linear_from_srgb(colors.values)
+        _write_primvar(prim, "displayColor", KINDS.Color3fArray, linear, colors, mesh)
+    materials, covered = _write_subsets(prim, mesh)
+    return SurfaceParts(materials, covered, tuple(number for number, _ in sets))
+
+
+def _write_primvar(
+    prim: Sdf.PrimSpec,
+    name: str,
+    kind: Sdf.ValueTypeName,
+    values: NDArray[np.float64],
+    corners: CornerValues,
+    mesh: PolygonMesh,
+) -> None:
+    array = Vt.Vec2fArray if values.shape[1] == 2 else Vt.Vec3fArray
+    per_point = len(values) == len(mesh.points) and np.array_equal(
+        corners.indices, mesh.face_indices
+    )
+    single = array.FromNumpy(np.ascontiguousarray(values, np.float32))
+    interpolation = "vertex" if per_point else "faceVarying"
+    write(prim, f"primvars:{name}", single, kind, interpolation=interpolation)
+    if not per_point:
+        numbers = Vt.IntArray.FromNumpy(corners.indices)
+        write(prim, f"primvars:{name}:indices", numbers, KINDS.IntArray)
+
+
+def _write_subsets(
+    prim: Sdf.PrimSpec, mesh: PolygonMesh
+) -> tuple[tuple[tuple[str | None, MeshMaterial], ...], bool]:
+    """Write a subset for each material that has a colour; none for one of all faces.
+
+    Returns:
+        Materials by name of their subset, None for the whole mesh; and whether every face
+        has one.
+    """
+    numbers, known = mesh.attributes.face_materials, mesh.attributes.materials
+    faces: dict[int, NDArray[np.int64]] = {}
+    if numbers is not None:
+        used = np.flatnonzero(np.bincount(numbers[numbers >= 0])).tolist()
+        faces = {i: np.flatnonzero(numbers == i) for i in used if known[i].has_color}
+    covered = sum(map(len, faces.values())) == len(mesh.face_counts)
+    materials = tuple(known[number] for number in faces)
+    if covered and len(materials) == 1:
+        return ((None, materials[0]),), True
+    names = sibling_names(material.name or _UNNAMED_MATERIAL for material in materials)
+    for name, material, some in zip(names, materials, faces.values(), strict=True):
+        subset = define(prim.layer, prim.path.AppendChild(name), "GeomSubset")
+        write(subset, "elementType", "face")
+        write(subset, "indices", Vt.IntArray.FromNumpy(some.astype(np.int32)))
+        write(subset, "familyName", "materialBind")
+        show_spec_name(subset, material.name or _UNNAMED_MATERIAL)
+    if names:
+        kind = "partition" if covered else "nonOverlapping"
+        family = "subsetFamily:materialBind:familyType"
+        write(prim, family, kind, KINDS.Token, UNIFORM)
+    return tuple(zip(names, materials, strict=True)), covered

@@ -26,7 +26,7 @@ from urdf_usd.converter.options import ConvertOptions, Layout, Profile
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import Tree
-from urdf_usd.converter.simulation.sources import Simulation
+from urdf_usd.converter.simulation.resolution import Simulation
 from urdf_usd.converter.usd.writer.asset import (
     ISAAC_BASE,
     ISAAC_VARIANTS,
@@ -38,8 +38,14 @@ from urdf_usd.converter.usd.writer.asset import (
     write_units,
 )
 from urdf_usd.converter.usd.writer.materials import TEXTURES
-from urdf_usd.converter.usd.writer.prims import sibling_names
-from urdf_usd.converter.usd.writer.specs import apply, define, over, prim_specs, relate
+from urdf_usd.converter.usd.writer.specs import (
+    apply,
+    define,
+    over,
+    prim_specs,
+    relate,
+    sibling_names,
+)
 
 _ROOT = Sdf.Path.absoluteRootPath
 # Each library, the name of its class in one layer, and its file for Isaac Sim.

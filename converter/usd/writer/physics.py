@@ -13,44 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Gf, Sdf
 
+from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.bodies import Body, principal_inertia
-from urdf_usd.converter.robot.model import (
-    IDENTITY,
-    Approximation,
-    Continuous,
-    Fixed,
-    Floating,
-    Generic,
-    Inertial,
-    Joint,
-    JointKind,
-    MeshFile,
-    Planar,
-    Pose,
-    Prismatic,
-    Range,
-    Revolute,
-    Spherical,
-    Vec3,
-    Vec4,
-)
-from urdf_usd.converter.robot.spatial import (
-    compose,
-    invert_pose,
-    quat_wxyz_from_rotation,
-    quats_wxyz_from_rotations,
-    rest_poses,
-    rotate_inertia,
-    rotation_about,
-    rotation_from_quat_wxyz,
-    rotation_onto_axis,
-    rotations_from_quats_wxyz,
-)
-from urdf_usd.converter.usd.urdf_attributes import write_urdf
-from urdf_usd.converter.usd.writer.meshes import MeshLibrary
-from urdf_usd.converter.usd.writer.prims import Prims
+from urdf_usd.converter.usd.writer.geometry import MeshLibrary
 from urdf_usd.converter.usd.writer.specs import (
     NO_LIMIT,
+    Prims,
     apply,
     define,
     limit_to_float32,
@@ -60,6 +29,7 @@ from urdf_usd.converter.usd.writer.specs import (
     show_spec_name,
     to_float32,
     write,
+    write_urdf,
 )
 
 # UsdPhysics locks an axis whose low limit is above its high one. Infinite values do
@@ -68,11 +38,11 @@ _LOCKED, _FREE = (1.0, -1.0), (-inf, inf)
 _FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 # Others are generic joints.
 _SCHEMAS = {
-    Revolute: "PhysicsRevoluteJoint",
-    Continuous: "PhysicsRevoluteJoint",
-    Prismatic: "PhysicsPrismaticJoint",
-    Fixed: "PhysicsFixedJoint",
-    Spherical: "PhysicsSphericalJoint",
+    m.Revolute: "PhysicsRevoluteJoint",
+    m.Continuous: "PhysicsRevoluteJoint",
+    m.Prismatic: "PhysicsPrismaticJoint",
+    m.Fixed: "PhysicsFixedJoint",
+    m.Spherical: "PhysicsSphericalJoint",
 }
 # Number of candidate rotations about the axis of a joint.
 _TWISTS = 128
@@ -127,20 +97,20 @@ def author_bodies(
             for part in map(path.AppendChild, groups.names) if groups else (path,):
                 collider = over(layer, part)
                 apply(collider, "PhysicsCollisionAPI")
-                if isinstance(shape.geometry, MeshFile):
+                if isinstance(shape.geometry, m.MeshFile):
                     apply(collider, "PhysicsMeshCollisionAPI")
-                    approximation = shape.approximation or Approximation.HULL
+                    approximation = shape.approximation or m.Approximation.HULL
                     write(collider, "physics:approximation", approximation.value)
                 if groups:
                     # Joins the groups to one <collision> again when the USD is read.
                     write_urdf(over(layer, path), "collision", True)
 
 
-def _is_own(body: Body, own: Inertial | None) -> bool:
+def _is_own(body: Body, own: m.Inertial | None) -> bool:
     """Return whether a body has exactly the inertial of its link."""
     if own is None or own.mass != body.mass:
         return False
-    turned = rotate_inertia(own.inertia, own.origin.quat_wxyz)
+    turned = spatial.rotate_inertia(own.inertia, own.origin.quat_wxyz)
     slack = 1e-12 * max(body.inertia)
     return all(
         abs(moment - expected) <= slack + 1e-9 * abs(expected)
@@ -148,7 +118,7 @@ def _is_own(body: Body, own: Inertial | None) -> bool:
     )
 
 
-def _author_inertial(prim: Sdf.PrimSpec, inertial: Inertial | None) -> None:
+def _author_inertial(prim: Sdf.PrimSpec, inertial: m.Inertial | None) -> None:
     """Store the inertial of a link that differs from that of its body."""
     if inertial is not None:
         write_urdf(prim, "inertial:origin:position", inertial.origin.position)
@@ -163,14 +133,14 @@ def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
         AuthoringError: A number is beyond float32.
     """
     tree = prims.tree
-    rest = rest_poses(tree)
+    rest = spatial.rest_poses(tree)
     for name in tree.links:
         joint = tree.parent_joint.get(name)
         if joint is None:
             continue
         if joint.name in prims.joint:
             schema = _SCHEMAS.get(type(joint.kind), "PhysicsJoint")
-            if isinstance(joint.kind, Generic) and joint.kind.cone is not None:
+            if isinstance(joint.kind, m.Generic) and joint.kind.cone is not None:
                 schema = "PhysicsSphericalJoint"
             prim = define(layer, prims.joint[joint.name], schema)
             show_spec_name(prim, joint.name)
@@ -194,39 +164,43 @@ def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
     if prims.anchor is not None:
         anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
         for side, body in enumerate((prims.robot, prims.link[tree.root])):
-            _author_side(anchor, side, body, IDENTITY, "the base")
+            _author_side(anchor, side, body, m.IDENTITY, "the base")
 
 
-def _author_frames(prim: Sdf.PrimSpec, joint: Joint, rest: dict[str, Pose], prims: Prims) -> None:
+def _author_frames(
+    prim: Sdf.PrimSpec, joint: m.Joint, rest: dict[str, m.Pose], prims: Prims
+) -> None:
     origin = joint.origin
     parent_body = prims.bodies.body_of[joint.parent]
     if parent_body is None:
         # The default prim represents the world; the root link is at its origin.
-        origin = compose(rest[joint.parent], origin)
+        origin = spatial.compose(rest[joint.parent], origin)
     elif parent_body != joint.parent:
-        origin = compose(compose(invert_pose(rest[parent_body]), rest[joint.parent]), origin)
+        origin = spatial.compose(
+            spatial.compose(spatial.invert_pose(rest[parent_body]), rest[joint.parent]), origin
+        )
     if parent_body != joint.parent:
         write_urdf(prim, "joint:parent", joint.parent)
-    turn, sides = IDENTITY, (0, 1)
-    if isinstance(joint.kind, (Revolute, Continuous, Prismatic, Planar)):
-        turn = Pose(quat_wxyz=_joint_frame(joint.kind.axis, origin.quat_wxyz))
-    elif isinstance(joint.kind, Generic):
+    turn, sides = m.IDENTITY, (0, 1)
+    if isinstance(joint.kind, (m.Revolute, m.Continuous, m.Prismatic, m.Planar)):
+        turn = m.Pose(quat_wxyz=_joint_frame(joint.kind.axis, origin.quat_wxyz))
+    elif isinstance(joint.kind, m.Generic):
         turn = joint.kind.frame
         sides = (1, 0) if joint.kind.backwards else sides
     body = prims.robot if parent_body is None else prims.link[parent_body]
     what = f"of joint {joint.name!r}"
-    _author_side(prim, sides[0], body, compose(origin, turn), f"the origin {what}")
+    _author_side(prim, sides[0], body, spatial.compose(origin, turn), f"the origin {what}")
     _author_side(prim, sides[1], prims.link[joint.child], turn, f"the axis {what}")
 
 
-def _author_side(joint: Sdf.PrimSpec, side: int, body: Sdf.Path, pose: Pose, what: str) -> None:
+def _author_side(joint: Sdf.PrimSpec, side: int, body: Sdf.Path, pose: m.Pose, what: str) -> None:
     relate(joint, f"physics:body{side}", body)
     position = Gf.Vec3f(*(to_float32(c, what) + 0.0 for c in pose.position))
     write(joint, f"physics:localPos{side}", position)
     write(joint, f"physics:localRot{side}", Gf.Quatf(*pose.quat_wxyz))
 
 
-def _joint_frame(axis: Vec3, origin: Vec4) -> Vec4:
+def _joint_frame(axis: m.Vec3, origin: m.Vec4) -> m.Vec4:
     """Choose the orientation of a joint's frame with the smallest rounding error.
 
     The joint frame may be rotated about the joint axis on both sides without changing
@@ -240,46 +214,46 @@ def _joint_frame(axis: Vec3, origin: Vec4) -> Vec4:
     Returns:
         Orientation of the joint frame in the child, as a quaternion wxyz.
     """
-    _, frame = rotation_onto_axis(axis)
+    _, frame = spatial.rotation_onto_axis(axis)
     # Coordinate axes get plain frames, for consumers that ignore the joint frame.
     if sum(c != 0 for c in axis) == 1:
         return frame
-    child, turn = rotation_from_quat_wxyz(origin), rotation_from_quat_wxyz(frame)
+    child, turn = spatial.rotation_from_quat_wxyz(origin), spatial.rotation_from_quat_wxyz(frame)
     angles = np.linspace(0.0, 2 * np.pi, _TWISTS, endpoint=False, dtype=np.float64)
-    twists = rotation_about(axis, angles) @ turn
+    twists = spatial.rotation_about(axis, angles) @ turn
 
     def stored(rotations: NDArray[np.float64]) -> NDArray[np.float64]:
-        quats = quats_wxyz_from_rotations(rotations).astype(np.float32)
-        return rotations_from_quats_wxyz(quats.astype(np.float64))
+        quats = spatial.quats_wxyz_from_rotations(rotations).astype(np.float32)
+        return spatial.rotations_from_quats_wxyz(quats.astype(np.float64))
 
     parents, children = stored(child @ twists), stored(twists)
     turned = parents @ children.transpose(0, 2, 1) - child
     tilted = children @ (turn.T @ axis) - axis
     errors = np.linalg.norm(turned, axis=(1, 2)) + np.linalg.norm(tilted, axis=1)
-    return quat_wxyz_from_rotation(twists[int(np.argmin(errors))])
+    return spatial.quat_wxyz_from_rotation(twists[int(np.argmin(errors))])
 
 
-def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
+def _author_freedom(joint: Sdf.PrimSpec, kind: m.JointKind) -> None:
     """Write the axis, limits and largest forces of a joint, in degrees or metres."""
-    if isinstance(kind, (Revolute, Continuous, Prismatic)):
-        write(joint, "physics:axis", rotation_onto_axis(kind.axis)[0])
-    if isinstance(kind, Floating):
+    if isinstance(kind, (m.Revolute, m.Continuous, m.Prismatic)):
+        write(joint, "physics:axis", spatial.rotation_onto_axis(kind.axis)[0])
+    if isinstance(kind, m.Floating):
         # Stores name and origin; disabled, because a free body needs no joint.
         write(joint, "physics:jointEnabled", False)
         write(joint, "physics:excludeFromArticulation", True)
-    if isinstance(kind, (Revolute, Prismatic)):
+    if isinstance(kind, (m.Revolute, m.Prismatic)):
         limits = limit_to_float32(kind.range.lower), limit_to_float32(kind.range.upper)
-        if isinstance(kind, Revolute):
+        if isinstance(kind, m.Revolute):
             limits = _limits(kind.range, degrees(1.0))
         write(joint, "physics:lowerLimit", limits[0])
         write(joint, "physics:upperLimit", limits[1])
-    if isinstance(kind, Planar):
-        normal = rotation_onto_axis(kind.axis)[0]
+    if isinstance(kind, m.Planar):
+        normal = spatial.rotation_onto_axis(kind.axis)[0]
         free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
         for freedom in _FREEDOMS:
             # Free axes are authored too: some consumers lock axes without limits.
             _author_limits(joint, freedom, _FREE if freedom in free else _LOCKED)
-    if not isinstance(kind, Generic):
+    if not isinstance(kind, m.Generic):
         return
     if kind.cone is not None:
         write(joint, "physics:axis", kind.axes[-1].token[-1])
@@ -297,7 +271,7 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: JointKind) -> None:
             write(joint, f"drive:{freedom}:physics:maxForce", limit_to_float32(axis.effort))
 
 
-def _limits(limits: Range, unit: float) -> tuple[float, float]:
+def _limits(limits: m.Range, unit: float) -> tuple[float, float]:
     """Convert limits to another unit; a limit on one side only stays effective.
 
     OpenUSD's parser disables both limits of a revolute joint if one is infinite, so
@@ -333,14 +307,14 @@ def articulation_roots(prims: Prims) -> list[Sdf.Path]:
             continue
         joint = tree.parent_joint.get(name)
         path = prims.anchor if joint is None else prims.joint[joint.name]
-        if path is None or (joint is not None and isinstance(joint.kind, Floating)):
+        if path is None or (joint is not None and isinstance(joint.kind, m.Floating)):
             component[name] = name
             continue
         parent = None if joint is None else body_of[joint.parent]
         component[name] = _WORLD if parent is None else component[parent]
         if parent is None:
             held.append(path)
-        moves = joint is not None and not isinstance(joint.kind, Fixed)
+        moves = joint is not None and not isinstance(joint.kind, m.Fixed)
         if parent is not None or moves:
             articulated[component[name]] = None
     floating = [prims.link[name] for name in articulated if name != _WORLD]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from urdf_usd.converter.meshes.references import referred_files
+from urdf_usd.converter.inputs import referred_files
 
 # An image in a comment, and one in several text nodes with a namespace prefix.
 PREFIXED = b"""<d:image xmlns:d="c"><!-- <init_from>sub/paint.png</init_from> -->

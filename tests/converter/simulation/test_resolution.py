@@ -16,9 +16,13 @@ from tests.converter.simulation.robots import (
     write_urdf,
 )
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
-from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.resolution import (
+    ContactMaterial,
+    JointDrive,
+    Simulation,
+    resolve,
+)
 from urdf_usd.converter.simulation.settings import load_settings
-from urdf_usd.converter.simulation.sources import ContactMaterial, JointDrive, Simulation
 from urdf_usd.converter.urdf.parse import parse
 
 _SRDF = """\

@@ -7,12 +7,11 @@ from pathlib import Path
 from tests.converter.simulation.robots import write_described, write_description
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Base
-from urdf_usd.converter.simulation.resolution import resolve
+from urdf_usd.converter.simulation.resolution import Simulation, resolve
 from urdf_usd.converter.simulation.settings import (
     SettingsTables,
     load_settings,
 )
-from urdf_usd.converter.simulation.sources import Simulation
 from urdf_usd.converter.simulation.template import description_template
 from urdf_usd.converter.urdf.parse import parse
 

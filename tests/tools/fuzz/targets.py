@@ -30,8 +30,8 @@ from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.write import write
 from urdf_usd.converter.usd.writer.asset import asset_name
+from urdf_usd.converter.usd.writer.geometry import write_mesh
 from urdf_usd.converter.usd.writer.layouts import write_asset
-from urdf_usd.converter.usd.writer.meshes import write_mesh
 
 Target: TypeAlias = Callable[[bytes], None]
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pxr import Sdf, Usd
 
-from urdf_usd.converter.usd.writer.prims import legal_name, sibling_names
-from urdf_usd.converter.usd.writer.specs import define, show_spec_name
+from urdf_usd.converter.usd.writer.specs import define, legal_name, show_spec_name, sibling_names
 
 
 def test_valid_names_are_kept_in_any_order() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.converter.usd.writer.overlaps import bodies_in_contact
+from urdf_usd.converter.usd.writer.simulation import bodies_in_contact
 
 _TURN = Rotation.from_rotvec([0.3, -0.5, 0.7])
 # A direction that is parallel to no axis.

@@ -10,16 +10,16 @@ from pxr import Sdf, Usd, UsdShade
 
 from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
 from tests.converter.usd.textured_meshes import shaders
-from urdf_usd.converter.colors import linear_from_srgb
 from urdf_usd.converter.meshes.mesh_materials import (
     MeshMaterial,
     MeshTexture,
     Sampling,
     Slot,
     Wrap,
+    linear_from_srgb,
 )
 from urdf_usd.converter.options import MaterialNetworks
-from urdf_usd.converter.usd.writer.shading import write_networks
+from urdf_usd.converter.usd.writer.materials import write_networks
 from urdf_usd.converter.usd.writer.specs import define
 
 # Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and
