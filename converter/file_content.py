@@ -74,10 +74,6 @@ def is_same_file(one: Path, other: Path) -> bool:
 def has_mark(path: Path, mark: bytes) -> bool:
     """Return whether a file begins with text that has a mark, in lower case.
 
-    Args:
-        path: The file.
-        mark: What only files of one kind have in their first 4 KiB.
-
     Raises:
         OSError: It cannot be read.
     """

@@ -19,10 +19,6 @@ from urdf_usd.converter.urdf.uris import package_and_rest
 def input_files(description: Iterable[str], robot: Robot) -> tuple[InputFile, ...]:
     """List all files of a robot; each is read once.
 
-    Args:
-        description: The URDF; or the xacro file and the files that it includes.
-        robot: The robot, for its meshes and textures and the files that these refer to.
-
     Returns:
         In the order of first use. Unreadable files are skipped; reading the robot
         reports them.
@@ -108,12 +104,7 @@ _ENCODING = re.compile(rb"<\?xml[^>]*encoding=[\"']([\w.-]+)")
 
 
 def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
-    """Return the existing files that a mesh file or a material library refers to.
-
-    Args:
-        data: Its content.
-        path: Its path, to which references are relative.
-    """
+    """Return the existing files that a mesh file or a material library refers to."""
     found: dict[Path, None] = {}
     for reference in _references(data, path.suffix.lower()):
         file = next(filter(_is_file, _candidates(reference, path.parent)), None)

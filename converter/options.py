@@ -102,12 +102,7 @@ def stated_options(
 
 
 def command_words(options: Struct, without: Collection[str] = ()) -> list[str]:
-    """Return the words of a command line that states options, not quoted.
-
-    Args:
-        options: As for :func:`stated_options`.
-        without: Options that are left out, such as ``--variant``.
-    """
+    """Return the words of a command line that states options, not quoted."""
     words: list[str] = []
     for one, values in stated_options(options):
         if one.flag not in without:
@@ -142,8 +137,7 @@ class Layout(StrEnum):
     @property
     def suffix(self) -> str:
         """Suffix of the root layer or package."""
-        suffixes = {Layout.LAYERED: ".usda", Layout.SINGLE: ".usdc"}
-        return suffixes.get(self, ".usdz")
+        return {"layered": ".usda", "single": ".usdc"}.get(self, ".usdz")
 
 
 class BodyNesting(StrEnum):
@@ -154,35 +148,22 @@ class BodyNesting(StrEnum):
 
 
 class MaterialNetworks(StrEnum):
-    """Shader networks of materials.
+    """Shader networks of materials."""
 
-    Attributes:
-        PREVIEW: UsdPreviewSurface.
-        OPENPBR: UsdPreviewSurface, and OpenPBR in the render context of MaterialX.
-    """
-
-    PREVIEW = "preview"
-    OPENPBR = "openpbr"
+    PREVIEW = "preview"  # UsdPreviewSurface
+    OPENPBR = "openpbr"  # the same, and OpenPBR in the render context of MaterialX
 
 
 class Profile(StrEnum):
-    """Schemas that are used in addition to UsdPhysics.
+    """Schemas that are used in addition to UsdPhysics and ``urdf:`` attributes."""
 
-    Attributes:
-        GENERIC: Newton's (newton-usd-schemas), which Newton and PhysX read.
-        USDPHYSICS: None; UsdPhysics and ``urdf:`` attributes only.
-        PHYSX: Those of Omniverse Physics, for Isaac Sim 5 and 6.
-        ROS: Newton's, and those of REP 158, in layers of their own.
-        SIMREADY: Newton's, and what SimReady Foundation requires of robots.
-        ISAAC: Those of Omniverse Physics and, in other variants, Newton's, with the
-            robot schema and the layers of Isaac Sim 6.2.
-    """
-
-    GENERIC = "generic"
-    USDPHYSICS = "usdphysics"
-    PHYSX = "physx"
-    ROS = "ros"
-    SIMREADY = "simready"
+    GENERIC = "generic"  # Newton's (newton-usd-schemas), which Newton and PhysX read
+    USDPHYSICS = "usdphysics"  # none
+    PHYSX = "physx"  # those of Omniverse Physics, for Isaac Sim 5 and 6
+    ROS = "ros"  # Newton's, and those of REP 158, in layers of their own
+    SIMREADY = "simready"  # Newton's, and what SimReady Foundation requires of robots
+    # Those of Omniverse Physics and, in other variants, Newton's, with the robot schema and the
+    # layers of Isaac Sim 6.2.
     ISAAC = "isaac"
 
     @property
@@ -224,16 +205,10 @@ class VariantChoice(Struct, frozen=True):
 
 
 class InertiaOption(StrEnum):
-    """Treatment of missing and of impossible mass properties.
+    """Treatment of missing and of impossible mass properties."""
 
-    Attributes:
-        KEEP: They stay as in the URDF; what a body needs is added in a negligible
-            amount.
-        GEOMETRY: They are those of the shapes of the link, as homogeneous solids.
-    """
-
-    KEEP = "keep"
-    GEOMETRY = "geometry"
+    KEEP = "keep"  # as in the URDF; what a body needs is added in a negligible amount
+    GEOMETRY = "geometry"  # those of the shapes of the link, as homogeneous solids
 
 
 DEFAULT_DENSITY = 1000.0
@@ -241,21 +216,12 @@ DEFAULT_DENSITY = 1000.0
 
 
 class ColliderKind(StrEnum):
-    """Colliders that replace those of a link.
+    """Colliders that replace those of a link."""
 
-    Attributes:
-        HULL: The convex hull of each mesh, also of one with several groups.
-        DECOMPOSITION: Convex pieces of each mesh, by CoACD.
-        PRIMITIVES: A box, sphere, cylinder or capsule for each mesh whose convex hull
-            it fits, else that hull.
-        MESH: The triangles of each mesh.
-        NONE: No colliders.
-    """
-
-    HULL = "hull"
-    DECOMPOSITION = "decomposition"
-    PRIMITIVES = "primitives"
-    MESH = "mesh"
+    HULL = "hull"  # the convex hull of each mesh, also of one with several groups
+    DECOMPOSITION = "decomposition"  # convex pieces of each mesh, by CoACD
+    PRIMITIVES = "primitives"  # the primitive that fits the convex hull of a mesh, else that hull
+    MESH = "mesh"  # the triangles of each mesh
     NONE = "none"
 
 

@@ -70,13 +70,6 @@ def replace_colliders(
     """Return a robot with the requested colliders.
 
     Primitives of the URDF, meshes that cannot be read, and links without a rule are kept.
-
-    Args:
-        robot: The robot.
-        rules: The colliders of each link.
-        triangles: How colliders of triangles are approximated.
-        progress: Is called before a mesh is decomposed.
-        notes: Receives diagnostics.
     """
     for pattern in (rule.links for rule in rules.rules if rule.links is not None):
         if not any(fnmatchcase(link.name, pattern) for link in robot.links):
@@ -219,11 +212,6 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
     It is in ``$URDF_USD_CACHE``, by default ``urdf-usd`` in the user's cache folder;
     the key is the content of the mesh, the version of CoACD and its parameters.
 
-    Args:
-        path: The mesh file, whose stem is that of the OBJ file.
-        mesh: Its content.
-        location: Location of the link.
-
     Raises:
         AuthoringError: CoACD is not installed, or fails.
     """
@@ -292,10 +280,7 @@ def estimate_robot(
     """Return a robot with mass and inertia from shapes where they are missing.
 
     Args:
-        robot: The robot.
-        base: Requested base.
         density: Of links without mass [kg/m^3].
-        notes: Receives diagnostics.
 
     Returns:
         The robot; links whose shapes have no volume are unchanged.

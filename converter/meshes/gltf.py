@@ -238,10 +238,6 @@ def read_gltf(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Poly
 
     Skins and morph targets are ignored.
 
-    Args:
-        data: Content of the file.
-        read_sibling: Reads files that it refers to.
-
     Raises:
         MeshError: The file is damaged or compressed, or has no surface.
     """

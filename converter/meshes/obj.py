@@ -99,10 +99,6 @@ class _Run(Struct, frozen=True):
 def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
     """Read all faces of an OBJ file as one mesh [m].
 
-    Args:
-        data: The file.
-        read_sibling: Gives the material libraries that the file names.
-
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
     """
@@ -248,11 +244,6 @@ def _faces(lines: bytes, before: Sequence[int]) -> tuple[Integers, Integers]:
 
     Faces with fewer than three corners are left out.
 
-    Args:
-        lines: The statements.
-        before: Numbers of points, texture coordinates and normals before them, if an
-            index is relative.
-
     Raises:
         MeshError: An index of a point is malformed, or before the first point.
     """
@@ -326,10 +317,6 @@ def read_libraries(
     text: bytes, read_sibling: SiblingReader
 ) -> tuple[dict[str, mm.MeshMaterial], tuple[str, ...]]:
     """Read the material libraries of an OBJ file.
-
-    Args:
-        text: The OBJ file, with a line end before the first line.
-        read_sibling: Gives the bytes of a file that it names.
 
     Returns:
         The materials by name, of equal names the first, and a text about each missing

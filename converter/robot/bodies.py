@@ -109,13 +109,6 @@ def assign_bodies(
 ) -> BodyAssignment:
     """Assign the links of a robot to bodies.
 
-    Args:
-        tree: The robot.
-        base: ``auto`` fixes the base if the root is an empty link named ``world``.
-        massless: Whether a moving group without mass is an error.
-        merge_fixed: Whether links connected by fixed joints become one body, except
-            across joints with ``dont_collapse``.
-
     Raises:
         AuthoringError: Moving links have no mass, and ``massless`` is ``error``.
     """
@@ -362,10 +355,6 @@ def size_at_rest(tree: Tree, rest: dict[str, m.Pose]) -> float:
     """Return the largest distance of a link or centre of mass from the root [m].
 
     1 if all are within a nanometre of the root, from which no inertia follows.
-
-    Args:
-        tree: The robot.
-        rest: Where its links are while all joints are at zero, by name.
     """
     points = []
     for name, pose in rest.items():
@@ -382,10 +371,7 @@ def _lumped_inertial(
     """Combine the inertials of links fixed to each other; at least one has mass.
 
     Args:
-        tree: The robot.
-        rest: Where its links are while all joints are at zero, by name.
         head: The link whose frame the result is expressed in.
-        members: The links, in tree order.
 
     Returns:
         Mass [kg], centre of mass [m], and (ixx, ixy, ixz, iyy, iyz, izz) about it along

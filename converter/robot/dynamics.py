@@ -74,7 +74,6 @@ def equations_of_motion(
     """Return inertia matrices, and the forces that hold all accelerations at zero.
 
     Args:
-        robot: A robot that is a tree.
         positions: (K, d) positions per moving joint, see
             :func:`urdf_usd.converter.robot.kinematics.motion`.
         velocities: (K, width) velocities per moving joint; joints left out are at rest.
@@ -167,7 +166,6 @@ def _motions(kind: m.JointKind, at_zero: Matrix, transforms: Matrix) -> tuple[Ma
     """Return the (K, 6, a) translations and (K, 6, b) rotations of a joint in the root's frame.
 
     Args:
-        kind: Kind of joint.
         at_zero: (K, 4, 4) child frame at zero.
         transforms: (K, 4, 4) child frame.
     """
@@ -196,7 +194,6 @@ def _spatial_inertia(link: m.Link, transforms: Matrix) -> Matrix:
     Zero for a link without mass.
 
     Args:
-        link: The link.
         transforms: (K, 4, 4) its frame in the root's.
     """
     if not link.inertial or not link.inertial.mass:

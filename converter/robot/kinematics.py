@@ -24,7 +24,6 @@ def motion(kind: m.JointKind, positions: Matrix) -> Matrix:
     """Return the (K, 4, 4) motions of a joint, in the child's frame at zero.
 
     Args:
-        kind: Kind of joint.
         positions: (K, d) with d = 1 for one axis [rad or m]; 4 for planar
             (displacement in the joint frame [m], angle [rad]); 7 for floating
             (displacement, quaternion wxyz); 4 for spherical (quaternion wxyz); 0 for
@@ -66,7 +65,6 @@ def link_transforms(robot: m.Robot, positions: Mapping[str, Matrix]) -> dict[str
     """Return the transforms of all links for K configurations.
 
     Args:
-        robot: A robot that is a tree.
         positions: (K, d) positions per moving joint, see :func:`motion`; mimic joints
             are given like all others. With no joint at all, K is 1.
 

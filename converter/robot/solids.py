@@ -410,7 +410,6 @@ def _apart(candidate: _Candidate, directions: Matrix, reach: Matrix) -> Matrix:
     """Return by how much support functions differ, in each direction.
 
     Args:
-        candidate: The primitive.
         directions: (D, 3) unit vectors.
         reach: (D) support function of the points.
     """
@@ -424,7 +423,6 @@ def _largest_distance(candidate: _Candidate, points: Matrix, least: float) -> fl
     """Climb from the worst sampled directions to directions with larger differences.
 
     Args:
-        candidate: The primitive.
         points: (N, 3) corners of the hull.
         least: The largest difference so far [m].
     """

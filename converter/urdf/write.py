@@ -49,10 +49,6 @@ def write(robot: m.Robot, *, comment: str | None = None) -> bytes:
 
     Mesh and texture references are written as in the model. The text is deterministic.
 
-    Args:
-        robot: The robot.
-        comment: Text of a comment before the root element.
-
     Raises:
         ValueError: A name contains characters that XML does not allow.
     """

@@ -37,16 +37,7 @@ def author_robot_schema(
     metadata: Mapping[str, str],
     custom: Sdf.Layer | None,
 ) -> None:
-    """Write the schemas of the robot, its links, frames and joints.
-
-    Args:
-        layer: Layer that gets overs.
-        stage: The asset without that layer.
-        prims: The robot.
-        version: Version of the asset.
-        metadata: Type and licence of the robot, by name, if they are known.
-        custom: Layer of custom data, if there is one.
-    """
+    """Write the schemas of the robot, its links, frames and joints."""
     robot = over(layer, prims.robot)
     apply(robot, "IsaacRobotAPI")
     if version != UNVERSIONED:

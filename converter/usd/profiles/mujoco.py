@@ -54,13 +54,6 @@ def author_mujoco(
 ) -> tuple[Diagnostic, ...]:
     """Write MuJoCo's schemas of joints and colliders, and an actuator per joint.
 
-    Args:
-        layer: Layer that gets overs and actuators.
-        physics: The layer that defines the joints.
-        stage: The asset with UsdPhysics.
-        prims: The robot.
-        simulation: Simulation settings, if there is a file of them.
-
     Returns:
         Diagnostics about couplings and settings that the schemas cannot represent.
     """

@@ -35,12 +35,7 @@ _FRAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def author_ros(layer: Sdf.Layer, prims: Prims) -> None:
-    """Author the conventions of REP 158 on existing joints, links and colliders.
-
-    Args:
-        layer: The physics layer, with Newton's schemas.
-        prims: The robot.
-    """
+    """Author the conventions of REP 158 on existing joints, links and colliders."""
     tree = prims.tree
     names = {path: name for name, path in prims.joint.items()}
     if prims.anchor is not None:

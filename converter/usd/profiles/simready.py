@@ -68,14 +68,7 @@ def complete_metadata(
 def complete(
     physics: Sdf.Layer, library: Sdf.Layer, prims: Prims, robot: Robot
 ) -> list[Diagnostic]:
-    """Author what the profile requires of physics and meshes.
-
-    Args:
-        physics: The physics layer, with Newton's schemas and articulation roots.
-        library: The library of meshes.
-        prims: The robot.
-        robot: The same, for diagnostics.
-    """
+    """Author what the profile requires of physics and meshes."""
     for prim in prim_specs(physics):
         # What Newton assumes by itself (NEWTON.COL.001, NEWTON.BA.001).
         if "PhysicsMeshCollisionAPI" in applied(prim):
@@ -172,11 +165,7 @@ def author_metadata(
     """Write metadata to the interface layer (SR.001, SR.004, RV.003, RV.006).
 
     Args:
-        layer: The interface layer, with the hint of the extent.
-        metadata: Texts by name.
-        bodies: Number of rigid bodies.
         mass: Mass of the robot [kg].
-        sets: Variant sets of the default prim that enable a simulator.
     """
     path = f"/{layer.defaultPrim}"
     hint = layer.GetPrimAtPath(path).attributes.get("extentsHint")

@@ -162,14 +162,6 @@ def author_asset(
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as a layered asset.
 
-    Args:
-        robot: The robot.
-        tree: Its links in order.
-        bodies: Its bodies.
-        folder: Existing empty folder.
-        options: Profile, nesting of bodies, shader networks, variants, scene, metadata.
-        simulation: Simulation settings, if there is a file of them.
-
     Returns:
         Diagnostics about omissions and changes.
 

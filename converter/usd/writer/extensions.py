@@ -58,15 +58,7 @@ def has_extensions(robot: Robot) -> bool:
 def author_extensions(
     layer: Sdf.Layer, weaker: Sequence[Sdf.Layer], library: Sdf.Layer, robot: Robot, prims: Prims
 ) -> None:
-    """Write all custom data as overs of existing prims; that of omitted shapes is omitted.
-
-    Args:
-        layer: The empty target layer.
-        weaker: Layers of the asset without custom data.
-        library: The layer that their shapes refer to.
-        robot: The robot.
-        prims: Paths of all prims.
-    """
+    """Write all custom data as overs of existing prims; that of omitted shapes is omitted."""
 
     def author(path: Sdf.Path, custom: Custom, around: tuple[str, ...] = ()) -> None:
         others = [spec for one in weaker if (spec := one.GetPrimAtPath(path))]

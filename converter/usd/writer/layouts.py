@@ -193,11 +193,6 @@ def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
 def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
     """Write a USDZ package.
 
-    Args:
-        package: File to write.
-        folder: Folder whose files are packed; paths in the package are relative to it.
-        files: The root layer, then the others.
-
     Raises:
         OSError: A file cannot be read, or the package not be written; or it would be
             too large for some readers of zip archives.

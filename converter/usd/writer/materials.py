@@ -60,15 +60,7 @@ def author_material_library(
     folder: Path,
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
 ) -> tuple[tuple[Binding, ...], tuple[Diagnostic, ...]]:
-    """Write each distinct material of a robot to an empty layer, and copy its textures.
-
-    Args:
-        robot: The robot.
-        meshes: Its meshes, with their materials.
-        layer: The layer.
-        folder: Folder of the layer.
-        networks: Shader networks of materials.
-    """
+    """Write each distinct material of a robot to an empty layer, and copy its textures."""
     define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
     notes: list[Diagnostic] = []

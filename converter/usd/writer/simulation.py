@@ -285,11 +285,6 @@ def bodies_in_contact(
     """Return the pairs of bodies whose colliders overlap, and those that touch.
 
     Meshes count as their convex hulls, as they are written.
-
-    Args:
-        stage: The composed asset.
-        body_of: Name of the body of each collider, by path of the prim or its parent.
-        ignored: Pairs of bodies that are not tested.
     """
     solids: dict[str, list[_Solid]] = {}
     cache = UsdGeom.XformCache()
@@ -374,7 +369,6 @@ def _solid(prim: Usd.Prim, transform: Points) -> _Solid | None:
     """Return a collider in the world; None for an empty mesh.
 
     Args:
-        prim: A collider.
         transform: (4, 4) to the world, for row vectors.
     """
     from scipy.spatial import ConvexHull, QhullError

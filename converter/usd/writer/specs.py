@@ -341,10 +341,6 @@ def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str,
     Valid names are kept; the others get a number if necessary. Only the numbers of
     equal names depend on their order.
 
-    Args:
-        names: Names in order; repeats are allowed.
-        taken: Names of existing siblings.
-
     Returns:
         One name per input, in order, all different.
     """

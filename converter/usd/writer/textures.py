@@ -80,10 +80,6 @@ def copy_textures(
 ) -> tuple[dict[Image, str], list[Diagnostic]]:
     """Copy images into a folder, others than PNG and JPG as PNG; equal ones once.
 
-    Args:
-        images: The images and the locations of their use, in order.
-        folder: Target folder; created if there are any images.
-
     Returns:
         File names of usable images, and diagnostics about the others.
     """
