@@ -54,7 +54,6 @@ MANIFEST = "MANIFEST.json"
 
 
 def _catalogue() -> Mapping[str, Any]:
-    """Return what is known of each module, by its name."""
     try:
         known: Mapping[str, Any] = importlib.import_module(_PACKAGE).DESCRIPTIONS
     except ModuleNotFoundError:
@@ -82,12 +81,6 @@ def description_names(*, urdf: bool = True) -> tuple[str, ...]:
 
 def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> Candidate:
     """Return a module's entry in the catalogue; nothing is imported or downloaded.
-
-    Args:
-        target: Name of the module.
-        mirror: Folder with copies of the repositories, used instead of the network,
-            each under the name that robot_descriptions gives to its clone.
-        mjcf: Whether a robot that has MJCF alone is available.
 
     Raises:
         UnknownRobotError: There is no such module.
@@ -151,13 +144,7 @@ class _CloneError(UnavailableError):
 def fetch_all(
     downloads: Iterable[Download], announce: Announce, mirror: Path | None = None
 ) -> Iterator[Resolved]:
-    """Fetch robots in order; a repository that cannot be cloned is tried only once.
-
-    Args:
-        downloads: Robots to fetch.
-        announce: Called with a line before each download.
-        mirror: Folder with copies of the repositories, used instead of the network.
-    """
+    """Fetch robots in order; a repository that cannot be cloned is tried only once."""
     failed: dict[str | None, str] = {}
     for download in downloads:
         try:
@@ -171,11 +158,6 @@ def fetch_all(
 
 
 def fetch(download: Download, announce: Announce, mirror: Path | None = None) -> RobotSource:
-    """Fetch one robot; the arguments are those of :func:`fetch_all`.
-
-    Raises:
-        UnavailableError: It cannot be fetched, or has neither URDF nor xacro.
-    """
     name = download.module
     module = _import_description(download, announce, mirror)
     urdf: str | None = getattr(module, "URDF_PATH", None)
@@ -284,7 +266,6 @@ def mirrored_commit(mirror: Path, name: str) -> str | None:
 
 
 def _text(file: Path) -> str:
-    """Return the text of a small file; empty if there is none."""
     try:
         return file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -58,10 +58,6 @@ def describe_file(target: str, start: Path | None = None) -> RobotSource:
 
     ``-`` and ``/dev/stdin`` are the URDF on standard input.
 
-    Args:
-        target: The path.
-        start: Folder that relative paths start from; the working folder by default.
-
     Raises:
         UnknownRobotError: The path is not UTF-8.
     """
@@ -208,7 +204,6 @@ def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
 
 
 def first_of_each(*packages: tuple[str, Path]) -> tuple[tuple[str, Path], ...]:
-    """Keep the first folder of every name."""
     folders: dict[str, Path] = {}
     for name, path in packages:
         folders.setdefault(name, path)

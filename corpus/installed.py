@@ -198,10 +198,6 @@ def _locate_mjcf_cases(case: str) -> tuple[RobotSource, ...]:
 def locate_cases(target: str) -> tuple[RobotSource, ...]:
     """Find the cases of a version or a chapter, or one case.
 
-    Args:
-        target: ``<version>``, ``<chapter>`` or ``<chapter>/<case>``; the last two also
-            after ``<version>/``.
-
     Raises:
         UnknownRobotError: There is no such version, chapter or case.
     """

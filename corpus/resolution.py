@@ -44,7 +44,6 @@ MIRROR_VARIABLE = "URDF_USD_MIRROR"
 
 
 def announce_on_stderr(line: str) -> None:
-    """Write a line to stderr, unbuffered."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
@@ -180,15 +179,6 @@ def resolve_corpora(
 ) -> tuple[Resolved, ...]:
     """Resolve references to robots and corpora, ordered by id, each robot once.
 
-    Args:
-        texts: The references.
-        announce: Called before downloads, and with the number of robots left out.
-        selection: Criteria for the robots.
-        mirror: Folder with the repositories of robot_descriptions, under the names of
-            its clones, used instead of downloads. Default: the environment variable
-            ``URDF_USD_MIRROR``.
-        mjcf: Whether to fetch the robots of robot_descriptions that have MJCF and no URDF.
-
     Returns:
         Robots; for robots and whole corpora that are not available, the reason.
 
@@ -239,7 +229,6 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
 
 
 def _mirror(named: Path | None) -> Path | None:
-    """Return the given mirror, or that of the environment."""
     stated = os.environ.get(MIRROR_VARIABLE)
     mirror = named or (Path(stated) if stated else None)
     if mirror and not mirror.is_dir():

@@ -53,10 +53,6 @@ class Selection(Struct, frozen=True):
     def apply(self, robots: Sequence[Candidate], announce: Announce) -> tuple[Candidate, ...]:
         """Return the robots that match.
 
-        Args:
-            robots: All robots.
-            announce: Called with the number of robots whose value is unknown.
-
         Raises:
             NothingSelectedError: A value matches no robot, or no robot is left.
             ForbiddenLicenseError: A robot that matches has a forbidden licence.
@@ -118,15 +114,10 @@ def _matches(noun: str, text: str, value: str) -> bool:
 
 
 def is_forbidden(license_text: str, forbidden: Sequence[str]) -> bool:
-    """Return whether a licence is forbidden.
+    """Return whether a part of every alternative of an SPDX expression is forbidden.
 
-    Of an SPDX expression, a part of every alternative has to be: a robot under
-    ``MIT OR GPL-3.0-only`` can be used under MIT.
-
-    Args:
-        license_text: SPDX expression, or the words that a robot has instead.
-        forbidden: SPDX identifiers in any case, also without what follows a hyphen (``GPL``,
-            ``GPL-3.0``); ``copyleft``.
+    A robot under ``MIT OR GPL-3.0-only`` can be used under MIT. Identifiers may be without what
+    follows a hyphen: ``GPL``, ``GPL-3.0``.
     """
 
     def matches(part: str) -> bool:

@@ -40,11 +40,6 @@ class Table(Struct, Generic[Row], frozen=True):
 def read_tables(path: Path, name: str, row: type[Row]) -> tuple[Table[Row], ...]:
     """Read the tables ``[[name]]`` of a file that contains nothing else.
 
-    Args:
-        path: The file.
-        name: Key of the list.
-        row: Keys of a table, with their types and defaults.
-
     Raises:
         TableError: The file cannot be read, has unknown keys, or values of other types.
             All problems are in the message.

@@ -62,5 +62,4 @@ VERDICTS = {
 
 
 def appearance(value: Grade | Verdict) -> Appearance:
-    """Return the appearance of a grade or verdict."""
     return GRADES[value] if isinstance(value, Grade) else VERDICTS[value]

@@ -46,7 +46,6 @@ def write_badges(figures: Figures, folder: Path) -> None:
 
 
 def robot_badge(verdict: Verdict, compared: int) -> str:
-    """Return the badge of a robot that conforms, as SVG."""
     return _svg(verdict.value, f"{verdict.value}; {values(compared)}", _GOOD)
 
 

@@ -54,13 +54,7 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
 def value_changes(
     robot: str, before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[ChangeRecord, ...]:
-    """Return the values of a robot that changed, at most 50.
-
-    Args:
-        robot: Its name in the run.
-        before: Values by the names of their parts; empty if they are not known.
-        after: The same in the later run.
-    """
+    """Return the values of a robot that changed, at most 50."""
     if not before or not after:
         return ()
     changed = [
@@ -79,7 +73,6 @@ def value_changes(
 def changed_settings(
     before: Mapping[str, str], after: Mapping[str, str], prefix: str = ""
 ) -> Iterator[ChangeRecord]:
-    """Yield the versions or options that differ."""
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, ""), after.get(name, "")
         if old != new:
@@ -223,7 +216,6 @@ class Changes(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The counts as text."""
         text = ", ".join(f"{count} {kind}" for kind, count in self.counts)
         return text or "nothing changed"
 
@@ -243,12 +235,10 @@ def sorted_changes(former: FormerRunRecord | None) -> Changes | None:
 
 
 def style_class(change: ChangeRecord) -> str:
-    """Return the style-sheet class of a change."""
     if change.worse:
         return "fails"
     return "exact" if change.kind in GOOD else "not-comparable"
 
 
 def sign(change: ChangeRecord) -> str:
-    """Return the sign of a change: worse, better, or neutral."""
     return {"fails": "✗", "exact": "✓"}.get(style_class(change), "·")

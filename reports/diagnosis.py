@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 
 from urdf_usd.reports.quantities import quantity, value_text
@@ -17,25 +15,6 @@ from urdf_usd.reports.records.record import (
 )
 from urdf_usd.reports.summary import statement
 from urdf_usd.reports.text import plain
-
-_ADVICE = {
-    Grade.FAILS: (
-        "If the expected values are those of the URDF file, the USD is wrong: correct "
-        "the converter or the asset at the places above."
-    ),
-    Grade.CLOSE: (
-        "The difference exceeds float32 rounding but not the tolerance: look for other "
-        "rounding, such as angles written with few digits."
-    ),
-    Grade.DISPUTED: (
-        "The URDF engines disagree, so there is no value to compare the USD with: make "
-        "the URDF unambiguous, or add the deviation of the engine to the known ones."
-    ),
-    Grade.NOT_COMPARABLE: (
-        "The URDF has no value to compare the USD with, such as that of a missing "
-        "file, which is named above; nothing is wrong with the USD."
-    ),
-}
 
 _ROUND_TRIP = "round-trip."
 _JOINT_FRAMES = (
@@ -205,6 +184,16 @@ _UNREADABLE_USD = (
     "converter: its output cannot be read as a robot",
     "see the messages of the converter and the USD engine below",
 )
+_BY_GRADE = {
+    Grade.DISPUTED: (
+        "undecided: the URDF engines disagree, so there is no value to compare the USD with",
+        "make the URDF unambiguous; if one engine is wrong, add its deviation to the known ones",
+    ),
+    Grade.CLOSE: (
+        "none: the difference exceeds float32 rounding, but not the tolerance",
+        "look for other rounding, such as angles written with few digits",
+    ),
+}
 
 
 class Diagnosis(Struct, frozen=True):
@@ -238,7 +227,7 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
     finding = findings[0] if findings else None
     subject = finding.subject if finding else ""
     said = statement(finding) if finding else first.reason or first.title
-    fault, remedy = _fault_and_remedy(first, finding)
+    fault, remedy = fault_and_remedy(first, finding)
     return Diagnosis(
         subject=subject,
         statement=said.removeprefix(f"{subject} ") if subject else said,
@@ -252,36 +241,30 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
     )
 
 
-def _fault_and_remedy(check: CheckRecord, finding: Difference | None) -> tuple[str, str]:
-    if check.grade is Grade.DISPUTED:
-        return (
-            "undecided: the URDF engines disagree, so there is no value to compare the USD with",
-            "make the URDF unambiguous; if one engine is wrong, add its deviation "
-            "to the known ones",
-        )
+def fault_and_remedy(check: CheckRecord, finding: Difference | None) -> tuple[str, str]:
+    """Return what is wrong by the worst finding of a check, and what to do."""
+    if check.grade in _BY_GRADE:
+        return _BY_GRADE[check.grade]
     if check.grade is Grade.NOT_COMPARABLE:
         remedy = "supply the file, and convert again; everything that could be compared is below"
         if finding is None:
             return f"undecided: {check.reason or 'there is no value to compare'}", remedy
         # It names the file that cannot be used, and the reason.
-        missing = statement(finding).removeprefix(f"{finding.subject}: ")
-        return f"none in the USD: {missing.removesuffix('; not compared')}", remedy
+        return f"none in the USD: {statement(finding).removesuffix('; not compared')}", remedy
     location = place_to_look(check.id)
     hint = f"in the USD, check {location}; " if location else ""
-    return _fault(check), f"{hint}correct the USD, or the converter that wrote it"
-
-
-def _fault(check: CheckRecord) -> str:
+    remedy = f"{hint}correct the USD, or the converter that wrote it"
     differing = [one for one in check.differences if one.unequal]
     of_urdf = [one.engine for one in differing if one.side == "urdf"]
+    names = of_urdf or [one.engine for one in differing]
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
     if differing and not of_urdf:
-        simulators = _enumerated([one.engine for one in differing])
-        return (
-            f"USD: OpenUSD reads the value of the URDF, and {simulators} computes another from it"
-        )
-    if len(of_urdf) > 1:
-        return f"USD: {_enumerated(of_urdf)} agree on the URDF, and the USD differs"
-    return "USD: it differs from the URDF, on which no other engine disagrees"
+        fault = f"OpenUSD reads the value of the URDF, and {listed} computes another from it"
+    elif len(of_urdf) > 1:
+        fault = f"{listed} agree on the URDF, and the USD differs"
+    else:
+        fault = "it differs from the URDF, on which no other engine disagrees"
+    return f"USD: {fault}", remedy
 
 
 def _without_check(robot: RobotRecord) -> tuple[str, str]:
@@ -300,8 +283,28 @@ def _without_check(robot: RobotRecord) -> tuple[str, str]:
     return _BY_VERDICT.get(robot.verdict, _UNREADABLE_USD)
 
 
-def _enumerated(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+def explanation(check: CheckRecord, most: int) -> list[str]:
+    """Return the findings with the grade of a check, fault and remedy, as lines."""
+    lines = [f"{check.title} ({check.group}): {check.grade}"]
+    if check.reason:
+        lines.append(check.reason)
+    findings = [one for one in check.findings if one.grade is check.grade]
+    for finding in findings[:most]:
+        lines += ["", f"{finding.subject}: {statement(finding)}"]
+        if finding.expected is not None:
+            lines.append(f"  expected (URDF): {value_text(finding.expected, finding.unit)}")
+        if finding.actual is not None:
+            lines.append(f"  actual (USD):    {value_text(finding.actual, finding.unit)}")
+        if check.unit and finding.measured is not None:
+            tolerance = quantity(finding.tolerance, check.unit)
+            amount = quantity(finding.measured, check.unit)
+            lines.append(f"  difference:      {amount} (tolerance {tolerance})")
+        if finding.configuration is not None:
+            lines.append(f"  configuration:   {finding.configuration}")
+    if (more := len(findings) - most) > 0:
+        lines += ["", f"{more} more are in the JSON record."]
+    fault, remedy = fault_and_remedy(check, findings[0] if findings else None)
+    return [plain(line) for line in (*lines, "", f"Fault: {fault}", f"Remedy: {remedy}")]
 
 
 class Fault(Struct, frozen=True):
@@ -359,50 +362,8 @@ def _property(check: CheckRecord, finding: Difference | None) -> str:
     return group if name in _MEASURES else check.id
 
 
-def explanation(check: CheckRecord, findings: Sequence[Difference], most: int) -> list[str]:
-    """Return the findings of a check as lines.
-
-    Args:
-        check: The check.
-        findings: Its findings to show.
-        most: Maximum number of findings to show; the others are counted.
-    """
-    lines = [f"{check.title} ({check.group}): {check.grade}"]
-    if check.reason:
-        lines.append(check.reason)
-    for finding in findings[:most]:
-        lines += ["", f"{finding.subject}: {statement(finding)}"]
-        if finding.expected is not None:
-            lines.append(f"  expected (URDF): {value_text(finding.expected, finding.unit)}")
-        if finding.actual is not None:
-            lines.append(f"  actual (USD):    {value_text(finding.actual, finding.unit)}")
-        if check.unit and finding.measured is not None:
-            tolerance = quantity(finding.tolerance, check.unit)
-            amount = quantity(finding.measured, check.unit)
-            lines.append(f"  difference:      {amount} (tolerance {tolerance})")
-        if finding.configuration is not None:
-            lines.append(f"  configuration:   {finding.configuration}")
-    if check.grade is Grade.FAILS and (place := place_to_look(check.id)):
-        lines += ["", f"Check {place}."]
-    if (more := len(findings) - most) > 0:
-        lines += ["", f"{more} more are in the JSON record."]
-    return [plain(line) for line in lines]
-
-
-def advice(grade: Grade) -> str:
-    """Return what to do about a check of that grade; empty if nothing."""
-    return _ADVICE.get(grade, "")
-
-
 def place_to_look(check: str) -> str:
-    """Return where to look in a USD that does not pass a check.
-
-    Args:
-        check: Its id.
-
-    Returns:
-        Attributes or prims, as an object of "check"; empty if unknown.
-    """
+    """Return where to look in a USD that does not pass a check; empty if unknown."""
     words = check.removeprefix(_ROUND_TRIP).split(".")
     beginnings = (".".join(words[:n]) for n in range(len(words), 0, -1))
     return next((_PLACES[one] for one in beginnings if one in _PLACES), "")

@@ -12,17 +12,14 @@ which also stands for the conversion if no USD was written. The attribute
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
 from xml.etree import ElementTree as ET
 
 from msgspec import Struct
 
-from urdf_usd.reports.diagnosis import advice, explanation
+from urdf_usd.reports.diagnosis import explanation
 from urdf_usd.reports.records.record import (
-    BaselineRecord,
     CaseOutcome,
     CheckRecord,
     Grade,
@@ -41,16 +38,8 @@ _FINDINGS_IN_TEXT = 20
 # With these there is a USD.
 _WRITTEN = (CaseOutcome.PASS, CaseOutcome.FAIL)
 _SKIPPED = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE, Verdict.INCOMPLETE)
-_OUTCOMES = {
-    Grade.FAILS: "failure",
-    Grade.DISPUTED: "failure",
-    Grade.NOT_COMPARABLE: "skipped",
-    Grade.NOT_APPLICABLE: "skipped",
-}
 # Elements of a test case with an outcome, and attributes of a suite that count them.
 _COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-# Reasons of expected failures, by robot and check.
-_Expected: TypeAlias = Mapping[tuple[str, str], str]
 
 
 class _Case(Struct):
@@ -69,9 +58,8 @@ def write_junit(
 ) -> None:
     """Write the results of all robots as one JUnit XML file.
 
-    With several converters, suites are named ``<converter>/<robot>``.
-
-    Failures that the baseline of the run expects are skipped.
+    With several converters, suites are named ``<converter>/<robot>``. Failures that the
+    baseline of the run expects are skipped.
     """
     robots = tuple(robots)
     several = len({robot.candidate for robot in robots}) > 1
@@ -79,8 +67,22 @@ def write_junit(
     baselines = {one.name: one.baseline for one in (summary.converters if summary else ())}
     for robot in robots:
         baseline = summary.baseline if summary and not several else baselines.get(robot.candidate)
-        identity = f"{robot.candidate}/{robot.id}" if several else robot.id
-        root.append(_suite(robot, one_line(identity, _MESSAGE_LIMIT), _expected(baseline)))
+        expected = {
+            known.check: known.reason
+            for known in (baseline.expected if baseline else ())
+            if known.robot == robot.id
+        }
+        identity = one_line(
+            f"{robot.candidate}/{robot.id}" if several else robot.id, _MESSAGE_LIMIT
+        )
+        suite = ET.SubElement(root, "testsuite", name=identity)
+        for case in _cases(robot):
+            reason = expected.get("verdict" if case.name in {_WHOLE, _CASE} else case.name)
+            _add_case(suite, identity, case, reason)
+        suite.set("tests", str(len(suite)))
+        suite.set("assertions", str(robot.compared))
+        for tag, count in _COUNTS.items():
+            suite.set(count, str(len(suite.findall(f"*/{tag}"))))
     for count in ("tests", "assertions", *_COUNTS.values()):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     ET.indent(root)
@@ -90,42 +92,24 @@ def write_junit(
     )
 
 
-def _expected(baseline: BaselineRecord | None) -> _Expected:
-    return {
-        (known.robot, known.check): known.reason
-        for known in (baseline.expected if baseline else ())
-    }
-
-
-def _suite(robot: RobotRecord, identity: str, expected: _Expected) -> ET.Element:
-    suite = ET.Element("testsuite", name=identity)
-    counts: Counter[str] = Counter()
-    for case in _cases(robot):
-        check = "verdict" if case.name in {_WHOLE, _CASE} else case.name
-        reason = expected.get((robot.id, check))
-        if reason is not None and case.tag in {"failure", "error"}:
-            shown = one_line(case.message, _MESSAGE_LIMIT)
-            case.tag, case.type, case.message = "skipped", "", f"expected: {reason} ({shown})"
-        name = one_line(case.name, _MESSAGE_LIMIT)
-        element = ET.SubElement(suite, "testcase", classname=identity, name=name)
-        if case.assertions is not None:
-            element.set("assertions", str(case.assertions))
-        if case.tag:
-            counts[case.tag] += 1
-            message = one_line(case.message, _MESSAGE_LIMIT)
-            outcome = ET.SubElement(element, case.tag, message=message)
-            outcome.text = case.text or None
-            if case.type:
-                outcome.set("type", case.type)
-    suite.set("tests", str(len(suite)))
-    suite.set("assertions", str(robot.compared))
-    for tag, count in _COUNTS.items():
-        suite.set(count, str(counts[tag]))
-    return suite
+def _add_case(suite: ET.Element, identity: str, case: _Case, expected: str | None) -> None:
+    message, tag, kind = one_line(case.message, _MESSAGE_LIMIT), case.tag, case.type
+    if expected is not None and tag in {"failure", "error"}:
+        tag, kind, message = "skipped", "", f"expected: {expected} ({message})"
+    name = one_line(case.name, _MESSAGE_LIMIT)
+    element = ET.SubElement(suite, "testcase", classname=identity, name=name)
+    if case.assertions is not None:
+        element.set("assertions", str(case.assertions))
+    if tag:
+        outcome = ET.SubElement(element, tag, message=one_line(message, _MESSAGE_LIMIT))
+        outcome.text = case.text or None
+        if kind:
+            outcome.set("type", kind)
 
 
 def _cases(robot: RobotRecord) -> Iterator[_Case]:
-    result, checks = robot.case, [_check_case(check) for check in robot.checks]
+    result, verdict = robot.case, robot.verdict
+    checks = [_check_case(check) for check in robot.checks]
     if result is not None:
         case = _Case(_CASE)
         if not result.outcome.passes:
@@ -135,37 +119,31 @@ def _cases(robot: RobotRecord) -> Iterator[_Case]:
             case.text = "\n".join(map(plain, lines))
         yield case
     failing = any(case.tag == "failure" for case in checks)
-    shown = robot.verdict.agrees or (failing and robot.verdict is not Verdict.CRASHED)
+    shown = verdict.agrees or (failing and verdict is not Verdict.CRASHED)
     written = result is None or result.outcome in _WRITTEN
-    if written and (not checks or not shown or robot.verdict is Verdict.INCOMPLETE):
-        yield _whole_case(robot)
+    if written and (not checks or not shown or verdict is Verdict.INCOMPLETE):
+        whole = _Case(_WHOLE)
+        if not verdict.conforms:
+            whole.tag = "error" if verdict is Verdict.CRASHED else "failure"
+            whole.type, whole.message = verdict, f"{verdict}: {robot.reason}"
+            if verdict in _SKIPPED:
+                whole.tag, whole.type = "skipped", ""
+            diagnostics = (one.line_of_text for one in robot.diagnostics)
+            whole.text = "\n".join(map(plain, (robot.reason, *diagnostics)))
+        yield whole
     yield from checks
 
 
-def _whole_case(robot: RobotRecord) -> _Case:
-    if robot.verdict.conforms:
-        return _Case(_WHOLE)
-    tag = "skipped" if robot.verdict in _SKIPPED else "failure"
-    if robot.verdict is Verdict.CRASHED:
-        tag = "error"
-    lines = [robot.reason, *(one.line_of_text for one in robot.diagnostics)]
-    return _Case(
-        _WHOLE,
-        tag,
-        f"{robot.verdict}: {robot.reason}",
-        "\n".join(map(plain, lines)),
-        "" if tag == "skipped" else robot.verdict,
-    )
-
-
 def _check_case(check: CheckRecord) -> _Case:
-    case = _Case(check.id, _OUTCOMES.get(check.grade, ""), assertions=check.compared)
+    case = _Case(check.id, assertions=check.compared)
     findings = [one for one in check.findings if one.grade in URGENT]
     case.message = check.reason or f"{check.title}: {check.grade}"
     if findings:
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
         case.message = f"{findings[0].message}{more}"
-    if case.tag == "failure":
-        lines = explanation(check, findings, _FINDINGS_IN_TEXT)
-        case.type, case.text = check.grade, "\n".join((*lines, "", advice(check.grade)))
+    if check.grade in URGENT:
+        case.tag, case.type = "failure", check.grade
+        case.text = "\n".join(explanation(check, _FINDINGS_IN_TEXT))
+    elif check.grade in {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}:
+        case.tag = "skipped"
     return case

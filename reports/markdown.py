@@ -40,7 +40,6 @@ def write_markdown(figures: Figures, path: Path) -> None:
 
 
 def write_comparison_markdown(comparison: Comparison, path: Path) -> None:
-    """Write the comparison of several converters."""
     differing = _differing(comparison)
     _write(path, "comparison.md.j2", comparison, comparison=comparison, differing=differing)
 
@@ -62,7 +61,6 @@ def _write(path: Path, template: str, run: Figures | Comparison, **content: obje
 
 
 def _differing(comparison: Comparison) -> list[tuple[str, dict[str, Verdict]]]:
-    """Return robots for which the verdicts of converters differ."""
     verdicts: dict[str, dict[str, Verdict]] = {}
     for entry in comparison.entries:
         robot = entry.robot

@@ -67,7 +67,6 @@ def value_text(value: Value | None, unit: str = "") -> str:
 
 
 def exact(value: float, unit: str) -> str:
-    """Format a value with all digits."""
     return f"{value!r}{_suffix('' if unit == '1' else unit)}"
 
 

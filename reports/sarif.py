@@ -75,13 +75,7 @@ def write_sarif(
 
 
 def sarif_document(driver: Json, results: list[Json], **further: object) -> str:
-    """Encode results as one run of a tool.
-
-    Args:
-        driver: Name, version and rules of the tool.
-        results: Those of :func:`sarif_result`.
-        further: Further properties of the run.
-    """
+    """Encode results as one run of a tool."""
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -93,13 +87,6 @@ def sarif_document(driver: Json, results: list[Json], **further: object) -> str:
 
 
 def sarif_result(finding: DiagnosticRecord, rule_index: int, file: Json | None) -> Json:
-    """Return one result.
-
-    Args:
-        finding: What was found.
-        rule_index: Index of its rule in the driver.
-        file: Artifact location of its file; None if it concerns none.
-    """
     result: Json = {
         "ruleId": finding.rule,
         "ruleIndex": rule_index,

@@ -53,7 +53,6 @@ SuiteScores: TypeAlias = "tuple[tuple[str, Mapping[str, ChapterScore]], ...]"
 
 
 def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
-    """Return the robots with a readable URDF."""
     return tuple(robot for robot in robots if robot.verdict not in _NOT_READABLE)
 
 
@@ -63,7 +62,6 @@ def title(robot: RobotRecord) -> str:
 
 
 def is_file(reference: str) -> bool:
-    """Return whether a reference names a file by its path."""
     return reference.startswith(_FILE)
 
 
@@ -72,22 +70,15 @@ def short_references(robots: Iterable[RobotRecord]) -> dict[str, str]:
 
     They often differ at the end of a long path alone.
     """
-    references = {robot.source.reference for robot in robots}
-    files = {
-        reference: PurePosixPath(reference.removeprefix(_FILE))
-        for reference in references
-        if is_file(reference)
-    }
+    references = {robot.source.reference: robot.source.reference for robot in robots}
+    files = {one: PurePosixPath(one.removeprefix(_FILE)) for one in references if is_file(one)}
     shared = [set(path.parents) for path in files.values()]
-    folder = max(
-        set.intersection(*shared) if len(shared) > 1 else (),
-        key=lambda path: len(path.parts),
-        default=PurePosixPath(),
-    )
+    common = set.intersection(*shared) if len(shared) > 1 else set()
+    folder = max(common, key=lambda path: len(path.parts), default=PurePosixPath())
     # The root or the working directory alone would not shorten the text.
-    named = files if folder.name else {}
-    short = {reference: f"{_FILE}…/{path.relative_to(folder)}" for reference, path in named.items()}
-    return {reference: short.get(reference, reference) for reference in references}
+    for reference, path in files.items() if folder.name else ():
+        references[reference] = f"{_FILE}…/{path.relative_to(folder)}"
+    return references
 
 
 def converter(robot: RobotRecord) -> str:
@@ -131,7 +122,6 @@ class Conformance(Struct, frozen=True):
 
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> Conformance:
-        """Count verdicts."""
         counts = Counter(verdicts)
         return cls(
             conforming=sum(counts[one] for one in Verdict if one.conforms),
@@ -176,19 +166,13 @@ def conformity(verdict: Verdict) -> str:
 
 
 def values(count: int) -> str:
-    """Return how many values were compared."""
     return f"{count:,} value{'' if count == 1 else 's'} compared"
 
 
 def chapter_scores(
     cases: Iterable[tuple[str, CaseSummary]], candidates: Iterable[str]
 ) -> tuple[ChapterScore, ...]:
-    """Return the scores, by chapter in the order of the suite, then by converter.
-
-    Args:
-        cases: Each with the name of its converter.
-        candidates: Names of the converters, in their order.
-    """
+    """Return the scores, by chapter in the order of the suite, then by converter."""
     ordered = sorted(cases, key=lambda one: (one[1].version, one[1].number))
     titles = {case.chapter: case.title for _, case in ordered}
     scores: dict[tuple[str, str, Requirement], Score] = {}
@@ -222,16 +206,13 @@ def suite_scores(summary: RunSummary) -> SuiteScores:
 
 
 def suite_totals(scores: Iterable[ChapterScore]) -> dict[str, ChapterScore]:
-    """Return the score of each converter over all chapters."""
     totals: dict[str, ChapterScore] = {}
     for score in scores:
         former = totals.get(score.candidate)
+        must = score.must + former.must if former else score.must
+        should = score.should + former.should if former else score.should
         totals[score.candidate] = structs.replace(
-            score,
-            chapter="",
-            title="",
-            must=score.must + former.must if former else score.must,
-            should=score.should + former.should if former else score.should,
+            score, chapter="", title="", must=must, should=should
         )
     return totals
 
@@ -246,12 +227,10 @@ def score_text(score: ChapterScore) -> str:
 
 
 def groups(robots: Iterable[RobotRecord]) -> tuple[str, ...]:
-    """Return the groups of checks, in the order of the checks."""
     return tuple(dict.fromkeys(check.group for robot in robots for check in robot.checks))
 
 
 def group_grades(robot: RobotRecord) -> dict[str, Grade]:
-    """Return the most urgent grade of every group of checks."""
     worst: dict[str, Grade] = {}
     for check in robot.checks:
         known = worst.get(check.group, check.grade)
@@ -260,7 +239,6 @@ def group_grades(robot: RobotRecord) -> dict[str, Grade]:
 
 
 def position_check(robot: RobotRecord) -> CheckRecord | None:
-    """Return the check of link positions, if it took place."""
     return next((check for check in robot.checks if check.id == POSITION_CHECK), None)
 
 
@@ -282,25 +260,27 @@ class WorstFigure(Struct, frozen=True):
 
 def worst_figures(robots: Iterable[RobotRecord]) -> tuple[WorstFigure, ...]:
     """Return the largest difference of every check that measures one."""
-    return _largest_share(
-        (check.id, WorstFigure(check, robot, check.worst))
-        for robot in robots
-        for check in robot.checks
-        if check.unit and check.worst is not None and not math.isnan(check.worst)
-    )
+    worst: dict[str, WorstFigure] = {}
+    for robot in robots:
+        for check in robot.checks:
+            if check.unit and check.worst is not None and not math.isnan(check.worst):
+                figure = WorstFigure(check, robot, check.worst)
+                # Of equal ones the first.
+                worst[check.id] = max(worst.get(check.id, figure), figure, key=_share)
+    return tuple(worst.values())
 
 
 def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
     """Keep the figure of every group with the largest share of its tolerance."""
-    return _largest_share((figure.check.group, figure) for figure in figures)
-
-
-def _largest_share(figures: Iterable[tuple[str, WorstFigure]]) -> tuple[WorstFigure, ...]:
     worst: dict[str, WorstFigure] = {}
-    for key, figure in figures:
-        if key not in worst or figure.share > worst[key].share:
-            worst[key] = figure
+    for figure in figures:
+        group = figure.check.group
+        worst[group] = max(worst.get(group, figure), figure, key=_share)
     return tuple(worst.values())
+
+
+def _share(figure: WorstFigure) -> float:
+    return figure.share
 
 
 # Engines
@@ -312,13 +292,12 @@ class Participation(Struct, frozen=True):
     name: str
     side: str  # urdf or usd
     version: str  # all versions, as text; empty if unknown
-    counts: dict[EngineStatus, int]
+    counts: Counter[EngineStatus]
     readable: int
     reasons: tuple[tuple[str, int], ...]  # for not reading; most frequent first
 
     @property
     def observed(self) -> int:
-        """Number of robots that the engine read."""
         return self.counts[EngineStatus.OBSERVED]
 
     @property
@@ -336,25 +315,18 @@ def participation(robots: Iterable[RobotRecord]) -> tuple[Participation, ...]:
             by_engine.setdefault((engine.side, engine.name), []).append(engine)
     found = []
     for (side, name), records in by_engine.items():
-        statuses = Counter(record.status for record in records)
-        reasons = Counter(
-            record.reason or record.status.value
-            for record in records
-            if record.status is not EngineStatus.OBSERVED
-        )
+        counts = Counter(record.status for record in records)
+        reasons = Counter(one.reason or one.status.value for one in records if not _observed(one))
         if unused := len(candidates) - len(records):
             reasons["not used"] += unused
-        found.append(
-            Participation(
-                name=name,
-                side=side,
-                version=", ".join(sorted({one.version for one in records if one.version})),
-                counts={status: statuses[status] for status in EngineStatus},
-                readable=len(candidates),
-                reasons=tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
-            )
-        )
+        ordered = tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+        version = ", ".join(sorted({one.version for one in records if one.version}))
+        found.append(Participation(name, side, version, counts, len(candidates), ordered))
     return tuple(found)
+
+
+def _observed(engine: EngineRecord) -> bool:
+    return engine.status is EngineStatus.OBSERVED
 
 
 class Outcome(StrEnum):
@@ -453,10 +425,12 @@ def joint_orders(robot: RobotRecord) -> JointOrders | None:
     if not found:
         return None
     indices = [{name: index for index, name in enumerate(engine.joint_order)} for engine in found]
-    names = dict.fromkeys(name for engine in found for name in engine.joint_order)
     return JointOrders(
         tuple(engine.name for engine in found),
-        tuple((name, tuple(index.get(name) for index in indices)) for name in names),
+        tuple(
+            (name, tuple(index.get(name) for index in indices))
+            for name in dict.fromkeys(name for engine in found for name in engine.joint_order)
+        ),
     )
 
 
@@ -480,7 +454,6 @@ class Figures(Struct, frozen=True):
 
     @classmethod
     def of(cls, summary: RunSummary, robots: Iterable[RobotRecord]) -> Figures:
-        """Compute them from the records of a run."""
         records = tuple(robots)
         worst = worst_figures(records)
         return cls(
@@ -509,14 +482,13 @@ class ConverterResults(Struct, frozen=True):
     converted: int
     conforming: int
     compared: int
-    verdicts: Mapping[Verdict, int]
+    verdicts: Counter[Verdict]
     median: float | None  # [s]
     slowest: float | None  # [s]
     size: int | None  # [bytes]
 
     @property
     def other(self) -> int:
-        """Number of robots that are neither exact, close nor failing."""
         plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
         return sum(count for verdict, count in self.verdicts.items() if verdict not in plain)
 
@@ -529,7 +501,6 @@ class Entry(Struct, frozen=True):
 
     @property
     def position(self) -> CheckRecord | None:
-        """The check of link positions."""
         return position_check(self.robot)
 
     @property
@@ -570,48 +541,37 @@ class Comparison(Struct, frozen=True):
 
 
 def compare(summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds) -> Comparison:
-    """Compare the converters of a run.
-
-    Args:
-        summary: The run.
-        robots: Its records, one per robot and converter.
-        seconds: Durations of conversions.
-    """
     names = [one.name for one in summary.converters]
     by_name = {name: [robot for robot in robots if robot.candidate == name] for name in names}
     converted = [{robot.id for robot in own if robot.checks} for own in by_name.values()]
     shared = set.intersection(*converted) if converted else set()
+    results = []
+    for made_by in summary.converters:
+        own = by_name[made_by.name]
+        keys = [(made_by.name, robot.id) for robot in own if robot.id in shared]
+        times = [seconds[key] for key in keys if key in seconds]
+        sizes = [robot.asset.size for robot in own if robot.asset and robot.id in shared]
+        result = ConverterResults(
+            converter=made_by,
+            robots=len(readable(own)),
+            converted=sum(bool(robot.checks) for robot in own),
+            conforming=sum(robot.verdict.conforms for robot in own),
+            compared=sum(robot.compared for robot in own),
+            verdicts=Counter(robot.verdict for robot in own),
+            median=statistics.median(times) if times else None,
+            slowest=max(times, default=None),
+            size=sum(sizes) if shared else None,
+        )
+        results.append(result)
     ordered = sorted(robots, key=lambda robot: (robot.id, names.index(robot.candidate)))
     return Comparison(
         summary=summary,
         changes=sorted_changes(summary.former),
         scores=suite_scores(summary),
-        results=tuple(
-            _results_of(one, by_name[one.name], shared, seconds) for one in summary.converters
-        ),
+        results=tuple(results),
         shared=len(shared),
         entries=tuple(Entry(robot, seconds.get((robot.candidate, robot.id))) for robot in ordered),
         failed_checks=tuple(_failed_checks(summary, by_name)),
-    )
-
-
-def _results_of(
-    made_by: ConverterRecord, robots: Sequence[RobotRecord], shared: set[str], seconds: Seconds
-) -> ConverterResults:
-    verdicts = Counter(robot.verdict for robot in robots)
-    keys = [(made_by.name, robot.id) for robot in robots if robot.id in shared]
-    times = [seconds[key] for key in keys if key in seconds]
-    sizes = [robot.asset.size for robot in robots if robot.asset and robot.id in shared]
-    return ConverterResults(
-        converter=made_by,
-        robots=len(readable(robots)),
-        converted=sum(bool(robot.checks) for robot in robots),
-        conforming=sum(robot.verdict.conforms for robot in robots),
-        compared=sum(robot.compared for robot in robots),
-        verdicts={verdict: verdicts[verdict] for verdict in Verdict},
-        median=statistics.median(times) if times else None,
-        slowest=max(times, default=None),
-        size=sum(sizes) if shared else None,
     )
 
 

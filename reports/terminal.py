@@ -72,12 +72,7 @@ def terminal_summary(figures: Figures) -> RenderableType:
 def terminal_selections(
     robots: Sequence[RobotRecord], skipped: Iterable[tuple[str, str]] = ()
 ) -> RenderableType:
-    """List the verdicts of one robot by selection of variants.
-
-    Args:
-        robots: Records, one for each selection that was checked.
-        skipped: Variants whose selections were not checked, each with the reason.
-    """
+    """List the verdicts of one robot by selection of variants."""
     rows: list[_Row] = [
         (
             _sign(robot.verdict, f" {robot.verdict}"),
@@ -164,7 +159,6 @@ def _since(run: Figures | Comparison) -> Iterator[RenderableType]:
 
 
 def _listed(figures: Figures) -> Iterator[RenderableType]:
-    """List robots that do not conform, incomplete and close ones, with the reason."""
     ordered = figures.ordered
     wrong = [r for r in ordered if not (r.verdict.agrees or r.refused_as_expected)]
     incomplete = [r for r in ordered if r.verdict is Verdict.INCOMPLETE]
@@ -180,7 +174,6 @@ def _listed(figures: Figures) -> Iterator[RenderableType]:
 
 
 def _parts(run: Figures | Comparison) -> Iterator[RenderableType]:
-    """List xacro files that are parts of robots, with the reason."""
     rows = [
         (Text(reference), Text(one_line(reason, _TEXT_LIMIT), style="dim"))
         for reference, reason in run.summary.parts.items()

@@ -22,12 +22,7 @@ _MARKDOWN = re.compile(r"[&<>|`*_\[\]~\\@#]")
 
 
 def of_formats(text: str, formats: tuple[str, str] | msgspec.UnsetType) -> str:
-    """Name the formats of a record in a text that says URDF for the source and USD for the other.
-
-    Args:
-        text: The text.
-        formats: As in a record; it is unset for URDF and USD.
-    """
+    """Name the formats of a record in a text that says URDF for its source, and USD."""
     if formats is msgspec.UNSET:
         return text
     names = dict(zip(("URDF", "USD"), map(str.upper, formats), strict=True))

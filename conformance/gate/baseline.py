@@ -56,7 +56,6 @@ class Expectation(Struct, frozen=True):
 
     @property
     def place(self) -> Place:
-        """Its key."""
         return self.robot, self.check, self.converter
 
     def has_expired(self, today: date | None = None) -> bool:
@@ -77,7 +76,6 @@ class Baseline(Struct, frozen=True):
     unexplained: tuple[str, ...] = ()  # warnings about those without reason or owner
 
     def holding(self, expectations: Iterable[Expectation]) -> Baseline:
-        """Return a baseline with other expectations."""
         ordered = sorted(expectations, key=lambda one: one.place)
         return structs.replace(self, expectations=tuple(ordered))
 
@@ -87,7 +85,6 @@ class Baseline(Struct, frozen=True):
         return {one.place: one for one in self.expectations if one.converter in meant}
 
     def as_toml(self) -> str:
-        """Return the text of the file."""
         tables = ("".join(f"{line}\n" for line in _lines(one)) for one in self.expectations)
         return "\n".join((self.header, *tables))
 
@@ -105,12 +102,6 @@ def _lines(expectation: Expectation) -> Iterator[str]:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a baseline.
-
-    Raises:
-        TableError: The file is no baseline; the message lists all problems with their
-            lines.
-    """
     by_place: dict[Place, Expectation] = {}
     problems: list[str] = []
     warnings: list[str] = []

@@ -81,14 +81,6 @@ def apply_gate(
 
     Disputed robots, and robots without any comparison, do not pass. Neither does a run
     that read no robot.
-
-    Args:
-        records: One per robot.
-        fail_on: The least severe result that does not pass.
-        strict: Whether robots that could not be read or fetched count.
-        baseline: Known failures.
-        today: Day that decides which entries have expired; by default the current one,
-            in UTC.
     """
     robots = {(record.id, _converter(record)) for record in records}
     known = {} if baseline is None else baseline.about({converter for _, converter in robots})
@@ -124,7 +116,6 @@ def apply_gate(
 
 
 def _known(failure: FailureRecord, entry: Expectation) -> FailureRecord:
-    """Add what the baseline says of a failure."""
     return structs.replace(
         failure,
         expected=entry.grade,
@@ -137,14 +128,7 @@ def _known(failure: FailureRecord, entry: Expectation) -> FailureRecord:
 def failures(
     records: Iterable[RobotRecord], *, fail_on: FailOn, strict: bool, unreadable: bool
 ) -> tuple[FailureRecord, ...]:
-    """List the failures, in the order of the records.
-
-    Args:
-        records: One per robot.
-        fail_on: The least severe result that does not pass.
-        strict: Whether robots that could not be read or fetched count.
-        unreadable: Whether robots that could not be read count.
-    """
+    """List the failures, in the order of the records."""
     forgiven = set() if strict else set(_NOT_READ)
     if unreadable:
         forgiven.discard(Verdict.UNREADABLE)

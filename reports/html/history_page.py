@@ -58,7 +58,6 @@ class Course(Struct, frozen=True):
 
 
 def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
-    """Return the last runs with what changed in each, the oldest first."""
     runs = []
     for at in range(max(len(history) - _SHOWN_RUNS, 0), len(history)):
         entry, former = history[at], history[max(at - 1, 0)]
@@ -83,15 +82,7 @@ def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
 
 
 def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
-    """Write ``history.html`` and ``history.json``; return the path of the page.
-
-    Args:
-        history: All runs, the oldest first.
-        directory: Folder of the report.
-
-    Raises:
-        OSError: A file cannot be written.
-    """
+    """Write ``history.html`` and ``history.json``; return the path of the page."""
     content = msgspec.json.format(msgspec.json.encode(history), indent=1)
     (directory / FILE).write_bytes(content + b"\n")
     runs = recent_runs(history)

@@ -67,7 +67,6 @@ class Script(Struct, frozen=True):
 
     @property
     def markup(self) -> Markup:
-        """The source as safe markup."""
         return trusted_markup(self.text)
 
 
@@ -78,7 +77,6 @@ def script_policy(scripts: tuple[Script, ...]) -> str:
 
 @cache
 def static_file(name: str) -> str:
-    """Read a script or a style sheet."""
     return (resources.files("urdf_usd.reports.html") / "static" / name).read_text("utf-8")
 
 
@@ -88,7 +86,6 @@ def trusted_markup(source: str) -> Markup:
 
 
 def island(content: object) -> Markup:
-    """Encode data as JSON for a script element."""
     encoded = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     # A name may contain lone surrogates, which UTF-8 cannot encode.
     safe = encoded.translate(_MARKUP).encode("utf-8", "backslashreplace").decode()
@@ -96,11 +93,6 @@ def island(content: object) -> Markup:
 
 
 def page_name(robot: RobotRecord) -> str:
-    """Return the file name of a robot's page.
-
-    Raises:
-        ValueError: The id of the robot is not a valid file name.
-    """
     if robot.id in {"", ".", ".."} or set(robot.id) & set("/\\\0"):
         raise ValueError(f"the id {robot.id!r} is not a file name")
     return f"{robot.id}.html"
@@ -205,7 +197,6 @@ def page_text(template: str, content: Mapping[str, Any]) -> str:
 
 
 def write_page(path: Path, template: str, **content: object) -> Path:
-    """Render a template into a file, and return its path."""
     path.write_text(page_text(template, content), encoding="utf-8", newline="\n")
     return path
 

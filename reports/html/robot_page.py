@@ -51,11 +51,6 @@ class View(Struct, frozen=True):
 
     @classmethod
     def of(cls, packed: bytes) -> View:
-        """Decode a scene.
-
-        Raises:
-            SceneError: It is not one, or it is damaged.
-        """
         return cls(packed, unpack_scene(packed))
 
     @property
@@ -78,15 +73,7 @@ def page_content(
     index: str | None = None,
     command: str | None = None,
 ) -> dict[str, object]:
-    """Return what the template of the page shows.
-
-    Args:
-        robot: The robot.
-        scripts: Scripts of the page.
-        view: 3D scene, if there is one.
-        index: Address of the page of all robots, if there is one.
-        command: Command that reproduces the page.
-    """
+    """Return what the template of the page shows."""
     loaded = (scripts.viewer, scripts.pages) if view else (scripts.pages,)
     by_id = {check.id: check for check in robot.checks}
     position = Limits.of(by_id.get(summary.POSITION_CHECK), "m")
@@ -177,18 +164,15 @@ class Limits(Struct, frozen=True):
 
     @classmethod
     def of(cls, check: CheckRecord | None, unit: str) -> Limits:
-        """Return the limits of a check, if it took place."""
         if check is None:
             return cls(unit)
         return cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
 
     @property
     def shown(self) -> dict[str, object]:
-        """The limits as data of the page."""
         return structs.asdict(self)
 
     def grade(self, value: float) -> Grade:
-        """Grade an error."""
         if value <= self.bound:
             return Grade.EXACT
         return Grade.CLOSE if value <= self.tolerance else Grade.FAILS

@@ -69,15 +69,6 @@ def write_site(
 ) -> Path:
     """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
 
-    Args:
-        figures: The run, or the part of one converter.
-        directory: Target folder.
-        scenes: Folder of the 3D scenes; by default that in ``directory``. The page of a
-            robot whose scene is damaged has no 3D view.
-        history: Runs up to this one, the oldest first; ``history.html`` is beside the
-            index.
-        cases: Whether the folder has the page of the feature suite.
-
     Raises:
         ValueError: The id of a robot is not a valid file name.
         OSError: The directory cannot be written.
@@ -100,13 +91,6 @@ def write_site(
 def render_robot(
     record: RobotRecord, scene: bytes | None = None, command: str | None = None
 ) -> str:
-    """Return the self-contained page of one robot.
-
-    Args:
-        record: The robot.
-        scene: Packed 3D scene, if there is one.
-        command: Command that reproduces the page.
-    """
     inline = PageScripts(*(Script(text=static_file(name)) for name in (_PAGES, _VIEWER)))
     content = page_content(record, inline, View.of(scene) if scene else None, command=command)
     return page_text(_ROBOT, content)
@@ -114,10 +98,6 @@ def render_robot(
 
 def render_view(record: RobotRecord, scene: bytes) -> str:
     """Return a self-contained page with the 3D view of a robot alone.
-
-    Args:
-        record: The robot.
-        scene: Packed 3D scene.
 
     Raises:
         SceneError: It is damaged.
@@ -129,7 +109,6 @@ def render_view(record: RobotRecord, scene: bytes) -> str:
 
 
 def _view(path: Path) -> View | None:
-    """Read a scene; None if there is none, or if it is damaged."""
     try:
         return View.of(path.read_bytes()) if path.is_file() else None
     except SceneError:
@@ -179,16 +158,7 @@ def _write_index(
 def write_comparison(
     compared: counted.Comparison, directory: Path, *, has_history: bool = False
 ) -> Path:
-    """Write ``index.html`` of a run of several converters, and return its path.
-
-    Args:
-        compared: The run.
-        directory: Folder of the run, in which each converter has its pages.
-        has_history: Whether ``history.html`` is beside it.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Write ``index.html`` of a run of several converters, and return its path."""
     scripts = (Script(text=static_file("filter.js")),)
     robots = [entry.robot for entry in compared.entries]
     return write_page(
@@ -214,11 +184,7 @@ def write_comparison(
 
 
 def matrix(robots: Sequence[RobotRecord]) -> Json:
-    """Return the data with which a page shows, filters, sorts and plots robots.
-
-    Args:
-        robots: In the initial order.
-    """
+    """Return the data with which a page shows, filters, sorts and plots robots."""
     checks = headings(robots)
     records: defaultdict[str, list[CheckRecord]] = defaultdict(list)
     for robot in robots:

@@ -72,16 +72,8 @@ class Chapter(Struct, frozen=True):
 def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: Path) -> Path | None:
     """Write ``suite.html``, and the file of each case; return the path of the page.
 
-    Args:
-        summary: The run.
-        robots: Its records, one per robot and converter.
-        directory: Folder of the run.
-
     Returns:
         None if no robot is a case of the suite.
-
-    Raises:
-        OSError: The directory cannot be written.
     """
     rows = _rows(robots)
     if not rows:
@@ -131,7 +123,6 @@ def _chapters(rows: Sequence[Row]) -> tuple[Chapter, ...]:
 
 
 def _look(score: Score) -> str:
-    """Return the class in the style sheet."""
     if score.passed == score.total:
         return "exact"
     return "disputed" if 2 * score.passed >= score.total else "fails"

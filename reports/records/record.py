@@ -328,7 +328,6 @@ class CaseRecord(CaseSummary, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> CaseSummary:
-        """What ``summary.json`` has of the case."""
         names = CaseSummary.__struct_fields__
         return CaseSummary(**{name: getattr(self, name) for name in names})
 
@@ -412,7 +411,6 @@ class LedgerRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _robot_record_line(record: RobotRecord) -> str:
-    """Return ``<RobotRecord 'arm': fails; reason>``, or without a reason."""
     verdict = record.verdict
     reason = "" if verdict.conforms else f"; {record.reason}"
     return f"<RobotRecord {record.id!r}: {verdict.value}{reason}>"
@@ -475,7 +473,6 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
 
     @property
     def source_format(self) -> str:
-        """Format of the source, for texts."""
         return "URDF" if self.formats is msgspec.UNSET else self.formats[0].upper()
 
     @property
@@ -612,7 +609,6 @@ class ConverterRecord(_Record, frozen=True, kw_only=True):
 
 
 def _run_summary_line(summary: RunSummary) -> str:
-    """Return ``<RunSummary: 95 robots: 90 exact, 5 close>``."""
     counts = {verdict: count for verdict, count in summary.verdicts.items() if count}
     if summary.unfinished:
         counts["unfinished"] = summary.unfinished

@@ -27,22 +27,14 @@ def record_json(record: msgspec.Struct) -> bytes:
 
 
 def record_path(run: Path, place: str) -> Path:
-    """Return the path of the record of a robot in the folder of a run."""
     return run / "results" / f"{place}.json"
 
 
 def write_record(record: RobotRecord | RunSummary, path: Path) -> None:
-    """Write a record, replacing a former one in one step."""
     write_atomically(path, record_json(record))
 
 
 def read_record(path: Path) -> RobotRecord:
-    """Read the record of a robot.
-
-    Raises:
-        OSError: There is none.
-        msgspec.DecodeError: It is none of this version.
-    """
     # Not strict, so that text becomes the number that JSON could not express.
     return msgspec.json.decode(path.read_bytes(), type=RobotRecord, strict=False)
 
@@ -87,7 +79,6 @@ def _read_timing(run: Path, place: str) -> _Timing:
 
 
 def timing_path(run: Path, place: str) -> Path:
-    """Return the path of the durations of a robot in the folder of a run."""
     return run / "timings" / f"{place}.json"
 
 
@@ -148,7 +139,6 @@ class StoredRun(Struct, frozen=True):
 
     @classmethod
     def of(cls, summary: RunSummary, records: Iterable[RobotRecord]) -> StoredRun:
-        """Make a stored run from records."""
         return cls(summary, {_place(summary, one): one for one in records})
 
 

@@ -157,17 +157,11 @@ class Scene(_Data, frozen=True, kw_only=True):
 
 
 def pack_scene(scene: Scene) -> bytes:
-    """Encode a scene; the same scene gives the same bytes."""
     # A third faster than the best level, and 1 % larger.
     return gzip.compress(msgspec.json.encode(scene), compresslevel=4, mtime=0)
 
 
 def unpack_scene(packed: bytes) -> Scene:
-    """Decode a scene.
-
-    Raises:
-        SceneError: It is not one, or it is damaged.
-    """
     try:
         return msgspec.json.decode(gzip.decompress(packed), type=Scene)
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
@@ -175,15 +169,12 @@ def unpack_scene(packed: bytes) -> Scene:
 
 
 def scene_path(run: Path, robot: str) -> Path:
-    """Return the path of the scene of a robot in the folder of a run."""
     return run / "scenes" / f"{robot}.gz"
 
 
 def write_scene(scene: Scene, path: Path) -> None:
-    """Write a packed scene, and the folder it lies in."""
     write_atomically(path, pack_scene(scene))
 
 
 def scene_text(packed: bytes) -> str:
-    """Return a packed scene as text that a page can hold."""
     return base64.b64encode(packed).decode("ascii")

@@ -38,11 +38,6 @@ _FIELD = re.compile(r"    (\w+): ")
 
 
 def record_schema(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema of one kind of record.
-
-    Args:
-        kind: A key of ``RECORDS``.
-    """
     (root,), definitions = msgspec.json.schema_components(
         (RECORDS[kind],), ref_template="#/$defs/{name}"
     )
@@ -63,7 +58,6 @@ def schema_text(kind: str) -> str:
 
 
 def write_schemas(directory: Path) -> None:
-    """Write all schemas, under names that carry the version."""
     directory.mkdir(parents=True, exist_ok=True)
     for kind in RECORDS:
         path = directory / f"{kind}-{SCHEMA_VERSION}.json"

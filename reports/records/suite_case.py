@@ -149,9 +149,4 @@ class Case(_Part, frozen=True, kw_only=True):
 
 
 def read_case(text: str) -> Case:
-    """Read a case.
-
-    Raises:
-        msgspec.DecodeError: It does not follow the schema.
-    """
     return msgspec.json.decode(text, type=Case)

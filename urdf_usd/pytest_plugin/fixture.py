@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -25,10 +25,8 @@ from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import option_fields
 from urdf_usd.corpus import Resolved, UnavailableSource, resolve_robot
-from urdf_usd.reports.diagnosis import advice, explanation
+from urdf_usd.reports.diagnosis import explanation
 from urdf_usd.reports.records.record import (
-    CheckRecord,
-    Difference,
     FailureRecord,
     Grade,
     RobotRecord,
@@ -137,27 +135,15 @@ def failure_message(record: RobotRecord, found: Sequence[FailureRecord]) -> str:
     maker = f" ({record.converter})" if record.candidate else ""
     head = f"{record.id}{maker} {record.verdict}"
     if not checks:
-        return "\n".join((f"{head}: {record.reason}", *_diagnostics(record)))
+        shown = (one_line(one.line_of_text, _LONGEST) for one in record.diagnostics[:_FINDINGS])
+        return "\n".join((f"{head}: {record.reason}", *shown))
     parts = [f"{head}: {one_line(record.reason, _LONGEST)}"]
     for check in checks[:_CHECKS]:
-        findings = _worst(check)
-        parts += ["", f"[{check.id}]", *explanation(check, findings, _FINDINGS)]
+        parts += ["", f"[{check.id}]", *explanation(check, _FINDINGS)]
     if len(checks) > _CHECKS:
         others = ", ".join(check.id for check in checks[_CHECKS:])
         parts += ["", f"and {len(checks) - _CHECKS} more checks: {others}"]
-    for remedy in dict.fromkeys(advice(check.grade) for check in checks):
-        parts += ["", remedy]
     return "\n".join(parts)
-
-
-def _worst(check: CheckRecord) -> list[Difference]:
-    worst = [found for found in check.findings if found.grade is check.grade]
-    return sorted(worst, key=lambda found: -(found.measured or 0.0))
-
-
-def _diagnostics(record: RobotRecord) -> Iterable[str]:
-    for one in record.diagnostics[:_FINDINGS]:
-        yield one_line(one.line_of_text, _LONGEST)
 
 
 class Conformance(Struct, frozen=True):
