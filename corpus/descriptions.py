@@ -103,20 +103,20 @@ def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> Cand
         commit=commit,
         distribution=f"{_PACKAGE} {metadata.version(_PACKAGE)}",
     )
-    if not (described.has_urdf or (mjcf and described.has_mjcf)):
+    if described.has_urdf or (mjcf and described.has_mjcf):
+        if not mirror or not repository or cached:
+            return Download(name, reference, target, described.repository, cached, origin)
+        reason = f"{repository.cache_path} is not in the mirror"
+    else:
         formats = ", ".join(sorted(form.name for form in described.formats))
         alike = [
             f"{Scheme.DESCRIPTIONS}:{other_name}"
             for other_name, other in sorted(known.items())
             if other.has_urdf and (other.robot, other.maker) == (described.robot, described.maker)
         ]
-        reason = f"{target} has no URDF, only {formats}"
-        reason += f"; {' and '.join(alike)} has one" if alike else ""
-        return UnavailableSource(name, reference, reason, origin)
-    if mirror and repository and not cached:
-        reason = f"{repository.cache_path} is not in the mirror"
-        return UnavailableSource(name, reference, reason, origin)
-    return Download(name, reference, target, described.repository, cached, origin)
+        has_one = f"; {' and '.join(alike)} has one" if alike else ""
+        reason = f"{target} has no URDF, only {formats}{has_one}"
+    return UnavailableSource(name, reference, reason, origin)
 
 
 def _checkout(repository: Any, mirror: Path | None) -> tuple[str | None, bool]:  # noqa: ANN401  without types
@@ -133,28 +133,21 @@ def _checkout(repository: Any, mirror: Path | None) -> tuple[str | None, bool]: 
     return head or pinned, is_there and (not _COMMIT.fullmatch(pinned) or head == pinned)
 
 
-class _CloneError(UnavailableError):
-    """A repository cannot be cloned; this affects all modules that use it."""
-
-    def __init__(self, module: str, reason: str) -> None:
-        super().__init__(f"{module} cannot be downloaded: {reason}")
-        self.reason = reason
-
-
 def fetch_all(
     downloads: Iterable[Download], announce: Announce, mirror: Path | None = None
 ) -> Iterator[Resolved]:
     """Fetch robots in order; a repository that cannot be cloned is tried only once."""
     failed: dict[str | None, str] = {}
-    for download in downloads:
+    for one in downloads:
         try:
-            if download.source in failed:
-                raise _CloneError(download.module, failed[download.source])
-            yield fetch(download, announce, mirror)
+            if one.source in failed:
+                raise UnavailableError(_not_cloned(one.module, failed[one.source]))
+            yield fetch(one, announce, mirror)
         except UnavailableError as error:
-            if isinstance(error, _CloneError):
-                failed[download.source] = error.reason
-            yield UnavailableSource(download.id, download.reference, str(error), download.origin)
+            # The reason that git has concerns all modules that use the repository.
+            if mirror is None and hasattr(error.__cause__, "stderr"):
+                failed[one.source] = _reason(error.__cause__ or error)
+            yield UnavailableSource(one.id, one.reference, str(error), one.origin)
 
 
 def fetch(download: Download, announce: Announce, mirror: Path | None = None) -> RobotSource:
@@ -227,19 +220,23 @@ def _import_description(download: Download, announce: Announce, mirror: Path | N
             spec.loader.exec_module(module)
     # A few modules also edit the file that they downloaded, hence the last two.
     except (git.GitError, ImportError, OSError, ValueError, SyntaxError) as error:
-        text = " ".join(str(getattr(error, "stderr", None) or error).split())
-        reason = text.removeprefix("stderr:").strip(" '") or type(error).__name__
-        if mirror:
-            reason = f"{name} cannot be taken from the mirror: {reason}"
-            raise UnavailableError(reason) from error
-        if isinstance(error, git.GitError):
-            raise _CloneError(name, reason) from error
-        raise UnavailableError(f"{name} cannot be downloaded: {reason}") from error
+        reason = _reason(error)
+        text = f"{name} cannot be taken from the mirror: {reason}"
+        raise UnavailableError(text if mirror else _not_cloned(name, reason)) from error
     finally:
         cache.clone_to_cache = original
     for warning in () if mirror else caught:
         announce(f"{name}: {warning.message}")
     return module
+
+
+def _not_cloned(module: str, reason: str) -> str:
+    return f"{module} cannot be downloaded: {reason}"
+
+
+def _reason(error: BaseException) -> str:
+    text = " ".join(str(getattr(error, "stderr", None) or error).split())
+    return text.removeprefix("stderr:").strip(" '") or type(error).__name__
 
 
 def head_commit(folder: Path) -> str | None:

@@ -18,6 +18,7 @@ from lxml import etree
 from urdf_usd.corpus.formats import Format, has_bodies, robot_format
 from urdf_usd.corpus.robots import (
     Origin,
+    Resolved,
     RobotSource,
     Scheme,
     UnavailableSource,
@@ -86,9 +87,7 @@ def locate_file(target: str, start: Path | None = None) -> RobotSource:
     return source
 
 
-def locate_mjcf(
-    target: str, start: Path | None = None
-) -> tuple[RobotSource | UnavailableSource, ...]:
+def locate_mjcf(target: str, start: Path | None = None) -> tuple[Resolved, ...]:
     """Find an MJCF by path, or every MJCF robot below a folder.
 
     Raises:
@@ -105,7 +104,7 @@ def locate_mjcf(
 
 def locate_below(
     target: str, start: Path | None = None, *, scheme: Scheme = Scheme.FOLDER
-) -> tuple[RobotSource | UnavailableSource, ...]:
+) -> tuple[Resolved, ...]:
     """Find every ``.urdf``, ``.xacro`` and MJCF below a folder, in path order; or MJCF alone.
 
     MJCF is every ``.xml`` that has bodies itself, so that a scene around a robot that it includes
@@ -138,10 +137,10 @@ def locate_below(
         ]
         for path in (Path(root, name) for name in files):
             lower = path.name.lower()
-            if lower.endswith(".xml") and has_bodies(path):
+            is_urdf = lower.endswith((".urdf", ".xacro")) and scheme is Scheme.FOLDER
+            if is_urdf or (lower.endswith(".xml") and has_bodies(path)):
                 paths[path.relative_to(folder).as_posix()] = path
-            elif lower.endswith((".urdf", ".xacro")) and scheme is Scheme.FOLDER:
-                paths[path.relative_to(folder).as_posix()] = path
+            if is_urdf:
                 # A file that cannot be read is reported when it is read.
                 with suppress(OSError):
                     included |= set(_INCLUDED.findall(path.read_text("utf-8", errors="replace")))
@@ -150,23 +149,15 @@ def locate_below(
         raise UnknownRobotError(f"{target}: no {sought} lies in or below it")
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
-    robots: list[RobotSource | UnavailableSource] = []
+    robots: list[Resolved] = []
     for name, path in sorted(paths.items()):
         escaped = _escaped(name)
-        robot_id = identifier(scheme, escaped)
-        reference = f"{Scheme.FILE}:{(shown / escaped).as_posix()}"
+        named = identifier(scheme, escaped), f"{Scheme.FILE}:{(shown / escaped).as_posix()}"
         if escaped != name:
-            robots.append(UnavailableSource(robot_id, reference, _not_utf8(escaped)))
+            robots.append(UnavailableSource(*named, _not_utf8(escaped)))
             continue
-        robot = RobotSource(
-            robot_id,
-            reference,
-            path,
-            origin=Origin(license=declared_license(path)),
-            searched=True,
-            included=path.name in included,
-        )
-        robots.append(robot)
+        origin, part = Origin(license=declared_license(path)), path.name in included
+        robots.append(RobotSource(*named, path, origin=origin, searched=True, included=part))
     return tuple(robots)
 
 
@@ -177,10 +168,7 @@ def _path(target: str, start: Path | None) -> Path:
 
 
 def _escaped(path: str) -> str:
-    """Return a path with its bytes that are not UTF-8 escaped.
-
-    Python decodes them as lone surrogates, which OpenUSD, XML libraries and JSON refuse.
-    """
+    # Python decodes bytes that are not UTF-8 as lone surrogates, which others refuse.
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -219,7 +207,6 @@ def declared_license(file: Path) -> str | None:
 
 
 def _declared(manifest: Path, tag: str) -> tuple[str, ...]:
-    """Return the texts of the elements of a manifest with a given tag."""
     try:
         root = etree.parse(manifest, etree.XMLParser(resolve_entities=False)).getroot()
     except (OSError, etree.XMLSyntaxError):

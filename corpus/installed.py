@@ -168,67 +168,47 @@ def case_names(version: str = "") -> tuple[str, ...]:
     )
 
 
-def _locate_mjcf_cases(case: str) -> tuple[RobotSource, ...]:
-    """Find the cases of the chapter of MJCF, or one of them; it belongs to no version."""
-    files = sorted((SUITE / MJCF_CHAPTER).glob("*.json"))
-    found = tuple(
-        RobotSource(
-            id=identifier(Scheme.SUITE, f"{MJCF_CHAPTER}/{file.stem}"),
-            reference=f"{Scheme.SUITE}:{MJCF_CHAPTER}/{file.stem}",
-            path=file.with_suffix(".xml"),
-            origin=Origin(license="Apache-2.0"),
-            case=SuiteCase(
-                version=MJCF_CHAPTER,
-                chapter=MJCF_CHAPTER,
-                title="MJCF",
-                name=file.stem,
-                number=number,
-                text=file.read_text(encoding="utf-8"),
-            ),
-        )
-        for number, file in enumerate(files, 1)
-        if case in ("", file.stem)
-    )
-    if not found:
-        hint = close_names(case, [file.stem for file in files])
-        raise UnknownRobotError(f"the feature suite has no case '{MJCF_CHAPTER}/{case}'{hint}")
-    return found
-
-
 def locate_cases(target: str) -> tuple[RobotSource, ...]:
     """Find the cases of a version or a chapter, or one case.
+
+    The target is ``<version>``, ``<chapter>`` or ``<chapter>/<case>``; the last two also after
+    ``<version>/``. The chapter of MJCF belongs to no version.
 
     Raises:
         UnknownRobotError: There is no such version, chapter or case.
     """
     stated, chapter, case = suite_parts(target)
-    if chapter == MJCF_CHAPTER and stated is None:
-        return _locate_mjcf_cases(case)
     known = suite_versions()
     version = stated or known[-1]
     if version not in known:
         raise UnknownRobotError(
             f"the feature suite has no version {version!r}; there are {', '.join(known)}"
         )
-    titles = {one["name"]: one["title"] for one in suite_manifest(version)["chapters"]}
-    cases = case_names(version)
+    if chapter == MJCF_CHAPTER and stated is None:
+        version, prefix, suffix, titles = MJCF_CHAPTER, "", ".xml", {MJCF_CHAPTER: "MJCF"}
+        cases = [f"{MJCF_CHAPTER}/{file.stem}" for file in sorted((SUITE / version).glob("*.json"))]
+        packages: tuple[tuple[str, Path], ...] = ()
+    else:
+        prefix, suffix, cases = f"{version}/", _URDF, list(case_names(version))
+        titles = {one["name"]: one["title"] for one in suite_manifest(version)["chapters"]}
+        # Name in package:// URIs of the folder of a version.
+        packages = (("suite", SUITE / version),)
     wanted = f"{chapter}/{case}" if case else chapter
     found = []
     for number, name in enumerate(cases, 1):
         if not wanted or name == wanted or name.startswith(f"{wanted}/"):
-            chapter, _, own = name.partition("/")
-            file = SUITE / version / name
+            own_chapter, _, own = name.partition("/")
+            file = SUITE / prefix / own_chapter / own
             robot = RobotSource(
-                id=identifier(Scheme.SUITE, f"{version}/{name}"),
-                reference=f"{Scheme.SUITE}:{version}/{name}",
-                path=file.with_name(f"{own}.urdf"),
-                # Name in package:// URIs of the folder of a version.
-                packages=(("suite", SUITE / version),),
+                id=identifier(Scheme.SUITE, f"{prefix}{name}"),
+                reference=f"{Scheme.SUITE}:{prefix}{name}",
+                path=file.with_name(f"{own}{suffix}"),
+                packages=packages,
                 origin=Origin(license="Apache-2.0"),
                 case=SuiteCase(
                     version=version,
-                    chapter=chapter,
-                    title=titles[chapter],
+                    chapter=own_chapter,
+                    title=titles[own_chapter],
                     name=own,
                     number=number,
                     text=file.with_name(f"{own}.json").read_text(encoding="utf-8"),
@@ -236,7 +216,6 @@ def locate_cases(target: str) -> tuple[RobotSource, ...]:
             )
             found.append(robot)
     if not found:
-        chapters = {name.partition("/")[0] for name in cases}
-        hint = close_names(wanted, sorted({*cases, *chapters}))
+        hint = close_names(wanted, sorted({*cases, *titles}))
         raise UnknownRobotError(f"the feature suite has no case {wanted!r}{hint}")
     return tuple(found)

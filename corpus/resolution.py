@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, TypeVar, assert_never
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, structs
 
@@ -36,11 +36,29 @@ from urdf_usd.corpus.robots import (
     parse_reference,
 )
 from urdf_usd.corpus.selection import Selection
-from urdf_usd.corpus.toml_tables import Table, TableError, Text, read_tables
+from urdf_usd.corpus.toml_tables import Text, read_tables
 
 _Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
 
 MIRROR_VARIABLE = "URDF_USD_MIRROR"
+_ALL = Selection()
+# Names of all robots of a source, and functions that find those of one name.
+_NAMES: Mapping[Scheme, Callable[[], tuple[str, ...]]] = {
+    Scheme.PYBULLET: installed.pybullet_names,
+    Scheme.DESCRIPTIONS: descriptions.description_names,
+    Scheme.EXAMPLES: installed.example_names,
+    Scheme.SUITE: installed.case_names,
+}
+_INSTALLED: Mapping[Scheme, Callable[[str], Any]] = {
+    Scheme.PYBULLET: installed.locate_pybullet,
+    Scheme.EXAMPLES: installed.locate_example,
+    Scheme.SUITE: installed.locate_cases,
+}
+_FILES: Mapping[Scheme, Callable[[str, Path | None], Any]] = {
+    Scheme.FILE: files.locate_file,
+    Scheme.FOLDER: files.locate_below,
+    Scheme.MJCF: files.locate_mjcf,
+}
 
 
 def announce_on_stderr(line: str) -> None:
@@ -48,10 +66,7 @@ def announce_on_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-# ---- Lists
-
-
-class _Row(Struct, frozen=True):
+class _Row(Struct, frozen=True, forbid_unknown_fields=True):
     """One table of a list; what it states overrides what the source of the robot states."""
 
     reference: Text
@@ -60,6 +75,43 @@ class _Row(Struct, frozen=True):
     base: Literal["fixed", "floating"] | None = None
     license: Text | None = None
     notes: Text | None = None
+
+
+def _listed(target: str, mirror: Path | None) -> Iterator[tuple[Candidate, _Row, Path]]:
+    """Yield the robots of a list, with their tables and the folder that paths start from."""
+    path = Path(target)
+    if not path.is_file():
+        raise UnknownRobotError(f"{target}: there is no such file")
+    tables = read_tables(path, "robots", _Row)
+    if not tables:
+        raise UnknownRobotError(f"{target}: it has no [[robots]]")
+    references, problems = [], []
+    for location, row in tables:
+        try:
+            references.append(_reference(row, path.parent))
+        except CorpusError as error:
+            problems.append(f"{location}: {error}")
+    if problems:
+        raise CorpusError("\n".join(problems))
+    for (location, row), reference in zip(tables, references, strict=True):
+        try:
+            yield from (
+                (robot, row, path.parent) for robot in _robots(reference, mirror, path.parent)
+            )
+        except UnknownRobotError as error:
+            raise UnknownRobotError(f"{location}: {error}") from None
+
+
+def _reference(row: _Row, start: Path) -> Reference:
+    reference = parse_reference(row.reference)
+    if reference.scheme is Scheme.LIST:
+        raise CorpusError("a list cannot name a list")
+    if row.arguments and reference.whole:
+        raise CorpusError(f"{reference} is no single xacro file, which arguments need")
+    for name, folder in row.packages.items():
+        if not (start / folder).is_dir():
+            raise CorpusError(f"the folder of package {name!r} does not exist")
+    return reference
 
 
 def _completed(robot: Candidate, row: _Row | None, start: Path) -> Candidate:
@@ -84,53 +136,6 @@ def _completed(robot: Candidate, row: _Row | None, start: Path) -> Candidate:
     )
 
 
-def _listed(target: str, mirror: Path | None) -> Iterator[tuple[Candidate, _Row, Path]]:
-    """Yield the robots of a list, with their tables and the folder that paths start from."""
-    path = Path(target)
-    if not path.is_file():
-        raise UnknownRobotError(f"{target}: there is no such file")
-    tables = read_tables(path, "robots", _Row)
-    if not tables:
-        raise UnknownRobotError(f"{target}: it has no [[robots]]")
-    problems: list[str] = []
-    references: list[Reference] = []
-    for table in tables:
-        try:
-            references.append(_reference(table, path.parent))
-        except TableError as error:
-            problems.append(str(error))
-    if problems:
-        raise TableError("\n".join(problems))
-    for table, reference in zip(tables, references, strict=True):
-        try:
-            for robot in _robots(reference, mirror, path.parent):
-                yield robot, table.values, path.parent
-        except UnknownRobotError as error:
-            raise UnknownRobotError(f"{table.location('reference')}: {error}") from None
-
-
-def _reference(table: Table[_Row], start: Path) -> Reference:
-    row, location = table.values, table.location("reference")
-    try:
-        reference = parse_reference(row.reference)
-    except ReferenceSyntaxError as error:
-        raise TableError(f"{location}: {error}") from None
-    if reference.scheme is Scheme.LIST:
-        raise TableError(f"{location}: a list cannot name a list")
-    if row.arguments and reference.whole:
-        raise TableError(f"{table.location('arguments')}: {reference} is no single xacro file")
-    for name, folder in row.packages.items():
-        if not (start / folder).is_dir():
-            location = table.location("packages")
-            raise TableError(f"{location}: the folder of {name!r} does not exist")
-    return reference
-
-
-# ---- Resolution
-
-_ALL = Selection()
-
-
 def resolve_robot(
     text: str, announce: Announce = announce_on_stderr, *, mirror: Path | None = None
 ) -> RobotSource:
@@ -153,10 +158,7 @@ def resolve_robot(
 
 
 def candidate(text: str, *, mirror: Path | None = None) -> Candidate:
-    """Resolve a reference to one robot without a download.
-
-    Arguments and errors as in :func:`resolve_robot`.
-    """
+    """Resolve a reference to one robot without a download; errors as in :func:`resolve_robot`."""
     reference = parse_reference(text)
     if reference.target is None or reference.whole:
         raise ReferenceSyntaxError(f"{text!r} names a whole corpus; name one robot")
@@ -179,14 +181,21 @@ def resolve_corpora(
 ) -> tuple[Resolved, ...]:
     """Resolve references to robots and corpora, ordered by id, each robot once.
 
+    Args:
+        texts: The references.
+        announce: Called before downloads, and with the number of robots left out.
+        selection: Criteria for the robots.
+        mirror: Folder with the repositories of robot_descriptions, under the names of
+            its clones, used instead of downloads. Default: the environment variable
+            ``URDF_USD_MIRROR``.
+        mjcf: Whether to fetch the robots of robot_descriptions that have MJCF and no URDF.
+
     Returns:
         Robots; for robots and whole corpora that are not available, the reason.
 
     Raises:
-        ReferenceSyntaxError: A text is no reference.
-        TableError: The file of a list is invalid.
-        UnknownRobotError: A file, folder or robot does not exist.
-        NothingSelectedError: No robot matches the selection.
+        CorpusError: A text is no reference, the file of a list is invalid, a file, folder or
+            robot does not exist, or no robot matches the selection.
     """
     robots = _fetched(texts, announce, selection, _mirror(mirror), mjcf=mjcf)
     return _ordered([robot for robot in robots if not isinstance(robot, Download)])
@@ -199,11 +208,7 @@ def list_corpora(
     selection: Selection = _ALL,
     mirror: Path | None = None,
 ) -> tuple[Candidate, ...]:
-    """List the robots of references without downloads.
-
-    Robots that are already on this machine are resolved. Arguments, order and errors as
-    in :func:`resolve_corpora`.
-    """
+    """List the robots of references without downloads; those on this machine are resolved."""
     return _ordered(_fetched(texts, announce, selection, _mirror(mirror), only_cached=True))
 
 
@@ -213,19 +218,9 @@ def robot_names(scheme: Scheme) -> tuple[str, ...]:
     Raises:
         UnavailableError: The source is not installed.
     """
-    match scheme:
-        case Scheme.PYBULLET:
-            return installed.pybullet_names()
-        case Scheme.DESCRIPTIONS:
-            return descriptions.description_names()
-        case Scheme.EXAMPLES:
-            return installed.example_names()
-        case Scheme.SUITE:
-            return installed.case_names()
-        case Scheme.FILE | Scheme.FOLDER | Scheme.MJCF | Scheme.LIST:
-            raise ReferenceSyntaxError(f"{scheme}: needs a path")
-        case _:
-            assert_never(scheme)
+    if scheme not in _NAMES:
+        raise ReferenceSyntaxError(f"{scheme}: needs a path")
+    return _NAMES[scheme]()
 
 
 def _mirror(named: Path | None) -> Path | None:
@@ -254,25 +249,15 @@ def _robots(
         names += descriptions.description_names(urdf=False)
     for name in names:
         try:
-            match scheme:
-                case Scheme.FILE:
-                    yield files.locate_file(name, start)
-                case Scheme.FOLDER:
-                    yield from files.locate_below(name, start)
-                case Scheme.MJCF:
-                    yield from files.locate_mjcf(name, start)
-                case Scheme.PYBULLET:
-                    yield installed.locate_pybullet(name)
-                case Scheme.DESCRIPTIONS:
-                    yield descriptions.offer(name, mirror, mjcf=mjcf or target is not None)
-                case Scheme.EXAMPLES:
-                    yield installed.locate_example(name)
-                case Scheme.SUITE:
-                    yield from installed.locate_cases(name)
-                case Scheme.LIST:
-                    raise ReferenceSyntaxError(f"{reference} names many robots")
-                case _:
-                    assert_never(scheme)
+            if scheme is Scheme.LIST:
+                raise ReferenceSyntaxError(f"{reference} names many robots")
+            if scheme is Scheme.DESCRIPTIONS:
+                found = descriptions.offer(name, mirror, mjcf=mjcf or target is not None)
+            elif scheme in _FILES:
+                found = _FILES[scheme](name, start)
+            else:
+                found = _INSTALLED[scheme](name)
+            yield from found if isinstance(found, tuple) else (found,)
         except UnknownRobotError:
             raise
         except UnavailableError as error:

@@ -11,15 +11,6 @@ from msgspec import Struct
 
 from urdf_usd.corpus.robots import Announce, Candidate, CorpusError
 
-
-class NothingSelectedError(CorpusError):
-    """No robot matches the selection; probably a mistake."""
-
-
-class ForbiddenLicenseError(CorpusError):
-    """A robot is under a licence that the user forbids."""
-
-
 COPYLEFT = "copyleft"
 # Identifiers of SPDX, and the words of package.xml and of licence files.
 _COPYLEFT = re.compile(
@@ -54,8 +45,8 @@ class Selection(Struct, frozen=True):
         """Return the robots that match.
 
         Raises:
-            NothingSelectedError: A value matches no robot, or no robot is left.
-            ForbiddenLicenseError: A robot that matches has a forbidden licence.
+            CorpusError: A value matches no robot, no robot is left, or one that matches has a
+                forbidden licence.
         """
         chosen = tuple(robots)
         for noun, texts in self._criteria if robots else ():
@@ -67,7 +58,7 @@ class Selection(Struct, frozen=True):
                         f"there are {', '.join(known)}" if known else f"no robot states its {noun}"
                     )
                     hint = f"did you mean {close[0]!r}?" if close else hint
-                    raise NothingSelectedError(f"no robot has the {noun} {text!r}; {hint}")
+                    raise CorpusError(f"no robot has the {noun} {text!r}; {hint}")
             unknown = [robot for robot in chosen if not _stated(robot, noun)]
             schemes = Counter(robot.reference.partition(":")[0] for robot in unknown)
             for scheme, count in sorted(schemes.items()):
@@ -79,7 +70,7 @@ class Selection(Struct, frozen=True):
                 if any(_matches(noun, text, own) for text in texts for own in _stated(robot, noun))
             )
             if not chosen:
-                raise NothingSelectedError("no robot matches all criteria")
+                raise CorpusError("no robot matches all criteria")
         if self.forbidden:
             self._refuse_forbidden(chosen, announce)
         return chosen
@@ -92,7 +83,7 @@ class Selection(Struct, frozen=True):
         ]
         if forbidden:
             more = len(forbidden) - _SHOWN
-            raise ForbiddenLicenseError(
+            raise CorpusError(
                 f"forbidden licence: {', '.join(forbidden[:_SHOWN])}"
                 f"{f' and {more} more' if more > 0 else ''}; "
                 "remove these robots, or select others with --license"

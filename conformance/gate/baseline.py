@@ -19,7 +19,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OURS
-from urdf_usd.corpus.toml_tables import TableError, Text, read_tables
+from urdf_usd.corpus import CorpusError
+from urdf_usd.corpus.toml_tables import Text, read_tables
 from urdf_usd.reports.records.record import Grade, Verdict
 
 # Robot, check, and name of the converter in the run.
@@ -42,7 +43,7 @@ _GRADES = tuple(grade.value for grade in Grade if grade not in _PASSED)
 _VERDICTS = tuple(verdict.value for verdict in Verdict if not verdict.agrees)
 
 
-class Expectation(Struct, frozen=True):
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
     """A failure that is known, as the file has it."""
 
     robot: Text
@@ -102,31 +103,33 @@ def _lines(expectation: Expectation) -> Iterator[str]:
 
 
 def read_baseline(path: Path) -> Baseline:
+    """Read a baseline.
+
+    Raises:
+        CorpusError: The file is no baseline; the message lists all problems with the lines of
+            their tables.
+    """
     by_place: dict[Place, Expectation] = {}
     problems: list[str] = []
     warnings: list[str] = []
-    for table in read_tables(path, _TABLE, Expectation):
-        expectation = table.values
+    for location, expectation in read_tables(path, _TABLE, Expectation):
         if problem := _problem(expectation):
-            key, message = problem
-            problems.append(f"{table.location(key)}: {message}")
+            problems.append(f"{location}: {problem}")
         elif expectation.place in by_place:
-            problems.append(f"{table.location()}: {expectation} is expected twice")
+            problems.append(f"{location}: {expectation} is expected twice")
         by_place[expectation.place] = expectation
         for key, placeholder in (("reason", REASON), ("owner", OWNER)):
             if getattr(expectation, key) == placeholder:
-                message = f"the {key} of {expectation} is missing"
-                warnings.append(f"{table.location(key)}: warning: {message}")
+                warnings.append(f"{location}: warning: the {key} of {expectation} is missing")
     if problems:
-        raise TableError("\n".join(problems))
+        raise CorpusError("\n".join(problems))
     lines = path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
     header = "".join(takewhile(lambda line: line.startswith("#"), lines))
     baseline = Baseline(header=header or _HEADER, unexplained=tuple(warnings))
     return baseline.holding(by_place.values())
 
 
-def _problem(expectation: Expectation) -> tuple[str, str] | None:
-    """Return which key is wrong, and why."""
+def _problem(expectation: Expectation) -> str:
     # They import numpy, which the names of gates on the command line do not need.
     from urdf_usd.conformance.checks.catalogue import (
         CHECKS,
@@ -139,8 +142,6 @@ def _problem(expectation: Expectation) -> tuple[str, str] | None:
     if check not in known:
         close = difflib.get_close_matches(check, known, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        return "check", f"there is no check {check!r}{hint}"
+        return f"there is no check {check!r}{hint}"
     grades = _VERDICTS if check == VERDICT else _GRADES
-    if grade not in grades:
-        return "grade", f"{grade!r} is none of {', '.join(grades)}"
-    return None
+    return "" if grade in grades else f"{grade!r} is none of {', '.join(grades)}"

@@ -20,7 +20,6 @@ from urdf_usd.corpus import (
     resolve_corpora,
     resolve_robot,
 )
-from urdf_usd.corpus.toml_tables import TableError
 
 ROBOT = '<robot name="r"><link name="a"/></robot>'
 
@@ -132,7 +131,7 @@ def test_equal_ids_of_different_robots_are_distinguished(tmp_path: Path) -> None
 
 def _list(folder: Path, text: str) -> str:
     file = folder / "robots.toml"
-    file.write_text(text)
+    file.write_text(text, errors="surrogateescape")
     return f"list:{file}"
 
 
@@ -168,33 +167,33 @@ license = "MIT"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[robots]]\n", ":1: 'reference' is missing"),
-        ("[[robots]]\nreference = 3\n", ":2: 'reference' is invalid: Expected `str`, got `int`"),
-        ("[[robots]]\nreference = ' '\n", ":2: 'reference' is invalid: Expected `str` matching"),
-        ('[[robots]]\nreference = "pybulet"\n', ":2: cannot resolve 'pybulet'"),
-        ('[[robots]]\nreference = "list:a.toml"\n', ":2: a list cannot name"),
+        ("[[robots]]\n", ":1: Object missing required field `reference`"),
+        ("[[robots]]\nreference = 3\n", ":1: Expected `str`, got `int` - at `$.reference`"),
+        ("[[robots]]\nreference = ' '\n", ":1: Expected `str` matching"),
+        ('[[robots]]\nreference = "pybulet"\n', ":1: cannot resolve 'pybulet'"),
+        ('[[robots]]\nreference = "list:a.toml"\n', ":1: a list cannot name"),
         (
             '[[robots]]\nreference = "erd"\narguments = { a = 1 }\n',
-            ":3: erd is no single xacro file",
+            ":1: erd is no single xacro file",
         ),
         (
             '[[robots]]\nreference = "a.urdf"\n[robots.packages]\na = "nowhere"\n',
-            ":3: the folder of 'a' does not exist",
+            ":1: the folder of package 'a' does not exist",
         ),
         (
             '\n\n[[robots]]\nreference = "pybullet:r2d.urdf"\n',
-            ":4: pybullet_data has no URDF 'r2d.urdf'; close to it: r2d2",
+            ":3: pybullet_data has no URDF 'r2d.urdf'; close to it: r2d2",
         ),
-        ('[[robots]]\nreference = "x.urdf"\n', ":2: x.urdf does not exist"),
+        ('[[robots]]\nreference = "x.urdf"\n', ":1: x.urdf does not exist"),
         (
-            '[[robots]]\nreference = "a"\n\n[[robots]]\nreferenc = "a"\nbase = "welded"\n',
-            ":5: 'referenc' is not known here; did you mean 'reference'?",
+            '[[robots]]\nreference = "a"\n\n[[robots]]\nreferenc = "a"\n',
+            ":4: Object contains unknown field `referenc`",
         ),
-        ("[[robots]]\nbase = 'welded'\n", ":2: 'base' is invalid: Invalid enum value 'welded'"),
-        ("robots = 3\n", ":1: 'robots' is not a list of [[robots]] tables"),
-        ("a = 1\n[[robot]]\n", ":2: 'robot' is not known here; did you mean 'robots'?"),
-        ("robots = [{ nam = 'x' }]\n", ":1: 'nam' is not known"),
+        ("robots = 3\n", ": it has 'robots', and may have [[robots]] tables alone"),
+        ("a = 1\n[[robot]]\n", ": it has 'a, robot', and may have [[robots]] tables alone"),
+        ("robots = [{ nam = 'x' }]\n", ":1: Object contains unknown field `nam`"),
         ("[[robots]]\nreference = x\n", ": Invalid value (at line 2, column 13)"),
+        ("# \udcff", ": it is not UTF-8"),
         ("", ": it has no [[robots]]"),
     ],
 )
@@ -205,13 +204,6 @@ def test_faults_of_a_list_are_reported_with_their_lines(
         resolve_corpora([_list(tmp_path, text)], _silent)
 
     assert f"robots.toml{message}" in str(refusal.value)
-
-
-def test_list_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.toml").write_bytes(b"# \xff\n")
-
-    with pytest.raises(TableError, match=r"a\.toml: it is not UTF-8"):
-        resolve_corpora([f"list:{tmp_path / 'a.toml'}"], _silent)
 
 
 def test_robot_with_other_arguments_is_another_robot(tmp_path: Path) -> None:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from urdf_usd.corpus.robots import Origin, UnavailableSource
-from urdf_usd.corpus.selection import (
-    ForbiddenLicenseError,
-    NothingSelectedError,
-    Selection,
-    is_forbidden,
-)
+from urdf_usd.corpus.robots import CorpusError, Origin, UnavailableSource
+from urdf_usd.corpus.selection import Selection, is_forbidden
 
 
 def _robot(name: str, **origin: object) -> UnavailableSource:
@@ -65,7 +60,7 @@ def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
     ],
 )
 def test_unknown_value_is_refused(selection: Selection, reason: str) -> None:
-    with pytest.raises(NothingSelectedError, match=reason):
+    with pytest.raises(CorpusError, match=reason):
         selection.apply(ALL, lambda _: None)
 
 
@@ -103,7 +98,7 @@ def test_robot_under_forbidden_licence_is_refused_only_if_selected() -> None:
     lines: list[str] = []
     forbidding = Selection(forbidden=("Apache-2.0",))
 
-    with pytest.raises(ForbiddenLicenseError, match=r"rd:arm \(Apache-2.0\)"):
+    with pytest.raises(CorpusError, match=r"rd:arm \(Apache-2.0\)"):
         forbidding.apply(ALL, lines.append)
     assert Selection(licenses=("MIT",), forbidden=("Apache-2.0",)).apply(ALL, lines.append) == (
         DOG,
