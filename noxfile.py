@@ -18,7 +18,7 @@ GROUPS = nox.project.load_toml("pyproject.toml")
 PYTHONS = nox.project.python_versions(GROUPS)
 
 # Minutes rather than seconds, and only by request: `nox -s tests -- -m corpus`.
-FAST = ("-m", "not corpus and not benchmark_run and not browser")
+FAST = ("-m", "not corpus and not browser")
 
 # Robots with shapes, with STL, with OBJ and with COLLADA meshes.
 SAMPLE = (
@@ -134,8 +134,7 @@ def nightly(session: nox.Session) -> None:
     install(session, "test")
     session.install(".[example-robot-data]")
     search = {"HYPOTHESIS_PROFILE": "search"}
-    kinds = "not benchmark_run and not browser"
-    session.run("pytest", "--numprocesses=auto", "-m", kinds, env=search)
+    session.run("pytest", "--numprocesses=auto", "-m", "not browser", env=search)
     session.notify("sensitivity", ["--full"])
     for name in NIGHTLY:
         session.notify(name)
@@ -393,7 +392,7 @@ def validate(session: nox.Session) -> None:
     """
     install(session, "validation")
     exchange = str(install_apart(session, "exchange", EXCHANGE))
-    command = ("-m", "tests.tools.validation", "--opener", exchange)
+    command = ("-m", "tests.tools.validation", "assets", "--program", exchange)
     session.run("python", *command, *session.posargs)
 
 
@@ -405,8 +404,8 @@ def rep158(session: nox.Session) -> None:
     """
     session.install(".[example-robot-data]")
     python = install_apart(session, "checker", REP_CHECKER, interpreter="python3.12")
-    command = ("-m", "tests.tools.validation.rep158")
-    checker = ("--checker", str(python.with_name("usd-check")))
+    command = ("-m", "tests.tools.validation", "rep158")
+    checker = ("--program", str(python.with_name("usd-check")))
     session.run("python", *command, *checker, *session.posargs)
 
 
@@ -418,8 +417,8 @@ def simready(session: nox.Session) -> None:
     """
     session.install(".[example-robot-data]")
     python = install_apart(session, "validator", *SIMREADY)
-    command = ("-m", "tests.tools.validation.simready")
-    validator = ("--validator", str(python.with_name("simready-validate")))
+    command = ("-m", "tests.tools.validation", "simready")
+    validator = ("--program", str(python.with_name("simready-validate")))
     session.run("python", *command, *validator, *session.posargs)
 
 
@@ -430,8 +429,8 @@ def isaac(session: nox.Session) -> None:
     Its packages are in an environment of Python 3.12. Arguments are corpora.
     """
     session.install(".[example-robot-data]")
-    reader = ("--reader", str(install_isaac(session)))
-    session.run("python", "-m", "tests.tools.validation.isaac", *reader, *session.posargs)
+    reader = ("--program", str(install_isaac(session)))
+    session.run("python", "-m", "tests.tools.validation", "isaac", *reader, *session.posargs)
 
 
 @nox.session
@@ -441,20 +440,9 @@ def mujoco(session: nox.Session) -> None:
     Newton, in an environment of its own, reads the variant. Arguments are corpora.
     """
     session.install(".[example-robot-data]")
-    reader = ("--reader", str(install_apart(session, "newton", NEWTON)))
-    command = ("-m", "tests.tools.validation.mujoco_variant")
+    reader = ("--program", str(install_apart(session, "newton", NEWTON)))
+    command = ("-m", "tests.tools.validation", "mujoco")
     session.run("python", *command, *reader, *session.posargs)
-
-
-@nox.session
-def bench(session: nox.Session) -> None:
-    """Measure speed, each as a ratio to a reference measured in the same run.
-
-    Arguments go to pytest, `--benchmark-save=NAME` for example. The machine should have nothing
-    else to do.
-    """
-    install(session, "bench")
-    session.run("pytest", "-m", "benchmark_run", *session.posargs, "tests/tools/benchmarks")
 
 
 @nox.session
@@ -480,7 +468,6 @@ def bench_peer(session: nox.Session) -> None:
 
     Arguments are corpora, by default example-robot-data, and `--rounds N`; prints a table.
     """
-    install(session, "bench", package=False)
     session.install(".[example-robot-data]")
     python = str(install_peer(session))
     session.run("python", "-m", "tests.tools.benchmarks.peer", python, *session.posargs)

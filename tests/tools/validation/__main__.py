@@ -1,15 +1,18 @@
-"""Convert robots and run third-party validators on the assets.
+"""Convert robots, and run the validators of other projects on the assets.
 
-    python -m tests.tools.validation [CORPUS…] [--layout LAYOUT]… [--profile PROFILE]…
-        [--opener PROGRAM]… [--count]
+    python -m tests.tools.validation KIND [CORPUS…] [--program PROGRAM]… [OPTIONS]
 
-Every robot is converted twice, with identical bytes, and its asset is moved to another
-folder before it is opened. An opener is a Python with another OpenUSD, or with Newton
-if its path ends in `:newton`, which has to open every asset without any message; the
-running one is always used.
+Kinds, and their programs:
 
-Exits with 1 on any issue without a waiver. With --count, rules that are waived as a
-whole run as well and are counted, which takes minutes.
+- assets: validators of OpenUSD and NVIDIA on every layout. Robots are converted twice, with the
+  same bytes, and assets are moved before they are opened. Programs are further Pythons with an
+  OpenUSD, or with Newton if the path ends in `:newton`, that open assets without any message.
+- rep158: `usd-check` of ros-openusd-compliance-checker on the profile ros.
+- simready: `simready-validate` with simready-foundation-tier-core on the profile simready.
+- isaac: a Python with isaacsim-asset-isolated, whose lists of links and joints are compared.
+- mujoco: a Python with Newton and mujoco-warp, whose model of the variant is compared.
+
+Exits with 1 on any issue that is not waived by docs/dev/validation.md or, of rep158, below.
 """
 
 from __future__ import annotations
@@ -17,125 +20,402 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import logging
+import math
+import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from tests.tools.validation.conversions import converted
-from tests.tools.validation.validators import Issue, NvidiaValidator, openusd_issues
-from tests.tools.validation.waivers import waiver, waivers
-from urdf_usd.converter import Conversion, Profile
+from pxr import Tf, Usd, UsdValidation
+
+from urdf_usd.conformance.engines.reference import structure
+from urdf_usd.conformance.observation.robot import JointObservation, JointType
+from urdf_usd.converter import Conversion, ConversionError, ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout
-from urdf_usd.corpus import resolve_corpora
+from urdf_usd.converter.usd.writer.asset import COLLIDERS_SET, NONE, PHYSICS_SET
+from urdf_usd.corpus import UnavailableSource, resolve_corpora
+
+_HERE = Path(__file__).parent
+_PAGE = _HERE.parents[2] / "docs/dev/validation.md"
+
+# Default variants; no physics; no colliders.
+_CHOICES: tuple[dict[str, str], ...] = ({}, {PHYSICS_SET: NONE}, {COLLIDERS_SET: NONE})
+# Warnings of usd-check that no asset can avoid, by a text of theirs.
+_WAIVED_158 = (
+    # Section 1.3.1 recommends `none`, and requires `convexHull` or primitive shapes of the default
+    # variant. Simulators have no contacts between moving bodies of triangles, so that meshes keep
+    # what is required.
+    ("1.3.4", "physics:approximation='convexHull'"),
+    # A robot with floating joints has several kinematic trees, and section 1.3 allows one root in
+    # each; the checker counts all of the stage.
+    ("1.3.2", "ArticulationRootAPI prims"),
+)
+_SIMREADY = ("Robot-Body", "2.3.0")
+# What no robot of a corpus states.
+_METADATA = (
+    ("author", "unknown"),
+    ("asset_license", "unknown"),
+    ("usd_date_generated", "2026-01-01"),
+)
+# Diagnostics after which an asset cannot pass: the robot lacks what is required.
+_UNFIT = frozenset({"mesh-required", "body-required"})
+_UNMET = re.compile(r"(\w+): optional feature, unmet requirements: \[(.*)\]")
+_REQUIREMENT = re.compile(r"'com\.nvidia\.simready\.([\w.]+)'")
+# Newton stores float32, and 1e6 or infinity for no limit.
+_SAME, _UNLIMITED = 1e-6, 1e6
+_Counts = Counter[str]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", nargs="*", default=["pybullet"])
-    parser.add_argument(
-        "--layout", action="append", choices=list(Layout), type=Layout, dest="layouts"
+class Waiver(NamedTuple):
+    """A rule, or one of its messages, that does not apply to our assets."""
+
+    rule: str  # of the validator
+    says: str  # text that the message contains; any message if empty
+    after: str  # rule that the conversion must have reported, if the URDF is at fault
+
+    @property
+    def is_whole(self) -> bool:
+        return not (self.says or self.after)
+
+
+@cache
+def waivers() -> tuple[Waiver, ...]:
+    """Return the rows of the page."""
+    lines = _PAGE.read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| `")]
+    empty = {"anything": "", "always": ""}
+    plain = [[cell.strip("` ") for cell in row[:3]] for row in rows if len(row) == 5]
+    return tuple(Waiver(*(empty.get(cell, cell) for cell in row)) for row in plain)
+
+
+def is_waived(rule: str, message: str, reported: frozenset[str]) -> bool:
+    """Whether an issue is waived; ``reported`` are the rules of the conversion's diagnostics."""
+    return any(
+        one.rule == rule and one.says in message and (not one.after or one.after in reported)
+        for one in waivers()
     )
-    parser.add_argument(
-        "--profile",
-        action="append",
-        choices=list(Profile),
-        type=Profile,
-        dest="profiles",
-    )
-    parser.add_argument("--count", action="store_true")
-    parser.add_argument("--opener", action="append", dest="openers", default=[])
-    options = parser.parse_args()
-    openers = [_Opener(program) for program in (sys.executable, *options.openers)]
-    sources = resolve_corpora(options.corpus, _say)
-    whole = tuple(entry for entry in waivers() if entry.is_whole)
-    nvidia = NvidiaValidator(() if options.count else whole)
-    waived: Counter[str] = Counter()
-    failed = validated = 0
-    kinds = tuple(
-        itertools.product(options.profiles or [Profile.GENERIC], options.layouts or list(Layout))
-    )
-    for profile, layout in kinds:
-        for source in sources:
-            with tempfile.TemporaryDirectory() as folder:
-                written = partial(converted, source, profile=profile, layout=layout)
-                conversion = written(Path(folder, "asset"))
-                if conversion is None:
-                    continue
-                validated += 1
-                written(Path(folder, "again"))
-                found = list(_differing(Path(folder)))
-                moved = Path(folder, "elsewhere", "an asset")
-                moved.parent.mkdir()
-                Path(folder, "asset").rename(moved)
-                asset = moved / conversion.root_layer.relative_to(Path(folder, "asset").resolve())
-                found += [one for opener in openers for one in opener.issues(asset)]
-                found += [*openusd_issues(asset), *nvidia.issues(asset)]
-                failed += _judge(f"{source.id} ({profile}, {layout})", found, conversion, waived)
-    for rule, count in sorted(waived.items()):
-        _say(f"waived: {rule}: {count}")
-    _say(f"{validated} assets: {failed} with issues")
-    sys.exit(1 if failed or not validated else 0)
 
 
-def _differing(folder: Path) -> Iterator[Issue]:
-    """Return the files in which two conversions differ."""
-    first, again = (_contents(folder / name) for name in ("asset", "again"))
-    for name in sorted(first.keys() | again.keys()):
-        if first.get(name) != again.get(name):
-            yield Issue("again", f"another conversion writes another {name}")
+class _Program:
+    """A process that answers a line of JSON to the path of an asset; a new one after a crash."""
+
+    def __init__(self, *command: str) -> None:
+        self._command = command
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def answer(self, asset: Path) -> Any:  # noqa: ANN401  JSON
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(f"{asset}\n")
+        self._process.stdin.flush()
+        if line := self._process.stdout.readline():
+            return json.loads(line)
+        status = self._process.wait()
+        self._process = self._start()
+        return {"refusal": f"the process ended with {status}"}
+
+
+class Validation(NamedTuple):
+    """An asset to validate, and what all assets share."""
+
+    conversion: Conversion
+    again: Callable[[Path], Conversion]  # converts the robot to another folder
+    folder: Path  # of the asset, and nothing else
+    programs: tuple[str, ...]
+    answers: Callable[..., _Program]  # one process per command
+    counts: _Counts  # of what is waived, optional or refused
+    count_all: bool
+
+    @property
+    def reported(self) -> frozenset[str]:
+        return frozenset(diagnostic.rule for diagnostic in self.conversion.diagnostics)
+
+
+def validate_assets(asset: Validation) -> Iterator[str]:
+    """Yield issues of OpenUSD and NVIDIA, and messages of openers, that are not waived."""
+    other = asset.folder.parent / "again"
+    asset.again(other)
+    first, second = map(_contents, (asset.folder, other))
+    for name in sorted(first.keys() | second.keys()):
+        if first.get(name) != second.get(name):
+            yield f"another conversion writes another {name}"
+    moved = other / "elsewhere" / "an asset"
+    moved.parent.mkdir()
+    asset.folder.rename(moved)
+    usd = moved / asset.conversion.root_layer.relative_to(asset.folder)
+    for program in (sys.executable, *asset.programs):
+        python, _, simulator = program.partition(":")
+        opener = asset.answers(python, str(_HERE / "opening.py"), simulator)
+        yield from (f"{program}: {message}" for message in opener.answer(usd))
+    issues = [*openusd_issues(usd), *_nvidia_issues(usd, whole=asset.count_all)]
+    for rule, message in dict.fromkeys(issues):
+        if is_waived(rule, message, asset.reported):
+            asset.counts[f"waived: {rule}"] += issues.count((rule, message))
+        else:
+            yield f"{rule}: {message}"
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-class _Opener:
-    """A process that opens assets and returns the messages."""
+def openusd_issues(usd: Path) -> Iterator[tuple[str, str]]:
+    """Run all validators of OpenUSD, also usdchecker's, for each variant selection.
 
-    def __init__(self, program: str) -> None:
-        python, _, simulator = program.partition(":")
-        command = [python, str(Path(__file__).with_name("opening.py")), simulator]
-        self._name = program
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    Warnings of OpenUSD while the stage is opened count as well.
+    """
+    # Registers the schemas of newton:* attributes, as OpenUSD's own tools require.
+    import newton_usd_schemas  # noqa: F401
 
-    def issues(self, asset: Path) -> Iterator[Issue]:
-        """Open one asset."""
-        questions, answers = self._process.stdin, self._process.stdout
-        if questions is None or answers is None:
-            raise RuntimeError("it has no pipes")
-        questions.write(f"{asset}\n")
-        questions.flush()
-        answer = answers.readline()
-        messages = json.loads(answer) if answer else ["the process ended"]
-        for sentence in messages:
-            yield Issue("opening", f"{self._name}: {sentence}")
+    registry = UsdValidation.ValidationRegistry()
+    context = UsdValidation.ValidationContext(registry.GetOrLoadAllValidators())
+    with Tf.DiagnosticTrap() as trap:
+        stage = Usd.Stage.Open(str(usd))
+        sets = stage.GetDefaultPrim().GetVariantSets()
+        for choice in _CHOICES:
+            stage.GetSessionLayer().Clear()
+            with Usd.EditContext(stage, stage.GetSessionLayer()):
+                for name, variant in choice.items():
+                    sets.SetSelection(name, variant)
+            for error in context.Validate(stage):
+                yield error.GetName(), error.GetMessage()
+        for warning in trap.GetWarnings():
+            yield "warning", warning.commentary
+        trap.Clear()
 
 
-def _judge(name: str, found: Sequence[Issue], conversion: Conversion, waived: Counter[str]) -> bool:
-    """Print and count issues; return whether one of them is not waived."""
-    rules = frozenset(diagnostic.rule for diagnostic in conversion.diagnostics)
-    bad = False
-    for issue in dict.fromkeys(found):
-        if waiver(issue.rule, issue.message, rules):
-            waived[issue.rule] += found.count(issue)
+@cache
+def _nvidia_engine(*, whole: bool) -> Any:  # noqa: ANN401  of the group validation
+    logging.getLogger("usd_validation_nvidia").setLevel(logging.WARNING)
+    import usd_validation_nvidia as nvidia
+
+    # It validates every variant of the default prim.
+    engine = nvidia.ValidationEngine(variants=True)
+    for waiver in waivers():
+        if waiver.is_whole and not whole:
+            engine.disable_rule(getattr(nvidia, waiver.rule))
+    return engine
+
+
+def _nvidia_issues(usd: Path, *, whole: bool) -> Iterator[tuple[str, str]]:
+    for issue in _nvidia_engine(whole=whole).validate(str(usd)).issues():
+        yield issue.rule.__name__ if issue.rule else "none", str(issue.message)
+
+
+def validate_rep158(asset: Validation) -> Iterator[str]:
+    """Yield violations, also of extension schemas; only warnings can be waived."""
+    usd = str(asset.conversion.root_layer)
+    text = _output(asset.programs or ("usd-check",), "--extensions", "--format", "json", usd)
+    for one in json.loads(text)["violations"]:
+        severity, check, message = (one[key] for key in ("severity", "check_id", "message"))
+        known = any(check == waived and says in message for waived, says in _WAIVED_158)
+        if known and severity != "error":
+            asset.counts[f"waived: {check}"] += 1
         else:
-            bad = True
-            _say(f"{name}: {issue.rule}: {issue.message}")
-    return bad
+            yield f"{severity}: {check}: {message}"
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+def validate_simready(asset: Validation) -> Iterator[str]:
+    """Yield failed requirements, unless the conversion has reported why an asset cannot pass."""
+    if unfit := _UNFIT & asset.reported:
+        asset.counts[f"cannot pass: {', '.join(sorted(unfit))}"] += 1
+        return
+    # Features of Isaac Sim want the asset in a folder in one with its name.
+    usd = asset.conversion.root_layer
+    named = asset.folder.parent / usd.stem / "usd"
+    named.parent.mkdir()
+    asset.folder.rename(named)
+    name, version = _SIMREADY
+    selected = ("--profile", name, "--version", version, "-v")
+    said = _output(asset.programs or ("simready-validate",), *selected, str(named / usd.name))
+    # What is left of optional features.
+    for feature, listed in _UNMET.findall(said):
+        for requirement in set(_REQUIREMENT.findall(listed)):
+            asset.counts[f"optional: {feature}: {requirement}"] += 1
+    if f"[PASSED] {name} v{version}" not in said:
+        lines = [line.strip() for line in said.splitlines()]
+        yield from [line for line in lines if "failing requirements" in line] or [said]
+
+
+def validate_isaac(asset: Validation) -> Iterator[str]:
+    """Yield lists of links or joints that differ from those that Isaac Sim computes."""
+    usd = str(asset.conversion.root_layer)
+    programs = asset.programs or (sys.executable,)
+    yield from _output(programs, str(_HERE / "isaac_lists.py"), usd).splitlines()
+
+
+def _output(programs: tuple[str, ...], *arguments: str) -> str:
+    """Run the first program; return what it prints, with its errors if it fails."""
+    command = (programs[0], *arguments)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout if done.stdout or not done.returncode else done.stderr or "no output"
+
+
+def validate_mujoco(asset: Validation) -> Iterator[str]:
+    """Yield differences between the robot and the mjModel that Newton makes of the variant."""
+    usd = asset.conversion.root_layer
+    python = (asset.programs or (sys.executable,))[0]
+    model = asset.answers(python, str(_HERE / "mujoco_model.py")).answer(usd)
+    expected = {joint.name: joint for joint in structure(asset.conversion.robot)}
+    stage = Usd.Stage.Open(str(usd))
+    if refusal := model.get("refusal"):
+        if cause := _cause(refusal, expected, stage):
+            asset.counts[f"refused for {cause}"] += 1
+        else:
+            yield refusal
+    else:
+        asset.counts["joints"] += len(model["joints"])
+        yield from model_differences(model, expected, stage)
+
+
+def _cause(refusal: str, joints: Mapping[str, JointObservation], stage: Usd.Stage) -> str | None:
+    """Return the fault of a robot for which MuJoCo refuses a model."""
+    limits = ((joint.lower, joint.upper) for joint in joints.values())
+    if "range[0] should be smaller than range[1]" in refusal and any(
+        lower is not None and upper is not None and lower > upper for lower, upper in limits
+    ):
+        return "reversed limits"
+    if "inertia must satisfy A + B >= C" in refusal:
+        for prim in stage.Traverse():
+            moments = prim.GetAttribute("physics:diagonalInertia").Get() or (1.0, 1.0, 1.0)
+            lower, middle, largest = sorted(moments)
+            # Rounding to float32 can make it impossible.
+            if lower + middle - largest < _SAME * largest:
+                return "an inertia at or beyond the triangle inequality"
+    is_fixed = all(joint.type is JointType.FIXED for joint in joints.values())
+    if "must have at least one joint" in refusal and is_fixed:
+        return "having no joint"
+    return None
+
+
+def model_differences(
+    model: Mapping[str, Any], expected: Mapping[str, JointObservation], stage: Usd.Stage
+) -> Iterator[str]:
+    """Yield what differs between MuJoCo's model and the joints of a robot."""
+    name_of = {}
+    for path in model["joints"]:
+        if prim := stage.GetPrimAtPath(path):
+            name_of[path] = str(prim.GetDisplayName() or prim.GetName())
+    coupled = {
+        name_of[follower]: (name_of[leader], offset, multiplier)
+        for follower, leader, offset, multiplier in model["couplings"]
+        if follower in name_of
+    }
+    for path, name in name_of.items():
+        joint = expected[name]
+        effort = math.inf if joint.effort is None or joint.effort < 0 else joint.effort
+        for key, stated in (
+            ("damping", max(joint.damping or 0.0, 0.0)),
+            ("friction", max(joint.friction or 0.0, 0.0)),
+            ("effort", effort),
+        ):
+            found = model["joints"][path][key]
+            unlimited = found >= _UNLIMITED and stated >= _UNLIMITED
+            if not unlimited and not math.isclose(found, stated, rel_tol=_SAME, abs_tol=1e-37):
+                yield f"{name}: {key} is {found:g}, not {stated:g}"
+        coupling, found = _coupling(name, expected), coupled.get(name)
+        same = coupling == found or (
+            coupling is not None
+            and found is not None
+            and coupling[0] == found[0]
+            and all(
+                math.isclose(one, other, rel_tol=_SAME, abs_tol=_SAME)
+                for one, other in zip(coupling[1:], found[1:], strict=True)
+            )
+        )
+        if not same:
+            yield f"{name}: coupling is {found}, not {coupling}"
+    if model["actuators"] != len(name_of):
+        yield f"{model['actuators']} actuators for {len(name_of)} joints"
+
+
+def _coupling(name: str, joints: Mapping[str, JointObservation]) -> tuple[str, float, float] | None:
+    """Return the start of the chain of a joint, offset and multiplier; None without one."""
+    leader, offset, multiplier = name, 0.0, 1.0
+    while (mimic := joints[leader].mimic) is not None:
+        if mimic.leader not in joints:
+            return None
+        offset += multiplier * mimic.offset
+        multiplier *= mimic.multiplier
+        leader = mimic.leader
+    return None if leader == name else (leader, offset, multiplier)
+
+
+KINDS: dict[str, tuple[Callable[[Validation], Iterator[str]], dict[str, Any]]] = {
+    "assets": (validate_assets, {}),
+    "rep158": (validate_rep158, {"profile": Profile.ROS}),
+    "simready": (validate_simready, {"profile": Profile.SIMREADY}),
+    "isaac": (validate_isaac, {"profile": Profile.ISAAC}),
+    "mujoco": (validate_mujoco, {"physics_variants": True}),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("corpus", nargs="*", default=["pybullet"])
+    parser.add_argument("--program", action="append", default=[])
+    parser.add_argument("--layout", action="append", choices=list(Layout), type=Layout)
+    parser.add_argument("--profile", action="append", choices=list(Profile), type=Profile)
+    parser.add_argument("--count", action="store_true", help="count waived rules too, in minutes")
+    parser.add_argument("--physics-variants", action="store_true")
+    parser.add_argument("--robot-type")
+    arguments = parser.parse_args()
+    validate, fields = KINDS[arguments.kind]
+    chosen = [fields]
+    if arguments.kind == "assets":
+        pairs = itertools.product(
+            arguments.profile or [Profile.GENERIC], arguments.layout or list(Layout)
+        )
+        chosen = [{"profile": profile, "layout": layout} for profile, layout in pairs]
+    elif arguments.kind == "simready":
+        typed = (("robot_type", arguments.robot_type),) if arguments.robot_type else ()
+        variants = {"physics_variants": arguments.physics_variants}
+        chosen = [fields | variants | {"metadata": (*_METADATA, *typed)}]
+    counts, answers, failed, validated = _Counts(), cache(_Program), 0, 0
+    for fields, source in itertools.product(chosen, resolve_corpora(arguments.corpus, print)):
+        if isinstance(source, UnavailableSource):
+            continue
+        packages = tuple((name, str(path)) for name, path in source.packages)
+        options = ConvertOptions(packages=packages, arguments=tuple(source.arguments), **fields)
+
+        def write(folder: Path, urdf: Any = source.path, to: Any = options) -> Conversion:  # noqa: ANN401  defaults bind the robot
+            return convert(urdf, folder, to)
+
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name).resolve() / "asset"
+            try:
+                conversion = write(folder)
+            except ConversionError:
+                continue
+            validated += 1
+            programs = tuple(arguments.program)
+            asset = Validation(
+                conversion, write, folder, programs, answers, counts, arguments.count
+            )
+            problems = list(validate(asset))
+        failed += bool(problems)
+        of_layout = f" ({fields['profile']}, {fields['layout']})" if len(chosen) > 1 else ""
+        for problem in problems:
+            print(f"{source.id}{of_layout}: {problem}", flush=True)
+    for what, count in sorted(counts.items()):
+        print(f"{what}: {count}")
+    print(f"{validated} assets: {failed} with issues")
+    sys.exit(1 if failed or not validated else 0)
 
 
 if __name__ == "__main__":

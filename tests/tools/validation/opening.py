@@ -1,8 +1,7 @@
 """Open assets with the installed OpenUSD, and report all of its messages.
 
-The program needs only that library, so that any build of it can be used; with the
-argument ``newton``, also Newton. It reads a path per line and writes a line of JSON:
-the list of messages, empty if there are none.
+The program needs only that library, so that any build of it can be used; with the argument
+``newton``, also Newton. It reads a path per line and writes a line of JSON: the list of messages.
 """
 
 from __future__ import annotations
@@ -14,14 +13,13 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 
 def main() -> None:
     newton = "newton" in sys.argv[1:]
     # Simulators print progress to stdout, so results go to a duplicate of it.
-    with os.fdopen(os.dup(1), "w") as answers, open(os.devnull, "w") as nowhere:  # noqa: PTH123  a program that needs nothing
-        os.dup2(nowhere.fileno(), 1)
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if newton:
             # Messages about the machine are not about assets.
             with _captured([]):
@@ -46,7 +44,10 @@ def messages_of(path: str, *, newton: bool = False) -> list[str]:
         try:
             messages += _opened(path)
             if newton:
-                _build(path)
+                # Of the interpreter that runs this, which may not have it.
+                import newton as simulator
+
+                simulator.ModelBuilder().add_usd(path)
         # Errors of OpenUSD are RuntimeErrors; Newton has none of its own.
         except (LookupError, RuntimeError, TypeError, ValueError) as error:
             messages.append(f"{type(error).__name__}: {error}")
@@ -63,21 +64,12 @@ def _opened(path: str) -> Iterator[str]:
     for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
         for attribute in prim.GetAttributes():
             value = attribute.Get()
-            if isinstance(value, Sdf.AssetPath) and value.path:
-                found = value.resolvedPath
-                yield from () if found else (f"{attribute.GetPath()}: not resolved",)
+            if isinstance(value, Sdf.AssetPath) and value.path and not value.resolvedPath:
+                yield f"{attribute.GetPath()}: not resolved"
     _, _, lost = UsdUtils.ComputeAllDependencies(path)
     yield from (f"not resolved: {one}" for one in lost)
     if not stage.Flatten().ExportToString():
         yield "it flattens to nothing"
-
-
-def _build(path: str) -> None:
-    # Of the interpreter that runs this, which may not have it.
-    import newton
-
-    builder: Any = newton.ModelBuilder()
-    builder.add_usd(path)
 
 
 @contextmanager
