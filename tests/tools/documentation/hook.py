@@ -9,8 +9,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from tests.tools.documentation.pages import PAGES
-from tests.tools.documentation.repository import DOCS, foreign_loads, with_site_links
+from tests.tools.documentation.pages import PAGES, foreign_loads, with_site_links
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -25,7 +24,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     del config, files
     if page.file.generated_by is not None:
         return markdown
-    return with_site_links(markdown, f"{DOCS}/{page.file.src_uri}")
+    return with_site_links(markdown, f"docs/{page.file.src_uri}")
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -35,11 +34,11 @@ def on_post_build(config: MkDocsConfig) -> None:
         PluginError: A page or a style sheet loads a file from another server.
     """
     site = Path(config.site_dir)
+    files = (file for suffix in ("*.html", "*.css") for file in sorted(site.rglob(suffix)))
     found = [
-        f"{file.relative_to(site)}: {one}"
-        for suffix in ("*.html", "*.css")
-        for file in sorted(site.rglob(suffix))
-        for one in foreign_loads(file.read_text(encoding="utf-8"))
+        f"{file.relative_to(site)}: {load}"
+        for file in files
+        for load in foreign_loads(file.read_text(encoding="utf-8"))
     ]
     if found:
         raise PluginError("loaded from another server:\n" + "\n".join(found))
