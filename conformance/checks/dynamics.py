@@ -7,7 +7,7 @@ links and joints that cause the difference.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import structs
@@ -205,9 +205,7 @@ def _traced(differences: Sequence[Difference], sides: Sides) -> tuple[Difference
 def _rollout_states(sides: Sides) -> Comparison:
     """Positions and velocities after 1 s in MuJoCo without drives: gravity, damping, friction and
     mimic couplings, fixed root, no limits. The spread of rollouts of perturbed robots sets the
-    tolerance of each joint; where it is too large, an earlier state is compared. A rollout in
-    PhysX, extrapolated to small time steps, is compared without friction, beyond its estimated
-    error.
+    tolerance of each joint; where it is too large, an earlier state is compared.
     """
     # The simulation of the actual side may diverge where any joint is too sensitive; earlier than
     # that, divergence is a failure.
@@ -216,20 +214,12 @@ def _rollout_states(sides: Sides) -> Comparison:
         return Compared(note="no rollout was planned")
     if rollout is None or found is None:
         return not_stated(sides.expected if rollout is None else sides.actual, "rollout")
-    errors: Mapping[str, tuple[float, ...]] = {}
-    if found.limit and found.limit.errors:
-        # An engine that integrates differently states the limit of small time steps.
-        if rollout.limit is None:
-            return not_stated(sides.expected, "limit of the rollout")
-        errors = dict(zip(found.joints, zip(*found.limit.errors, strict=True), strict=True))
-        rollout = structs.replace(rollout, states=rollout.limit.states)
-        found = structs.replace(found, states=found.limit.states)
     types = {joint.name: joint.type for joint in sides.model.joint_to.values()}
     spreads = tuple(zip(*sides.model.spread.values(), strict=True))
     sensitive = (at for at, spread in enumerate(spreads) if not all(map(_is_comparable, spread)))
     steady = next(sensitive, len(spreads))
     compared = {
-        name: _state_difference(name, types[name], rollout, found, sides, steady, errors)
+        name: _state_difference(name, types[name], rollout, found, sides, steady)
         for name in rollout.joints
         if name in types
     }
@@ -240,14 +230,13 @@ def _rollout_states(sides: Sides) -> Comparison:
     elif rollout.states[-1].time < _WHOLE:
         notes.append(f"until {rollout.states[-1].time:g} s")
     if chaotic:
-        cause = "rounding or to the time step" if errors else "rounding"
-        notes.append(f"not compared, too sensitive to {cause}: joint {', '.join(chaotic)}")
+        notes.append(f"not compared, too sensitive to rounding: joint {', '.join(chaotic)}")
     differences = [difference for difference in compared.values() if difference is not None]
     return Compared(_traced(differences, sides), note="; ".join(notes) or None)
 
 
 def _is_comparable(spread: float) -> bool:
-    """Whether a spread or an integration error is small enough for a comparison."""
+    """Whether a spread is small enough for a comparison."""
     return _FREEDOM * spread <= _CHAOS
 
 
@@ -258,19 +247,14 @@ def _state_difference(
     actual: obs.Rollout,
     sides: Sides,
     steady: int,
-    errors: Mapping[str, tuple[float, ...]],
 ) -> Difference | None:
     """Compare a joint at the last state at which it is not too sensitive; None if there is none.
 
     The actual side has to reach the first ``steady`` states, at which no joint is too sensitive.
-    Its integration error per state is zero beyond the last that is stated.
     """
     spreads = sides.model.spread.get(name, ())
     count = min(len(spreads), len(expected.states), max(steady, len(actual.states)))
-    unsure = (*errors.get(name, ()), *[0.0] * count)
-    last = max(
-        (at for at in range(count) if _is_comparable(max(spreads[at], unsure[at]))), default=None
-    )
+    last = max((at for at in range(count) if _is_comparable(spreads[at])), default=None)
     if last is None:
         return None
     time = expected.states[last].time
@@ -284,11 +268,8 @@ def _state_difference(
             # Joint types are another check.
             text = "has another number of coordinates"
         else:
-            apart = distance(*states, at, joint_type)
-            amount = max(0.0, apart - unsure[last])
-            text = f"differs by {apart:.3g} rad or m (or per second) after {time:g} s"
-            if errors.get(name):
-                text += f", with an integration error of {unsure[last]:.3g}"
+            amount = distance(*states, at, joint_type)
+            text = f"differs by {amount:.3g} rad or m (or per second) after {time:g} s"
     return Difference(
         item=name,
         subject=f"joint {name}",

@@ -17,7 +17,6 @@ import mujoco
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
-from scipy.integrate import solve_ivp
 
 from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.engines.statements import read_only
@@ -32,9 +31,6 @@ _ROOT_FREEDOMS = 6
 _HELD = 1e12
 # Tolerance of the solver: 1e-22 changes some states, 1e-24 and 1e-30 are equal.
 _SOLVED = 1e-26
-# Relative and absolute error of one step of the integration with error control: what
-# perturbed rollouts differ by is a thousand times as large.
-_LIMIT_TOLERANCE = 1e-10
 # Relative perturbation of perturbed rollouts: ten times the rounding of float32.
 _NEARBY = 1e-6
 _NEIGHBOURS = 3
@@ -242,7 +238,6 @@ def roll_out(
             _states(mechanism, _altered(mechanism.model, random), plan, start)
             for _ in range(_NEIGHBOURS if perturbed else 0)
         ),
-        limit=_limit(mechanism, plan, start) if plan.limit else None,
     )
 
 
@@ -299,91 +294,10 @@ def _states(
     return tuple(reached)
 
 
-def _limit(mechanism: Mechanism, plan: obs.RolloutPlan, start: Array) -> obs.RolloutLimit | None:
-    """Integrate the equations of motion with error control.
-
-    With x the positions of joints that follow no other, q = start + G (x - x_0) and
-    G^T M(q) G x'' = -G^T (b(q, q') + d q'). M and b are MuJoCo's.
-
-    Returns:
-        None if a joint has several degrees of freedom, if couplings form a loop, or if
-        the integration fails.
-    """
-    joints = mechanism.joints
-    if any(obs.COORDINATES[joint.type] > 1 for joint in joints):
-        return None
-    model = copy.copy(mechanism.model)
-    leads = _leads(mechanism, _couple_to_heads(model))
-    if leads is None:
-        return None
-    dofs = [joint.dofs.start for joint in joints]
-    places = [joint.qpos for joint in joints]
-    data = mujoco.MjData(model)
-    full, forces = np.empty((model.nv, model.nv)), np.empty(model.nv)
-    held = np.diag([_HELD if joint.name in plan.held else 0.0 for joint in joints])
-    damping = model.dof_damping[dofs]
-    count = leads.shape[1]
-    data.qpos[:] = start
-
-    def rates(_: float, state: Array) -> Array:
-        speeds = leads @ state[count:]
-        data.qpos[places] = start[places] + leads @ state[:count]
-        data.qvel[dofs] = speeds
-        _evaluate(model, data, full, forces)
-        inertia = leads.T @ (full[np.ix_(dofs, dofs)] + held) @ leads
-        force = -leads.T @ (forces[dofs] + damping * speeds)
-        return np.concatenate([state[count:], np.linalg.solve(inertia, force)])
-
-    times = plan.step * np.array(plan.steps)
-    solved = solve_ivp(
-        rates,
-        (0.0, times[-1]),
-        np.zeros(2 * count),
-        # It changes to an implicit method where damping makes the equations stiff.
-        method="LSODA",
-        t_eval=times,
-        rtol=_LIMIT_TOLERANCE,
-        atol=_LIMIT_TOLERANCE,
-    )
-    states = []
-    for time, state in zip(solved.t.tolist(), solved.y.T, strict=True):
-        positions = start[places] + leads @ state[:count]
-        speeds = leads @ state[count:]
-        if not np.isfinite([*positions, *speeds]).all():
-            break
-        columns = (tuple((value,) for value in of.tolist()) for of in (positions, speeds))
-        states.append(obs.RolloutState(time, *columns))
-    return obs.RolloutLimit(tuple(states), ())
-
-
-def _leads(mechanism: Mechanism, couplings: Mapping[int, tuple[int, float, float]]) -> Array | None:
-    """Return (n, m) rates of joints per rate of those that follow no other.
-
-    Args:
-        mechanism: The robot.
-        couplings: To the heads of chains, see :func:`_couple_to_heads`.
-
-    Returns:
-        None if couplings form a loop.
-    """
-    numbers = [int(mechanism.model.dof_jntid[joint.dofs.start]) for joint in mechanism.joints]
-    heads = [number for number in numbers if number not in couplings]
-    matrix = np.zeros((len(numbers), len(heads)))
-    for row, number in enumerate(numbers):
-        head, _, multiplier = couplings.get(number, (number, 0.0, 1.0))
-        if head not in heads:
-            return None
-        matrix[row, heads.index(head)] = multiplier
-    return matrix
-
-
-def _couple_to_heads(model: mujoco.MjModel) -> dict[int, tuple[int, float, float]]:
+def _couple_to_heads(model: mujoco.MjModel) -> None:
     """Couple joints to the heads of their chains, as writers of USD may do.
 
     MuJoCo's couplings are slightly compliant, so that a chain is softer.
-
-    Returns:
-        Head, offset and multiplier of each follower.
     """
     index_of = {
         int(model.eq_obj1id[index]): index
@@ -398,7 +312,6 @@ def _couple_to_heads(model: mujoco.MjModel) -> dict[int, tuple[int, float, float
         )
         for follower, index in index_of.items()
     }
-    heads = {}
     for follower, index in index_of.items():
         leader, offset, multiplier = written[follower]
         seen = {follower}
@@ -408,8 +321,6 @@ def _couple_to_heads(model: mujoco.MjModel) -> dict[int, tuple[int, float, float
             offset, multiplier = offset + multiplier * further, multiplier * factor
         model.eq_obj2id[index] = leader
         model.eq_data[index, :2] = offset, multiplier
-        heads[follower] = leader, offset, multiplier
-    return heads
 
 
 def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:

@@ -26,7 +26,6 @@ from urdf_usd.conformance.engines.openusd.reading import (
     Reading,
     SchemaFamily,
     Units,
-    applied_schemas,
     captured_diagnostics,
     open_reading,
     refusal,
@@ -55,7 +54,6 @@ _BY_SCHEMA = frozenset(
         obs.Quantity.VELOCITY,
         obs.Quantity.DYNAMICS,
         obs.Quantity.MIMIC,
-        obs.Quantity.ROLLOUT,
     }
 )
 _FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.PHYSX})
@@ -70,25 +68,13 @@ _SI = Units(1.0, 1.0)
 _NOT_SI = "only stages in metres and kilograms are compared"
 # Position [rad or m] up to which couplings are measured.
 _REACH = 0.3
-# Ratio of the largest time step of a rollout to that of the plan: the rounding of
-# single precision grows with the number of steps.
-_COARSE = 5
-# Weights of rollouts with a time step, a half and a quarter of it.
-_EXTRAPOLATION = np.array([1.0, -6.0, 8.0]) / 3
-# Attributes of articulations and bodies for passive simulations.
+# Of articulations, while couplings are measured: a coupling needs several iterations of the solver.
 _ARTICULATION = (
     ("physxArticulation:enabledSelfCollisions", Sdf.ValueTypeNames.Bool, False),
     ("physxArticulation:sleepThreshold", Sdf.ValueTypeNames.Float, 0.0),
     ("physxArticulation:stabilizationThreshold", Sdf.ValueTypeNames.Float, 0.0),
+    ("physxArticulation:solverPositionIterationCount", Sdf.ValueTypeNames.Int, 32),
 )
-_ITERATIONS = "physxArticulation:solverPositionIterationCount"
-# PhysX divides a time step into as many, and rounds in each: with the default of 32, a
-# falling body is off by 3 mm/s after 0.5 s. Couplings need several.
-_FREE_ITERATIONS, _COUPLED_ITERATIONS = 1, 32
-_BODY = {
-    "physxRigidBody:angularDamping": 0.0,
-    "physxRigidBody:maxAngularVelocity": 1e9,
-}
 _AT_REST = obs.Configurations((), (), ("zero",))
 _ROOT_VELOCITIES = 6
 
@@ -126,19 +112,21 @@ class PhysxEngine(Struct, frozen=True):
         movable = [joint for joint in names.joints if joint.type in _ONE_AXIS]
         movable = [joint for joint in movable if joint.name in paths]
         with tempfile.TemporaryDirectory(prefix="urdf-usd-") as folder:
-            usd = Path(folder, "passive.usda")
-            passive = None
+            usd, passive = Path(folder, "passive.usda"), None
             if by_schema and movable:
                 free = root.path if root and names.base is obs.Base.FLOATING else None
                 with captured_diagnostics():
-                    _author_passive(
-                        reading,
-                        request.path,
-                        usd,
-                        root=free if free in reading.bodies else None,
-                        iterations=_iterations(names.joints),
-                    )
-                passive = _passive_request(request, names, movable, paths, usd)
+                    _author_passive(reading, usd, free if free in reading.bodies else None)
+                stated = {joint.name: joint.mimic for joint in names.joints}
+                heads = [obs.head_coupling(joint.name, stated.get) for joint in movable]
+                leaders = dict.fromkeys(head.leader for head in heads if head)
+                own = {joint.name: paths[joint.name] for joint in movable}
+                passive = {
+                    "usd": str(usd),
+                    "joints": list(own.values()),
+                    "ranges": [_REACH / _unit(joint) for joint in movable],
+                    "heads": [own[name] for name in leaders if name in own],
+                }
             try:
                 answer = _answered(
                     {
@@ -185,7 +173,6 @@ class PhysxEngine(Struct, frozen=True):
             return origins, turns
 
         fixed = bool(np.any(answer["fixed"]))
-        rolled = "rollout_positions" in answer
         return obs.Observation(
             engine=self.name,
             robot=names.robot,
@@ -209,7 +196,6 @@ class PhysxEngine(Struct, frozen=True):
             ),
             # They depend on the positions of all joints.
             dynamics=None if blocked else _dynamics(answer, dofs, request, fixed=fixed),
-            rollout=_rollout(request, movable, answer) if rolled else None,
             simulation=_simulation(answer, movable, row_of) if count else None,
             precision=obs.SINGLE_PRECISION,
         )
@@ -246,67 +232,18 @@ def _motion_request(
     }
 
 
-def _passive_request(
-    request: protocol.Request,
-    names: obs.Observation,
-    movable: Sequence[obs.JointObservation],
-    paths: Mapping[str, str],
-    usd: Path,
-) -> dict[str, object]:
-    """Return the request for a passive simulation of a root layer."""
-    mimics = {joint.name: joint.mimic for joint in names.joints}
-    heads = [obs.head_coupling(joint.name, mimics.get) for joint in movable]
-    leaders = dict.fromkeys(head.leader for head in heads if head)
-    own = {joint.name: paths[joint.name] for joint in movable}
-    configurations = request.configurations
-    plan, rollout = configurations.rollout, None
-    if plan is not None and all(joint.type not in _SEVERAL_AXES for joint in names.joints):
-        given = dict(zip(configurations.joints, configurations.positions, strict=True))
-        coarse = math.gcd(_COARSE, *plan.steps)
-        rollout = {
-            "joints": list(own.values()),
-            "start": [
-                float(given[joint.name][plan.configuration, 0]) / _unit(joint)
-                if joint.name in given
-                else 0.0
-                for joint in movable
-            ],
-            "held": [own[name] for name in plan.held if name in own],
-            "step": plan.step * coarse,
-            "steps": [steps // coarse for steps in plan.steps],
-        }
-    return {
-        "usd": str(usd),
-        "joints": list(own.values()),
-        "ranges": [_REACH / _unit(joint) for joint in movable],
-        "heads": [own[name] for name in leaders if name in own],
-        "rollout": rollout,
-    }
+def _author_passive(reading: Reading, path: Path, root: str | None) -> None:
+    """Write a layer over a stage in which PhysX can measure couplings.
 
-
-def _iterations(joints: Iterable[obs.JointObservation]) -> int:
-    """Return the number of iterations of PhysX's solver in a passive simulation."""
-    return _COUPLED_ITERATIONS if any(joint.mimic for joint in joints) else _FREE_ITERATIONS
-
-
-def _author_passive(
-    reading: Reading, usd: str, path: Path, *, root: str | None, iterations: int
-) -> None:
-    """Write a layer over a stage that configures PhysX for a passive simulation.
-
-    Collisions of the robot with itself, sleeping, and the damping and speed limit that
-    PhysX assumes for bodies are off; what the asset states of them is kept. A floating
-    root is fixed.
+    Collisions of the robot with itself and sleeping are off. A floating root is fixed.
 
     Args:
         reading: The stage.
-        usd: Its root layer.
         path: File of the new layer.
         root: Path of the body to fix.
-        iterations: Of the solver.
     """
     layer = Sdf.Layer.CreateNew(str(path))
-    layer.subLayerPaths.append(str(Path(usd).absolute()))
+    layer.subLayerPaths.append(reading.stage.GetRootLayer().realPath)
     stage = Usd.Stage.Open(layer)
     # Not composed from sublayers.
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
@@ -330,20 +267,8 @@ def _author_passive(
         UsdPhysics.ArticulationRootAPI.Apply(roots[0])
     for prim in roots:
         prim.AddAppliedSchema("PhysxArticulationAPI")
-        for name, kind, value in (
-            *_ARTICULATION,
-            (_ITERATIONS, Sdf.ValueTypeNames.Int, iterations),
-        ):
+        for name, kind, value in _ARTICULATION:
             prim.CreateAttribute(name, kind, custom=False).Set(value)
-    for body in reading.bodies:
-        prim = stage.GetPrimAtPath(body)
-        applied = "PhysxRigidBodyAPI" in applied_schemas(prim)
-        for name, number in _BODY.items():
-            if not (applied and prim.GetAttribute(name).HasAuthoredValue()):
-                kind = Sdf.ValueTypeNames.Float
-                prim.CreateAttribute(name, kind, custom=False).Set(number)
-        if not applied:
-            prim.AddAppliedSchema("PhysxRigidBodyAPI")
     layer.Save()
 
 
@@ -497,47 +422,3 @@ def _dynamics(
         statements.read_only(bias),
         statements.read_only(velocities),
     )
-
-
-def _rollout(
-    request: protocol.Request, moving: Sequence[obs.JointObservation], answer: Mapping[str, Array]
-) -> obs.Rollout | None:
-    """Return the limit of rollouts whose time steps are halved repeatedly.
-
-    PhysX integrates with an error of first order. Richardson's extrapolation removes
-    the first two orders: x = (x_1 - 6 x_2 + 8 x_3) / 3 of the last three rollouts.
-
-    The error estimate has two parts: the largest correction by the second order so far,
-    and the rounding to float32 that positions and velocities collect in n iterations,
-    at most n 2^-24 |x| in each rollout. Both are the largest of all joints of one unit,
-    because errors spread from joint to joint.
-    """
-    plan = request.configurations.rollout
-    if plan is None:
-        return None
-    units = np.array([_unit(joint) for joint in moving])
-    angular = np.array([joint.type in _ANGULAR for joint in moving])
-    states, errors = [], []
-    correction, largest = np.zeros((2, len(moving)))
-    for row, count in enumerate(answer["rollout_steps"]):
-        limits = []
-        for name in ("positions", "velocities"):
-            values = answer[f"rollout_{name}"][:, row] * units
-            first_order = 2 * values[1:] - values[:-1]
-            changes = np.abs(np.diff(first_order, axis=0)).max(axis=0)
-            limits.append(_EXTRAPOLATION @ values[-3:])
-            for same in (angular, ~angular):
-                change, size = (
-                    each[..., same].max(initial=0.0) for each in (changes, np.abs(values))
-                )
-                correction[same] = np.maximum(correction[same], change)
-                largest[same] = np.maximum(largest[same], size)
-        if not np.isfinite([*limits, correction]).all():
-            break
-        positions, velocities = (tuple((value,) for value in values.tolist()) for values in limits)
-        states.append(obs.RolloutState(plan.steps[row] * plan.step, positions, velocities))
-        iterations = _iterations(moving) * count[-3:]
-        collected = np.abs(_EXTRAPOLATION) @ iterations * obs.SINGLE_PRECISION
-        errors.append(tuple((correction + collected * largest).tolist()))
-    names = tuple(joint.name for joint in moving)
-    return obs.Rollout(names, (), limit=obs.RolloutLimit(tuple(states), tuple(errors)))

@@ -8,11 +8,9 @@ Requests are as :mod:`.physx` makes them, and answers have arrays by name:
 - ``usd``: root layer;
 - ``joints``: (n) paths of joints with one degree of freedom, ``positions``: (K, n) of them, and
   ``velocities``: (W, n) at the first W configurations, for forces;
-- ``passive``: null, or what is simulated without collisions and with a fixed root: ``usd``,
-  ``joints``, ``ranges`` (n) largest positions at which couplings are measured, ``heads`` paths of
-  joints that are preferred as leaders, and ``rollout``: null, or ``joints`` (n), ``start`` (n)
-  positions, ``held`` paths of joints that stay there, ``step`` largest time step [s], and
-  ``steps`` (S) numbers of time steps after which the state is read, ascending.
+- ``passive``: null, or what is simulated without collisions and with a fixed root, to measure
+  couplings: ``usd``, ``joints``, ``ranges`` (n) largest positions, and ``heads`` paths of joints
+  that are preferred as leaders.
 
 Units are those of ovphysx: degrees for joint positions, velocities and limits of
 rotational joints, radians in mass matrix and generalised forces. Gravity is that of the
@@ -73,8 +71,6 @@ _COUPLING_STEP, _COUPLING_STEPS = 1e-3, 200
 # it may depart from a linear coupling, and below which it is settled.
 _CHANGED, _SETTLED = 1e-4, 1e-7
 _SEED = 20_240_229
-# Rollouts are repeated with time steps divided by these.
-_REFINEMENTS = (1, 2, 4, 8)
 _LOGGER = "urdf_usd.physx"
 # Beginnings of messages that do not concern the stage.
 _ABOUT_MACHINE = ("GPU broadphase requires",)
@@ -256,9 +252,6 @@ def _observe(request: dict[str, Any]) -> dict[str, np.ndarray]:
     passive = request["passive"]
     if passive and len(fixed) == 1:
         answer |= _couplings(passive, columns)
-        rollout = passive["rollout"]
-        if rollout and set(rollout["joints"]) <= set(columns):
-            answer |= _roll_out(passive["usd"], rollout)
     return answer
 
 
@@ -348,40 +341,6 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.nda
         "leaders": np.array([paths[head] for head, _, _ in found.values()], dtype=str),
         "multipliers": np.array([slope for _, slope, _ in found.values()]),
         "offsets": np.array([offset for _, _, offset in found.values()]),
-    }
-
-
-def _roll_out(usd: str, request: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Simulate a passive rollout with several time steps.
-
-    Returns:
-        ``rollout_positions`` and ``rollout_velocities``, (R, S, n) of joints, with the
-        given time step divided by ``_REFINEMENTS``; ``rollout_steps``, (S, R) numbers
-        of these steps.
-    """
-    scene = Scene(usd)
-    scene.make_passive()
-    scene.write("jointArmature", dict.fromkeys(request["held"], _HELD))
-    paths = request["joints"]
-    states: dict[str, list[list[np.ndarray]]] = {"Position": [], "Velocity": []}
-    for refinement in _REFINEMENTS:
-        scene.write("jointPosition", dict(zip(paths, request["start"], strict=True)))
-        scene.write("jointVelocity", {})
-        scene.hold_root()
-        scene.place()
-        for rows in states.values():
-            rows.append([])
-        before = 0
-        for steps in request["steps"]:
-            for _ in range(refinement * (steps - before)):
-                scene.step(request["step"] / refinement)
-            before = steps
-            for name, rows in states.items():
-                rows[-1].append(scene.joint_values(f"joint{name}", paths))
-    return {
-        "rollout_positions": np.array(states["Position"]),
-        "rollout_velocities": np.array(states["Velocity"]),
-        "rollout_steps": np.outer(request["steps"], _REFINEMENTS),
     }
 
 

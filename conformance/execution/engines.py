@@ -228,14 +228,6 @@ def observe_side(
 
     ``purpose`` distinguishes further readings by the same engines.
     """
-    rollout = request.configurations.rollout
-    # A simulator's rollout is compared in the limit of small time steps.
-    if rollout and any(
-        one.side is Side.USD and one.name != USD_ENGINE and one.is_available for one in engines
-    ):
-        rollout = structs.replace(rollout, limit=True)
-        configurations = structs.replace(request.configurations, rollout=rollout)
-        request = structs.replace(request, configurations=configurations)
     return {
         one.name: steps.call(f"{purpose or side.value} {one.name}", observe, one.name, request)
         for one in engines

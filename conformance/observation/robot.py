@@ -433,9 +433,6 @@ class RolloutPlan(Struct, frozen=True):
     step: float = 1e-3  # time step [s]
     # numbers of time steps after which the state is stated
     steps: tuple[int, ...] = (50, 100, 200, 500, 1000)
-    # whether engines with MuJoCo's rollout state its limit as well, for comparison with simulators
-    # that integrate differently
-    limit: bool = False
 
 
 class RolloutState(Struct, frozen=True):
@@ -446,30 +443,15 @@ class RolloutState(Struct, frozen=True):
     velocities: tuple[tuple[float, ...], ...]  # per joint, in the form of :data:`VELOCITIES`
 
 
-class RolloutLimit(Struct, frozen=True):
-    """Passive rollout in the limit of small time steps, without Coulomb friction.
-
-    It does not depend on an integrator; mimic couplings are rigid.
-    """
-
-    # one per step count of the plan, until the simulation diverges
-    states: tuple[RolloutState, ...]
-    # estimated integration error per state and joint, of positions [rad or m] and velocities; empty
-    # if it is negligible
-    errors: tuple[tuple[float, ...], ...]
-
-
 class Rollout(Struct, frozen=True):
     """Outcome of a passive rollout."""
 
     joints: tuple[str, ...]  # moving joints
-    # one per step count of the plan, until the simulation diverges; empty for an engine that
-    # integrates differently from MuJoCo
+    # one per step count of the plan, until the simulation diverges
     states: tuple[RolloutState, ...]
     # states of copies of the robot, all numbers of which are changed by parts in a million at
     # random; empty if there are none
     perturbed: tuple[tuple[RolloutState, ...], ...] = ()
-    limit: RolloutLimit | None = None  # the rollout in the limit of small time steps, if stated
 
 
 class NamedPrim(Struct, frozen=True):

@@ -17,7 +17,6 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     Observation,
     Rollout,
-    RolloutLimit,
     RolloutPlan,
     RolloutState,
 )
@@ -245,38 +244,6 @@ def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
     assert never.note == "not compared, too sensitive to rounding: joint wheel"
 
 
-def _in_the_limit(error: float, shift: float = 0.0) -> Observation:
-    """Return the reading of a USD by an engine that integrates differently."""
-    rollout = _rollout(usd_reading())
-    states = rollout.states
-    for joint in range(len(rollout.joints)):
-        states = _moved(states, joint, lambda position: (position[0] + shift, *position[1:]))
-    limit = RolloutLimit(states, tuple((error,) * len(rollout.joints) for _ in states))
-    return structs.replace(usd_reading(), rollout=Rollout(rollout.joints, (), limit=limit))
-
-
-_LIMITED = _with(urdf_reading(), limit=RolloutLimit(_rollout(urdf_reading()).states, ()))
-
-
-@pytest.mark.parametrize(
-    ("shift", "grade"), [(0.0, Grade.EXACT), (1.9e-3, Grade.EXACT), (0.1, Grade.FAILS)]
-)
-def test_limit_is_compared_beyond_its_error(shift: float, grade: Grade) -> None:
-    elbow = _compared(_LIMITED, _in_the_limit(2e-3, shift))["elbow"]
-
-    assert elbow.grade is grade
-    assert "integration error of 0.002" in elbow.message
-    assert grade is Grade.EXACT or elbow.amount == pytest.approx(shift - 2e-3, rel=1e-3)
-
-
-def test_limit_with_a_large_error_is_not_compared() -> None:
-    comparison = _compare(_LIMITED, _in_the_limit(0.1, 1.0))
-
-    assert isinstance(comparison, Compared)
-    assert comparison.differences == ()
-    assert "too sensitive to rounding or to the time step" in str(comparison.note)
-
-
 _NO_URDF, _NO_USD = (structs.replace(one, rollout=None) for one in (urdf_reading(), usd_reading()))
 
 
@@ -286,11 +253,6 @@ _NO_URDF, _NO_USD = (structs.replace(one, rollout=None) for one in (urdf_reading
         (urdf_reading(), _NO_USD, Incomparable("usd states no rollout")),
         (_NO_URDF, usd_reading(), Incomparable("reference states no rollout")),
         (_NO_URDF, _NO_USD, Compared((), note="no rollout was planned")),
-        (
-            urdf_reading(),
-            _in_the_limit(1e-3),
-            Incomparable("reference states no limit of the rollout"),
-        ),
     ],
 )
 def test_rollout_on_one_side_only_is_not_comparable(

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from msgspec import structs
 from numpy.typing import NDArray
-from scipy.integrate import solve_ivp
 
 from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
 from tests.converter.strategies import robots
@@ -171,37 +170,6 @@ def test_friction_and_damping_resist_gravity() -> None:
     assert held == pytest.approx(1.0, abs=1e-9)
 
 
-def test_limit_of_a_rollout_is_the_solution_of_the_equations_of_motion() -> None:
-    """With damping, however stiff, and without friction."""
-    base, sampled = _started(1.0)
-    plan = RolloutPlan(3, steps=(100, 1000), limit=True)
-    for damping in (0.0, 0.4, 1e4):
-        (swing,) = base.joints
-        joint = structs.replace(swing, damping=damping, friction=3.0)
-        reading = structs.replace(base, joints=(joint,))
-        rollout = roll_out(build(reading, sampled), structs.replace(sampled, rollout=plan))
-        assert rollout is not None
-        assert rollout.limit is not None
-
-        def rates(_: float, state: NDArray[np.float64], damping: float = damping) -> list[float]:
-            angle, rate = state
-            torque = -2 * 9.81 * 0.5 * math.sin(angle) - damping * rate
-            return [rate, torque / 0.7]
-
-        solved = solve_ivp(
-            rates,
-            (0, 1),
-            [1.0, 0.0],
-            method="Radau",
-            t_eval=[0.1, 1.0],
-            rtol=1e-9,
-            atol=1e-11,
-        )
-        for state, expected in zip(rollout.limit.states, solved.y.T, strict=True):
-            found = state.positions[0][0], state.velocities[0][0]
-            assert found == pytest.approx(expected, abs=1e-6)
-
-
 _FALL = Prismatic((0.0, 0.0, 1.0), Range(-10.0, 10.0))
 
 
@@ -213,23 +181,6 @@ def _coupled(follower: Prismatic | Continuous) -> tuple[Observation, Configurati
     robot = Robot("r", named, (Joint("lead", "a", "b", _FALL), follow))
     sampled = configurations(structure(robot), 4)
     return observe_robot(robot, sampled), sampled
-
-
-def test_couplings_are_rigid_in_the_limit() -> None:
-    """Two bodies fall as one: the follower's weight acts on its leader."""
-    reading, sampled = _coupled(_FALL)
-    plan = RolloutPlan(3, steps=(500,), limit=True)
-    rollout = roll_out(build(reading, sampled), structs.replace(sampled, rollout=plan))
-    assert rollout is not None
-    assert rollout.limit is not None
-    lead, follow = [link.mass.mass for link in reading.links[1:] if link.mass]
-    # (m_1 + 0.04 m_2) a = -(m_1 - 0.2 m_2) g
-    acceleration = -(lead - 0.2 * follow) * 9.81 / (lead + 0.04 * follow)
-    (led,), (followed,) = rollout.limit.states[-1].positions
-    start = dict(zip(sampled.joints, sampled.positions, strict=True))["lead"][3, 0]
-
-    assert led - start == pytest.approx(acceleration * 0.5**2 / 2, abs=1e-8)
-    assert followed == pytest.approx(-0.2 * led + 0.3, abs=1e-12)
 
 
 def test_mimic_joints_follow_in_a_rollout() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msgspec import structs
 
 from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.protocol import Request
@@ -19,7 +18,6 @@ from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,
     Observation,
-    RolloutPlan,
 )
 
 _AT_REST = Configurations((), (), ("zero",))
@@ -87,21 +85,6 @@ def _observe(engine: PhysxEngine, usd: Path) -> Observation:
 
 def _hinge(observation: Observation) -> JointObservation:
     return next(joint for joint in observation.joints if joint.name == "hinge")
-
-
-def _end(engine: PhysxEngine, usd: Path, start: float) -> dict[str, float]:
-    """Return joint positions after a passive rollout of half a second."""
-    requested = structs.replace(
-        _AT_REST,
-        joints=("hinge",),
-        positions=(np.array([[start]]),),
-        rollout=RolloutPlan(0, steps=(500,)),
-    )
-    rollout = engine.observe(Request(str(usd), requested)).rollout
-    assert rollout is not None
-    assert rollout.limit is not None
-    ends = rollout.limit.states[-1].positions
-    return {name: end[0] for name, end in zip(rollout.joints, ends, strict=True)}
 
 
 @pytest.mark.parametrize("kind", ["RevoluteJoint", "PrismaticJoint"])
@@ -223,29 +206,3 @@ def test_coupling_of_revolute_joints_needs_limits(
 
     assert mimics["hinge"] is None
     assert (mimics["follower"] is not None) is coupled
-
-
-def test_damping_of_bodies_acts_where_the_asset_states_it(
-    engine: PhysxEngine, tmp_path: Path
-) -> None:
-    """It is 0.05 /s by default, which rollouts leave out."""
-    own = f"{_MASS}\nfloat physxRigidBody:angularDamping = "
-    physx = f'{_BODY}, "PhysxRigidBodyAPI"'
-    # An asset with simulators' schemas has a rollout.
-    hinge = _joint("RevoluteJoint", "float newton:damping = 0", '"NewtonJointAPI"')
-    ends = []
-    for name, arm, schemas in (
-        ("default", _MASS, _BODY),
-        ("off", f"{own}0", physx),
-        ("weak", f"{own}0.05", physx),
-        ("strong", f"{own}0.5", physx),
-        ("not applied", f"{own}0.5", _BODY),
-    ):
-        (folder := tmp_path / name).mkdir()
-        usd = _usd(folder, hinge, arm=arm, schemas=schemas)
-        ends.append(_end(engine, usd, 1.0)["hinge"])
-    default, off, weak, strong, not_applied = ends
-
-    assert default == off == not_applied
-    assert off < weak < strong
-    assert (strong - off) / (weak - off) == pytest.approx(10, rel=0.05)
