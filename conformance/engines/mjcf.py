@@ -600,7 +600,11 @@ def ellipsoid_surface(radii: Array, transform: Array) -> Surface:
 
 
 def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:
-    """State colour and opacity, except for those of a textured material."""
+    """State colour and opacity, except for those of a textured material.
+
+    Light that a material emits or reflects is computed in another way than USD's: what it states
+    of these is not compared.
+    """
     material = int(model.geom_matid[geom])
     rgba = model.geom_rgba[geom]
     if material >= 0 and (rgba == _DEFAULT_RGBA).all():
@@ -612,7 +616,14 @@ def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:
     # The default colour is not in the file.
     if textured or (material < 0 and (rgba == _DEFAULT_RGBA).all()):
         return Appearance(area, color=None, opacity=None, unread=frozenset("*"))
-    return Appearance(area, light(color), opacity, unread=frozenset("*"))
+    unread, properties = {"ior", "roughness", "specularColor", "useSpecularWorkflow"}, {}
+    if material >= 0 and model.mat_emission[material] > 0:
+        unread.add("emissiveColor")
+    if material >= 0 and model.mat_metallic[material] > 0:
+        properties["metallic"] = (float(model.mat_metallic[material]),)
+    return Appearance(
+        area, light(color), opacity, properties=tuple(properties.items()), unread=frozenset(unread)
+    )
 
 
 _DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
@@ -657,9 +668,22 @@ def _frictions(model: mujoco.MjModel, body: int) -> tuple[float, ...]:
 # Settings of a USD that describe what every MJCF has and no observation: MuJoCo's own schemas,
 # contact stiffness and damping, and sites.
 _MUJOCO_WORDS = (
-    *("mjc:", "Mjc", "is a site of Newton", "newton:contact"),
+    *("Mjc", "is a site of Newton", "newton:contact"),
     *("newton:torsionalFriction", "newton:rollingFriction", "newton:massModel"),
 )
+# Attributes of MuJoCo's schemas, by the elements and attributes of MJCF that state them: where no
+# element does, a USD should not either.
+_OWN_ATTRIBUTES = {
+    "mjc:armature": ("joint armature",),
+    "mjc:condim": ("geom condim",),
+    "mjc:margin": ("joint margin", "geom margin"),
+    "mjc:maxhullvert": ("mesh maxhullvert",),
+    "mjc:ref": ("joint ref",),
+    "mjc:solimplimit": ("joint solimp_limit",),
+    "mjc:solreflimit": ("joint solref_limit",),
+    "mjc:springdamper": ("joint springdamper",),
+    "mjc:stiffness": ("joint stiffness",),
+}
 
 
 def _implied(
@@ -670,6 +694,7 @@ def _implied(
 ) -> Iterator[Implied]:
     """Yield the settings that the file states."""
     yield from (Implied(words=words) for words in _MUJOCO_WORDS)
+    yield Implied(words="mjc:", besides=_unstated(spec))
     disabled = spec.option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
     if disabled or tuple(spec.option.gravity) != _GRAVITY:
         yield Implied(SettingKind.SCENE, words="gravity")
@@ -691,6 +716,21 @@ def _implied(
     for joint, name in joints.items():
         if joint in driven or model.jnt_stiffness[joint].any():
             yield Implied(SettingKind.DRIVE, f"joint {name}")
+
+
+def _unstated(spec: mujoco.MjSpec) -> frozenset[str]:
+    """Return the attributes of MuJoCo's schemas that no element of the file states."""
+    lists = {"joint": spec.joints, "geom": spec.geoms, "mesh": spec.meshes}
+    blank = mujoco.MjSpec().default
+
+    def is_stated(source: str) -> bool:
+        kind, name = source.split()
+        default = getattr(getattr(blank, kind), name)
+        return any(np.any(getattr(element, name) != default) for element in lists[kind])
+
+    return frozenset(
+        name for name, sources in _OWN_ATTRIBUTES.items() if not any(map(is_stated, sources))
+    )
 
 
 # Lists of a specification that no observation has, by the words for them.

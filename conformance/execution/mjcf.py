@@ -113,6 +113,7 @@ def read_as_mjcf(expected: Observation, actual: Observation, chosen: Configurati
             one.kind in (None, setting.kind)
             and one.subject in ("", setting.subject)
             and (one.words in setting.attribute or one.words in setting.message)
+            and setting.attribute not in one.besides
             for one in expected.implied
         )
 

@@ -313,6 +313,7 @@ class Implied(Struct, frozen=True):
     kind: SettingKind | None = None  # what they concern; None for all kinds
     subject: str = ""  # as in :class:`UnexpectedSetting`; empty for all
     words: str = ""  # part of the attribute or of the message; empty for all
+    besides: frozenset[str] = frozenset()  # attributes that are not implied
 
 
 class AssemblyGap(Struct, frozen=True):

@@ -1,23 +1,24 @@
 """Seed faults into good USDs, and report which are caught.
 
 ``python -m tests.faults.sensitivity`` seeds each fault, and each change that schemas generate, at
-one place of one robot; ``--full`` at every place of every robot. It fails if a fault is missed,
-if a good USD fails a check, if a check fails for no fault, or if nothing reads a property of a
-schema.
+one place of one robot; ``--full`` at every place of every robot. Faults are seeded into USDs of
+URDF, and again into USDs of MJCF where these have a place. It fails if a fault is missed, if a good
+USD fails a check, if a check fails for no fault, or if nothing reads a property of a schema.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import math
 import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -26,35 +27,28 @@ from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from tests.faults import shape_faults, structure_faults  # noqa: F401  they add faults
-from tests.faults.fault import (
-    FAULTS,
-    PARTS_MISSING,
-    REFUSED,
-    ROBOTS,
-    Fault,
-    Place,
-    ProfileName,
-    Robot,
-)
+from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS, Fault, Place, Robot
 from tests.faults.schema_faults import STAGE, SchemaFault, schema_faults
 from tests.faults.value_faults import description_of
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
+from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.settings import harmless_reason
-from urdf_usd.conformance.engines.protocol import Observed, Request, UnsupportedError
+from urdf_usd.conformance.engines.protocol import Observed, Request, Side, UnsupportedError
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
-from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.execution.mjcf import read_as_mjcf
+from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.requested_settings import requested_settings
-from urdf_usd.conformance.verdict.judged import Judgement
+from urdf_usd.conformance.verdict.judged import DECIDING
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.conversion import with_settings
 from urdf_usd.converter.simulation.settings import load_settings
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
-from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.records.record import CheckRecord, Grade
 
 # Our own have features that the corpus lacks, and are small. Together they have every joint type,
 # couplings, both kinds of base, massless links, meshes and primitives.
@@ -73,8 +67,13 @@ NAMES = (
     "pybullet:laikago/laikago_toes_zup_lores.urdf",
     "pybullet:quadruped/spirit40newer.urdf",
 )
+# Robots in MJCF, with good USDs that mujoco-usd-converter made and that were corrected by hand; in
+# place of a profile, and the profiles whose faults are seeded into them.
+MJCF_NAMES = ("oblique_neck", "free_cart")
+MJCF = "mjcf"
+_OF_MJCF = ("generic", "described")
 # Profiles in which properties of schemas are seeded, and whether those of registered ones.
-_SCHEMA_PROFILES: dict[ProfileName, bool] = {"generic": True, "physx": False, "mujoco": False}
+_SCHEMA_PROFILES = {"generic": True, "physx": False, "mujoco": False, MJCF: True}
 # Properties of schemas that no generated change shows to be read, and what does, or why.
 _UNSHOWN = {
     "PhysicsJoint physics:collisionEnabled": "setting.neighbours",
@@ -115,48 +114,75 @@ class Trial(Struct, frozen=True):
         """The changed properties, with the schema that defines them."""
         return {f"{self.fault.partition(':')[0]} {name}" for name in self.properties}
 
+    @property
+    def key(self) -> str:
+        """Identifies the fault or change on all robots."""
+        return f"{self.fault}: {self.title}" if self.title else self.fault
+
+
+class _Good(Struct, frozen=True, eq=False):
+    """A good USD, and what its source says."""
+
+    usd: str
+    expected: Observation
+    chosen: Configurations
+    requested: SimulationObservation | None = None
+    side: Side = Side.URDF
+
+
+def _good_of_urdf(robot: str, profile: str, folder: Path) -> _Good:
+    urdf = str(resolve_robot(robot).path if ":" in robot else ROBOTS / f"{robot}.urdf")
+    # Repairable text is accepted, as by `convert`.
+    chosen = configurations(structure(parse(urdf).robot))
+    expected = ReferenceEngine().observe(Request(urdf, chosen))
+    requested = None
+    options = ConvertOptions(physics_variants=profile == "mujoco")
+    if profile == "described":
+        file = folder / "robot.toml"
+        file.write_text(description_of(expected), encoding="utf-8")
+        description = load_settings(file)
+        options = with_settings(options, description)
+        requested = requested_settings(description, urdf, expected)
+    elif profile != "mujoco":
+        options = ConvertOptions(profile=Profile(profile))
+    usd = str(convert(urdf, folder / "good", options).root_layer)
+    if profile == "mujoco":
+        layer = Sdf.Layer.FindOrOpen(usd)
+        layer.GetPrimAtPath(f"/{layer.defaultPrim}").variantSelections["Physics"] = profile
+        layer.Save()
+    return _Good(usd, expected, chosen, requested)
+
+
+def _good_of_mjcf(robot: str) -> _Good:
+    mjcf, usd = (str(ROBOTS / f"{robot}{ending}") for ending in (".xml", ".usda"))
+    chosen = configurations(mjcf_joints(mjcf))
+    expected = observe_mjcf(mjcf, chosen)
+    return _Good(usd, expected, chosen, expected.simulation, Side.MJCF)
+
 
 class Trials:
     """A good USD of a robot in one profile, and its changed USDs."""
 
-    def __init__(
-        self, robot: str, profile: ProfileName, folder: Path, *, flattened: bool = False
-    ) -> None:
-        urdf = str(resolve_robot(robot).path if ":" in robot else ROBOTS / f"{robot}.urdf")
+    def __init__(self, robot: str, profile: str, folder: Path, *, flattened: bool = False) -> None:
         self.name, self.profile, self._folder = robot, profile, folder
-        # Repairable text is accepted, as by `convert`.
-        self._configurations = configurations(structure(parse(urdf).robot))
-        self._spec = ReferenceEngine().observe(Request(urdf, self._configurations))
-        self._requested: SimulationObservation | None = None
-        options = ConvertOptions(physics_variants=profile == "mujoco")
-        if profile == "described":
-            file = folder / "robot.toml"
-            file.write_text(description_of(self._spec), encoding="utf-8")
-            description = load_settings(file)
-            options = with_settings(options, description)
-            self._requested = requested_settings(description, urdf, self._spec)
-        elif profile != "mujoco":
-            options = ConvertOptions(profile=Profile(profile))
-        self._asset = str(convert(urdf, folder / "good", options).root_layer)
-        if profile == "mujoco":
-            layer = Sdf.Layer.FindOrOpen(self._asset)
-            layer.GetPrimAtPath(f"/{layer.defaultPrim}").variantSelections["Physics"] = profile
-            layer.Save()
+        good = _good_of_mjcf(robot) if profile == MJCF else _good_of_urdf(robot, profile, folder)
         if flattened:
-            asset, self._asset = self._asset, str(folder / "flat.usda")
-            Usd.Stage.Open(asset).Export(self._asset)
+            usd = str(folder / "flat.usda")
+            Usd.Stage.Open(good.usd).Export(usd)
+            good = structs.replace(good, usd=usd)
+        self._good = good
         # It keeps the layers of the asset open.
-        self.stage = Usd.Stage.Open(self._asset)
+        self.stage = Usd.Stage.Open(good.usd)
         unchanged = self._overlay()
         self._clean = unchanged.GetRootLayer().ExportToString()
-        good = self._observe(unchanged)
-        assert good is not None, f"{robot}: the good USD is refused"
-        self._base = self._spec.base or good.base
-        named = zip(self._configurations.joints, self._configurations.positions, strict=True)
+        observed = self._observe(unchanged)
+        assert observed is not None, f"{robot}: the good USD is refused"
+        self._base = good.expected.base or observed.base
+        named = zip(good.chosen.joints, good.chosen.positions, strict=True)
         positions = {name: given[:, 0] for name, given in named if given.shape[1] == 1}
-        self.robot = Robot.of(self.stage, self._spec, good.base, positions)
-        self.raised = tuple(self._failed(good))
-        self._results = self._judged(good)
+        self.robot = Robot.of(self.stage, good.expected, observed.base, positions)
+        self.raised = tuple(self._failed(observed))
+        self._results = self._judged(observed)
 
     def _overlay(self) -> Usd.Stage:
         """Return a new stage that references the good one."""
@@ -165,32 +191,36 @@ class Trials:
         UsdGeom.SetStageUpAxis(stage, UsdGeom.GetStageUpAxis(self.stage))
         UsdPhysics.SetStageKilogramsPerUnit(stage, UsdPhysics.GetStageKilogramsPerUnit(self.stage))
         default = stage.DefinePrim(self.stage.GetDefaultPrim().GetPath())
-        default.GetReferences().AddReference(self._asset)
+        default.GetReferences().AddReference(self._good.usd)
         stage.SetDefaultPrim(default)
         return stage
 
     def _observe(self, stage: Usd.Stage) -> Observation | None:
         """Observe a stage; None if the engine refuses it."""
-        path = self._folder / "changed.usda"
+        path, good = self._folder / "changed.usda", self._good
         stage.GetRootLayer().Export(str(path))
         # MuJoCo, which computes the equations of motion, warns of invalid values.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return OpenusdEngine().observe(Request(str(path), self._configurations))
+                observed = OpenusdEngine().observe(Request(str(path), good.chosen))
             except UnsupportedError:
                 return None
             finally:
                 path.unlink()
+        is_mjcf = good.side is Side.MJCF
+        return read_as_mjcf(good.expected, observed, good.chosen) if is_mjcf else observed
 
-    def _judge(self, observation: Observation) -> Judgement:
-        # Other URDF engines only affect values on which they contradict the reference.
+    def _checks(self, observation: Observation) -> tuple[CheckRecord, ...]:
+        good, decides = self._good, DECIDING[self._good.side]
+        # Other engines of the source only affect values on which they contradict this one.
         return judge(
-            {"reference": Observed(self._spec)},
+            {decides: Observed(good.expected)},
             Observed(observation),
             expected_base=self._base,
-            requested=self._requested,
-        )
+            requested=good.requested,
+            decides=decides,
+        ).checks
 
     def _failed(self, observation: Observation | None) -> dict[str, str]:
         """Return the checks that fail, with their first findings."""
@@ -198,16 +228,39 @@ class Trials:
             return {REFUSED: ""}
         failed = {
             check.id: f"{check.findings[0].subject} | {check.findings[0].message}"
-            for check in self._judge(observation).checks
+            for check in self._checks(observation)
             if check.grade is Grade.FAILS
         }
         return failed | ({PARTS_MISSING: ""} if observation.missing else {})
+
+    def _judged(self, observation: Observation) -> dict[str, tuple[int, float]]:
+        """Return how many values each check compares, and their largest difference."""
+        return {
+            check.id: (check.compared, check.worst or 0.0)
+            for check in self._checks(observation)
+            # A USD need not keep the words of shapes.
+            if check.id != "structure.words"
+        }
+
+    def _is_same(self, changed: Observation | None) -> bool:
+        """Whether the checks see no difference to the good USD."""
+        results = self._judged(changed) if changed else {}
+        return results.keys() == self._results.keys() and all(
+            results[check][0] == compared
+            and math.isclose(results[check][1], worst, rel_tol=5e-4, abs_tol=1e-5)
+            for check, (compared, worst) in self._results.items()
+        )
+
+    def faults(self) -> Iterator[Fault]:
+        """Yield the faults of the table that may have a place."""
+        profiles = _OF_MJCF if self.profile == MJCF else (self.profile,)
+        return (fault for fault in FAULTS if fault.profile in profiles)
 
     def seed(self, fault: Fault, *, every: bool = False) -> Iterator[Trial]:
         """Seed a fault at one place, or at every place, in each of its sizes."""
         places = list(fault.places(self.robot))
         places = places if every else places[len(places) // 2 :] + places[: len(places) // 2]
-        for size in _SHARP if (ROBOTS / f"{self.name}.urdf").exists() else _SIZES:
+        for size in _SIZES if ":" in self.name else _SHARP:
             changed = self._changed(fault, places, size * (fault.tolerance or 0.0))
             for tried, (place, stage) in enumerate(changed, 1):
                 trial = self._trial(fault, place, self._observe(stage))
@@ -250,60 +303,33 @@ class Trials:
         stage = self._overlay()
         fault.apply(stage)
         changed = self._observe(stage)
-        failed = self._failed(changed)
-        reason = "" if failed else self._reason(fault, changed)
+        failed = tuple(self._failed(changed))
+        harmless = {name: harmless_reason(name, value) for name, value in fault.values}
+        reason = ""
+        if not failed and harmless and all(harmless.values()):
+            reason = str(next(iter(harmless.values())))
+        elif not failed and fault.schema != STAGE and self._is_same(changed):
+            reason = "no check sees a difference"
         outcome = CAUGHT if failed else EQUIVALENT if reason else MISSED
-        properties = (name for name, value in fault.values if not harmless_reason(name, value))
-        return Trial(
-            fault.schema,
-            self.name,
-            fault.path,
-            tuple(failed),
-            outcome,
-            fault.title,
-            tuple(properties),
-            reason,
-        )
-
-    def _reason(self, fault: SchemaFault, changed: Observation | None) -> str:
-        reasons = [harmless_reason(name, value) for name, value in fault.values]
-        if reasons and all(reasons):
-            return str(reasons[0])
-        same = fault.schema != STAGE and self._is_same(changed)
-        return "no check sees a difference" if same else ""
-
-    def _judged(self, observation: Observation) -> dict[str, tuple[int, float]]:
-        """Return how many values each check compares, and their largest difference."""
-        return {
-            check.id: (check.compared, check.worst or 0.0)
-            for check in self._judge(observation).checks
-            # A USD need not keep the words of shapes.
-            if check.id != "structure.words"
-        }
-
-    def _is_same(self, changed: Observation | None) -> bool:
-        """Whether the checks see no difference to the good USD."""
-        results = self._judged(changed) if changed else {}
-        return results.keys() == self._results.keys() and all(
-            results[check][0] == compared
-            and math.isclose(results[check][1], worst, rel_tol=5e-4, abs_tol=1e-5)
-            for check, (compared, worst) in self._results.items()
-        )
+        properties = tuple(name for name, why in harmless.items() if not why)
+        where = self.name, fault.path
+        return Trial(fault.schema, *where, failed, outcome, fault.title, properties, reason)
 
 
 class Report(Struct, frozen=True):
-    """All trials: of the table of faults, and of the changes that schemas generate."""
+    """All trials: of the table of faults, of the same in MJCF, and of generated changes."""
 
     robots: tuple[str, ...]
     raised: tuple[tuple[str, tuple[str, ...]], ...]  # checks that fail on good USDs
     trials: tuple[Trial, ...]
     schema_trials: tuple[Trial, ...]
+    mjcf_trials: tuple[Trial, ...] = ()
 
     @property
     def problems(self) -> list[str]:
         """Why the harness is not sensitive enough; nothing if it is."""
-        every = (*self.trials, *self.schema_trials)
-        seeded = {trial.fault for trial in self.trials if trial.outcome != EQUIVALENT}
+        every = (*self.trials, *self.mjcf_trials, *self.schema_trials)
+        seeded = {trial.fault for trial in every if trial.outcome != EQUIVALENT}
         read = {name for one in self.schema_trials if one.failed for name in one.changed}
         single = (one for one in self.schema_trials if not one.title.endswith(" with values"))
         seen = {name for one in single for name in one.changed}
@@ -323,7 +349,7 @@ class Report(Struct, frozen=True):
 
 
 def _seed(
-    robot: str, profile: ProfileName, done: Collection[str], shard: int, *, held: bool, full: bool
+    robot: str, profile: str, done: AbstractSet[str], shard: int, *, held: bool, full: bool
 ) -> tuple[tuple[str, ...], list[Trial]]:
     """Seed what is not done yet; also return the checks that fail on the good USD.
 
@@ -332,19 +358,16 @@ def _seed(
     """
     with tempfile.TemporaryDirectory() as folder:
         trials = Trials(robot, profile, Path(folder))
-        faults = [one for one in FAULTS if one.profile == profile and one.id not in done]
-        seeded = [
-            trial
-            for fault in (faults[shard::_SHARDS] if held else ())
-            for trial in trials.seed(fault, every=full)
-        ]
-        generated = [
-            one for one in trials.schema_faults() if one.held is held and one.key not in done
-        ]
+        faults = [one for one in trials.faults() if held and one.id not in done]
+        seeded = [one for fault in faults[shard::_SHARDS] for one in trials.seed(fault, every=full)]
+        generated = trials.schema_faults() if full or profile != MJCF else ()
+        generated = tuple(one for one in generated if one.held is held and one.key not in done)
         return trials.raised, [*seeded, *map(trials.seed_schema, generated[shard::_SHARDS])]
 
 
-def measure(robots: Sequence[str] = NAMES, *, jobs: int = 2, full: bool = False) -> Report:
+def measure(
+    robots: Sequence[str] = (*MJCF_NAMES, *NAMES), *, jobs: int = 2, full: bool = False
+) -> Report:
     """Seed faults into good USDs.
 
     Where a fault of the table makes no difference, the next robot is tried; where a generated
@@ -355,36 +378,33 @@ def measure(robots: Sequence[str] = NAMES, *, jobs: int = 2, full: bool = False)
         jobs: Number of processes.
         full: Whether to seed at every place of every robot.
     """
-    profiles = tuple(dict.fromkeys(fault.profile for fault in FAULTS))
-    trials: list[Trial] = []
+    trials: dict[bool, list[Trial]] = {True: [], False: []}  # by whether the source is an MJCF
     raised: dict[str, tuple[str, ...]] = {}
-    done: set[str] = set()
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for held, robot in itertools.product((True, False), robots):
-            tasks = {
-                (profile, shard): pool.submit(
-                    _seed, robot, profile, frozenset(done), shard, held=held, full=full
-                )
-                for profile in (profiles if held else _SCHEMA_PROFILES)
-                for shard in range(_SHARDS)
+        for held, robot in product((True, False), robots):
+            is_mjcf = robot in MJCF_NAMES
+            profiles = (MJCF,) if is_mjcf else dict.fromkeys(fault.profile for fault in FAULTS)
+            own = trials[is_mjcf]
+            read = {name for trial in own if trial.failed for name in trial.changed}
+            done = {
+                trial.key
+                for trial in own
+                if trial.outcome != EQUIVALENT or (trial.title and not trial.changed - read)
             }
-            for (profile, _), task in tasks.items():
+            tasks = [
+                (profile, pool.submit(_seed, robot, profile, seen, shard, held=held, full=full))
+                for seen in [frozenset() if full else frozenset(done)]
+                for profile in profiles
+                if held or profile in _SCHEMA_PROFILES
+                for shard in range(_SHARDS)
+            ]
+            for profile, task in tasks:
                 failed, found = task.result()
-                trials += found
+                own += found
                 raised |= {f"{robot} ({profile})": failed} if failed else {}
-            read = {name for trial in trials if trial.failed for name in trial.changed}
-            if not full:
-                done |= {
-                    f"{trial.fault}: {trial.title}" if trial.title else trial.fault
-                    for trial in trials
-                    if trial.outcome != EQUIVALENT or (trial.title and not trial.changed - read)
-                }
-    return Report(
-        tuple(robots),
-        tuple(raised.items()),
-        tuple(trial for trial in trials if not trial.title),
-        tuple(trial for trial in trials if trial.title),
-    )
+    generated = (trial for own in trials.values() for trial in own if trial.title)
+    table, again = (tuple(one for one in trials[kind] if not one.title) for kind in (False, True))
+    return Report(tuple(robots), tuple(raised.items()), table, tuple(generated), again)
 
 
 def render(report: Report) -> str:
@@ -392,17 +412,19 @@ def render(report: Report) -> str:
     lines = ["| fault | outcome | robot | failed checks |", "|---|---|---|---|"]
     lines += [
         f"| {one.fault} | {one.outcome} | {one.robot} | {', '.join(one.failed)} |"
-        for one in report.trials
+        for one in (*report.trials, *report.mjcf_trials)
     ]
     lines += ["", *(f"✗ {problem}" for problem in report.problems)]
     for trials, what in (
-        (report.trials, f"faults of {len(FAULTS)} kinds"),
+        (report.trials, "faults of {} kinds"),
+        (report.mjcf_trials, "faults of {} kinds in USDs of MJCF"),
         (report.schema_trials, "generated changes"),
     ):
         outcomes = Counter(trial.outcome for trial in trials)
         lines.append(
             f"{'✗' if outcomes[MISSED] else '✓'} {outcomes[CAUGHT]} of "
-            f"{outcomes.total() - outcomes[EQUIVALENT]} {what} caught, "
+            f"{outcomes.total() - outcomes[EQUIVALENT]} "
+            f"{what.format(len({trial.fault for trial in trials}))} caught, "
             f"{outcomes[EQUIVALENT]} equivalent, {outcomes[MISSED]} missed"
         )
     sign = "✗" if report.raised else "✓"
@@ -412,7 +434,7 @@ def render(report: Report) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("robots", nargs="*", default=NAMES)
+    parser.add_argument("robots", nargs="*", default=(*MJCF_NAMES, *NAMES))
     parser.add_argument("--jobs", type=int, default=2, help="number of processes")
     parser.add_argument("--full", action="store_true", help="at every place of every robot")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all trials")

@@ -119,6 +119,11 @@ def _face_areas(prim: Usd.Prim) -> _Array:
     return crossed
 
 
+def _states_triangles(place: Place) -> bool:
+    """Whether the source states numbers of triangles, which MuJoCo's compiler changes."""
+    return any(shape.surface and shape.surface.triangles for shape in place.robot.spec.shapes)
+
+
 def _repeat(place: Place) -> None:
     path = place.prim.GetPath()
     copy = place.stage.DefinePrim(path.ReplaceName(f"{path.name}_again"))
@@ -198,6 +203,7 @@ for _role, _group, _places, _meshes in (
 ):
     _round = where(_places, lambda place: place.prim.GetTypeName() in ("Cylinder", "Capsule"))
     _scaled = where(_meshes, lambda place: place.prim.GetAttribute("xformOp:scale"))
+    _counted = where(_meshes, _states_triangles)
     for _check, _of, _id, _edit in (
         ("shapes", _places, "dropped", deactivate),
         ("shapes", _places, "repeated", _repeat),
@@ -206,7 +212,7 @@ for _role, _group, _places, _meshes in (
         ("support", _scaled, "unscaled", author("xformOp:scale", Gf.Vec3f(1.0))),
         ("support", _meshes, "units", _points(lambda points: 100.0 * points)),
         ("area", _meshes, "faces", _lose_faces),
-        ("triangles", _meshes, "split", _split_face),
+        ("triangles", _counted, "split", _split_face),
     ):
         seed(f"{_role}.{_check}", _of, {f"{_group}.{_id}": _edit})
     seed(f"{_role}.volume", _meshes, {f"{_group}.turned-over": _LEFT}, equivalent=True)
@@ -214,10 +220,11 @@ for _role, _group, _places, _meshes in (
     seed(f"{_role}.support", _places, _edits, tolerance=Tolerance().shape)
 seed("collision.shapes", _colliders, {"collider.merged": _merge_groups})
 seed("collision.support", _collision_meshes, {"collider.stray": _points(_stray)})
-seed("visual.shapes", _colliders, {"collider.shown": author("purpose", "default")})
+_hidden = where(_colliders, lambda at: UsdGeom.Imageable(at.prim).ComputePurpose() == _TOKENS.guide)
+seed("visual.shapes", _hidden, {"collider.shown": author("purpose", "default")})
 seed("collision.filters", _colliders, {"collider.trigger": apply("PhysxTriggerAPI")})
 _SLIPS = {"collider.slippery": _added_material(_SLIPPERY, "physics")}
-seed("collision.materials", _colliders, _SLIPS)
+seed("collision.materials simulation.contacts", _colliders, _SLIPS)
 seed(
     "collision.approximation",
     _collision_meshes,

@@ -24,6 +24,7 @@ from tests.faults.fault import (
     joints,
     moving,
     relocate,
+    replace,
     retarget,
     robot,
     roots,
@@ -42,6 +43,10 @@ _BODY0, _BODY1 = "physics:body0", "physics:body1"
 
 
 # Joints and their ends.
+
+
+def _ends_of(good: Robot) -> set[tuple[str, ...]]:
+    return {tuple(joint_ends(place.prim)) for place in joints(good)}
 
 
 def _other_parent(place: Place) -> list[str] | None:
@@ -113,7 +118,14 @@ def _lose_name(place: Place) -> None:
 
 _EXCLUDED = {"topology.joint-excluded": author("physics:excludeFromArticulation", value=True)}
 _REHUNG = {"topology.joint-rehung": retarget(_BODY0, _other_parent)}
-seed("structure.articulation", where(joints, is_enabled), _EXCLUDED, equivalent=True)
+# One of several joints of a body is no joint of its own then.
+seed(
+    "structure.articulation structure.links", where(joints, is_enabled), _EXCLUDED, equivalent=True
+)
+_ADDS = "newton:jointsAddMobility"
+_APART = {"topology.series-parallel": replace(_ADDS, value=False)}
+_in_series = where(roots, lambda at: len(at.robot.joints) > len(_ends_of(at.robot)))
+seed("structure.links", _in_series, _APART)
 seed("structure.joints", robot, {"topology.joint-surplus": _weld_loop})
 seed("structure.joints", joints, {"topology.joint-namesake": _weld_again})
 seed(f"structure.parents {_POSE}", joints, _REHUNG)
@@ -204,7 +216,7 @@ def _turns_far(place: Place) -> bool:
 seed(_POSE, moving, {"joint.axis-negated": _negate_axis}, equivalent=True)
 _SWAPPED = {"joint.bodies-swapped": _swap_bodies}
 seed(f"{_POSE} dynamics.joints", joints, _SWAPPED, equivalent=True)
-seed("dynamics.joints", joints, {"joint.exchanged": _exchange})
+seed("dynamics.joints structure.links", joints, {"joint.exchanged": _exchange})
 for _side in (0, 1):
     _edits = {f"joint.pos{_side}-shifted": _set(_ORIGINS[_side : _side + 1], _shifted)}
     seed(_POSE, joints, _edits, tolerance=_TOLERANCE.position)
@@ -553,7 +565,7 @@ seed(
 def _in_grams(place: Place) -> None:
     """Scale all attributes with a unit of mass."""
     UsdPhysics.SetStageKilogramsPerUnit(place.stage, 0.001)
-    units = ("mass", "density", "nertia", "maxForce", "damping", "friction")
+    units = ("mass", "density", "nertia", "maxForce", "damping", "friction", "armature")
     for prim in place.stage.Traverse():
         for attribute in (
             () if prim.HasAPI(UsdPhysics.MaterialAPI) else prim.GetAuthoredAttributes()

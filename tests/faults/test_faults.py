@@ -7,15 +7,28 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
-from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED
-from tests.faults.sensitivity import CAUGHT, EQUIVALENT, MISSED, Report, Trial, Trials, render
+from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS
+from tests.faults.sensitivity import (
+    CAUGHT,
+    EQUIVALENT,
+    MISSED,
+    MJCF,
+    MJCF_NAMES,
+    Report,
+    Trial,
+    Trials,
+    render,
+)
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
+from urdf_usd.conformance.execution.run import check
 from urdf_usd.converter import Profile
+from urdf_usd.reports.records.record import Verdict
 
 OWN = ("oblique_arm", "drifter")
 _FINDINGS = Path(__file__).parent / "findings.json"
@@ -32,24 +45,37 @@ def test_faults_are_caught_on_the_first_of_our_own_robots_with_a_place(tmp_path:
     """With the same findings as before: they name what is wrong, and by how much."""
     pending, missed = {fault.id: fault for fault in FAULTS}, []
     findings: dict[str, str] = {}
-    for robot in OWN:
-        for profile in dict.fromkeys(fault.profile for fault in pending.values()):
-            folder = tmp_path / robot / profile
-            folder.mkdir(parents=True)
-            trials = Trials(robot, profile, folder)
-            assert trials.raised == ()
-            for fault in [fault for fault in pending.values() if fault.profile == profile]:
-                for trial in trials.seed(fault):
-                    missed += [trial] if trial.outcome == MISSED else []
-                    if trial.outcome != EQUIVALENT:
-                        pending.pop(fault.id, None)
-                        findings.setdefault(fault.id, trial.finding)
+    profiles = dict.fromkeys(fault.profile for fault in FAULTS)
+    for robot, profile in (*product(OWN, profiles), *product(MJCF_NAMES, [MJCF])):
+        folder = tmp_path / robot / profile
+        folder.mkdir(parents=True)
+        trials = Trials(robot, profile, folder)
+        assert trials.raised == ()
+        for fault in [fault for fault in trials.faults() if fault.id in pending]:
+            for trial in trials.seed(fault):
+                missed += [trial] if trial.outcome == MISSED else []
+                if trial.outcome != EQUIVALENT:
+                    pending.pop(fault.id, None)
+                    findings.setdefault(fault.id, trial.finding)
 
     assert missed == []
     assert list(pending) == []
     if os.environ.get("UPDATE_RECORDS"):
         _FINDINGS.write_text(json.dumps(findings, indent=1, sort_keys=True) + "\n")
     assert findings == json.loads(_FINDINGS.read_text())
+
+
+@pytest.mark.parametrize("robot", MJCF_NAMES)
+def test_usds_of_mjcf_are_exact_and_have_the_same_faults_caught(robot: str, tmp_path: Path) -> None:
+    """A part of the groups; all of them by the session sensitivity."""
+    trials = Trials(robot, MJCF, tmp_path)
+    groups = ("mass.", "described.", "setting.", "mimic.", "look.materialx", "collider.", "time.")
+    chosen = [fault for fault in trials.faults() if fault.id.startswith(groups)]
+    found = [trial for fault in chosen for trial in trials.seed(fault)]
+
+    assert check(ROBOTS / f"{robot}.xml", ROBOTS / f"{robot}.usda").verdict is Verdict.EXACT
+    assert [trial for trial in found if trial.outcome != CAUGHT] == []
+    assert len(found) > 25
 
 
 @pytest.mark.parametrize("flattened", [False, True])
@@ -59,7 +85,7 @@ def test_types_instances_and_surroundings_are_judged_in_every_profile(
 ) -> None:
     names = ("type.", "scene.instance", "scene.pinned", "scene.locked", "value.radius")
     chosen = [fault for fault in FAULTS if fault.id.startswith(names)]
-    trials = Trials("oblique_arm", profile.value, tmp_path, flattened=flattened)  # type: ignore[arg-type]
+    trials = Trials("oblique_arm", profile.value, tmp_path, flattened=flattened)
     found = [trial for fault in chosen for trial in trials.seed(fault)]
 
     assert trials.raised == ()

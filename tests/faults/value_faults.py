@@ -303,7 +303,7 @@ def _is_frame(prim: Usd.Prim) -> bool:
 
 _DENSITY = both(block(_MASS), author("physics:density", 7800.0))
 _MOVED = change(lambda old, place: old + Gf.Vec3f(*(place.size * OBLIQUE).tolist()), _CENTER)
-seed("mass.stated", _massive, {"mass.density": _DENSITY})
+seed("mass.stated mass.link.mass", _massive, {"mass.density": _DENSITY})
 _EMBODIED = {"mass.frame-embodied": lambda place: UsdPhysics.RigidBodyAPI.Apply(place.prim)}
 seed("mass.stated", prims(_is_frame), _EMBODIED)
 for _check, _places, _id, _edit, _tolerance in (
@@ -392,10 +392,14 @@ seed(
     },
 )
 seed(
+    "dynamics.joints simulation.armature",
+    single,
+    {"setting.axis-armature": author(f"{_AXIS}armature", 0.5, "PhysxJointAxisAPI:{}")},
+)
+seed(
     "dynamics.joints",
     single,
     {
-        "setting.axis-armature": author(f"{_AXIS}armature", 0.5, "PhysxJointAxisAPI:{}"),
         "setting.axis-limit": both(
             author("physxLimit:{}:stiffness", 2.0, "PhysxLimitAPI:{}"),
             author("physxLimit:{}:damping", 2.0),
@@ -422,7 +426,8 @@ seed(
 
 def _is_between_colliders(place: Place) -> bool:
     ends = joint_ends(place.prim)
-    return is_enabled(place) and len(ends) > 1 and _colliders(place.robot) >= {*ends}
+    alone = sum(joint_ends(other.prim) == ends for other in joints(place.robot)) == 1
+    return is_enabled(place) and alone and len(ends) > 1 and _colliders(place.robot) >= {*ends}
 
 
 _NEIGHBOURS = {"setting.neighbours": author("physics:collisionEnabled", value=True)}
@@ -644,7 +649,8 @@ def _authoring(name: str) -> Places:
 
 _TYPES = Sdf.ValueTypeNames
 _ANIMATED = "structure.animation reader.refuses"
-seed(_ANIMATED, bodies, {"time.mass": _mass_in_time, "time.spline": _spline})
+_weighed = where(bodies, lambda place: authored(place.prim, _MASS) is not None)
+seed(_ANIMATED, _weighed, {"time.mass": _mass_in_time, "time.spline": _spline})
 seed(_ANIMATED, joints, {"time.anchor": _anchor_in_time})
 seed("reader.refuses", _authoring("radius"), {"value.radius": block("radius")})
 for _name, _id in (("physics:localRot0", "rotation"), (_AXES, "axes")):

@@ -237,7 +237,8 @@ def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
 def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
     if prim.HasAPI(UsdPhysics.MaterialAPI):
         names = (*_FRICTION, "physics:restitution")
-        values = {name: prim.GetAttribute(name).Get() for name in names}
+        # Of a blocked one, the fallback counts.
+        values = {name: prim.GetAttribute(name).Get() or 0.0 for name in names}
         dynamic, static, restitution = values.values()
         # That of a simulator for shapes without a material.
         is_usual = any(static == dynamic == usual for usual in USUAL_FRICTIONS)

@@ -91,20 +91,22 @@ def _frames(joint: UsdPhysics.Joint) -> tuple[Gf.Matrix4d, Gf.Matrix4d]:
     )
 
 
-def _matrix(position: Gf.Vec3f, rotation: Gf.Quatf) -> Gf.Matrix4d:
-    turn = Gf.Quatd(rotation).GetNormalized()
-    return Gf.Matrix4d(Gf.Rotation(turn), Gf.Vec3d(position))
+def _matrix(position: Gf.Vec3f | None, rotation: Gf.Quatf | None) -> Gf.Matrix4d:
+    """Return a transform; of a blocked attribute, the fallback counts."""
+    turn = Gf.Quatd(rotation or Gf.Quatf(1.0)).GetNormalized()
+    return Gf.Matrix4d(Gf.Rotation(turn), Gf.Vec3d(position or Gf.Vec3f(0.0)))
 
 
 def _set_first_frame(joint: UsdPhysics.Joint, own: Gf.Matrix4d, second: Gf.Matrix4d) -> None:
     """Author the frame in the body before; that in the body itself if they differ by rounding."""
-    size = joint.GetLocalPos0Attr().Get().GetLength() + second.ExtractTranslation().GetLength()
-    apart = (own.ExtractTranslation() - second.ExtractTranslation()).GetLength()
-    turns = own.ExtractRotationMatrix() * second.ExtractRotationMatrix().GetTranspose()
     position, rotation = own.ExtractTranslation(), own.ExtractRotationQuat()
+    origin = second.ExtractTranslation()
+    size = (joint.GetLocalPos0Attr().Get() or Gf.Vec3f(0.0)).GetLength() + origin.GetLength()
+    turns = own.ExtractRotationMatrix() * second.ExtractRotationMatrix().GetTranspose()
     turned = Gf.IsClose(turns, Gf.Matrix3d(1.0), _ROUNDING)
-    if apart <= _ROUNDING * size and turned:
-        position, rotation = joint.GetLocalPos1Attr().Get(), joint.GetLocalRot1Attr().Get()
+    if (position - origin).GetLength() <= _ROUNDING * size and turned:
+        position = joint.GetLocalPos1Attr().Get() or position
+        rotation = joint.GetLocalRot1Attr().Get() or rotation
     joint.CreateLocalPos0Attr(Gf.Vec3f(position))
     joint.CreateLocalRot0Attr(Gf.Quatf(rotation))
 

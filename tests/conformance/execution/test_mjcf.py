@@ -146,6 +146,9 @@ def test_usd_with_joints_in_series_equals_its_mjcf(tmp_path: Path) -> None:
         ('token physics:axis = "Y"', 'token physics:axis = "X"', "kinematics.rotation"),
         ("dynamicFriction = 1", "dynamicFriction = 0.9", "simulation.contacts"),
         ('Joint "nod"', 'Joint "tilt"', "structure.joints"),
+        ("dynamicFriction = 1", "dynamicFriction = None", "simulation.contacts"),
+        ("localPos0 = (0.03, 0, 0.4)", "localPos0 = None", "kinematics.position"),
+        ("upperLimit = 45", "upperLimit = 45\n uniform double mjc:margin = 0.5", "dynamics.joints"),
     ],
 )
 def test_wrong_values_are_caught(right: str, wrong: str, caught: str, tmp_path: Path) -> None:
