@@ -40,10 +40,8 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
             changes += (structs.replace(one, subject=name) for one in _robot(before, after))
         elif after:
             # An added robot is not worse, whatever its verdict.
-            verdict = after.verdict.value
-            changes.append(
-                ChangeRecord(ChangeKind.ADDED, False, name, None, "", verdict, after.reason)
-            )
+            values = None, "", after.verdict.value, after.reason
+            changes.append(ChangeRecord(ChangeKind.ADDED, False, name, *values))
         elif before:
             gone = before.verdict
             changes.append(ChangeRecord(ChangeKind.REMOVED, gone.conforms, name, before=gone.value))
@@ -54,7 +52,7 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
 def value_changes(
     robot: str, before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[ChangeRecord, ...]:
-    """Return the values of a robot that changed, at most 50."""
+    """Return the values of a robot that changed, at most 50; none if either side is not known."""
     if not before or not after:
         return ()
     changed = [
@@ -87,27 +85,29 @@ def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[ChangeRe
     former, current = (
         {f"{one.candidate}/{one.id}": one for one in entry.robots} for entry in (before, after)
     )
-    changes = (
-        _history_change(name, former.get(name), current.get(name))
-        for name in sorted(former.keys() | current.keys())
-    )
-    return tuple(sorted(filter(None, changes), key=lambda change: not change.worse))
+    changes: list[ChangeRecord] = []
+    for name in sorted(former.keys() | current.keys()):
+        old, new = former.get(name), current.get(name)
+        if old and new:
+            changes += _history_change(name, old, new)
+        elif new:
+            changes.append(ChangeRecord(ChangeKind.ADDED, False, name, after=new.verdict.value))
+        elif old:
+            gone = old.verdict
+            changes.append(ChangeRecord(ChangeKind.REMOVED, gone.agrees, name, before=gone.value))
+    return tuple(sorted(changes, key=lambda change: not change.worse))
 
 
 def _history_change(
-    name: str, before: HistoryRobot | None, after: HistoryRobot | None
-) -> ChangeRecord | None:
-    if before is None:
-        verdict = after.verdict.value if after else ""
-        return ChangeRecord(ChangeKind.ADDED, False, name, after=verdict)
-    if after is None:
-        gone = before.verdict
-        return ChangeRecord(ChangeKind.REMOVED, gone.agrees, name, before=gone.value)
-    grades = [
-        (check, before.grades.get(check, Grade.EXACT), after.grades.get(check, Grade.EXACT))
+    name: str, before: HistoryRobot, after: HistoryRobot
+) -> tuple[ChangeRecord, ...]:
+    moved = [
+        (check, old, new)
         for check in sorted(before.grades.keys() | after.grades.keys())
+        for old in [before.grades.get(check, Grade.EXACT)]
+        for new in [after.grades.get(check, Grade.EXACT)]
+        if old is not new
     ]
-    moved = [(check, old, new) for check, old, new in grades if old is not new]
     lines = [f"{check}: {old} → {new}" for check, old, new in moved]
     worse = after.verdict.severity > before.verdict.severity
     if before.case and after.case and before.case is not after.case:
@@ -115,11 +115,14 @@ def _history_change(
         worse = after.case.severity > before.case.severity
         lines.insert(0, f"case: {before.case} → {after.case}")
     elif before.verdict is after.verdict and not moved:
-        return None
+        return ()
     worse = worse or any(new.severity > old.severity for _, old, new in moved)
-    kind = ChangeKind.WORSE if worse else ChangeKind.BETTER
-    values = before.verdict.value, after.verdict.value
-    return ChangeRecord(kind, worse, name, None, *values, "\n".join(lines))
+    values = before.verdict.value, after.verdict.value, "\n".join(lines)
+    return (ChangeRecord(_kind(worse=worse), worse, name, None, *values),)
+
+
+def _kind(*, worse: bool) -> ChangeKind:
+    return ChangeKind.WORSE if worse else ChangeKind.BETTER
 
 
 def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
@@ -129,7 +132,14 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     other = [path for path in paths if files[0].get(path) != files[1].get(path)]
     if other and all(files):
         yield ChangeRecord(ChangeKind.FILES, False, after.id, detail=", ".join(other))
-    yield from _joint_orders(before, after)
+    orders = {engine.name: engine.joint_order for engine in before.engines}
+    for engine in after.engines:
+        # The same joints in another order.
+        old, new = orders.get(engine.name, ()), engine.joint_order
+        if old != new and sorted(old) == sorted(new):
+            index = next(at for at, joint in enumerate(old) if joint != new[at])
+            values = old[index], new[index], f"{engine.name}, index {index}"
+            yield ChangeRecord(ChangeKind.JOINT_ORDER, True, after.id, None, *values)
     former = {check.id: check for check in before.checks}
     for check in after.checks:
         if check.id in former:
@@ -138,9 +148,8 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
         remaining = {check.id for check in after.checks}
         for name, check in former.items():
             if name not in remaining:
-                yield ChangeRecord(
-                    ChangeKind.REMOVED, True, after.id, name, before=check.grade.value
-                )
+                grade = check.grade.value
+                yield ChangeRecord(ChangeKind.REMOVED, True, after.id, name, before=grade)
 
 
 def _verdict(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
@@ -159,46 +168,25 @@ def _verdict(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
     elif passed is not passes:
         worse = passed
         reason = after.reason if worse else ""
+    kind = _kind(worse=worse)
     if passed is not passes:
         kind = ChangeKind.NEWLY_FAILING if worse else ChangeKind.FIXED
-    else:
-        kind = ChangeKind.WORSE if worse else ChangeKind.BETTER
     yield ChangeRecord(kind, worse, after.id, check, *values, reason)
-
-
-def _joint_orders(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
-    """Yield engines that number the same joints in another order than before."""
-    former = {engine.name: engine.joint_order for engine in before.engines}
-    for engine in after.engines:
-        old, new = former.get(engine.name, ()), engine.joint_order
-        if old != new and sorted(old) == sorted(new):
-            index = next(at for at, joint in enumerate(old) if joint != new[at])
-            detail = f"{engine.name}, index {index}"
-            yield ChangeRecord(
-                ChangeKind.JOINT_ORDER, True, after.id, None, old[index], new[index], detail
-            )
 
 
 def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[ChangeRecord]:
     if before.grade is not after.grade:
         worse = after.grade.severity > before.grade.severity
-        values = before.grade.value, after.grade.value
-        detail = after.message if worse else ""
-    elif _moved(before, after):
-        worse = (after.worst or 0.0) > (before.worst or 0.0)
-        values = _amount(before), _amount(after)
-        detail = after.worst_subject or ""
+        values = before.grade.value, after.grade.value, after.message if worse else ""
+    elif before.worst is None or after.worst is None:
+        return
+    elif abs(after.worst - before.worst) > max(before.bound or 0.0, after.bound or 0.0):
+        # The largest difference changed by more than rounding.
+        worse = after.worst > before.worst
+        values = _amount(before), _amount(after), after.worst_subject or ""
     else:
         return
-    kind = ChangeKind.WORSE if worse else ChangeKind.BETTER
-    yield ChangeRecord(kind, worse, robot, after.id, *values, detail)
-
-
-def _moved(before: CheckRecord, after: CheckRecord) -> bool:
-    """Whether the largest difference changed by more than rounding."""
-    if before.worst is None or after.worst is None:
-        return False
-    return abs(after.worst - before.worst) > max(before.bound or 0.0, after.bound or 0.0)
+    yield ChangeRecord(_kind(worse=worse), worse, robot, after.id, *values)
 
 
 def _amount(check: CheckRecord) -> str:

@@ -1,24 +1,30 @@
-"""All files of the report of a run."""
+"""All files of the report of a run; Markdown, short enough for a comment; badges."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import structs
 
-from urdf_usd.reports.badge import write_badges
 from urdf_usd.reports.html.history_page import write_history
-from urdf_usd.reports.html.rendering import CONVERTERS
+from urdf_usd.reports.html.rendering import CONVERTERS, template_environment
 from urdf_usd.reports.html.site import write_comparison, write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
-from urdf_usd.reports.markdown import write_comparison_markdown, write_markdown
 from urdf_usd.reports.records.history import HistoryEntry
-from urdf_usd.reports.records.record import RobotRecord, RunSummary
+from urdf_usd.reports.records.record import RobotRecord, RunSummary, Verdict
 from urdf_usd.reports.records.results import read_seconds, write_record
 from urdf_usd.reports.sarif import write_sarif
-from urdf_usd.reports.summary import Comparison, Figures, compare
+from urdf_usd.reports.summary import Comparison, Figures, compare, values
+
+_LABEL = "URDF \u2192 USD"
+# Backgrounds for white text, with a contrast of at least 4.5.
+_GOOD, _MIXED, _BAD, _NONE = "#1a7f37", "#9a6700", "#b3201a", "#57606a"
+# Mean width of a letter of Verdana at eleven pixels.
+_LETTER, _MARGIN = 6.6, 6.0
+_MOST = 0.9
 
 
 def write_report(
@@ -27,7 +33,10 @@ def write_report(
     out: Path,
     history: Sequence[HistoryEntry] = (),
 ) -> tuple[Figures | Comparison, Path]:
-    """Write all reports of a run into its folder; return what they show, and the first page."""
+    """Write all reports of a run into its folder; return what they show, and the first page.
+
+    The history has all runs up to this one, the oldest first.
+    """
     if history:
         write_history(history, out)
     write_record(summary, out / "summary.json")
@@ -80,3 +89,81 @@ def _part(summary: RunSummary, records: Sequence[RobotRecord], converter: str) -
         suite=tuple(one for one in summary.suite if one.candidate == converter),
     )
     return Figures.of(part, records_of(converter, records))
+
+
+def write_markdown(figures: Figures, path: Path) -> None:
+    """Write counts, robots that do not conform, and the largest differences."""
+    summary = figures.summary
+    baseline, counts = summary.baseline, summary.verdicts
+    changes = baseline.changes if baseline else ()
+    _write_markdown(
+        path,
+        "summary.md.j2",
+        figures,
+        headline=figures.headline,
+        verdicts=[(one, counts[one.value]) for one in Verdict if counts.get(one.value)],
+        baseline=baseline,
+        failures=[(change, known) for change, rows in changes for known in rows],
+        nonconforming=[
+            robot
+            for robot in figures.ordered
+            if not robot.verdict.conforms and not robot.refused_as_expected
+        ],
+        largest=figures.worst,
+    )
+
+
+def write_comparison_markdown(comparison: Comparison, path: Path) -> None:
+    verdicts: dict[str, dict[str, Verdict]] = {}
+    for entry in comparison.entries:
+        robot = entry.robot
+        verdicts.setdefault(robot.source.reference, {})[robot.candidate] = robot.verdict
+    differing = [(name, row) for name, row in verdicts.items() if len(set(row.values())) > 1]
+    _write_markdown(
+        path, "comparison.md.j2", comparison, comparison=comparison, differing=differing
+    )
+
+
+def _write_markdown(
+    path: Path, template: str, run: Figures | Comparison, **content: object
+) -> None:
+    cases = [one for one in run.summary.robots if one.case and not one.case.outcome.passes]
+    shared = {"summary": run.summary, "changes": run.changes, "scores": run.scores}
+    rendered = template_environment("md").get_template(template)
+    text = rendered.render(**shared, failing_cases=cases, **content)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_badges(figures: Figures, folder: Path) -> None:
+    """Write the badge of a run; unreadable and unavailable robots do not count.
+
+    The title of ``badge.svg`` also has the number of compared values. ``badge.json`` is for
+    the endpoint of shields.io: https://shields.io/badges/endpoint-badge
+    """
+    found = figures.conformance
+    judged = found.judged
+    text = f"{found.conforming} of {judged} conform" if judged else "no robots"
+    if found.incomplete:
+        text += f", {found.incomplete} incomplete"
+    part = found.conforming / judged if judged else 0.0
+    tone = _NONE if not judged else _GOOD if part == 1 else _MIXED if part >= _MOST else _BAD
+    color = tone.removeprefix("#")
+    endpoint = {"schemaVersion": 1, "label": _LABEL, "message": text, "color": color}
+    documents = {
+        "badge.svg": _svg(text, f"{text}; {values(figures.compared)}", tone),
+        "badge.json": json.dumps(endpoint, ensure_ascii=False) + "\n",
+    }
+    for name, document in documents.items():
+        (folder / name).write_text(document, encoding="utf-8", newline="\n")
+
+
+def robot_badge(verdict: Verdict, compared: int) -> str:
+    """Return the badge of a robot that conforms, as SVG."""
+    return _svg(verdict.value, f"{verdict.value}; {values(compared)}", _GOOD)
+
+
+def _svg(text: str, title: str, tone: str) -> str:
+    left, right = (round(_LETTER * len(word) + 2 * _MARGIN, 1) for word in (_LABEL, text))
+    template = template_environment().get_template("badge.svg.j2")
+    content = {"label": _LABEL, "text": text, "title": title, "tone": tone}
+    return f"{template.render(**content, left=left, right=right)}\n"

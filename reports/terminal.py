@@ -25,7 +25,6 @@ from urdf_usd.reports.summary import (
     URGENT,
     Comparison,
     Figures,
-    Participation,
     conformity,
     is_file,
     score_text,
@@ -72,12 +71,12 @@ def terminal_summary(figures: Figures) -> RenderableType:
 def terminal_selections(
     robots: Sequence[RobotRecord], skipped: Iterable[tuple[str, str]] = ()
 ) -> RenderableType:
-    """List the verdicts of one robot by selection of variants."""
+    """List the verdicts of one robot by selection of variants, then variants that were skipped."""
     rows: list[_Row] = [
         (
             _sign(robot.verdict, f" {robot.verdict}"),
             Text(selection(robot) or "no variants", style="bold"),
-            Text(one_line(robot.reason, _TEXT_LIMIT)),
+            _line(robot.reason),
         )
         for robot in robots
     ]
@@ -139,7 +138,6 @@ def _suite(run: Figures | Comparison, robots: Sequence[RobotRecord]) -> Iterator
 
 def _counts(figures: Figures) -> Iterator[RenderableType]:
     yield Text(figures.headline, style="bold")
-    counts = {one: figures.summary.verdicts.get(one.value, 0) for one in Verdict}
     rows = [
         (
             _sign(verdict),
@@ -147,8 +145,8 @@ def _counts(figures: Figures) -> Iterator[RenderableType]:
             Text(verdict.value, style=VERDICTS[verdict].style),
             Text(VERDICTS[verdict].meaning, style="dim"),
         )
-        for verdict, count in counts.items()
-        if count
+        for verdict in Verdict
+        if (count := figures.summary.verdicts.get(verdict.value, 0))
     ]
     yield _indented(_grid(rows, "left", "right"))
 
@@ -159,15 +157,14 @@ def _since(run: Figures | Comparison) -> Iterator[RenderableType]:
 
 
 def _listed(figures: Figures) -> Iterator[RenderableType]:
-    ordered = figures.ordered
-    wrong = [r for r in ordered if not (r.verdict.agrees or r.refused_as_expected)]
-    incomplete = [r for r in ordered if r.verdict is Verdict.INCOMPLETE]
-    close = [r for r in ordered if r.verdict is Verdict.CLOSE]
-    references = _references(figures.robots)
+    ordered, references = figures.ordered, _references(figures.robots)
     for heading, robots in (
-        ("Robots that do not conform", wrong),
-        ("Incomplete robots", incomplete),
-        ("Close robots", close),
+        (
+            "Robots that do not conform",
+            [r for r in ordered if not (r.verdict.agrees or r.refused_as_expected)],
+        ),
+        ("Incomplete robots", [r for r in ordered if r.verdict is Verdict.INCOMPLETE]),
+        ("Close robots", [r for r in ordered if r.verdict is Verdict.CLOSE]),
     ):
         rows = [(r, r.verdict, f"{r.verdict}: {r.reason}") for r in robots]
         yield from _reasons(heading, rows, references)
@@ -175,7 +172,7 @@ def _listed(figures: Figures) -> Iterator[RenderableType]:
 
 def _parts(run: Figures | Comparison) -> Iterator[RenderableType]:
     rows = [
-        (Text(reference), Text(one_line(reason, _TEXT_LIMIT), style="dim"))
+        (Text(reference), _line(reason, style="dim"))
         for reference, reason in run.summary.parts.items()
     ]
     yield from _section("Parts of robots, not checked", rows, most=_ROBOTS)
@@ -188,11 +185,7 @@ def _reasons(
 ) -> Iterator[RenderableType]:
     """List robots, each with a verdict for its sign, and a reason."""
     rows = [
-        (
-            _sign(verdict),
-            Text(references[robot.source.reference]),
-            Text(one_line(reason, _TEXT_LIMIT)),
-        )
+        (_sign(verdict), Text(references[robot.source.reference]), _line(reason))
         for robot, verdict, reason in robots
     ]
     yield from _section(heading, rows, most=_ROBOTS)
@@ -213,23 +206,24 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     yield line
     if robot.variants:
         yield Text(f"variants: {selection(robot)}")
-    yield Text(one_line(robot.reason, 2 * _TEXT_LIMIT))
+    yield _line(robot.reason, lines=2)
+    named: dict[str, str] = {}
     if diagnosis := diagnose(robot):
-        for word, text in (("Fault", diagnosis.fault), ("Remedy", diagnosis.remedy)):
-            named = one_line(of_formats(text, robot.formats), 2 * _TEXT_LIMIT)
-            yield Text(f"{word}: ", style="dim").append(named, style="not dim")
+        named = {"Fault": diagnosis.fault, "Remedy": diagnosis.remedy}
+    for word, text in named.items():
+        shown = _line(of_formats(text, robot.formats), lines=2)
+        yield Text.assemble((f"{word}: ", "dim"), shown)
     if robot.uncompared:
         parts = ", ".join(f"{what} ({count})" for what, count in robot.uncompared.items())
-        yield Text("Not compared: ", style="dim").append(parts, style="not dim")
+        yield Text.assemble(("Not compared: ", "dim"), parts)
     if case := robot.case:
         reason = f": {case.reason}" if case.reason else ""
-        text = f"case {case.chapter}/{case.name}: {case.outcome}{reason}"
-        yield Text(one_line(text, 2 * _TEXT_LIMIT))
+        yield _line(f"case {case.chapter}/{case.name}: {case.outcome}{reason}", lines=2)
     rows = [
         (
             _sign(finding.grade),
             Text(one_line(finding.subject, _NAME_LIMIT)),
-            Text(one_line(f"{check.title}: {statement(finding)}", _TEXT_LIMIT)),
+            _line(f"{check.title}: {statement(finding)}"),
         )
         for check in robot.checks
         for finding in check.findings
@@ -262,14 +256,9 @@ def _worst(figures: Figures) -> Iterator[RenderableType]:
             places.append(references[figure.robot.source.reference])
         if figure.value and check.worst_subject:
             places.append(one_line(check.worst_subject, _NAME_LIMIT))
-        rows.append(
-            (
-                _sign(check.grade),
-                Text(quantity(figure.value, check.unit), style="bold"),
-                Text(f"of {quantity(limit, check.unit)}" if limit else "", style="dim"),
-                Text(", ".join(places)),
-            )
-        )
+        amount = Text(quantity(figure.value, check.unit), style="bold")
+        allowed = Text(f"of {quantity(limit, check.unit)}" if limit else "", style="dim")
+        rows.append((_sign(check.grade), amount, allowed, Text(", ".join(places))))
     yield from _section("Largest differences", rows, "left", "right", "right")
 
 
@@ -281,15 +270,16 @@ def _engines(figures: Figures) -> Iterator[RenderableType]:
     everywhere = [one.name for one in engines if one.observed == one.readable]
     if everywhere:
         yield _indented(Text(f"{', '.join(everywhere)} read all {engines[0].readable}"))
-    rows = [
-        (
-            Text(engine.name),
-            Text(f"{engine.observed} of {engine.readable}"),
-            Text(one_line(_absences(engine), _TEXT_LIMIT), style="dim"),
-        )
-        for engine in engines
-        if engine.name not in everywhere
-    ]
+    rows = []
+    for engine in engines:
+        if engine.name not in everywhere:
+            absent = [one for one in EngineStatus if one is not EngineStatus.OBSERVED]
+            counts = ", ".join(f"{n} {one}" for one in absent if (n := engine.counts[one]))
+            reasons = [reason for reason, _ in engine.reasons[:_REASONS]]
+            reasons += ["…"] if len(engine.reasons) > _REASONS else []
+            text = ": ".join(filter(None, (counts, "; ".join(reasons))))
+            read = f"{engine.observed} of {engine.readable}"
+            rows.append((Text(engine.name), Text(read), _line(text, style="dim")))
     if rows:
         yield _indented(_grid(rows, "left", "right"))
     # An MJCF is read by other engines.
@@ -301,16 +291,8 @@ def _engines(figures: Figures) -> Iterator[RenderableType]:
         yield _indented(Text(text, style="yellow"))
 
 
-def _absences(engine: Participation) -> str:
-    parts = [
-        f"{engine.counts[status]} {status}"
-        for status in EngineStatus
-        if status is not EngineStatus.OBSERVED and engine.counts[status]
-    ]
-    reasons = [reason for reason, _ in engine.reasons[:_REASONS]]
-    if len(engine.reasons) > _REASONS:
-        reasons.append("…")
-    return ": ".join(filter(None, (", ".join(parts), "; ".join(reasons))))
+def _line(text: str, *, lines: int = 1, style: str = "") -> Text:
+    return Text(one_line(text, lines * _TEXT_LIMIT), style=style)
 
 
 def _sign(value: Grade | Verdict, words: str = "") -> Text:
@@ -320,7 +302,6 @@ def _sign(value: Grade | Verdict, words: str = "") -> Text:
 def _section(
     heading: str, rows: Sequence[_Row], *justify: str, most: int | None = None
 ) -> Iterator[RenderableType]:
-    """Show rows below a heading, at most some of them; nothing if there are none."""
     if rows:
         yield Text(f"\n{heading}", style="bold")
         yield _indented(_grid(rows[:most], *justify))

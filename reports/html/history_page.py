@@ -94,26 +94,18 @@ def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
 def _courses(entries: Sequence[HistoryEntry]) -> list[Course]:
     """Return the robots of the last run; those that changed come first."""
     tables = [{(one.candidate, one.id): one for one in e.robots} for e in entries]
-    courses = [
-        _course([table.get((robot.candidate, robot.id)) for table in tables], robot)
-        for robot in (entries[-1].robots if entries else ())
-    ]
-    return sorted(courses, key=lambda one: (not one.changed, one.id, one.candidate))
-
-
-def _course(results: list[HistoryRobot | None], last: HistoryRobot) -> Course:
-    return Course(
-        id=last.id,
-        candidate=last.candidate,
-        results=tuple(results),
-        points=" ".join(
+    courses = []
+    for last in entries[-1].robots if entries else ():
+        results = tuple(table.get((last.candidate, last.id)) for table in tables)
+        points = " ".join(
             f"{at * _STEP + _STEP / 2:g},{_level(one.worst[_POSITION]):.1f}"
             for at, one in enumerate(results)
             if one is not None and _POSITION in one.worst
-        ),
-        seconds=duration(last.seconds) if last.seconds is not None else "",
-        changed=len({one.verdict if one else None for one in results}) > 1,
-    )
+        )
+        seconds = duration(last.seconds) if last.seconds is not None else ""
+        changed = len({one.verdict if one else None for one in results}) > 1
+        courses.append(Course(last.id, last.candidate, results, points, seconds, changed))
+    return sorted(courses, key=lambda one: (not one.changed, one.id, one.candidate))
 
 
 def _level(error: float) -> float:

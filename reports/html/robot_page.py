@@ -119,30 +119,28 @@ def page_content(
 
 
 def _agreement(agreements: tuple[Agreement, ...], allowed: Limits) -> AgreementTable | None:
-    if not agreements:
-        return None
     cells = {}
     for each in agreements:
         graded = each, allowed.grade(each.position)
         cells[each.engines] = cells[each.engines[::-1]] = graded
-    return AgreementTable(tuple(dict.fromkeys(name for pair in cells for name in pair)), cells)
+    names = tuple(dict.fromkeys(name for pair in cells for name in pair))
+    return AgreementTable(names, cells) if cells else None
 
 
 def _plotted(errors: LinkErrors, position: Limits, rotation: Limits) -> dict[str, object]:
     """Keep the links with the largest errors of position or rotation."""
-
-    def size(link: int) -> float:
-        rows = (*errors.positions, *errors.rotations)
-        return max((row[link] or 0.0 for row in rows), default=0.0)
-
-    links = sorted(range(len(errors.links)), key=size, reverse=True)[:_PLOTTED_LINKS]
+    rows = (*errors.positions, *errors.rotations)
+    sizes = [
+        max((row[link] or 0.0 for row in rows), default=0.0) for link in range(len(errors.links))
+    ]
+    links = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)[:_PLOTTED_LINKS]
     return {
         "links": [one_line(errors.links[link], _NAME_LIMIT) for link in links],
         "configurations": list(errors.configurations),
         "positions": [[row[link] for link in links] for row in errors.positions],
         "rotations": [[row[link] for link in links] for row in errors.rotations],
-        "position": position.shown,
-        "rotation": rotation.shown,
+        "position": structs.asdict(position),
+        "rotation": structs.asdict(rotation),
     }
 
 
@@ -167,10 +165,6 @@ class Limits(Struct, frozen=True):
         if check is None:
             return cls(unit)
         return cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
-
-    @property
-    def shown(self) -> dict[str, object]:
-        return structs.asdict(self)
 
     def grade(self, value: float) -> Grade:
         if value <= self.bound:
@@ -208,19 +202,14 @@ def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...
     waiting: list[tuple[str, SceneJoint | None, int]] = [(model.root, None, 0)]
     while waiting:
         link, above, depth = waiting.pop()
-        row = TreeRow(
-            link=link,
-            joint=above.name if above else None,
-            kind=_kind(above) if above else "root",
-            depth=min(depth, _DEEPEST),
-        )
+        kind, joint_name = (_kind(above), above.name) if above else ("root", None)
+        row = TreeRow(link, joint_name, kind, min(depth, _DEEPEST))
         if errors and link in columns:
             row = _with_errors(row, errors, columns[link], position, rotation)
         parent = rows[above.parent].grade if above else None
         fails_first = row.grade is Grade.FAILS and parent is not Grade.FAILS
         rows[link] = structs.replace(row, first=fails_first)
-        children = reversed(below.get(link, []))
-        waiting += [(child.child, child, depth + 1) for child in children]
+        waiting += [(child.child, child, depth + 1) for child in reversed(below.get(link, []))]
     return tuple(rows.values())
 
 
@@ -236,8 +225,13 @@ def _kind(joint: SceneJoint) -> str:
 def _with_errors(
     row: TreeRow, errors: LinkErrors, column: int, position: Limits, rotation: Limits
 ) -> TreeRow:
-    moved, at_moved = _largest(errors.configurations, errors.positions, column)
-    turned, at_turned = _largest(errors.configurations, errors.rotations, column)
+    largest = []
+    for rows in (errors.positions, errors.rotations):
+        # One that is not finite is stored as None.
+        values = [math.inf if one[column] is None else one[column] or 0.0 for one in rows]
+        worst = max(values, default=0.0)
+        largest.append((worst, errors.configurations[values.index(worst)] if values else ""))
+    (moved, _), (turned, _) = largest
     grades = position.grade(moved), rotation.grade(turned)
     turn = grades[1].severity > grades[0].severity
     return structs.replace(
@@ -245,16 +239,7 @@ def _with_errors(
         position=moved,
         rotation=turned,
         grade=grades[turn],
-        configuration=at_turned if turn else at_moved,
+        configuration=largest[turn][1],
         moved=grades[0] is Grade.FAILS,
         turned=grades[1] is Grade.FAILS,
     )
-
-
-def _largest(
-    configurations: tuple[str, ...], rows: tuple[tuple[float | None, ...], ...], column: int
-) -> tuple[float, str]:
-    """Return the largest error of a link and where it occurs; infinite if not a number."""
-    values = [math.inf if row[column] is None else row[column] or 0.0 for row in rows]
-    worst = max(values, default=0.0)
-    return worst, configurations[values.index(worst)] if values else ""

@@ -17,7 +17,6 @@ from urdf_usd.reports.html.rendering import (
 from urdf_usd.reports.records.record import (
     CaseOutcome,
     CaseRecord,
-    ConverterRecord,
     RobotRecord,
     RunSummary,
     Score,
@@ -61,14 +60,6 @@ class Row(Struct, frozen=True):
         return next(iter(self.results.values()))[1]
 
 
-class Chapter(Struct, frozen=True):
-    """The cases of one chapter."""
-
-    name: str
-    title: str
-    rows: tuple[Row, ...]
-
-
 def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: Path) -> Path | None:
     """Write ``suite.html``, and the file of each case; return the path of the page.
 
@@ -80,17 +71,24 @@ def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: P
         return None
     folder = directory / FILES
     folder.mkdir(exist_ok=True)
+    chapters: dict[str, list[Row]] = {}
     for row in rows:
         (folder / f"{row.id}.urdf").write_text(row.urdf, "utf-8", newline="\n")
         (folder / f"{row.id}.json").write_text(row.expected, "utf-8", newline="\n")
+        chapters.setdefault(row.case.chapter, []).append(row)
+    passing = []
+    for name in (one.name for one in summary.converters):
+        found = [row.results[name][1] for row in rows if name in row.results]
+        passed = sum(one.outcome.passes for one in found)
+        passing.append(f"{name} passes {passed} of {len(found)} cases")
     several = len(summary.converters) > 1
     return write_page(
         directory / PAGE,
         "suite.html.j2",
         summary=summary,
         version=rows[0].case.version,
-        title=_headline(rows, summary.converters),
-        chapters=_chapters(rows),
+        title="; ".join(passing),
+        chapters=chapters,
         scores=suite_scores(summary),
         count=len(rows),
         outcomes=OUTCOMES,
@@ -102,7 +100,7 @@ def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: P
     )
 
 
-def _rows(robots: Iterable[RobotRecord]) -> tuple[Row, ...]:
+def _rows(robots: Iterable[RobotRecord]) -> list[Row]:
     by_id: dict[str, dict[str, tuple[RobotRecord, CaseRecord]]] = {}
     for robot in robots:
         if robot.case is not None:
@@ -112,26 +110,11 @@ def _rows(robots: Iterable[RobotRecord]) -> tuple[Row, ...]:
         _, case = next(iter(results.values()))
         values = msgspec.json.format(msgspec.json.encode(case.case), indent=2).decode()
         rows.append(Row(name, results, case.urdf, f"{values}\n"))
-    return tuple(sorted(rows, key=lambda row: (row.case.version, row.case.number)))
-
-
-def _chapters(rows: Sequence[Row]) -> tuple[Chapter, ...]:
-    by_name: dict[str, list[Row]] = {}
-    for row in rows:
-        by_name.setdefault(row.case.chapter, []).append(row)
-    return tuple(Chapter(name, own[0].case.title, tuple(own)) for name, own in by_name.items())
+    return sorted(rows, key=lambda row: (row.case.version, row.case.number))
 
 
 def _look(score: Score) -> str:
+    """Return the class in the style sheet."""
     if score.passed == score.total:
         return "exact"
     return "disputed" if 2 * score.passed >= score.total else "fails"
-
-
-def _headline(rows: Sequence[Row], converters: Iterable[ConverterRecord]) -> str:
-    parts = []
-    for converter in converters:
-        found = [row.results[converter.name][1] for row in rows if converter.name in row.results]
-        passed = sum(one.outcome.passes for one in found)
-        parts.append(f"{converter.name} passes {passed} of {len(found)} cases")
-    return "; ".join(parts)

@@ -11,10 +11,8 @@ from msgspec import structs
 
 from tests.reports import samples
 from tests.reports.documents import shown, write_run
-from urdf_usd.reports.badge import write_badges
 from urdf_usd.reports.changes import MOST_ROWS, sorted_changes
 from urdf_usd.reports.junit import write_junit
-from urdf_usd.reports.markdown import write_markdown
 from urdf_usd.reports.records.record import (
     BaselineRecord,
     ChangeKind,
@@ -26,6 +24,7 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     Verdict,
 )
+from urdf_usd.reports.run_report import write_badges, write_markdown
 from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import headline
 from urdf_usd.reports.terminal import terminal_summary

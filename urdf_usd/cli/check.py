@@ -38,10 +38,10 @@ from urdf_usd.converter.options import command_words
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.installed import suite_versions
-from urdf_usd.reports.badge import robot_badge
 from urdf_usd.reports.html.site import render_robot, render_view
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import record_json
+from urdf_usd.reports.run_report import robot_badge
 from urdf_usd.reports.summary import Figures
 from urdf_usd.reports.terminal import terminal_selections, terminal_summary
 
