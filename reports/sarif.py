@@ -6,13 +6,14 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
 from urdf_usd.reports.records.record import (
     BaselineRecord,
+    CheckRecord,
     DiagnosticRecord,
     RobotRecord,
     Verdict,
@@ -48,28 +49,35 @@ def write_sarif(
     has its own base id, described by its reference. Failing checks concern the whole
     URDF file; those that a baseline expects are suppressed, with its reason.
     """
-    reported = [(robot, found) for robot in robots if (found := _findings(robot))]
+    reported = [(robot, (*_failures(robot), *robot.diagnostics, *robot.lint)) for robot in robots]
+    reported = [(robot, found) for robot, found in reported if found]
     remedies = {one.rule: one.remedy for _, found in reported for one in found}
     index = {rule: number for number, rule in enumerate(sorted(remedies))}
-    rules = [_rule(rule, remedies[rule]) for rule in index]
+    rules = [
+        {"id": rule} | ({"help": {"text": remedies[rule]}} if remedies[rule] else {})
+        for rule in index
+    ]
     expected = {
         (known.robot, f"{_CHECKS}{known.check}"): known.reason
         for known in (baseline.expected if baseline else ())
     }
-    versions = [robot for robot, _ in reported]
-    text = sarif_document(
-        {"name": _TOOL, **_version(versions), "rules": rules},
-        [
-            sarif_result(finding, index[finding.rule], _location(robot, finding))
-            | _suppression(expected, robot, finding)
-            for robot, found in reported
-            for finding in found
-        ],
-        originalUriBaseIds={
-            robot.id: {"description": {"text": one_line(robot.source.reference, 300)}}
-            for robot, _ in reported
-        },
-    )
+    results = []
+    for robot, found in reported:
+        for one in found:
+            uri = quote(one.file or "", errors="replace")
+            file: Json | None = {"uri": uri, "uriBaseId": robot.id} if one.file else None
+            result = sarif_result(one, index[one.rule], file)
+            if reason := expected.get((robot.id, one.rule)):
+                result["suppressions"] = [{"kind": "external", "justification": reason}]
+            results.append(result)
+    known = (robot.environment.get(_DISTRIBUTION) for robot, _ in reported)
+    version = next(filter(None, known), None)
+    driver: Json = {"name": _TOOL, **({"version": version} if version else {}), "rules": rules}
+    origins = {
+        robot.id: {"description": {"text": one_line(robot.source.reference, 300)}}
+        for robot, _ in reported
+    }
+    text = sarif_document(driver, results, originalUriBaseIds=origins)
     # A name may contain lone surrogates, which UTF-8 cannot encode.
     path.write_bytes(f"{text}\n".encode("utf-8", "backslashreplace"))
 
@@ -102,55 +110,22 @@ def sarif_result(finding: DiagnosticRecord, rule_index: int, file: Json | None) 
     return result
 
 
-def _location(robot: RobotRecord, finding: DiagnosticRecord) -> Json | None:
-    if not finding.file:
-        return None
-    return {"uri": quote(finding.file, errors="replace"), "uriBaseId": robot.id}
-
-
-def _findings(robot: RobotRecord) -> tuple[DiagnosticRecord, ...]:
-    return (*_failures(robot), *robot.diagnostics, *robot.lint)
-
-
 def _failures(robot: RobotRecord) -> Iterator[DiagnosticRecord]:
     """Yield failing checks, as diagnostics of the URDF file."""
-    file = robot.source.files[0].path if robot.source.files else None
+    messages = {
+        check.id: f"{check.title} {check.grade.value}: {check.message}{_more(check)}"
+        for check in robot.checks
+        if check.grade in URGENT
+    }
     if not robot.checks and robot.verdict in _WITHOUT_CHECKS:
+        messages = {_VERDICT: f"{robot.verdict.value}: {robot.reason}"}
+    file = robot.source.files[0].path if robot.source.files else None
+    for name, message in messages.items():
         yield DiagnosticRecord(
-            rule=f"{_CHECKS}{_VERDICT}",
-            severity="error",
-            message=f"{robot.verdict.value}: {robot.reason}",
-            file=file,
-        )
-    for check in robot.checks:
-        if check.grade not in URGENT:
-            continue
-        alike = sum(one.grade is check.grade for one in check.findings)
-        more = f" (and {alike - 1} more)" if alike > 1 else ""
-        yield DiagnosticRecord(
-            rule=f"{_CHECKS}{check.id}",
-            severity="error",
-            message=f"{check.title} {check.grade.value}: {check.message}{more}",
-            file=file,
+            rule=f"{_CHECKS}{name}", severity="error", message=message, file=file
         )
 
 
-def _suppression(
-    expected: Mapping[tuple[str, str], str],
-    robot: RobotRecord,
-    finding: DiagnosticRecord,
-) -> Json:
-    reason = expected.get((robot.id, finding.rule))
-    if reason is None:
-        return {}
-    return {"suppressions": [{"kind": "external", "justification": reason}]}
-
-
-def _version(robots: Iterable[RobotRecord]) -> Json:
-    known = (robot.environment.get(_DISTRIBUTION) for robot in robots)
-    version = next(filter(None, known), None)
-    return {"version": version} if version else {}
-
-
-def _rule(identifier: str, remedy: str | None) -> Json:
-    return {"id": identifier} | ({"help": {"text": remedy}} if remedy else {})
+def _more(check: CheckRecord) -> str:
+    alike = sum(one.grade is check.grade for one in check.findings)
+    return f" (and {alike - 1} more)" if alike > 1 else ""

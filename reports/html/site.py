@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -185,11 +184,12 @@ def write_comparison(
 
 def matrix(robots: Sequence[RobotRecord]) -> Json:
     """Return the data with which a page shows, filters, sorts and plots robots."""
-    checks = headings(robots)
-    records: defaultdict[str, list[CheckRecord]] = defaultdict(list)
+    records: dict[str, list[CheckRecord]] = {}
     for robot in robots:
         for check in robot.checks:
-            records[check.id].append(check)
+            records.setdefault(check.id, []).append(check)
+    groups = list(dict.fromkeys(one[0].group for one in records.values()))
+    checks = sorted((one[0] for one in records.values()), key=lambda one: groups.index(one.group))
     engines = tuple(dict.fromkeys(one.name for robot in robots for one in robot.engines))
     rules = _numbered(one.rule for robot in robots for one in robot.diagnostics)
     makers = _numbered(robot.source.maker or "" for robot in robots)
@@ -216,10 +216,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
     return {
         "checks": [
             {
-                "id": check.id,
-                "title": check.title,
-                "group": check.group,
-                "unit": check.unit,
+                **{name: getattr(check, name) for name in ("id", "title", "group", "unit")},
                 "bound": _range(one.bound for one in records[check.id]),
                 "tolerance": _range(one.tolerance for one in records[check.id]),
             }
@@ -238,16 +235,6 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
         "makers": [one_line(maker, _NAME_LIMIT) for maker in makers],
         "robots": rows,
     }
-
-
-def headings(robots: Iterable[RobotRecord]) -> tuple[CheckRecord, ...]:
-    """Return one record of every check, sorted by group."""
-    check_of: dict[str, CheckRecord] = {}
-    for robot in robots:
-        for check in robot.checks:
-            check_of.setdefault(check.id, check)
-    groups = list(dict.fromkeys(check.group for check in check_of.values()))
-    return tuple(sorted(check_of.values(), key=lambda check: groups.index(check.group)))
 
 
 def _look(appearance: Appearance) -> Json:
