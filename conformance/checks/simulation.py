@@ -97,15 +97,7 @@ def _settings(sides: Sides) -> tuple[SimulationObservation, SimulationObservatio
 def _check(
     id: str, title: str, what: str, unit: str = "1", field: str = ""
 ) -> Callable[[Comparer], Comparer]:
-    """Define a check of settings.
-
-    Args:
-        id: Of the check.
-        title: Of the check.
-        what: Noted to be absent if there is nothing to compare.
-        unit: Of the check.
-        field: Of the settings, which both sides have to state.
-    """
+    """Define a check of settings."""
 
     def define(function: Comparer) -> Comparer:
         clause = " ".join((function.__doc__ or "").split())

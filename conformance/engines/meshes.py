@@ -180,9 +180,6 @@ def _joined(parts: Iterable[MeshPart]) -> LoadedMesh:
     """Join parts; a mirroring transform keeps the outside of a part outside.
 
     Triangles with a corner that is not finite in single precision are left out.
-
-    Raises:
-        UnreadMeshError: There is no triangle, or one refers to a missing point.
     """
     placed = [_placed(part) for part in parts if len(part.triangles)]
     placed = [part for part in placed if len(part.triangles)]
@@ -248,10 +245,6 @@ def _reading_by(library: str) -> Iterator[None]:
     """Convert any exception of a library into the reason why a file is not read.
 
     Only calls of the library, and accesses to its objects, belong inside.
-
-    Raises:
-        UnreadMeshError: The library raised; the message has the library, the type of
-            the error and its message.
     """
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -284,12 +277,7 @@ def _read_binary_stl(content: bytes) -> LoadedMesh:
 
 
 def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
-    """Read faces by material, group, and number of indices of a corner.
-
-    Raises:
-        OSError: A material library cannot be read.
-        UnreadMeshError: A statement is invalid, or there is no triangle.
-    """
+    """Read faces by material, group, and number of indices of a corner."""
     rows: dict[str, list[str]] = {"v": [], "vt": [], "vn": []}
     faces: dict[tuple[int, int, int], list[str]] = {}
     libraries: dict[str, None] = {}
@@ -408,12 +396,7 @@ def _read_ply(content: bytes, folder: str) -> LoadedMesh:
 
 
 def _read_dae(content: bytes, folder: str) -> LoadedMesh:
-    """Read the scene of a COLLADA document; ``<up_axis>`` is not applied.
-
-    Raises:
-        UnreadMeshError: pycollada raised, leaves out part of the scene, or is known to
-            misread it; or there is no triangle.
-    """
+    """Read the scene of a COLLADA document; ``<up_axis>`` is not applied."""
     # pycollada switches the limits of lxml off.
     if any(mark in content for mark in _ENTITIES):
         raise UnreadMeshError("it declares entities")
@@ -558,10 +541,6 @@ def _read_gltf(content: bytes, folder: str) -> LoadedMesh:
 
     trimesh's geometries are the primitives of the document, in order, without those of
     modes that it does not support.
-
-    Raises:
-        UnreadMeshError: trimesh raised, or does not support a feature of the document;
-            the document is malformed, or has no triangle.
     """
     is_binary = content.startswith(b"glTF")
     try:
@@ -620,19 +599,9 @@ def _read_scene(
 ) -> tuple[int, list[tuple[int, MeshPart]]]:
     """Read a file by trimesh.
 
-    Args:
-        content: The file.
-        form: Name of the format in trimesh.
-        folder: Folder that references are relative to.
-        with_normals: Whether all its corners have normals, so that trimesh states
-            these; it computes them for others.
-
     Returns:
         Number of geometries, instanced or not; and for each instance the index of its
         geometry, and its surface.
-
-    Raises:
-        UnreadMeshError: trimesh raised.
     """
     with _reading_by("trimesh"):
         scene = trimesh.load_scene(

@@ -160,9 +160,6 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
 
     Mass and inertia that the compiler rejects are replaced, marked in the copy as unknown, and
     in the model as MuJoCo reads them.
-
-    Raises:
-        UnsupportedError: It refuses.
     """
     try:
         with models.collected_warnings() as messages:

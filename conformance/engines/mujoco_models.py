@@ -517,14 +517,7 @@ def _inertials(stated: Sequence[obs.MassProperties | None]) -> tuple[Array, Arra
 def _add_joint(
     body: mujoco.MjsBody, joint: obs.JointObservation, name: str, reference: float
 ) -> None:
-    """Add the joints of a body.
-
-    Args:
-        body: The body.
-        joint: The joint to its parent.
-        name: Name of the MuJoCo joint, if it has one coordinate.
-        reference: Position of that joint at the pose of the body.
-    """
+    """Add the joints of a body."""
     kinds = mujoco.mjtJoint
     if obs.COORDINATES[joint.type] == 1:
         slides = joint.type is obs.JointType.PRISMATIC

@@ -236,11 +236,6 @@ def _author_passive(reading: Reading, path: Path, root: str | None) -> None:
     """Write a layer over a stage in which PhysX can measure couplings.
 
     Collisions of the robot with itself and sleeping are off. A floating root is fixed.
-
-    Args:
-        reading: The stage.
-        path: File of the new layer.
-        root: Path of the body to fix.
     """
     layer = Sdf.Layer.CreateNew(str(path))
     layer.subLayerPaths.append(reading.stage.GetRootLayer().realPath)
@@ -280,12 +275,7 @@ def _program() -> Simulator:
 
 
 def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
-    """Return the arrays with which the program answers a request.
-
-    Raises:
-        UnsupportedError: PhysX raises an error.
-        RuntimeError: A signal ended it.
-    """
+    """Return the arrays with which the program answers a request."""
     program, answer = _program(), dict[str, Any]()
     for _ in range(2):
         answer = program.observe(request)

@@ -290,10 +290,6 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.nda
     positions: followers end at positions that depend on the leader's linearly, wherever
     they start.
 
-    Args:
-        request: What is simulated.
-        freedoms: Joint of each degree of freedom; other joints do not move.
-
     Returns:
         ``followers`` and ``leaders``, (c) paths; ``multipliers`` and ``offsets``, (c).
     """

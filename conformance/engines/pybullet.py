@@ -276,12 +276,7 @@ def _frames(
     links: tuple[str, ...],
     configurations: obs.Configurations,
 ) -> obs.Frames:
-    """Return poses relative to the root link.
-
-    Raises:
-        pybullet.error: PyBullet refuses, as it does beyond a number of links.
-        _PoseError: It states a quaternion that is not finite.
-    """
+    """Return poses relative to the root link."""
     numbers = [body.links.index(link) for link in links]
     shape = configurations.count, len(numbers)
     centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
@@ -375,10 +370,6 @@ def _separate_meshes(separated: dict[str, str], copy: prepared.UrdfCopy) -> None
 
     PyBullet's indices of hulls count within one collider, which therefore has to be alone
     in its link, and not moved.
-
-    Args:
-        separated: Receives the names of these links, and of those that had the meshes.
-        copy: The copy.
     """
     robot = copy.robot
     taken = {part.get("name") for part in robot if part.tag in {"link", "joint"}}
@@ -399,13 +390,7 @@ def _separate_meshes(separated: dict[str, str], copy: prepared.UrdfCopy) -> None
 
 
 def _shapes_of(body: Body, separated: Mapping[str, str]) -> Iterator[ShapeObservation]:
-    """State the shapes of a robot whose links have no inertial, so that poses are in their frames.
-
-    Args:
-        body: The robot.
-        separated: Links that were added for one collision mesh each, and their link in
-            the file.
-    """
+    """State the shapes of a robot whose links have no inertial, so that poses are in their frames."""
     visuals = pybullet.getVisualShapeData(body.index, physicsClientId=body.client)
     for index, link in enumerate(body.links, start=_BASE):
         if link in separated:

@@ -518,11 +518,7 @@ def _unlike_mimic(case: DeviationCase) -> bool:
 
 
 def _lost_coupling(test: Callable[[JointObservation, JointObservation], bool]) -> Condition:
-    """Make a condition on a coupling that the engine lacks; it affects every joint of a rollout.
-
-    Args:
-        test: Whether such couplings of a follower and its leader are lost.
-    """
+    """Make a condition on a coupling that the engine lacks; it affects every joint of a rollout."""
 
     @wraps(test)
     def applies(case: DeviationCase) -> bool:
