@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, assert_never
 
 import numpy as np
@@ -15,12 +16,14 @@ from msgspec import UNSET, UnsetType, structs
 
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.engines.rotations import quats_wxyz
+from urdf_usd.conformance.engines.statements import vec3, vec6
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import (
     Appearance,
     Role,
     ShapeKind,
     ShapeObservation,
+    Vec3,
     merge_appearances,
 )
 from urdf_usd.conformance.tolerance.rigid_groups import group_masses
@@ -28,10 +31,7 @@ from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import CaseOutcome, CaseReadingRecord, Difference, Value
 from urdf_usd.reports.records.suite_case import (
     AppearanceValues,
-    BodyValues,
     Expected,
-    JointValues,
-    MimicValues,
     ShapeValues,
 )
 
@@ -46,14 +46,14 @@ _ROTATION = 1e-5  # of rotations [rad] and directions
 _COLOR = 1e-3  # of linear colour components and opacities
 # Permutations of more shapes than these are not tried.
 _MOST_PERMUTED = 6
-_NUMBERS = (
-    ("lower", obs.Quantity.LIMITS),
-    ("upper", obs.Quantity.LIMITS),
-    ("effort", obs.Quantity.EFFORT),
-    ("velocity", obs.Quantity.VELOCITY),
-    ("damping", obs.Quantity.DYNAMICS),
-    ("friction", obs.Quantity.DYNAMICS),
-)
+_NUMBERS = {
+    "lower": obs.Quantity.LIMITS,
+    "upper": obs.Quantity.LIMITS,
+    "effort": obs.Quantity.EFFORT,
+    "velocity": obs.Quantity.VELOCITY,
+    "damping": obs.Quantity.DYNAMICS,
+    "friction": obs.Quantity.DYNAMICS,
+}
 # Numbers that are the same as an absent one.
 _DEFAULTS = {"lower": -math.inf, "upper": math.inf, "damping": 0.0, "friction": 0.0}
 
@@ -69,6 +69,7 @@ class _Value(NamedTuple):
 
 
 _Values: TypeAlias = Iterator[_Value]
+_Same: TypeAlias = Callable[[Any, Any], bool]
 
 
 def judge_case(
@@ -152,124 +153,130 @@ def compare_case(expected: Expected, actual: obs.Observation) -> CaseReadingReco
         expected: The values.
         actual: Observed at the configurations of :func:`configurations_of`.
     """
-    values = list(_values(expected, actual))
-    return CaseReadingRecord(
-        engine=actual.engine,
-        compared=len(values),
-        failures=tuple(_failure(value) for value in values if not value.agrees),
-    )
+    values = [*_of_robot(expected, actual), *_of_joints(expected, actual)]
+    if obs.Quantity.MASS in actual.states:
+        values += _of_bodies(expected, actual)
+    if obs.Quantity.FRAMES in actual.states:
+        values += _of_poses(expected, actual)
+    for role, shapes in ((Role.COLLISION, expected.colliders), (Role.VISUAL, expected.visuals)):
+        if obs.Quantity(f"{role} shapes") in actual.states:
+            values += _of_shapes(role, shapes, actual)
+    failures = []
+    for value in values:
+        if not value.agrees:
+            one, other, name = _as_value(value.expected), _as_value(value.actual), value.quantity
+            message = f"{value.subject}: {name} {value_text(other)}, expected {value_text(one)}"
+            item = f"{value.subject} {name}"
+            difference = Difference(
+                subject=value.subject, item=item, message=message, expected=one, actual=other
+            )
+            failures.append(difference)
+    return CaseReadingRecord(engine=actual.engine, compared=len(values), failures=tuple(failures))
 
 
-def _equal(subject: str, quantity: str, expected: object, actual: object) -> _Value:
-    return _Value(subject, quantity, expected, actual, expected == actual)
-
-
-def _values(expected: Expected, actual: obs.Observation) -> _Values:
-    states = actual.states
-    if expected.name is not UNSET and obs.Quantity.LINKS in states:
-        yield _equal("robot", "name", expected.name, actual.robot)
-    if expected.base is not UNSET and obs.Quantity.BASE in states:
-        yield _equal("robot", "base", expected.base, actual.base)
-    if expected.articulation_roots is not UNSET and actual.articulation_roots is not None:
-        count = expected.articulation_roots
-        yield _equal("robot", "articulation roots", count, actual.articulation_roots)
-    if expected.links is not UNSET and obs.Quantity.LINKS in states:
-        names = {link.name for link in actual.links}
-        yield from (
-            _equal(f"link {name}", "existence", True, name in names) for name in expected.links
-        )
-    yield from _joints(expected, actual)
-    if obs.Quantity.MASS in states:
-        yield from _masses(expected, actual)
-    if obs.Quantity.FRAMES in states:
-        yield from _poses(expected, actual)
-    if obs.Quantity.COLLISION in states:
-        yield from _shapes(Role.COLLISION, expected.colliders, actual)
-    if obs.Quantity.VISUAL in states:
-        yield from _shapes(Role.VISUAL, expected.visuals, actual)
-
-
-def _joints(expected: Expected, actual: obs.Observation) -> _Values:
-    # Simulators may merge welded links.
-    complete = obs.Quantity.JOINTS in actual.states
-    joints = {joint.name: joint for joint in actual.joints}
-    if expected.dofs is not UNSET and complete and obs.Quantity.JOINT_TYPES in actual.states:
-        moving = sorted(joint.name for joint in joints.values() if obs.COORDINATES[joint.type])
-        yield _equal("robot", "joints that move", sorted(expected.dofs), moving)
-    for name, values in expected.joints.items():
-        if name in joints:
-            yield from _joint(f"joint {name}", values, joints[name], actual.states)
-        elif complete:
-            yield _equal(f"joint {name}", "existence", True, False)
-
-
-def _joint(
-    subject: str, values: JointValues, joint: obs.JointObservation, states: Collection[obs.Quantity]
+def _value(
+    subject: str, quantity: str, expected: object, actual: object, same: _Same = operator.eq
 ) -> _Values:
-    if values.type is not UNSET and obs.Quantity.JOINT_TYPES in states:
-        yield _equal(subject, "type", values.type, joint.type)
-    for name in ("parent", "child"):
-        link = getattr(values, name)
-        if link is not UNSET and obs.Quantity.JOINTS in states:
-            yield _equal(subject, name, link, getattr(joint, name))
-    for name, quantity in _NUMBERS:
-        stated = getattr(values, name)
-        if stated is not UNSET and quantity in states:
-            found, default = getattr(joint, name), _DEFAULTS.get(name)
-            one, other = (default if v is None else float(v) for v in (stated, found))
-            same = one == other or (one is not None and other is not None and _near(one, other))
-            yield _Value(subject, name, stated, default if found is None else found, same)
-    if values.mimic is not UNSET and obs.Quantity.MIMIC in states:
-        yield _mimic(subject, values.mimic, joint)
-    if values.axis is not UNSET and joint.axis is not None and obs.Quantity.JOINTS in states:
-        same = math.dist(values.axis, joint.axis) <= _ROTATION
-        yield _Value(subject, "axis", values.axis, joint.axis, same)
+    """Compare a value, if the case states it."""
+    if expected is not UNSET:
+        yield _Value(subject, quantity, expected, actual, same(expected, actual))
 
 
-def _mimic(subject: str, values: MimicValues | None, joint: obs.JointObservation) -> _Value:
-    mimic = joint.mimic
-    stated = values and (values.joint, values.multiplier, values.offset)
-    found = mimic and (mimic.leader, mimic.multiplier, mimic.offset)
-    same = stated is found is None
-    if stated and found:
-        same = stated[0] == found[0] and all(map(_near, stated[1:], found[1:]))
-    return _Value(subject, "mimic", stated, found, same)
+def _near(expected: float | None, actual: float | None) -> bool:
+    if expected is None or actual is None:
+        return expected is actual
+    if not math.isfinite(expected) or not math.isfinite(actual):
+        return expected == actual
+    return abs(expected - actual) <= _RELATIVE * abs(expected) + _SMALLEST
 
 
-def _masses(expected: Expected, actual: obs.Observation) -> _Values:
+def _within(allowed: float) -> _Same:
+    """Compare vectors by their distance."""
+    return lambda one, other: other is not None and math.dist(one, other) <= allowed
+
+
+def _all_near(expected: Sequence[float], actual: Sequence[float]) -> bool:
+    return len(expected) == len(actual) and all(map(_near, expected, actual))
+
+
+def _of_robot(expected: Expected, actual: obs.Observation) -> _Values:
+    states, count = actual.states, actual.articulation_roots
+    if obs.Quantity.LINKS in states:
+        yield from _value("robot", "name", expected.name, actual.robot)
+    if obs.Quantity.BASE in states:
+        yield from _value("robot", "base", expected.base, actual.base)
+    if count is not None:
+        yield from _value("robot", "articulation roots", expected.articulation_roots, count)
+    names = {link.name for link in actual.links}
+    if obs.Quantity.LINKS in states and expected.links is not UNSET:
+        for name in expected.links:
+            yield from _value(f"link {name}", "existence", True, name in names)
+
+
+def _of_joints(expected: Expected, actual: obs.Observation) -> _Values:
+    # Simulators may merge welded links.
+    states, complete = actual.states, obs.Quantity.JOINTS in actual.states
+    joints = {joint.name: joint for joint in actual.joints}
+    if expected.dofs is not UNSET and complete and obs.Quantity.JOINT_TYPES in states:
+        moving = sorted(joint.name for joint in joints.values() if obs.COORDINATES[joint.type])
+        yield from _value("robot", "joints that move", sorted(expected.dofs), moving)
+    for name, values in expected.joints.items():
+        subject, joint = f"joint {name}", joints.get(name)
+        if joint is None:
+            if complete:
+                yield from _value(subject, "existence", True, False)
+            continue
+        if obs.Quantity.JOINT_TYPES in states:
+            yield from _value(subject, "type", values.type, joint.type)
+        if complete:
+            yield from _value(subject, "parent", values.parent, joint.parent)
+            yield from _value(subject, "child", values.child, joint.child)
+        for field, quantity in _NUMBERS.items():
+            default, stated = _DEFAULTS.get(field), getattr(values, field)
+            found = default if (number := getattr(joint, field)) is None else number
+
+            def same(one: Any, other: Any, default: Any = default) -> bool:  # noqa: ANN401
+                return _near(default if one is None else float(one), other)
+
+            if quantity in states:
+                yield from _value(subject, field, stated, found, same)
+        if obs.Quantity.MIMIC in states and values.mimic is not UNSET:
+            one, other = values.mimic, joint.mimic
+            stated = one and (one.joint, one.multiplier, one.offset)
+            coupling = other and (other.leader, other.multiplier, other.offset)
+            yield from _value(subject, "mimic", stated, coupling, _are_same_couplings)
+        if joint.axis is not None and complete:
+            yield from _value(subject, "axis", values.axis, joint.axis, _within(_ROTATION))
+
+
+def _are_same_couplings(expected: Any, actual: Any) -> bool:  # noqa: ANN401  names and numbers
+    if not expected or not actual:
+        return expected is actual
+    return expected[0] == actual[0] and _all_near(expected[1:], actual[1:])
+
+
+def _of_bodies(expected: Expected, actual: obs.Observation) -> _Values:
     masses = {link.name: link.mass for link in actual.links}
-    if expected.total_mass is not UNSET:
-        # A defaulted mass adds less than a millionth.
-        total = math.fsum(mass.mass for mass in masses.values() if mass)
-        same = _near(expected.total_mass, total)
-        yield _Value("robot", "total mass", expected.total_mass, total, same)
+    # A defaulted mass adds less than a millionth.
+    total = math.fsum(mass.mass for mass in masses.values() if mass)
+    yield from _value("robot", "total mass", expected.total_mass, total, _near)
     for body in expected.bodies:
-        missing = [name for name in body.links if name not in masses]
         subject = f"link {' + '.join(body.links)}"
-        if missing:
-            yield _equal(subject, "existence of links", [], missing)
-        else:
-            yield from _body(subject, body, actual)
-
-
-def _body(subject: str, body: BodyValues, actual: obs.Observation) -> _Values:
-    found = _lumped(body.links, actual)
-    mass = found.mass if found else None
-    center = found.center if found else None
-    tensor = found.inertia if found else None
-    if body.mass is not UNSET:
-        same = mass is not None and _near(body.mass, mass)
-        yield _Value(subject, "mass", body.mass, mass, same)
-    if body.mass_below is not UNSET:
-        same = mass is not None and 0 < mass < body.mass_below
-        yield _Value(subject, "mass", f"positive, below {body.mass_below:g}", mass, same)
-    if body.com is not UNSET:
-        same = center is not None and math.dist(body.com, center) <= _POSITION
-        yield _Value(subject, "centre of mass", body.com, center, same)
-    if body.inertia is not UNSET:
-        allowed = _RELATIVE * math.hypot(*body.inertia) + _SMALLEST
-        same = tensor is not None and math.dist(body.inertia, tensor) <= allowed
-        yield _Value(subject, "inertia", body.inertia, tensor, same)
+        if missing := [name for name in body.links if name not in masses]:
+            yield from _value(subject, "existence of links", [], missing)
+            continue
+        found = _lumped(body.links, actual)
+        mass, center = (found.mass, found.center) if found else (None, None)
+        yield from _value(subject, "mass", body.mass, mass, _near)
+        if body.mass_below is not UNSET:
+            same = mass is not None and 0 < mass < body.mass_below
+            below = f"positive, below {body.mass_below:g}"
+            yield _Value(subject, "mass", below, mass, same)
+        yield from _value(subject, "centre of mass", body.com, center, _within(_POSITION))
+        if body.inertia is not UNSET:
+            tensor = found.inertia if found else None
+            near = _within(_RELATIVE * math.hypot(*body.inertia) + _SMALLEST)
+            yield from _value(subject, "inertia", body.inertia, tensor, near)
 
 
 def _lumped(links: Sequence[str], actual: obs.Observation) -> obs.MassProperties | None:
@@ -277,57 +284,68 @@ def _lumped(links: Sequence[str], actual: obs.Observation) -> obs.MassProperties
     masses = {link.name: link.mass for link in actual.links if link.mass}
     if [name for name in links if name in masses] == [links[0]]:
         return masses[links[0]]
-    if not masses.keys() & {*links} or actual.frames is None:
-        return None
-    if not {*links} <= {*actual.frames.links}:
+    frames = actual.frames
+    if not masses.keys() & {*links} or frames is None or not {*links} <= {*frames.links}:
         return None
     (group,) = group_masses(actual, [links], actual.joints)
     if group is None:
         return None
-    x, y, z = group.center.tolist()
-    ixx, ixy, ixz, iyy, iyz, izz = group.tensor[np.triu_indices(3)].tolist()
-    return obs.MassProperties(group.mass, (x, y, z), (ixx, ixy, ixz, iyy, iyz, izz))
+    return obs.MassProperties(group.mass, vec3(group.center), vec6(group.tensor))
 
 
-def _poses(expected: Expected, actual: obs.Observation) -> _Values:
-    frames = actual.frames
-    if frames is None:
-        return
-    known = {link.name for link in actual.links}
-    for number, pose in enumerate(expected.poses, start=1):
+def _of_poses(expected: Expected, actual: obs.Observation) -> _Values:
+    frames, known = actual.frames, {link.name for link in actual.links}
+    for number, pose in enumerate(expected.poses if frames else (), start=1):
         at = ", ".join(f"{name} = {_text(value)}" for name, value in pose.q.items())
         for name, values in pose.links.items():
             subject = f"link {name}" + (f" at {at}" if at else "")
-            if name not in frames.links:
+            if frames is None or name not in frames.links:
                 # An engine may omit frames that it cannot set the joints for.
                 if name not in known:
-                    yield _equal(subject, "existence", True, False)
+                    yield from _value(subject, "existence", True, False)
                 continue
-            index = frames.links.index(name)
-            if values.position is not UNSET:
-                position = tuple(frames.positions[number, index].tolist())
-                same = math.dist(values.position, position) <= _POSITION
-                yield _Value(subject, "position", values.position, position, same)
-            if values.rotation_wxyz is not UNSET:
+            index, stated = frames.links.index(name), values.rotation_wxyz
+            position = tuple(frames.positions[number, index].tolist())
+            yield from _value(subject, "position", values.position, position, _within(_POSITION))
+            if stated is not UNSET:
                 quat = quats_wxyz(frames.rotations[number, index])
-                # The nearer of q and -q, which are one rotation.
-                quat = -quat if float(quat @ values.rotation_wxyz) < 0 else quat
-                rotation = tuple(quat.tolist())
-                same = 2 * math.dist(values.rotation_wxyz, rotation) <= _ROTATION
-                yield _Value(subject, "rotation wxyz", values.rotation_wxyz, rotation, same)
+                # The nearer of q and -q, which are one rotation, by twice the angle between them.
+                rotation = tuple((-quat if float(quat @ stated) < 0 else quat).tolist())
+                near = _within(_ROTATION / 2)
+                yield from _value(subject, "rotation wxyz", stated, rotation, near)
 
 
-def _shapes(
+def _of_shapes(
     role: Role, expected: Mapping[str, Sequence[ShapeValues]], actual: obs.Observation
 ) -> _Values:
+    noun = "colliders" if role is Role.COLLISION else "visuals"
     for link, values in expected.items():
         shapes = [shape for shape in actual.shapes if shape.link == link and shape.role is role]
         if role is Role.VISUAL and len(values) == 1 < len(shapes):
             shapes = _merged(values[0], shapes)
-        noun = "colliders" if role is Role.COLLISION else "visuals"
-        yield _equal(f"link {link}", f"number of {noun}", len(values), len(shapes))
-        if len(shapes) == len(values):
-            yield from _best_order(f"link {link}, {role.value}", values, shapes)
+        yield from _value(f"link {link}", f"number of {noun}", len(values), len(shapes))
+        if len(shapes) != len(values):
+            continue
+        names = [f"link {link}, {role.value}"]
+        if len(values) > 1:
+            names = [f"{names[0]} {n + 1}" for n in range(len(values))]
+        # In the order with the fewest differences.
+        few = len(shapes) <= _MOST_PERMUTED
+        orders: Iterable[Sequence[ShapeObservation]] = (
+            itertools.permutations(shapes) if few else [shapes]
+        )
+        yield from _best(
+            [
+                value
+                for triple in zip(names, values, order, strict=True)
+                for value in _shape(*triple)
+            ]
+            for order in orders
+        )
+
+
+def _best(trials: Iterable[list[_Value]]) -> list[_Value]:
+    return min(trials, key=lambda trial: sum(not value.agrees for value in trial))
 
 
 def _merged(values: ShapeValues, shapes: Sequence[ShapeObservation]) -> list[ShapeObservation]:
@@ -345,89 +363,42 @@ def _merged(values: ShapeValues, shapes: Sequence[ShapeObservation]) -> list[Sha
     return [structs.replace(shapes[0], surface=surface, appearances=appearances)]
 
 
-def _best_order(
-    subject: str, values: Sequence[ShapeValues], shapes: Sequence[ShapeObservation]
-) -> list[_Value]:
-    """Compare shapes in the order with the fewest differences."""
-    names = [subject] if len(values) == 1 else [f"{subject} {n + 1}" for n in range(len(values))]
-    few = len(shapes) <= _MOST_PERMUTED
-    orders: Iterable[Sequence[ShapeObservation]] = (
-        itertools.permutations(shapes) if few else [shapes]
-    )
-    trials = (
-        [value for pair in zip(names, values, order, strict=True) for value in _shape(*pair)]
-        for order in orders
-    )
-    return min(trials, key=lambda trial: sum(not value.agrees for value in trial))
-
-
 def _shape(subject: str, values: ShapeValues, shape: ShapeObservation) -> _Values:
-    if values.kind is not UNSET:
-        yield _equal(subject, "kind", values.kind, shape.kind)
-    if values.size is not UNSET:
-        same = len(values.size) == len(shape.size) and all(map(_near, values.size, shape.size))
-        yield _Value(subject, "size", values.size, shape.size, same)
-    points: dict[str, tuple[str, obs.Vec3 | None]] = {"position": ("position", shape.position)}
+    surface, near = shape.surface, _within(_POSITION)
+    yield from _value(subject, "kind", values.kind, shape.kind)
+    yield from _value(subject, "size", values.size, shape.size, _all_near)
+    yield from _value(subject, "position", values.position, shape.position, near)
     for name in ("lower", "upper"):
-        points[name] = (f"{name} bound", getattr(shape.surface, name, None))
-    for name, (quantity, point) in points.items():
-        stated = getattr(values, name)
-        if stated is not UNSET:
-            same = point is not None and math.dist(stated, point) <= _POSITION
-            yield _Value(subject, quantity, stated, point, same)
+        stated, found = getattr(values, name), getattr(surface, name, None)
+        yield from _value(subject, f"{name} bound", stated, found, near)
     for name in ("volume", "area"):
-        stated, found = getattr(values, name), getattr(shape.surface, name, None)
-        if stated is not UNSET:
-            yield _Value(subject, name, stated, found, found is not None and _near(stated, found))
-    if values.appearances is not UNSET:
-        yield from _appearances(subject, values.appearances, shape.appearances)
-
-
-def _appearances(
-    subject: str, expected: Sequence[AppearanceValues], actual: Sequence[Appearance]
-) -> _Values:
-    if len(expected) != len(actual):
-        yield _equal(subject, "number of appearances", len(expected), len(actual))
+        yield from _value(subject, name, getattr(values, name), getattr(surface, name, None), _near)
+    if values.appearances is UNSET:
         return
-    for values in expected:
-        trials = ([*_appearance(subject, values, one)] for one in actual)
-        yield from min(trials, key=lambda trial: sum(not value.agrees for value in trial))
+    looks, count = shape.appearances, len(values.appearances)
+    if count != len(looks):
+        yield from _value(subject, "number of appearances", count, len(looks))
+        return
+    for appearance in values.appearances:
+        yield from _best([*_appearance(subject, appearance, one)] for one in looks)
 
 
 def _appearance(subject: str, values: AppearanceValues, found: Appearance) -> _Values:
-    if values.area is not UNSET:
-        yield _Value(subject, "area", values.area, found.area, _near(values.area, found.area))
-    if values.color is not UNSET:
-        same = values.color is found.color is None
-        if values.color and found.color:
-            pairs = zip(values.color, found.color, strict=True)
-            same = all(abs(one - other) <= _COLOR for one, other in pairs)
-        yield _Value(subject, "color", values.color, found.color, same)
-    if values.opacity is not UNSET:
-        same = found.opacity is not None and abs(values.opacity - found.opacity) <= _COLOR
-        yield _Value(subject, "opacity", values.opacity, found.opacity, same)
+    def is_near(one: float, other: float | None) -> bool:
+        return other is not None and abs(one - other) <= _COLOR
+
+    def is_same_color(one: Vec3 | None, other: Vec3 | None) -> bool:
+        if not one or not other:
+            return one is other
+        return all(map(is_near, one, other))
+
+    yield from _value(subject, "area", values.area, found.area, _near)
+    yield from _value(subject, "color", values.color, found.color, is_same_color)
+    yield from _value(subject, "opacity", values.opacity, found.opacity, is_near)
     if values.texture is not UNSET:
         # Cases state the file, from which converters copy a PNG or JPEG.
         same = values.texture == found.image_sha256
         yield _Value(subject, "texture", values.texture, found.texture, same)
-
-
-def _near(expected: float, actual: float) -> bool:
-    if not math.isfinite(expected) or not math.isfinite(actual):
-        return expected == actual
-    return abs(expected - actual) <= _RELATIVE * abs(expected) + _SMALLEST
-
-
-def _failure(value: _Value) -> Difference:
-    expected, actual = _as_value(value.expected), _as_value(value.actual)
-    name = f"{value.subject}: {value.quantity}"
-    return Difference(
-        subject=value.subject,
-        item=f"{value.subject} {value.quantity}",
-        message=f"{name} {value_text(actual)}, expected {value_text(expected)}",
-        expected=expected,
-        actual=actual,
-    )
 
 
 def _as_value(value: Any) -> Value:  # noqa: ANN401  any value of a case or an observation

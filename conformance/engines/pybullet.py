@@ -390,7 +390,7 @@ def _separate_meshes(separated: dict[str, str], copy: prepared.UrdfCopy) -> None
 
 
 def _shapes_of(body: Body, separated: Mapping[str, str]) -> Iterator[ShapeObservation]:
-    """State the shapes of a robot whose links have no inertial, so that poses are in their frames."""
+    """State the shapes of a robot without inertials, so that poses are in the frames of links."""
     visuals = pybullet.getVisualShapeData(body.index, physicsClientId=body.client)
     for index, link in enumerate(body.links, start=_BASE):
         if link in separated:
