@@ -327,7 +327,7 @@ def _of_shapes(
         if len(shapes) != len(values):
             continue
         names = [f"link {link}, {role.value}"]
-        if len(values) > 1:
+        if len(values) != 1:
             names = [f"{names[0]} {n + 1}" for n in range(len(values))]
         # In the order with the fewest differences.
         few = len(shapes) <= _MOST_PERMUTED

@@ -2,8 +2,7 @@
 
 Shapes of a link have no order. If both sides have the same number of each kind, each shape is
 compared with the nearest one; otherwise one side may have split or merged them, and all of them
-are compared as one surface. Convex colliders that fill others without gaps are compared as
-solids: the faces between them are inside.
+are compared as one surface.
 
 Differences are relative to the shape's own size, area or volume. Bounds follow from the rounding
 of stored points: if the corners of a triangle move by d, its area changes by at most d/2 times
@@ -15,11 +14,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import (
@@ -48,13 +47,19 @@ Array: TypeAlias = NDArray[np.float64]
 Shapes: TypeAlias = tuple[ShapeObservation, ...]
 Measure: TypeAlias = "Callable[[LinkShapes, ToleranceModel], Iterator[Difference]]"
 
-# Axes that bound a shape come first, then their opposites.
-_AXES = 3
+_NOUNS = {Role.COLLISION: "colliders", Role.VISUAL: "visuals"}
 # Numbers that are rounded on the way to a point of the link: the point itself and a
 # scale, and the point once more in the reader of the mesh file.
 _PER_POINT = 3 * RELATIVE + QUATERNION
-# Part of the cube of its size that a convex shape fills if it is not flat.
-_FLAT = 1e-6
+# A primitive's area has two factors and its volume three, each of which may be stored as a size
+# and a scale.
+_AREA = 4 * RELATIVE
+_VOLUME = 6 * RELATIVE
+# A surface is open if the sum of its area vectors exceeds this part of its area.
+_CLOSED = 1e-3
+# A wrong size beyond this factor is reported as a factor.
+_FACTOR = 1.5
+_NONE = "no link has such shapes, or none that both sides can state"
 _MOST_NAMED = 3
 # Pairs of observations of one robot, in two roles.
 _CACHE_SIZE = 64
@@ -68,7 +73,6 @@ class LinkShapes(Struct, frozen=True):
     link: str
     expected: Shapes
     actual: Shapes
-    is_solid: bool = False  # both sides are the same solid, cut into convex pieces differently
 
     @property
     def surfaces(self) -> tuple[CombinedSurface, CombinedSurface]:
@@ -122,14 +126,9 @@ def shapes_by_link(sides: Sides, role: Role) -> tuple[LinkShapes, ...]:
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def matches_by_link(sides: Sides, role: Role) -> tuple[tuple[LinkShapes, ...], ...]:
+def _matches_by_link(sides: Sides, role: Role) -> tuple[tuple[LinkShapes, ...], ...]:
     """Return the matched shapes of each of those links."""
-
-    def compared(part: LinkShapes) -> LinkShapes:
-        unlike = kinds(part.expected) != kinds(part.actual)
-        return structs.replace(part, is_solid=unlike and same_solid(part, sides.model))
-
-    return tuple(tuple(map(compared, matched_shapes(one))) for one in shapes_by_link(sides, role))
+    return tuple(map(matched_shapes, shapes_by_link(sides, role)))
 
 
 def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
@@ -146,84 +145,6 @@ def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
     if kinds(expected) != kinds(actual):
         return (LinkShapes(shapes.link, expected, actual),)
     return tuple(LinkShapes(shapes.link, (a,), (b,)) for a, b in nearest(expected, actual))
-
-
-def same_solid(shapes: LinkShapes, model: ToleranceModel) -> bool:
-    """Whether convex colliders of one side fill those of the other without gaps.
-
-    Each piece of the side with more of them has to lie in one of the other side, and the pieces
-    in it have to have its support function and, together, its volume. Shapes that both sides
-    have may be of any kind.
-    """
-    if any(shape.role is not Role.COLLISION for shape in (*shapes.expected, *shapes.actual)):
-        return False
-    expected, actual = [], list(shapes.actual)
-    for shape in shapes.expected:
-        same = next((other for other in actual if _is_equal(shape, other, model)), None)
-        if same is None:
-            expected.append(shape)
-        else:
-            actual.remove(same)
-    whole, pieces = (actual, expected) if len(actual) <= len(expected) else (expected, actual)
-    volumes = [convex_volume(shape, model) for shape in whole]
-    filling: list[list[ShapeObservation]] = [[] for _ in whole]
-    for piece in pieces:
-        around = [
-            (volume, index)
-            for index, (shape, volume) in enumerate(zip(whole, volumes, strict=True))
-            if volume is not None and contains(shape, piece, model)
-        ]
-        if not around:
-            return False
-        filling[min(around)[1]].append(piece)
-    for shape, volume, parts in zip(whole, volumes, filling, strict=True):
-        if volume is None or not parts:
-            return False
-        outer, inner = combined_surface((shape,)), combined_surface(tuple(parts))
-        filled = [convex_volume(part, model) for part in parts]
-        missing = volume - math.fsum(part for part in filled if part is not None)
-        # The volume of a flat shape does not show a gap.
-        if (
-            None in filled
-            or volume <= _FLAT * outer.size**3
-            or not abs(missing) <= model.tolerance.shape * volume
-            or not _is_near(inner.reach, outer.reach, outer, model)
-        ):
-            return False
-    return True
-
-
-def _is_equal(one: ShapeObservation, other: ShapeObservation, model: ToleranceModel) -> bool:
-    if one.kind is not other.kind or one.surface is None or other.surface is None:
-        return False
-    first, second = combined_surface((one,)), combined_surface((other,))
-    return (
-        _is_near(first.reach, second.reach, first, model)
-        and _is_near(first.center, second.center, first, model)
-        and math.isclose(first.area, second.area, rel_tol=model.tolerance.shape)
-    )
-
-
-def _is_near(one: Array, other: Array, scale: CombinedSurface, model: ToleranceModel) -> bool:
-    """Whether lengths [m] are equal within the tolerance of a shape."""
-    allowed = max(scale.point_bound, model.tolerance.shape * scale.size)
-    return float(np.abs(one - other).max()) <= allowed
-
-
-def convex_volume(shape: ShapeObservation, model: ToleranceModel) -> float | None:
-    """Return the volume of a convex collider [m^3]; None if it may be concave.
-
-    Groups of an OBJ file collide as their convex hulls.
-    """
-    surface, hull = shape.surface, shape.hull_volume
-    if surface is None or surface.support_alone:
-        return None
-    if shape.kind not in {ShapeKind.MESH, ShapeKind.OTHER}:
-        return surface.volume
-    if hull is None or shape.hull or shape.pieces > 1:
-        return hull
-    is_convex = math.isclose(hull, surface.volume, rel_tol=model.tolerance.shape)
-    return hull if is_convex else None
 
 
 def contains(outer: ShapeObservation, inner: ShapeObservation, model: ToleranceModel) -> bool:
@@ -278,7 +199,8 @@ def combined_surface(shapes: Shapes) -> CombinedSurface:
     area = math.fsum(areas)
     weights = areas / area if area else np.full(len(areas), 1.0 / len(areas))
     reach = np.array([surface.support for surface in surfaces]).max(axis=0)
-    high, low = reach[:_AXES], reach[_AXES : 2 * _AXES]
+    # Axes that bound a shape come first, then their opposites.
+    high, low = reach[:3], reach[3:6]
     # The point, the scale and the rotation of its prim are stored, each relative to the distance
     # from the prim's origin, and so is that origin.
     origin = max(math.hypot(*shape.position) for shape in shapes)
@@ -309,58 +231,52 @@ def worst_of(differences: Sequence[Difference]) -> Difference:
 
 def named(shapes: Sequence[ShapeObservation]) -> str:
     """Format shapes: kinds, sizes, files."""
-    if not shapes:
-        return "nothing"
-    texts = Counter(
-        f"convex piece of {shape.name}"
-        if len(shapes) > 1 and shape.role is Role.COLLISION and shape.pieces > 1
-        else _name(shape)
-        for shape in shapes
-    )
+    texts = Counter[str]()
+    for shape in shapes:
+        sizes = shape.size
+        if not sizes and shape.surface:
+            bounds = zip(shape.surface.lower, shape.surface.upper, strict=True)
+            sizes = tuple(high - low for low, high in bounds)
+        text = " x ".join(f"{size:.4g}" for size in sizes)
+        label = f"{shape.kind} {shape.name}" if shape.kind is ShapeKind.MESH else shape.kind
+        if len(shapes) > 1 and shape.role is Role.COLLISION and shape.pieces > 1:
+            texts[f"convex piece of {shape.name}"] += 1
+        else:
+            texts[f"{label} ({text} m)" if text else label] += 1
     listed = [f"{count} x {text}" if count > 1 else text for text, count in texts.items()]
     more = len(listed) - _MOST_NAMED
-    return ", ".join(listed[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    shown = ", ".join(listed[:_MOST_NAMED]) or "nothing"
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
-def _name(shape: ShapeObservation) -> str:
-    sizes = shape.size
-    if not sizes and shape.surface:
-        bounds = zip(shape.surface.lower, shape.surface.upper, strict=True)
-        sizes = tuple(high - low for low, high in bounds)
-    text = " x ".join(f"{size:.4g}" for size in sizes)
-    label = f"{shape.kind} {shape.name}" if shape.kind is ShapeKind.MESH else shape.kind
-    return f"{label} ({text} m)" if text else label
+def _define_presence(role: Role) -> None:
+    """Define the check of number and kind of the shapes of links."""
 
-
-# A primitive's area has two factors and its volume three, each of which may be stored as a size
-# and a scale.
-_AREA = 4 * RELATIVE
-_VOLUME = 6 * RELATIVE
-# A surface is open if the sum of its area vectors exceeds this part of its area.
-_CLOSED = 1e-3
-# A wrong size beyond this factor is reported as a factor.
-_FACTOR = 1.5
-_NONE = "no link has such shapes, or none that both sides can state"
-
-
-def _present(role: Role, sides: Sides) -> Comparison:
-    links = shapes_by_link(sides, role)
-    differences = []
-    for shapes in links:
-        # Equality has no unit: 1 is close, and nan if a mesh of the URDF cannot be read.
-        amount, text = _presence(shapes, sides.model)
-        values = named(shapes.expected), named(shapes.actual)
-        one = difference(
-            f"link {shapes.link}",
-            "",
-            values,
-            message=f"link {shapes.link}: {role} {text}",
-            amount=amount,
-            tolerance=1.0 if amount == 1.0 else 0.0,
-            unknown=math.isnan(amount),
-        )
-        differences.append(one)
-    return Compared(tuple(differences), note=None if links else _NONE)
+    @check(
+        f"{role}.shapes",
+        f"{_NOUNS[role]} of links",
+        Quantity(f"{role} shapes"),
+        clause="Every link has the same number of shapes of each kind; each group of a collider's "
+        "OBJ file is one. Shapes that are split, merged or written as meshes are close if their "
+        "surface is the same and no convex hull is over several of them. A mesh of the URDF that "
+        "cannot be read is reported, but does not fail the USD.",
+    )
+    def compare(sides: Sides) -> Comparison:
+        links, differences = shapes_by_link(sides, role), []
+        for shapes in links:
+            # Equality has no unit: 1 is close, and nan if a mesh of the URDF cannot be read.
+            amount, text = _presence(shapes, sides.model)
+            one = difference(
+                f"link {shapes.link}",
+                "",
+                (named(shapes.expected), named(shapes.actual)),
+                message=f"link {shapes.link}: {role} {text}",
+                amount=amount,
+                tolerance=1.0 if amount == 1.0 else 0.0,
+                unknown=math.isnan(amount),
+            )
+            differences.append(one)
+        return Compared(tuple(differences), note=None if links else _NONE)
 
 
 def _presence(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, str]:
@@ -379,9 +295,16 @@ def _presence(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, str]:
     if kinds(expected) == kinds(actual):
         return 0.0, "shapes are equal in number and kind"
     message = f"has {named(actual)}, not {named(expected)}"
-    if same_solid(shapes, model):
-        return 1.0, f"{message}: the same solid"
-    if not _same_surface(shapes, model):
+    same = bool(expected and actual and not missing and not unread)
+    if same and len(expected) == len(actual):
+        pairs = nearest(expected, actual)
+        same = all(two.kind in {one.kind, ShapeKind.MESH} for one, two in pairs)
+    if not same or any(
+        one.grade is Grade.FAILS
+        for part in matched_shapes(shapes)
+        for measure in (support, area)
+        for one in measure(part, model)
+    ):
         return math.inf, message
     # Convex hulls that lie in no single shape of the URDF fill the space between shapes.
     spanning = tuple(
@@ -394,30 +317,31 @@ def _presence(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, str]:
     return 1.0, f"{message}: the same surface"
 
 
-def _same_surface(shapes: LinkShapes, model: ToleranceModel) -> bool:
-    """Whether shapes of different kinds or number have the same surface."""
-    expected, actual = shapes.expected, shapes.actual
-    if not expected or not actual or any(s.surface is None for s in (*expected, *actual)):
-        return False
-    if len(expected) == len(actual):
-        pairs = nearest(expected, actual)
-        if not all(two.kind in {one.kind, ShapeKind.MESH} for one, two in pairs):
-            return False
-    return all(
-        one.grade is not Grade.FAILS
-        for part in matched_shapes(shapes)
-        for measure in (support, area)
-        for one in measure(part, model)
-    )
+def _measure(name: str, title: str) -> Callable[[Measure], Measure]:
+    """Define the checks of colliders and visuals by one measure; its docstring is the clause.
 
+    There is one difference per link, its worst one.
+    """
 
-def _measured(measure: Measure, role: Role, sides: Sides) -> Comparison:
-    """Compare shapes by one measure; one difference per link, its worst one."""
-    links = matches_by_link(sides, role)
-    by_link = ([one for part in parts for one in measure(part, sides.model)] for parts in links)
-    differences = tuple(worst_of(of_link) for of_link in by_link if of_link)
-    note = None if differences else "no shape is stated by both sides" if links else _NONE
-    return Compared(differences, note=note)
+    def define(measure: Measure) -> Measure:
+        clause = " ".join((measure.__doc__ or "").split())
+
+        def define_for(role: Role) -> None:
+            quantity = Quantity(f"{role} shapes")
+
+            @check(f"{role}.{name}", title.format(_NOUNS[role]), quantity, "1", clause=clause)
+            def compare(sides: Sides) -> Comparison:
+                links = _matches_by_link(sides, role)
+                measured = ([d for part in of for d in measure(part, sides.model)] for of in links)
+                differences = tuple(worst_of(of_link) for of_link in measured if of_link)
+                note = "no shape is stated by both sides" if links else _NONE
+                return Compared(differences, note=None if differences else note)
+
+        for role in _NOUNS:
+            define_for(role)
+        return measure
+
+    return define
 
 
 def _difference(
@@ -441,8 +365,16 @@ def _difference(
     )
 
 
+for _role in _NOUNS:
+    _define_presence(_role)
+
+
+@_measure("support", "extents of {}")
 def support(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
-    """Compare support functions and centroids of surfaces, relative to the size."""
+    """Support function along 134 directions of the link frame, and centroid of the surface,
+    relative to the size of the shape: pose, scale and dimensions. The convex hull of a mesh
+    has the same extents.
+    """
     expected, actual = part.surfaces
     off = float(np.abs(actual.reach - expected.reach).max()) / expected.size
     bound = expected.point_bound / expected.size
@@ -451,7 +383,7 @@ def support(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
         for one in (expected, actual)
     ]
     yield _difference(part, model, off, bound, _misplaced(expected, actual), extents, "m")
-    if part.is_solid or expected.support_alone or actual.support_alone:
+    if expected.support_alone or actual.support_alone:
         return
     # A shape inside others has no effect on the support function, but on the centroid.
     moved = actual.center - expected.center
@@ -486,10 +418,11 @@ def _area_bound(shape: CombinedSurface) -> float:
     return shape.point_bound * shape.edges / (2.0 * shape.area) + _AREA
 
 
+@_measure("area", "surface area of {}")
 def area(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
-    """Compare surface areas, relative."""
+    """Surface area, relative; it also detects parts that others enclose."""
     expected, actual = part.surfaces
-    if part.is_solid or expected.support_alone or actual.support_alone:
+    if expected.support_alone or actual.support_alone:
         return
     values = expected.area, actual.area
     texts = [value_text(one, "m^2") for one in values]
@@ -498,83 +431,40 @@ def area(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     yield _difference(part, model, amount, bound, text, values, "m^2")
 
 
+@_measure("volume", "volume of {}")
 def volume(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
-    """Compare signed volumes, relative; of open surfaces, sums of area vectors."""
+    """Signed volume of closed surfaces, relative; of open ones the sum of area vectors. Both
+    change sign if a surface is inside out.
+    """
     expected, actual = part.surfaces
     if expected.support_alone or actual.support_alone:
         return
-    if not part.is_solid and length(expected.oriented) > _CLOSED * expected.area:
+    if length(expected.oriented) > _CLOSED * expected.area:
         off = length(actual.oriented - expected.oriented) / expected.area
         turned = float(actual.oriented @ expected.oriented) < 0
         text = "is inside out" if turned else "has differently oriented faces"
         sums = expected.oriented, actual.oriented
         yield _difference(part, model, off, _area_bound(expected), text, sums, "m^2")
         return
-    if part.is_solid:
-        volumes = [
-            math.fsum(convex_volume(shape, model) or 0.0 for shape in side)
-            for side in (part.expected, part.actual)
-        ]
-        bound = _VOLUME
-    else:
-        volumes = [side.volume_about(expected.middle) for side in (expected, actual)]
-        rounding = expected.point_bound * expected.area
-        bound = _VOLUME + (rounding / abs(volumes[0]) if volumes[0] else math.inf)
+    volumes = [side.volume_about(expected.middle) for side in (expected, actual)]
+    rounding = expected.point_bound * expected.area
+    bound = _VOLUME + (rounding / abs(volumes[0]) if volumes[0] else math.inf)
     texts = [value_text(value, "m^3") for value in volumes]
     inside_out = "is inside out: it " if volumes[0] * volumes[1] < 0 else ""
     text = f"{inside_out}encloses {texts[1]}, not {texts[0]}"
     yield _difference(part, model, relative_difference(*volumes), bound, text, volumes, "m^3")
 
 
+@_measure("triangles", "triangle count of {}")
 def triangles(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
-    """Compare numbers of triangles, polygons counted as fans, relative."""
+    """Number of triangles of meshes, polygons counted as fans, relative: detects decimated
+    meshes.
+    """
     counts = [side.triangles for side in part.surfaces]
-    if not part.is_solid and all(counts):
+    if all(counts):
         text = f"has {counts[1]} triangles, not {counts[0]}"
         yield _difference(part, model, relative_difference(*counts), 0.0, text, counts)
 
-
-MEASURES: dict[str, tuple[str, Measure, str]] = {
-    "support": (
-        "extents of {}",
-        support,
-        "Support function along 134 directions of the link frame, and centroid of the surface, "
-        "relative to the size of the shape: pose, scale and dimensions. The convex hull of a mesh "
-        "has the same extents.",
-    ),
-    "area": (
-        "surface area of {}",
-        area,
-        "Surface area, relative; it also detects parts that others enclose.",
-    ),
-    "volume": (
-        "volume of {}",
-        volume,
-        "Signed volume of closed surfaces, relative; of open ones the sum of area vectors. Both "
-        "change sign if a surface is inside out.",
-    ),
-    "triangles": (
-        "triangle count of {}",
-        triangles,
-        "Number of triangles of meshes, polygons counted as fans, relative: detects decimated "
-        "meshes.",
-    ),
-}
-_SHAPES = (
-    "Every link has the same number of shapes of each kind; each group of a collider's OBJ file is "
-    "one. Shapes that are split, merged or written as meshes are close if their surface is the "
-    "same and no convex hull is over several of them, or if convex colliders fill the same solid. "
-    "A mesh of the URDF that cannot be read is reported, but does not fail the USD."
-)
-for _role, _noun in ((Role.COLLISION, "colliders"), (Role.VISUAL, "visuals")):
-    _quantity = Quantity(f"{_role} shapes")
-    check(f"{_role}.shapes", f"{_noun} of links", _quantity, clause=_SHAPES)(
-        partial(_present, _role)
-    )
-    for _part, (_title, _measure, _clause) in MEASURES.items():
-        check(f"{_role}.{_part}", _title.format(_noun), _quantity, "1", clause=_clause)(
-            partial(_measured, _measure, _role)
-        )
 
 unexpected(
     SettingKind.FILTER,

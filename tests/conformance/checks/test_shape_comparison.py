@@ -101,13 +101,6 @@ def _hulls(shapes: Sequence[ShapeObservation], **stated: object) -> list[ShapeOb
     return [structs.replace(shape, hull=True, **stated) for shape in shapes]
 
 
-def _slab(start: float, end: float) -> ShapeObservation:
-    """Return a group of a mesh file: a part of a block, from start to end along X."""
-    extents = (end - start, 0.5, 0.3)
-    mesh = _mesh(f"slab {start}", trimesh.creation.box(extents), _away((start + end) / 2.0))
-    return structs.replace(mesh, name="block.obj", pieces=2, hull_volume=float(np.prod(extents)))
-
-
 _BOX, _FAR = _box("a"), _box("b", _away(1.0))
 _SOLID = trimesh.creation.box(SIZE)
 _SPHERE = trimesh.creation.icosphere(3, 0.3)
@@ -119,14 +112,6 @@ _WHOLE = [_mesh("ball", _SPHERE)]
 _SHAPES = [_BOX, _FAR, _mesh("c", trimesh.creation.icosphere(2))]
 _PIECES, _NESTED, _THREE = _pieces(-0.5, 0.0, 0.6), _pieces(0.0, 0.0), _pieces(0.0, 0.0, 0.0)
 _MOVED = _hulls(_pieces(0.001)[:1])
-_SLABS = [_slab(-0.3, -0.1), _slab(-0.1, 0.3)]
-_BLOCK = [structs.replace(_slab(-0.3, 0.3), pieces=1)]
-_CUBE = [structs.replace(_box("box"), surface=_slab(-0.3, 0.3).surface)]
-_CONCAVE = [structs.replace(_BLOCK[0], hull_volume=0.18)]
-_OF_USD = _hulls(_SLABS, name="prim", pieces=1)
-_MERGED = _hulls([_slab(-0.3, 0.3)], name="prim", pieces=1)
-_LATE = _hulls([_slab(-0.1, 0.7)], name="prim", pieces=1)
-_BALL = _mesh("ball", trimesh.creation.icosphere(2, 0.1), pose((2.0, 0.0, 0.0)))
 _INNER = _mesh("b", trimesh.creation.icosphere(2, 0.05))
 _LOST = _shape("gone.stl", ShapeKind.MESH, problem="it is not found")
 _CONE = _shape("p", ShapeKind.OTHER, problem="a Cone cannot be measured")
@@ -157,25 +142,6 @@ _CASES: dict[str, tuple[list[ShapeObservation], list[ShapeObservation], str, str
     "surface of all pieces": (_PIECES, [_joined(_PIECES)], "shapes=close", ""),
     "hulls of parts": ([_joined(_hulls(_PIECES))], _hulls(_PIECES), "shapes=close", ""),
     "piece inside another": (_NESTED, [_joined(_NESTED, hull=True)], "shapes=close", ""),
-    "solid merged": (_SLABS, _MERGED, "shapes=close", "the same solid"),
-    "solid merged with inner faces": (
-        _SLABS,
-        [_joined(_SLABS, hull=True, hull_volume=0.09)],
-        "shapes=close",
-        "",
-    ),
-    "solid cut": (_BLOCK, _OF_USD, "shapes=close", ""),
-    "primitive cut": (_CUBE, _OF_USD, "shapes=close", ""),
-    "some merged": (
-        [*_SLABS, _slab(0.3, 0.7), _BALL],
-        [*_LATE, _BALL, _OF_USD[0]],
-        "shapes=close",
-        "",
-    ),
-    "gap": ([_SLABS[0], _slab(-0.099, 0.3)], _MERGED, "shapes=fails ...", ""),
-    "overlap": ([_SLABS[0], _slab(-0.101, 0.3)], _MERGED, "shapes=fails ...", ""),
-    "cut with a gap": (_BLOCK, [_OF_USD[0], *_hulls([_slab(-0.05, 0.3)])], "shapes=fails ...", ""),
-    "concave cut": (_CONCAVE, _OF_USD, "shapes=fails ...", ""),
     "piece dropped": (_THREE, _hulls(_THREE[1:]), "any=fails ...", ""),
     "piece added": (
         _THREE,
