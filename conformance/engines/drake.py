@@ -132,7 +132,7 @@ def _read(
     from pydrake.multibody.plant import MultibodyPlant
 
     plant = MultibodyPlant(time_step=0.0)
-    with _warnings() as messages:
+    with captured_log() as messages:
         try:
             models = Parser(plant).AddModelsFromString(urdf.text.decode(), "urdf")
         except (RuntimeError, ValueError) as error:
@@ -142,7 +142,7 @@ def _read(
 
 
 @contextlib.contextmanager
-def _warnings() -> Iterator[list[str]]:
+def captured_log() -> Iterator[list[str]]:
     """Collect the log of Drake, which would go to standard error."""
     messages: list[str] = []
 

@@ -131,7 +131,7 @@ def observe_mjcf(path: str, configurations: Configurations, *, shapes: bool = Tr
     Raises:
         UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
-    robot = _kept(path)
+    robot = kept_robot(path)
     frames = _frames(robot, configurations)
     reading = structs.replace(
         robot.structure,
@@ -148,7 +148,7 @@ def mjcf_joints(path: str) -> tuple[JointObservation, ...]:
     Raises:
         UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
-    return _kept(path).structure.joints
+    return kept_robot(path).structure.joints
 
 
 def mjcf_efforts(path: str) -> dict[str, float]:
@@ -157,7 +157,7 @@ def mjcf_efforts(path: str) -> dict[str, float]:
     Raises:
         UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
-    robot = _kept(path)
+    robot = kept_robot(path)
     model, names = robot.model, {joint: place.name for joint, place in robot.places.items()}
     efforts: dict[str, list[float]] = {}
     for actuator in range(model.nu):
@@ -177,7 +177,9 @@ def mjcf_efforts(path: str) -> dict[str, float]:
     }
 
 
-class _Robot(Struct, frozen=True, eq=False):
+class MjcfRobot(Struct, frozen=True, eq=False):
+    """A compiled MJCF, and which of its bodies and joints are links and joints."""
+
     model: mujoco.MjModel  # its root moves freely unless that is the world
     mechanism: Mechanism
     structure: Observation  # all that depends on no configuration
@@ -187,14 +189,14 @@ class _Robot(Struct, frozen=True, eq=False):
     places: Mapping[int, JointPlace]  # by MuJoCo's number of the joint
 
 
-def _kept(path: str) -> _Robot:
+def kept_robot(path: str) -> MjcfRobot:
     """Read a robot, or return it from the cache, as several steps read the same robot."""
     return _read(path, Path(path).stat().st_mtime_ns)
 
 
 # Compiling takes seconds where meshes are large.
 @lru_cache(maxsize=2)
-def _read(path: str, changed: int) -> _Robot:
+def _read(path: str, changed: int) -> MjcfRobot:
     del changed
     try:
         with collected_warnings() as messages:
@@ -247,26 +249,28 @@ def _compiled(spec: mujoco.MjSpec, root: mujoco.MjsBody | None) -> tuple[mujoco.
         spec.delete(key)
     if root is None or _is_free(root):
         return compiled_quietly(spec), False
+    fixed = spec.copy()
     # Their damping follows from the inertia that they move with the base as it is.
     sprung = any(np.any(joint.springdamper) for joint in spec.joints)
-    held = compiled_quietly(spec.copy()) if sprung else None
+    held = compiled_quietly(fixed) if sprung else None
     root.mocap = False
     root.add_freejoint()
     try:
         model = compiled_quietly(spec)
-        if held:
-            model.dof_damping[_ROOT_FREEDOMS:] = held.dof_damping
-            model.jnt_stiffness[1:] = held.jnt_stiffness
-        return model, True
     except ValueError as error:
-        # A fixed body may lack mass.
-        if "mass" not in str(error) or root.geoms:
+        # A fixed body may lack mass or inertia.
+        if "mass" not in str(error):
             raise
-    root.explicitinertial = True
-    root.mass, root.inertia, root.fullinertia = 1.0, [1.0] * 3, [math.nan] * 6
-    model = compiled_quietly(spec)
-    model.body_mass[1], model.body_inertia[1] = 0.0, 0.0
-    mujoco.mj_setConst(model, mujoco.MjData(model))
+        held = held or compiled_quietly(fixed)
+        root.explicitinertial = True
+        root.mass, root.inertia, root.fullinertia = 1.0, [1.0] * 3, [math.nan] * 6
+        model = compiled_quietly(spec)
+        for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat"):
+            getattr(model, name)[1] = getattr(held, name)[1]
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+    if held:
+        model.dof_damping[_ROOT_FREEDOMS:] = held.dof_damping
+        model.jnt_stiffness[1:] = held.jnt_stiffness
     return model, True
 
 
@@ -282,7 +286,7 @@ def _count_from_initial_pose(model: mujoco.MjModel) -> None:
     model.body_gravcomp[:] = 0.0
 
 
-def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> _Robot:
+def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> MjcfRobot:
     """State names, links, joints and masses."""
     names = _body_names(model)
     made_up = {f"link {names[body]}" for body in range(1, model.nbody) if not model.body(body).name}
@@ -341,7 +345,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> _Rob
     model.dof_armature[:] = 0.0
     # The inertia of bodies with slides alone is a constant of the model.
     mujoco.mj_setConst(model, mujoco.MjData(model))
-    return _Robot(model, mechanism, observation, bodies, between, places)
+    return MjcfRobot(model, mechanism, observation, bodies, between, places)
 
 
 def _body_names(model: mujoco.MjModel) -> dict[int, str]:
@@ -447,7 +451,7 @@ def _mass(model: mujoco.MjModel, body: int) -> MassProperties | None:
     return MassProperties(mass, vec3(model.body_ipos[body]), vec6(tensor))
 
 
-def _frames(robot: _Robot, configurations: Configurations) -> Frames:
+def _frames(robot: MjcfRobot, configurations: Configurations) -> Frames:
     """State poses relative to the root link.
 
     A link between joints is where the body is without the joints that follow.
@@ -496,10 +500,10 @@ def draw_mjcf(path: str) -> tuple[Drawing, ...]:
     Raises:
         UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
-    model = _kept(path).model
+    model = kept_robot(path).model
     drawings: list[Drawing] = []
     nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
-    for geom, link, kind, size, transform in _geoms(_kept(path)):
+    for geom, link, kind, size, transform in _geoms(kept_robot(path)):
         mesh = int(model.geom_dataid[geom])
         points, triangles = _mesh(model, mesh) if kind is ShapeKind.MESH else nothing
         drawings += (
@@ -509,7 +513,7 @@ def draw_mjcf(path: str) -> tuple[Drawing, ...]:
     return tuple(drawings)
 
 
-def _geoms(robot: _Robot) -> Iterator[tuple[int, str, ShapeKind, tuple[float, ...], Array]]:
+def _geoms(robot: MjcfRobot) -> Iterator[tuple[int, str, ShapeKind, tuple[float, ...], Array]]:
     """Yield number, link, kind, size and (4, 4) transform to the link of the geoms of links."""
     model = robot.model
     link_of = {body: link for link, body in robot.bodies.items() if body}
@@ -531,7 +535,7 @@ def _roles(model: mujoco.MjModel, geom: int) -> Iterator[Role]:
         yield Role.VISUAL
 
 
-def _shapes(robot: _Robot) -> Iterator[ShapeObservation]:
+def _shapes(robot: MjcfRobot) -> Iterator[ShapeObservation]:
     """State the geoms: those with contacts as colliders, those in shown groups as visuals."""
     model = robot.model
     surfaces: dict[tuple[int, bytes], Surface | None] = {}

@@ -106,7 +106,7 @@ _UNLIMITED = math.radians(1e10) * (1 - 1e-6)
 _DEVICE = "cpu"
 # The smallest normal number of float32.
 _SMALLEST = 2.0**-126
-_TYPES = {
+TYPES = {
     "FIXED": JointType.FIXED,
     "REVOLUTE": JointType.REVOLUTE,
     "PRISMATIC": JointType.PRISMATIC,
@@ -141,7 +141,7 @@ class NewtonEngine(Struct, frozen=True):
         """
         urdf = prepared.prepare(request.path, _URDF_STEPS)
         text = urdf.text.decode()
-        robot = _build(lambda builder: builder.add_urdf(text, floating=False), _urdf_names)
+        robot = build(lambda builder: builder.add_urdf(text, floating=False), _urdf_names)
         joints = []
         for name in robot.joints:
             joint = _joint(robot, name)
@@ -157,7 +157,7 @@ class NewtonEngine(Struct, frozen=True):
             links=tuple(
                 LinkObservation(link, mass and urdf.stated_mass([link], *mass))
                 for link in robot.bodies
-                for mass in [_mass(robot, link)]
+                for mass in [body_mass(robot, link)]
             ),
             joints=stated,
             joint_order=moving_joints(stated),
@@ -210,9 +210,7 @@ class NewtonUsdEngine(Struct, frozen=True):
                 return bodies, joints
 
             try:
-                robot = _build(
-                    lambda builder: _add_usd(builder, request.path, families), find_names
-                )
+                robot = build(lambda builder: _add_usd(builder, request.path, families), find_names)
             except UnsupportedError as error:
                 raise refusal(str(error), families, _FAMILIES) from error
             if not robot.bodies:
@@ -250,7 +248,7 @@ class NewtonUsdEngine(Struct, frozen=True):
                 if link.name in robot.bodies
                 else structs.replace(link, mass=None)
                 for link in names.links
-                for mass in [_mass(robot, link.name)]
+                for mass in [body_mass(robot, link.name)]
             ),
             joints=joints,
             joint_order=moving_joints(joints),
@@ -262,7 +260,7 @@ class NewtonUsdEngine(Struct, frozen=True):
         )
 
 
-class _Robot(Struct, frozen=True, eq=False):
+class Robot(Struct, frozen=True, eq=False):
     """A finished model with the indices of its bodies by link, and of its joints by name.
 
     The builder holds numbers in double precision.
@@ -281,9 +279,9 @@ def load() -> None:
     import_module("newton.solvers").SolverFeatherstone  # noqa: B018  imported by it
 
 
-def _build(
+def build(
     read: Callable[[newton.ModelBuilder], object], names: Callable[[newton.ModelBuilder], Names]
-) -> _Robot:
+) -> Robot:
     """Read a file and finish the model.
 
     Raises:
@@ -313,7 +311,7 @@ def _build(
             raise UnsupportedError(f"Newton: {' '.join(str(error).split())}") from error
     texts = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     notes = tuple(f"Newton warns: {text}" for text in texts)
-    return _Robot(newton, builder, model, *names(builder), notes)
+    return Robot(newton, builder, model, *names(builder), notes)
 
 
 def _robot_name(builder: newton.ModelBuilder) -> str:
@@ -354,7 +352,7 @@ def _add_usd(builder: newton.ModelBuilder, path: str, families: Iterable[SchemaF
     )
 
 
-def _mass(robot: _Robot, link: str) -> tuple[float, Array, Array] | None:
+def body_mass(robot: Robot, link: str) -> tuple[float, Array, Array] | None:
     """Return mass, centre and inertia of a link's body; None without a body or mass."""
     index = robot.bodies.get(link)
     if index is None:
@@ -365,7 +363,7 @@ def _mass(robot: _Robot, link: str) -> tuple[float, Array, Array] | None:
     return mass, robot.model.body_com.numpy()[index], robot.model.body_inertia.numpy()[index]
 
 
-def _joint(robot: _Robot, name: str) -> JointObservation | None:
+def _joint(robot: Robot, name: str) -> JointObservation | None:
     """State a joint; None if it has no URDF type in Newton."""
     builder, index = robot.builder, robot.joints[name]
     link_of = {body: link for link, body in robot.bodies.items()}
@@ -373,7 +371,7 @@ def _joint(robot: _Robot, name: str) -> JointObservation | None:
     if newton_type == "D6":
         kind = _D6_TYPES.get(tuple(builder.joint_dof_dim[index]))
     else:
-        kind = _TYPES.get(newton_type)
+        kind = TYPES.get(newton_type)
     if kind is None:
         return None
     parent = link_of.get(builder.joint_parent[index], "world")
@@ -381,8 +379,8 @@ def _joint(robot: _Robot, name: str) -> JointObservation | None:
     if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
         return JointObservation(name, kind, parent, child)
     axis = builder.joint_qd_start[index]
-    lower = _limit(builder.joint_limit_lower[axis])
-    upper = _limit(builder.joint_limit_upper[axis])
+    lower = limit(builder.joint_limit_lower[axis])
+    upper = limit(builder.joint_limit_upper[axis])
     if kind is JointType.REVOLUTE and (lower, upper) == (-math.inf, math.inf):
         kind = JointType.CONTINUOUS
     effort = builder.joint_effort_limit[axis]
@@ -402,7 +400,7 @@ def _joint(robot: _Robot, name: str) -> JointObservation | None:
     )
 
 
-def _limit(value: float) -> float:
+def limit(value: float) -> float:
     value = float(value)
     return value if abs(value) < _UNLIMITED else math.copysign(math.inf, value)
 
@@ -411,7 +409,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _mimic(robot: _Robot, index: int) -> MimicObservation | None:
+def _mimic(robot: Robot, index: int) -> MimicObservation | None:
     builder = robot.builder
     leader = builder.joint_mimic_joint[index]
     offset, multiplier = builder.joint_mimic_coeffs[index]
@@ -427,8 +425,23 @@ def _mimic(robot: _Robot, index: int) -> MimicObservation | None:
     return MimicObservation(names[leader], float(multiplier), float(offset))
 
 
+def body_poses(robot: Robot) -> Callable[[Array, Sequence[int]], Placed]:
+    """Return the function from all coordinates to the poses of some bodies."""
+    import warp
+
+    state, speeds = robot.model.state(), warp.zeros_like(robot.model.joint_qd)
+
+    def poses(positions: Array, indices: Sequence[int]) -> Placed:
+        at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
+        robot.engine.eval_fk(robot.model, at, speeds, state)
+        placed = state.body_q.numpy()[indices].astype(np.float64)
+        return placed[:, :3], matrices_of_xyzw(placed[:, 3:])
+
+    return poses
+
+
 def _frames(
-    robot: _Robot,
+    robot: Robot,
     joints: Sequence[JointObservation],
     links: Sequence[str],
     configurations: Configurations,
@@ -443,12 +456,8 @@ def _frames(
         configurations: The configurations.
         still: Pose of the root, if it is part of the world instead of a body.
     """
-    import warp
-
-    model = robot.model
-    state = model.state()
-    start = model.joint_q.numpy()
-    speeds = warp.zeros_like(model.joint_qd)
+    start = robot.model.joint_q.numpy()
+    poses = body_poses(robot)
     indices = [robot.bodies[link] for link in (links[1:] if still else links)]
     stated = {joint.name: joint for joint in joints}
     targets = [
@@ -460,10 +469,7 @@ def _frames(
         positions = start.copy()
         for columns, values in targets:
             positions[columns] = values[row]
-        at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
-        robot.engine.eval_fk(model, at, speeds, state)
-        placed = state.body_q.numpy()[indices].astype(np.float64)
-        origins, turns = placed[:, :3], matrices_of_xyzw(placed[:, 3:])
+        origins, turns = poses(positions, indices)
         if still is None:
             return origins, turns
         return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
@@ -471,7 +477,7 @@ def _frames(
     return build_frames(links, configurations, place)
 
 
-def _coordinates(robot: _Robot, joint: JointObservation, values: Array) -> tuple[slice, Array]:
+def _coordinates(robot: Robot, joint: JointObservation, values: Array) -> tuple[slice, Array]:
     """Return the slice of a joint in Newton's positions, and its (K, n) values.
 
     Newton's joint frame may be rotated relative to the link frame, in which the
@@ -500,7 +506,7 @@ def _coordinates(robot: _Robot, joint: JointObservation, values: Array) -> tuple
 
 
 def _dynamics(
-    robot: _Robot, joints: Sequence[JointObservation], configurations: Configurations
+    robot: Robot, joints: Sequence[JointObservation], configurations: Configurations
 ) -> Dynamics | None:
     """Compute the equations of motion of the joints; the root's are left out.
 
@@ -558,7 +564,7 @@ def _dynamics(
     )
 
 
-def _simulation(robot: _Robot, joints: Sequence[JointObservation]) -> SimulationObservation:
+def _simulation(robot: Robot, joints: Sequence[JointObservation]) -> SimulationObservation:
     """Return drives, armature, springs at limits and positions of joints."""
     builder = robot.builder
     moved = [joint.name for joint in joints if COORDINATES[joint.type] == 1]

@@ -24,13 +24,16 @@ GROUP = "urdf_usd.engines"
 # that an extra installs for it.
 _OWN: dict[str, tuple[str, str | None]] = {
     "drake": ("drake:DrakeEngine", "pydrake"),
+    "drake-mjcf": ("mjcf_readers:with_drake", "pydrake"),
     "mujoco": ("mujoco:MujocoEngine", None),
     "mujoco-mjcf": ("mjcf:MjcfEngine", None),
     "newton": ("newton:NewtonEngine", "newton"),
+    "newton-mjcf": ("mjcf_readers:with_newton", "newton"),
     "newton-usd": ("newton:NewtonUsdEngine", "newton"),
     "openusd": ("openusd.engine:OpenusdEngine", None),
     "physx": ("physx:PhysxEngine", "ovphysx"),
     "pinocchio": ("pinocchio:PinocchioEngine", "pinocchio"),
+    "pinocchio-mjcf": ("mjcf_readers:with_pinocchio", "pinocchio"),
     "pybullet": ("pybullet:PybulletEngine", None),
     "reference": ("reference:ReferenceEngine", None),
     "urdfdom": ("urdfdom:UrdfdomEngine", None),

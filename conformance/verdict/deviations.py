@@ -42,7 +42,7 @@ _MOTION = (*_EQUATIONS, "dynamics.rollout")
 _MIMIC = ("structure.mimic",)
 _COUPLINGS = (*_MIMIC, "dynamics.rollout")
 _SHAPES = ("collision.", "visual.")
-_TITLES = {"mujoco": "MuJoCo", "newton-usd": "Newton", "physx": "PhysX", "pybullet": "PyBullet"}
+_TITLES = {"mujoco": "MuJoCo", "physx": "PhysX", "pybullet": "PyBullet"}
 
 _SLIDES, _PLANAR = JointType.PRISMATIC, JointType.PLANAR
 _UNLIMITED = (-math.inf, math.inf)
@@ -148,7 +148,8 @@ def _known(
     def add(applies: Condition) -> Condition:
         text = does or " ".join((applies.__doc__ or "").split()).rstrip(".")
         for engine in engines.split():
-            cause = f"{_TITLES.get(engine, engine.title())} {text[0].lower()}{text[1:]}."
+            title = engine.partition("-")[0]
+            cause = f"{_TITLES.get(title, title.title())} {text[0].lower()}{text[1:]}."
             identifier = f"{engine}-{name}"
             DEVIATIONS.append(
                 Deviation(identifier, engine, cause, checks, applies, file, predicts, whole)
@@ -309,7 +310,7 @@ def _zero_velocity(expected: JointObservation, actual: JointObservation) -> bool
     return expected.velocity == 0.0 and actual.velocity is None
 
 
-@_known("drake", "no-friction", ("dynamics.friction",), "joint-friction")
+@_known("drake drake-mjcf", "no-friction", ("dynamics.friction",), "joint-friction")
 @_of_joints
 def _no_friction(expected: JointObservation, actual: JointObservation) -> bool:
     """Does not read joint friction."""
@@ -584,3 +585,23 @@ def _colliders_alone(case: DeviationCase) -> bool:
     """Uses the colliders of a link without visuals as visuals."""
     roles = {shape.role for shape in case.expected.shapes if shape.link == case.part}
     return roles == {Role.COLLISION}
+
+
+@_known("drake-mjcf newton-mjcf", "stacked-joints", _FRAMES, "stacked-joints")
+def _stacked(case: DeviationCase) -> bool:
+    """Places several joints of one MJCF body wrongly."""
+    made_up = {*case.expected.made_up}
+    ends = (case.joint.parent, case.joint.child) if case.joint else ()
+    chained = {link.name for link in case.expected.links if link.mass is None}
+    return any(link in chained and f"link {link}" in made_up for link in ends)
+
+
+@_known("pinocchio-mjcf", "slide-range", _LIMITS, "slide-range")
+@_of_joints
+def _slide_in_degrees(expected: JointObservation, actual: JointObservation) -> bool:
+    """Reads the range of a slide as degrees, where angles are in degrees."""
+    ranges = zip(_limits(expected), _limits(actual), strict=True)
+    return expected.type is _SLIDES and all(
+        math.isclose(math.radians(one), other, rel_tol=_SAME, abs_tol=_SAME)
+        for one, other in ranges
+    )

@@ -41,6 +41,7 @@ from urdf_usd.conformance.verdict.attribution import (
 )
 from urdf_usd.conformance.verdict.chosen_colliders import compare_chosen
 from urdf_usd.conformance.verdict.judged import (
+    DECIDING,
     REFERENCE,
     ColliderChoice,
     Judgement,
@@ -210,6 +211,9 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
         by_engine.append((name, Side.URDF, to_usd))
     by_engine.append((actual.engine, Side.USD, comparison))
     attribution = attribute(check.id, reference, comparison, engines.values())
+    if reference.engine == DECIDING[Side.MJCF]:
+        # MuJoCo defines MJCF: an engine that differs is no evidence against it.
+        attribution = structs.replace(attribution, disputed={})
     deviations = attribution.deviations
     if isinstance(comparison, Compared):
         parts = [comparison]

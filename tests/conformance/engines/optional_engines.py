@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from urdf_usd.conformance.engines.drake import DrakeEngine
+from urdf_usd.conformance.engines.mjcf_readers import with_drake, with_newton, with_pinocchio
 from urdf_usd.conformance.engines.newton import NewtonEngine, NewtonUsdEngine
 from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.pinocchio import PinocchioEngine
@@ -18,6 +19,12 @@ ENGINES: dict[str, Callable[[], Engine]] = {
     "newton-usd": NewtonUsdEngine,
     "physx": PhysxEngine,
     "pinocchio": PinocchioEngine,
+}
+# Second readers of MJCF.
+MJCF_READERS: dict[str, Callable[[], Engine]] = {
+    "drake-mjcf": with_drake,
+    "newton-mjcf": with_newton,
+    "pinocchio-mjcf": with_pinocchio,
 }
 
 

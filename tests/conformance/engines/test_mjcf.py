@@ -229,6 +229,24 @@ def test_root_is_the_body_or_the_world(bodies: str, root: str, base: Base, tmp_p
     assert (robot.root, robot.base) == (root, base)
 
 
+@pytest.mark.parametrize(
+    ("content", "mass"),
+    [
+        ("", None),
+        ("<geom size='0.1' mass='0'/>", None),
+        ("<inertial pos='0.1 0 0' mass='2' diaginertia='0 0 0'/>", 2.0),
+    ],
+)
+def test_fixed_root_may_lack_mass_or_inertia(
+    content: str, mass: float | None, tmp_path: Path
+) -> None:
+    inner = "<body name='b'><joint/><geom size='0.1' mass='1'/></body>"
+    robot, _ = _body(f"<body name='a'>{content}{inner}</body>", tmp_path)
+
+    stated = robot.links[0].mass
+    assert (stated and (stated.mass, stated.center)) == (mass and (mass, (0.1, 0.0, 0.0)))
+
+
 def test_unnamed_bodies_and_joints_are_numbered(tmp_path: Path) -> None:
     text = """<body name='a'><geom size='1'/>
       <body><joint/><joint axis='0 1 0'/><geom size='1'/></body>

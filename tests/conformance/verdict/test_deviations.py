@@ -11,8 +11,9 @@ from pathlib import Path
 import pybullet_data
 import pytest
 
-from tests.conformance.engines.optional_engines import ENGINES, installed
+from tests.conformance.engines.optional_engines import ENGINES, MJCF_READERS, installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import (
@@ -25,6 +26,7 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.sources import questions, read_robot
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
@@ -71,9 +73,21 @@ def _judge(name: str, path: str, folder: Path) -> Judgement:
     return judge({"reference": reference, name: observed}, usd)
 
 
+def _judge_mjcf(name: str, path: str) -> Judgement:
+    """Judge an MJCF against itself, with a second reader."""
+    engine = installed(MJCF_READERS[name]())
+    request = Request(path, configurations(mjcf_joints(path)))
+    own = Observed(observe_mjcf(path, request.configurations, shapes=False))
+    observed = {"mujoco-mjcf": own, name: Observed(engine.observe(request))}
+    return judge(observed, own, decides="mujoco-mjcf", described=True)
+
+
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)
 def test_deviation_is_detected_on_its_file(deviation: Deviation, tmp_path: Path) -> None:
-    judgement = _judge(deviation.engine, str(FOLDER / f"{deviation.file}.urdf"), tmp_path)
+    if deviation.engine in MJCF_READERS:
+        judgement = _judge_mjcf(deviation.engine, str(FOLDER / f"{deviation.file}.xml"))
+    else:
+        judgement = _judge(deviation.engine, str(FOLDER / f"{deviation.file}.urdf"), tmp_path)
     shown = {d.check for d in judgement.deviations if d.id == deviation.id}
 
     assert shown
