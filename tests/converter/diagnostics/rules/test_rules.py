@@ -14,6 +14,8 @@ from msgspec import structs
 
 from tests.stored_cases import stored_cases, write_files
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.examine import examine
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.usd_reading import over_limits
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter import ConvertOptions, Profile, convert
@@ -26,6 +28,7 @@ from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.simulation.settings import load_settings
 from urdf_usd.converter.usd.loading import open_stage, variant_combinations
 from urdf_usd.converter.usd.writer.asset import DEEPEST
+from urdf_usd.corpus.resolution import resolve_robot
 
 _FOLDER = Path(__file__).parent
 _FILES, _STAGES, _DESCRIPTIONS = (
@@ -85,8 +88,8 @@ _BY_ROBOT = {"link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fi
 _BY_LIMITS = ("stage-limits",)
 # Reported by export with the option --loops; see test_export_loops.py.
 _BY_EXPORT = ("loop-without-constraint",)
-# MJCF is not converted; see tests/conformance/engines/test_mjcf.py.
-_BY_ENGINE = ("mjcf-refused",)
+# MJCF is compared, not converted.
+_BY_COMPARISON = {"mjcf-refused": "<mujoco/>"}
 # Reported with or without CoACD; see tests/converter/test_colliders.py.
 _BY_LIBRARY = ("collider-decomposition", "collider-remeshed")
 _CHOICE = (VariantChoice("v", "on"),)
@@ -212,10 +215,24 @@ def test_usd_over_the_time_limit_is_reported() -> None:
     assert late.message == "arm.usda cannot be composed and read: no answer after 5 s"
 
 
+@pytest.mark.parametrize("rule", _BY_COMPARISON)
+def test_smallest_source_that_breaks_a_rule_of_comparisons_is_reported(
+    rule: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "robot.xml"
+    file.write_text(_BY_COMPARISON[rule])
+    job = Job(resolve_robot(str(file)), usd=tmp_path / "robot.usda")
+
+    found = examine(job, {})
+
+    assert isinstance(found, ConversionError)
+    assert [d.rule for d in found.diagnostics] == [rule]
+
+
 def test_every_rule_has_one_smallest_input() -> None:
     rules = [*_FILES, *_MADE, *_STAGES, *_DESCRIPTIONS, *_BY_ROBOT]
     rules += [*_BY_LIMITS, *(rule for rule in _BY_OPTIONS if rule not in _STAGES)]
-    rules += [*_BY_EXPORT, *_BY_ENGINE, *_BY_LIBRARY]
+    rules += [*_BY_EXPORT, *_BY_COMPARISON, *_BY_LIBRARY]
 
     assert sorted(rules) == sorted(set(RULES) - set(LINT_RULES))
 
