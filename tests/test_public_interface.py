@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,3 +126,17 @@ def test_results_have_a_one_line_representation(arm: Path) -> None:
     assert repr(right) == "<RobotRecord 'file--arm': exact>"
     assert repr(wrong) == f"<RobotRecord 'file--heavy': fails; {wrong.reason}>"
     assert repr(summary) == "<RunSummary 1 robot: 1 exact>"
+
+
+def test_program_needs_no_guard_in_its_main_module(arm: Path) -> None:
+    """Child processes do not import the program that was started."""
+    (arm.parent / "program.py").write_text(
+        "open('runs.txt', 'a').write('run')\n"
+        "from urdf_usd import check, convert\n"
+        "print(check('arm.urdf', convert('arm.urdf', 'usd').root_layer).verdict)\n"
+    )
+
+    done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True)
+
+    assert (done.stdout, done.stderr) == ("exact\n", "")
+    assert Path("runs.txt").read_text() == "run"

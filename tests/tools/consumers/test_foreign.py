@@ -26,7 +26,7 @@ def test_first_robot_of_several_is_exported(tmp_path: Path) -> None:
 
     found = outcome("scene", _saved(scene, tmp_path), tmp_path / "out", None)
 
-    assert found == Outcome("scene", 2, 2, "/r/a", joints=1, mujoco=1)
+    assert found == Outcome("scene", 2, 2, joints=1, mujoco=1, notes=("`--root /r/a`",))
 
 
 def test_stage_without_robot_is_counted_but_not_listed(tmp_path: Path) -> None:
