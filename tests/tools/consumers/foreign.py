@@ -76,7 +76,8 @@ class Outcome(NamedTuple):
 
 def outcome(name: str, usd: Path, folder: Path, physx: Simulator | None) -> Outcome:
     """Export a file into an empty folder, and load the USD and the URDF."""
-    root, robots, code, notes = None, 1, 0, []
+    root, robots, code = None, 1, 0
+    notes: list[str] = []
     while True:
         try:
             urdf = export(usd, folder / "robot.urdf", loops=True, root=root).urdf

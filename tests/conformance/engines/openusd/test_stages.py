@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from msgspec import Struct
 from pxr import Usd
 
+from tests.conformance.engines.stored_observations import (
+    assert_as_stored,
+    describe,
+    observation_lines,
+)
 from tests.converter.usd.textured_meshes import png
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
@@ -31,35 +33,6 @@ from urdf_usd.converter.urdf.write import write
 
 FOLDER = Path(__file__).parents[3] / "data" / "usd" / "stages"
 FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
-# What says nothing about a stage, or is a consequence of other fields.
-_LEFT_OUT = {"engine", "states", "dynamics", "precision", "support"}
-_NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|\binf\b|\bnan\b)")
-
-
-def _text(value: object) -> str:
-    """Return a value in one line, without fields that have their defaults."""
-    match value:
-        case Struct():
-            fields = ", ".join(f"{name}={text}" for name, text in [*_fields(value)][::-1])
-            return f"{type(value).__name__}({fields})"
-        case bool() | str():
-            return str(value)
-        case int() | float():
-            return f"{value:.9g}"
-        case np.ndarray():
-            return _text(value.tolist())
-        case tuple() | list():
-            return f"[{', '.join(map(_text, value))}]"
-    return str(value)
-
-
-def _fields(struct: Struct) -> Iterator[tuple[str, str]]:
-    names, defaults = struct.__struct_fields__, struct.__struct_defaults__
-    for name, default in zip_longest(reversed(names), reversed(defaults)):
-        value: Any = getattr(struct, name)
-        is_empty = value is None or (isinstance(value, tuple | str) and not value)
-        if not (name in _LEFT_OUT or is_empty or value is default):
-            yield name, _text(value)
 
 
 def _observed(path: Path, case: dict[str, Any]) -> Iterator[str]:
@@ -68,21 +41,15 @@ def _observed(path: Path, case: dict[str, Any]) -> Iterator[str]:
     labels = tuple(map(str, range(count)))
     arrays = tuple(positions.values())
     settings = Configurations(tuple(positions), arrays, labels, root=case.get("root"))
-    observation = OpenusdEngine().observe(Request(str(path), settings))
-    for name in observation.__struct_fields__:
-        value = getattr(observation, name)
-        if isinstance(value, tuple) and name != "up":
-            yield from (f"{name}: {_text(part)}" for part in value)
-        elif value is not None and name not in _LEFT_OUT:
-            yield f"{name}: {_text(value)}"
+    return observation_lines(OpenusdEngine().observe(Request(str(path), settings)))
 
 
 def _exported(path: Path, case: dict[str, Any]) -> Iterator[str]:
     reading = read_stage(Usd.Stage.Open(str(path)), **case.get("options", {}))
     yield from write(reading.robot).decode().splitlines()
-    yield from (f"loop: {_text(loop)}" for loop in reading.loops)
+    yield from (f"loop: {describe(loop)}" for loop in reading.loops)
     for uri, mesh in reading.meshes.items():
-        yield f"mesh {uri}: {_text(mesh.points)} {_text(mesh.face_indices)}"
+        yield f"mesh {uri}: {describe(mesh.points)} {describe(mesh.face_indices)}"
     yield from (f"{note.rule}: {note.message}" for note in reading.diagnostics)
 
 
@@ -121,8 +88,4 @@ def test_stage_is_read_as_stored(file: str, name: str, tmp_path: Path) -> None:
         text = json.dumps(FILES[file], indent=1, ensure_ascii=False)
         (FOLDER / f"{file}.json").write_text(f"{text}\n", encoding="utf-8")
     for stored, lines in computed.items():
-        expected, actual = "\n".join(case[stored]), "\n".join(lines)
-
-        assert _NUMBER.sub("#", actual) == _NUMBER.sub("#", expected), actual
-        found, wanted = (np.array(_NUMBER.findall(text), float) for text in (actual, expected))
-        np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=2e-9)
+        assert_as_stored(lines, case[stored])
