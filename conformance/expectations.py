@@ -29,11 +29,7 @@ from urdf_usd.conformance.observation.shapes import (
 from urdf_usd.conformance.tolerance.rigid_groups import group_masses
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import CaseOutcome, CaseReadingRecord, Difference, Value
-from urdf_usd.reports.records.suite_case import (
-    AppearanceValues,
-    Expected,
-    ShapeValues,
-)
+from urdf_usd.reports.records.suite_case import AppearanceValues, Expected, ShapeValues
 
 # The engine that decides; simulators may have deviations of their own.
 _DECISIVE = "openusd"

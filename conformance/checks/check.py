@@ -196,11 +196,7 @@ def equality(
 
 
 def flags(
-    kind: str,
-    names: Iterable[str],
-    flagged: Iterable[str],
-    message: str,
-    values: tuple[str, str],
+    kind: str, names: Iterable[str], flagged: Iterable[str], message: str, values: tuple[str, str]
 ) -> tuple[Difference, ...]:
     """Return a difference per link or joint; those with a flag fail.
 

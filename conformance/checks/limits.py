@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from urdf_usd.conformance.checks.check import (
-    Sides,
-    check,
-    difference,
-    relative_difference,
-    stated,
-)
+from urdf_usd.conformance.checks.check import Sides, check, difference, relative_difference, stated
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,

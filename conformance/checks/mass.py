@@ -368,11 +368,7 @@ def _mass_difference(
 
 
 def _center_difference(
-    subject: str,
-    expected: Sequence[float],
-    actual: Sequence[float],
-    bound: float,
-    sides: Sides,
+    subject: str, expected: Sequence[float], actual: Sequence[float], bound: float, sides: Sides
 ) -> Difference:
     """Compare centres of mass (3,) [m]."""
     amount = length(np.subtract(expected, actual))

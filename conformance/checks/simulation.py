@@ -45,12 +45,7 @@ _ATTRIBUTES = {
     "drives": (SettingKind.DRIVE, ("drive:*:physics:stiffness", "drive:*:physics:damping")),
     "armatures": (
         SettingKind.JOINT,
-        (
-            "newton:armature",
-            "mjc:armature",
-            "physxJoint:armature",
-            "physxJointAxis:*:armature",
-        ),
+        ("newton:armature", "mjc:armature", "physxJoint:armature", "physxJointAxis:*:armature"),
     ),
     "limit_stiffnesses": (SettingKind.JOINT, ("newton:limitStiffness",)),
     "limit_dampings": (SettingKind.JOINT, ("newton:limitDamping",)),
@@ -115,12 +110,7 @@ def _check(
 
 
 def _number(
-    subject: str,
-    what: str,
-    expected: float,
-    actual: float | None,
-    sides: Sides,
-    least: float = 0.0,
+    subject: str, what: str, expected: float, actual: float | None, sides: Sides, least: float = 0.0
 ) -> Difference:
     """Compare a number, relative to the expected one, but at least to ``least``."""
     name = what.replace("_", " ")

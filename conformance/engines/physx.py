@@ -49,12 +49,7 @@ _OF_ARTICULATION = _OF_BODIES | {
 }
 # Stated only if the asset uses schemas that PhysX reads.
 _BY_SCHEMA = frozenset(
-    {
-        obs.Quantity.EFFORT,
-        obs.Quantity.VELOCITY,
-        obs.Quantity.DYNAMICS,
-        obs.Quantity.MIMIC,
-    }
+    {obs.Quantity.EFFORT, obs.Quantity.VELOCITY, obs.Quantity.DYNAMICS, obs.Quantity.MIMIC}
 )
 _FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.PHYSX})
 _ANGULAR = frozenset({obs.JointType.REVOLUTE, obs.JointType.CONTINUOUS})

@@ -26,11 +26,7 @@ from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot import model
 from urdf_usd.converter.robot.dynamics import degrees_of_freedom, equations_of_motion
 from urdf_usd.converter.robot.kinematics import link_transforms
-from urdf_usd.converter.robot.spatial import (
-    inertia_tensor,
-    inertia_values,
-    rotation_from_quat_wxyz,
-)
+from urdf_usd.converter.robot.spatial import inertia_tensor, inertia_values, rotation_from_quat_wxyz
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.urdf.xml import XML_REPAIRS
@@ -120,12 +116,7 @@ def _read(
     environment: tuple[str, ...],
 ) -> Parsed:
     del changed
-    return parse(
-        path,
-        packages=dict(packages),
-        arguments=dict(arguments),
-        environment=environment,
-    )
+    return parse(path, packages=dict(packages), arguments=dict(arguments), environment=environment)
 
 
 def forget_readings() -> None:
@@ -322,10 +313,7 @@ def _numbers(joint: model.Joint) -> Iterator[tuple[str, float]]:
     for name in ("acceleration", "deceleration", "jerk"):
         if (value := getattr(joint, name)) is not None:
             yield f"limit:{name}", value
-    for tag, element in (
-        ("safety_controller", joint.safety),
-        ("calibration", joint.calibration),
-    ):
+    for tag, element in (("safety_controller", joint.safety), ("calibration", joint.calibration)):
         for name, value in (structs.asdict(element) if element else {}).items():
             if value is not None:
                 yield f"{tag}:{name}", value

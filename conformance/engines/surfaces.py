@@ -118,10 +118,7 @@ def measured_mesh(
 
 
 def measured_shading(
-    points: Array,
-    triangles: Indices,
-    normals: NDArray[np.floating] | None,
-    transform: Array,
+    points: Array, triangles: Indices, normals: NDArray[np.floating] | None, transform: Array
 ) -> Shading:
     """Measure the normals of a surface of triangles.
 
@@ -177,10 +174,7 @@ def surface_center(
 
 
 def measured_mapping(
-    points: Array,
-    triangles: Indices,
-    coordinates: NDArray[np.floating],
-    transform: Array,
+    points: Array, triangles: Indices, coordinates: NDArray[np.floating], transform: Array
 ) -> Mapping:
     """Measure the texture coordinates of a surface of triangles.
 
@@ -211,12 +205,7 @@ def measured_mapping(
     along = [integral(each, axis) for each in (across, upwards) for axis in axes]
     signed = ((u[1] - u[0]) * (v[2] - v[0]) - (u[2] - u[0]) * (v[1] - v[0])) / 2.0
     return Mapping(
-        moments=(
-            *first,
-            integral(across, across),
-            integral(upwards, upwards),
-            *along,
-        ),
+        moments=(*first, integral(across, across), integral(upwards, upwards), *along),
         center=vec3(middles @ areas / 3.0),
         oriented=float(signed.sum()) * _outwards(transform),
         unsigned=float(np.abs(signed).sum()),
@@ -394,11 +383,7 @@ def _outwards(transform: Array) -> float:
 def _cross(a: Array, b: Array) -> Array:
     """Return (3, M) products; numpy's own take several times as long."""
     return np.stack(
-        [
-            a[1] * b[2] - a[2] * b[1],
-            a[2] * b[0] - a[0] * b[2],
-            a[0] * b[1] - a[1] * b[0],
-        ]
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
     )
 
 

@@ -71,10 +71,7 @@ class Attribution(Struct, frozen=True):
 
 
 def attribute(
-    check: str,
-    reference: Observation,
-    to_usd: Comparison,
-    comparisons: Iterable[EngineComparison],
+    check: str, reference: Observation, to_usd: Comparison, comparisons: Iterable[EngineComparison]
 ) -> Attribution:
     """Attribute the differences of a check.
 

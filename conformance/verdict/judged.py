@@ -10,11 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from urdf_usd.conformance.engines.protocol import Outcome, Side
-from urdf_usd.reports.records.record import (
-    CheckRecord,
-    DeviationRecord,
-    Verdict,
-)
+from urdf_usd.reports.records.record import CheckRecord, DeviationRecord, Verdict
 
 REFERENCE = "reference"
 # The engine that decides what a source states, by the format that it reads.

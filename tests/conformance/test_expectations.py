@@ -191,10 +191,7 @@ REPORTED = Expected(diagnostics=("mesh-missing",))
     ("expected", "readings", "refusal", "rules", "outcome", "reason"),
     [
         (ANY, (GOOD, SIMULATOR), None, None, CaseOutcome.PASS, ""),
-        (
-            *(ANY, (WRONG,), None, None, CaseOutcome.FAIL),
-            f"{MASS}; {MASS}; {MASS}; and 2 more",
-        ),
+        (*(ANY, (WRONG,), None, None, CaseOutcome.FAIL), f"{MASS}; {MASS}; {MASS}; and 2 more"),
         (ANY, (), "no joints", None, CaseOutcome.REFUSED_WRONGLY, "no joints"),
         (ANY, (), None, None, CaseOutcome.CRASHED, "signal 11"),
         (
@@ -203,10 +200,7 @@ REPORTED = Expected(diagnostics=("mesh-missing",))
         ),
         (REFUSED, (), "two roots", {"tree-roots"}, CaseOutcome.REFUSED, ""),
         (REFUSED, (), "two roots", None, CaseOutcome.REFUSED, ""),
-        (
-            *(REFUSED, (), "two roots", {"other"}, CaseOutcome.FAIL),
-            "not reported: tree-roots",
-        ),
+        (*(REFUSED, (), "two roots", {"other"}, CaseOutcome.FAIL), "not reported: tree-roots"),
         (REFUSED, (), None, None, CaseOutcome.CRASHED, "signal 11"),
         (
             *(REFUSED, (GOOD,), None, None, CaseOutcome.FAIL),
@@ -214,10 +208,7 @@ REPORTED = Expected(diagnostics=("mesh-missing",))
         ),
         (REPORTED, (GOOD,), None, {"mesh-missing"}, CaseOutcome.PASS, ""),
         (REPORTED, (GOOD,), None, None, CaseOutcome.PASS, ""),
-        (
-            *(REPORTED, (GOOD,), None, set(), CaseOutcome.FAIL),
-            "not reported: mesh-missing",
-        ),
+        (*(REPORTED, (GOOD,), None, set(), CaseOutcome.FAIL), "not reported: mesh-missing"),
     ],
 )
 def test_outcome(
@@ -229,12 +220,7 @@ def test_outcome(
     reason: str,
 ) -> None:
     found = judge_case(
-        expected,
-        readings,
-        refusal=refusal,
-        written=bool(readings),
-        crash="signal 11",
-        rules=rules,
+        expected, readings, refusal=refusal, written=bool(readings), crash="signal 11", rules=rules
     )
 
     assert found == (outcome, reason)

@@ -24,9 +24,7 @@ def test_every_check_has_a_description() -> None:
     assert all(check.clause.endswith(".") for check in _ALL)
 
 
-def test_check_is_a_function_whose_docstring_is_the_clause(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_check_is_a_function_whose_docstring_is_the_clause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DEFINED", [])
 
     @module.check("structure.root", "root link", Quantity.LINKS)

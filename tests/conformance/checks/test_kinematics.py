@@ -17,8 +17,7 @@ def _findings(factor: float) -> tuple[Difference, ...]:
     assert reading.frames is not None
     frames = structs.replace(reading.frames, positions=factor * reading.frames.positions)
     judgement = judge(
-        {"reference": Observed(urdf_reading())},
-        Observed(structs.replace(reading, frames=frames)),
+        {"reference": Observed(urdf_reading())}, Observed(structs.replace(reading, frames=frames))
     )
     return next(one.findings for one in judgement.checks if one.id == "kinematics.position")
 

@@ -9,14 +9,7 @@ from msgspec import structs
 from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare
 from urdf_usd.conformance.checks.simulation import without_requested
-from urdf_usd.conformance.observation.robot import (
-    Frames,
-    LinkObservation,
-    Observation,
-    Quantity,
-    SettingKind,
-    UnexpectedSetting,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.simulation import (
     ContactMaterialObservation,
     SimulationObservation,
@@ -26,10 +19,12 @@ from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.reports.records.record import Difference, Grade
 
 (_CONTACTS,) = (check for check in SIMULATION_CHECKS if check.id == "simulation.contacts")
-_FRAMES = Frames(("a",), np.zeros((1, 1, 3)), np.eye(3)[np.newaxis, np.newaxis])
-_BARE = Observation("openusd", "r", "a", frozenset(Quantity), (LinkObservation("a"),), (), _FRAMES)
+_FRAMES = obs.Frames(("a",), np.zeros((1, 1, 3)), np.eye(3)[np.newaxis, np.newaxis])
+_BARE = obs.Observation(
+    "openusd", "r", "a", frozenset(obs.Quantity), (obs.LinkObservation("a"),), (), _FRAMES
+)
 _WELDED = structs.replace(
-    _BARE, links=(LinkObservation("a", body="a"), LinkObservation("b", body="a"))
+    _BARE, links=(obs.LinkObservation("a", body="a"), obs.LinkObservation("b", body="a"))
 )
 _MATERIAL = ContactMaterialObservation("a", 0.8, 0.7, 0.2)
 _REQUESTED = SimulationObservation(contact_materials=(_MATERIAL,), self_collision=False)
@@ -44,7 +39,7 @@ def _material(**changes: object) -> ContactMaterialObservation:
 def _differences(
     *colliders: ContactMaterialObservation,
     self_collision: bool | None = False,
-    robot: Observation = _BARE,
+    robot: obs.Observation = _BARE,
 ) -> tuple[Difference, ...]:
     """Compare the contact materials that are found, each also below an Xform that is no link."""
     materials = tuple(
@@ -69,11 +64,7 @@ def _failing(differences: tuple[Difference, ...]) -> int:
 
 @pytest.mark.parametrize(
     ("colliders", "failing"),
-    [
-        ((_MATERIAL, _MATERIAL), 0),
-        ((_MATERIAL, _material(static=0.7)), 1),
-        ((_MATERIAL, _NONE), 3),
-    ],
+    [((_MATERIAL, _MATERIAL), 0), ((_MATERIAL, _material(static=0.7)), 1), ((_MATERIAL, _NONE), 3)],
 )
 def test_contact_materials_are_compared(
     colliders: tuple[ContactMaterialObservation, ...], failing: int
@@ -107,15 +98,15 @@ def test_contact_material_of_another_link_of_the_body_is_found(
 
 
 def test_only_requested_settings_are_left_out() -> None:
-    def setting(kind: SettingKind, subject: str, attribute: str) -> UnexpectedSetting:
-        return UnexpectedSetting(kind, subject, "changed", "0", "1", attribute)
+    def setting(kind: obs.SettingKind, subject: str, attribute: str) -> obs.UnexpectedSetting:
+        return obs.UnexpectedSetting(kind, subject, "changed", "0", "1", attribute)
 
-    stiff = setting(SettingKind.DRIVE, "joint i", "drive:*:physics:stiffness")
-    tuned = setting(SettingKind.MATERIAL, "link a", "newton:torsionalFriction")
-    other = setting(SettingKind.MATERIAL, "link b", "physics:staticFriction")
+    stiff = setting(obs.SettingKind.DRIVE, "joint i", "drive:*:physics:stiffness")
+    tuned = setting(obs.SettingKind.MATERIAL, "link a", "newton:torsionalFriction")
+    other = setting(obs.SettingKind.MATERIAL, "link b", "physics:staticFriction")
     requested = (
-        setting(SettingKind.MATERIAL, "link a", "physics:staticFriction"),
-        setting(SettingKind.MATERIAL, "link a", "physics:restitution"),
+        setting(obs.SettingKind.MATERIAL, "link a", "physics:staticFriction"),
+        setting(obs.SettingKind.MATERIAL, "link a", "physics:restitution"),
     )
     observation = structs.replace(_BARE, unexpected=(stiff, *requested, tuned, other))
 

@@ -199,10 +199,7 @@ def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
     ]
     spec, engine = (_with(urdf_reading(), shapes) for shapes in (expected, hulls))
     judgement = judge(
-        {
-            "reference": Observed(spec),
-            "engine": Observed(structs.replace(engine, engine="engine")),
-        },
+        {"reference": Observed(spec), "engine": Observed(structs.replace(engine, engine="engine"))},
         Observed(_with(usd_reading(), expected)),
     )
     compared = {
@@ -234,11 +231,7 @@ def test_engine_without_meshes_is_ignored_for_meshes() -> None:
     assert counts["engine"] == counts["reference"] - 1
 
 
-@given(
-    seed=st.integers(0, 1000),
-    far=st.floats(0.0, 100.0),
-    scale=st.floats(1e-3, 10.0),
-)
+@given(seed=st.integers(0, 1000), far=st.floats(0.0, 100.0), scale=st.floats(1e-3, 10.0))
 def test_float32_rounding_of_shapes_is_exact(seed: int, far: float, scale: float) -> None:
     mesh = trimesh.creation.annulus(0.2, 0.5, 0.3)
     points = mesh.vertices + np.array((0.0, far / scale / 10, 0.0))

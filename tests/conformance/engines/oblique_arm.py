@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.protocol import Engine, Request
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    JointObservation,
-    JointType,
-    Observation,
-    Vec6,
-)
+from urdf_usd.conformance.observation import robot as obs
 
 URDF = """<?xml version="1.0"?>
 <robot name="oblique_arm">
@@ -114,7 +108,7 @@ def expected_frames() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return positions, rotations
 
 
-def expected_inertia(rpy: tuple[float, float, float], inertia: Vec6) -> Vec6:
+def expected_inertia(rpy: tuple[float, float, float], inertia: obs.Vec6) -> obs.Vec6:
     """R I R^T: the tensor of an ``<inertial>``, along the axes of its link."""
     ixx, ixy, ixz, iyy, iyz, izz = inertia
     tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
@@ -126,7 +120,7 @@ def expected_inertia(rpy: tuple[float, float, float], inertia: Vec6) -> Vec6:
 ARM_INERTIA = expected_inertia((1.1, 0.7, -0.9), (0.05, 0.004, 0.003, 0.06, -0.002, 0.04))
 
 
-def configurations(**positions: object) -> Configurations:
+def configurations(**positions: object) -> obs.Configurations:
     """Configurations from (K, d) or (K,) positions by joint name."""
     arrays = [np.asarray(values, dtype=np.float64) for values in positions.values()]
     columns = tuple(a.reshape(len(a), -1) for a in arrays)
@@ -134,7 +128,7 @@ def configurations(**positions: object) -> Configurations:
     labels = ("zero", *(f"sample {index}" for index in range(count - 1)))
     for column in columns:
         column.flags.writeable = False
-    return Configurations(tuple(positions), columns, labels)
+    return obs.Configurations(tuple(positions), columns, labels)
 
 
 def request(folder: Path, text: str, **positions: object) -> Request:
@@ -144,17 +138,17 @@ def request(folder: Path, text: str, **positions: object) -> Request:
     return Request(str(path), configurations(**positions))
 
 
-def observe_arm(engine: Engine, folder: Path) -> Observation:
+def observe_arm(engine: Engine, folder: Path) -> obs.Observation:
     """Run an engine on the arm at three configurations."""
     return engine.observe(request(folder, URDF, shoulder=SHOULDER, elbow=ELBOW))
 
 
-def joint_named(observation: Observation, name: str) -> JointObservation:
+def joint_named(observation: obs.Observation, name: str) -> obs.JointObservation:
     """Return the joint of a name."""
     return next(joint for joint in observation.joints if joint.name == name)
 
 
-def assert_structure(observation: Observation) -> None:
+def assert_structure(observation: obs.Observation) -> None:
     """Assert names, types and parents of the arm."""
     assert observation.robot == "oblique_arm"
     assert observation.root == "base"
@@ -162,13 +156,13 @@ def assert_structure(observation: Observation) -> None:
     assert {
         (joint.name, joint.type, joint.parent, joint.child) for joint in observation.joints
     } == {
-        ("shoulder", JointType.REVOLUTE, "base", "arm"),
-        ("elbow", JointType.PRISMATIC, "arm", "forearm"),
-        ("wrist", JointType.FIXED, "forearm", "tip"),
+        ("shoulder", obs.JointType.REVOLUTE, "base", "arm"),
+        ("elbow", obs.JointType.PRISMATIC, "arm", "forearm"),
+        ("wrist", obs.JointType.FIXED, "forearm", "tip"),
     }
 
 
-def assert_frames(observation: Observation, atol: float) -> None:
+def assert_frames(observation: obs.Observation, atol: float) -> None:
     """Assert the link frames of the arm against the formulas."""
     frames = observation.frames
     assert frames is not None

@@ -153,10 +153,7 @@ def test_collada_is_in_metres_and_keeps_its_axes(tmp_path: Path) -> None:
 
     assert shape.surface is not None
     assert shape.surface.volume == pytest.approx(0.1 * 0.2 * 0.3 / 6)
-    low, high = (
-        load_mesh(str(file)).points.min(axis=0),
-        load_mesh(str(file)).points.max(axis=0),
-    )
+    low, high = (load_mesh(str(file)).points.min(axis=0), load_mesh(str(file)).points.max(axis=0))
     np.testing.assert_allclose((low, high), ((-0.1, 0, 0), (0, 0.2, 0.3)), atol=1e-7)
 
 
@@ -185,11 +182,7 @@ def test_groups_of_obj_files_are_independent_of_polygons(tmp_path: Path) -> None
         for group in load_mesh(str(file)).groups
     ]
 
-    assert low_and_high == [
-        ([0, 0, 0], [1, 1, 0]),
-        ([5, 0, 0], [6, 1, 0]),
-        ([0, 0, 0], [1, 1, 0]),
-    ]
+    assert low_and_high == [([0, 0, 0], [1, 1, 0]), ([5, 0, 0], [6, 1, 0]), ([0, 0, 0], [1, 1, 0])]
 
 
 def test_reference_measures_convex_hulls_of_colliders(tmp_path: Path) -> None:

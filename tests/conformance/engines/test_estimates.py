@@ -70,9 +70,7 @@ def _estimated(
 
 
 def _assert_like(
-    found: tuple[float, list[float], NDArray[np.float64]],
-    mesh: trimesh.Trimesh,
-    rel: float = 1e-9,
+    found: tuple[float, list[float], NDArray[np.float64]], mesh: trimesh.Trimesh, rel: float = 1e-9
 ) -> None:
     mass, center, tensor = found
     assert mass == pytest.approx(1000.0 * mesh.volume, rel=rel)

@@ -93,13 +93,10 @@ _FAULTS = {
         frozenset({"structure.mimic"}),
     ),
     "no coupling": _Fault(
-        _uncouples,
-        frozenset({"structure.mimic"}),
-        frozenset({"structure.mimic"}),
+        _uncouples, frozenset({"structure.mimic"}), frozenset({"structure.mimic"})
     ),
     "armature": _Fault(
-        _sets(_SHOULDER, "newton:armature", 0.05),
-        newton=frozenset({"dynamics.inertia_matrix"}),
+        _sets(_SHOULDER, "newton:armature", 0.05), newton=frozenset({"dynamics.inertia_matrix"})
     ),
 }
 _COMPARED = frozenset(

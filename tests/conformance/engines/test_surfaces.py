@@ -11,22 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conformance.engines.usd_observations import Array, pose
-from urdf_usd.conformance.engines.surfaces import (
-    fans,
-    mesh_surface,
-    primitive_surface,
-    stretched,
-)
+from urdf_usd.conformance.engines.surfaces import fans, mesh_surface, primitive_surface, stretched
 from urdf_usd.conformance.observation.shapes import DIRECTIONS, ShapeKind, Surface
 
 OBLIQUE = pose((0.3, -0.7, 0.2), (0.5, -0.1, 0.7, 0.5))
 MESHES = {
     ShapeKind.BOX: ((0.2, 0.5, 0.3), trimesh.creation.box((0.2, 0.5, 0.3))),
     ShapeKind.SPHERE: ((0.4,), trimesh.creation.icosphere(6, 0.4)),
-    ShapeKind.CYLINDER: (
-        (0.3, 0.8),
-        trimesh.creation.cylinder(0.3, 0.8, sections=512),
-    ),
+    ShapeKind.CYLINDER: ((0.3, 0.8), trimesh.creation.cylinder(0.3, 0.8, sections=512)),
     ShapeKind.CAPSULE: ((0.3, 0.8), trimesh.creation.capsule(0.8, 0.3, (256, 256))),
 }
 
@@ -136,12 +128,7 @@ def test_polygons_are_triangulated_as_fans() -> None:
     """A triangle, an empty polygon and a pentagon."""
     counts, corners = np.array([3, 2, 5]), np.arange(10) * 10
 
-    assert fans(counts, corners).tolist() == [
-        [0, 10, 20],
-        [50, 60, 70],
-        [50, 70, 80],
-        [50, 80, 90],
-    ]
+    assert fans(counts, corners).tolist() == [[0, 10, 20], [50, 60, 70], [50, 70, 80], [50, 80, 90]]
     assert fans(np.array([3, 3]), corners[:6]).tolist() == [[0, 10, 20], [30, 40, 50]]
 
 

@@ -29,67 +29,51 @@ from tests.conformance.engines.deviation_files import (
 )
 from tests.conformance.engines.oblique_arm import URDF, configurations, request, rotation_about
 from tests.conformance.engines.optional_engines import ENGINES, installed
-from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines import protocol, registry
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
-from urdf_usd.conformance.engines.protocol import (
-    Available,
-    Engine,
-    Request,
-    Side,
-    Unavailable,
-    UnsupportedError,
-    optional_engine,
-)
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
-from urdf_usd.conformance.observation.robot import (
-    DOUBLE_PRECISION,
-    SINGLE_PRECISION,
-    JointType,
-    MimicObservation,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation import robot as obs
 
 _REQUIRED = ("mujoco", "pybullet")
 _EXACT = ("reference", *_REQUIRED)
-_NAMES = [*_EXACT, *(name for name, make in ENGINES.items() if make().side is Side.URDF)]
-_ROUNDING = 20 * SINGLE_PRECISION
+_NAMES = [*_EXACT, *(name for name, make in ENGINES.items() if make().side is protocol.Side.URDF)]
+_ROUNDING = 20 * obs.SINGLE_PRECISION
 _INF = math.inf
 _SOUND = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
-_FREE: dict[str, Any] = {"type": JointType.CONTINUOUS, "lower": -_INF, "upper": _INF}
+_FREE: dict[str, Any] = {"type": obs.JointType.CONTINUOUS, "lower": -_INF, "upper": _INF}
 
 
-def _engine(name: str) -> Engine:
+def _engine(name: str) -> protocol.Engine:
     return installed(registry.engine(name))
 
 
-def _read(engine: str, folder: Path, urdf: str, **positions: object) -> Observation:
+def _read(engine: str, folder: Path, urdf: str, **positions: object) -> obs.Observation:
     return _engine(engine).observe(request(folder, urdf, **positions))
 
 
-def _observe(engine: str, name: str, folder: Path, **positions: object) -> Observation:
+def _observe(engine: str, name: str, folder: Path, **positions: object) -> obs.Observation:
     return observe(_engine(engine), name, folder, **positions)
 
 
 @pytest.fixture(params=_NAMES)
-def arm(request: pytest.FixtureRequest, tmp_path: Path) -> Observation:
+def arm(request: pytest.FixtureRequest, tmp_path: Path) -> obs.Observation:
     """The oblique arm, as each engine reads it."""
     return oblique_arm.observe_arm(_engine(request.param), tmp_path)
 
 
-def _rounding(observation: Observation) -> float:
+def _rounding(observation: obs.Observation) -> float:
     """Return the rounding of twenty operations on numbers of the order of one."""
-    return 20 * max(observation.precision, DOUBLE_PRECISION)
+    return 20 * max(observation.precision, obs.DOUBLE_PRECISION)
 
 
-def test_names_root_and_frames_are_those_of_the_file(arm: Observation) -> None:
+def test_names_root_and_frames_are_those_of_the_file(arm: obs.Observation) -> None:
     """Engines lump, reorder and rename links."""
     oblique_arm.assert_structure(arm)
     oblique_arm.assert_frames(arm, atol=1e-13 if arm.engine in _EXACT else _rounding(arm))
     assert arm.engine == "reference" or any("Shapes" in note for note in arm.notes)
 
 
-def test_mass_is_in_the_link_frame(arm: Observation) -> None:
+def test_mass_is_in_the_link_frame(arm: obs.Observation) -> None:
     """With products of inertia; that of the root is neither fused nor lost."""
     masses = {link.name: link.mass for link in arm.links if link.name not in arm.defaulted}
     mass, base, slack = masses["arm"], masses["base"], _rounding(arm)
@@ -104,21 +88,21 @@ def test_mass_is_in_the_link_frame(arm: Observation) -> None:
     assert arm.engine == "pinocchio" or base.mass == pytest.approx(7.5)
 
 
-def test_limits_and_dynamics_are_those_of_the_file(arm: Observation) -> None:
+def test_limits_and_dynamics_are_those_of_the_file(arm: obs.Observation) -> None:
     """Quantities that the engine does not have are left out."""
     shoulder, elbow = (oblique_arm.joint_named(arm, name) for name in ("shoulder", "elbow"))
 
     assert (shoulder.lower, shoulder.upper) == (-1.25, 0.75)
     assert (elbow.lower, elbow.upper) == (-0.2, 0.4)
-    velocities = (3.5, 0.8) if Quantity.VELOCITY in arm.states else (None, None)
+    velocities = (3.5, 0.8) if obs.Quantity.VELOCITY in arm.states else (None, None)
     assert (shoulder.velocity, elbow.velocity) == velocities
-    assert (Quantity.VELOCITY in arm.states) == (arm.engine != "mujoco")
-    if Quantity.EFFORT in arm.states:
+    assert (obs.Quantity.VELOCITY in arm.states) == (arm.engine != "mujoco")
+    if obs.Quantity.EFFORT in arm.states:
         assert (shoulder.effort, elbow.effort) == (12, 55)
     assert shoulder.damping == 0.7
     couples = arm.engine in {"reference", "mujoco", "newton"}
-    assert (Quantity.MIMIC in arm.states) is couples
-    assert elbow.mimic == (MimicObservation("shoulder", -0.2, 0.05) if couples else None)
+    assert (obs.Quantity.MIMIC in arm.states) is couples
+    assert elbow.mimic == (obs.MimicObservation("shoulder", -0.2, 0.05) if couples else None)
     if arm.engine in _EXACT:
         assert shoulder.friction == 0.3
         assert shoulder.axis == pytest.approx(np.array([1, -2, 3]) / np.sqrt(14))
@@ -138,22 +122,22 @@ def test_limits_and_dynamics_are_those_of_the_file(arm: Observation) -> None:
         ("mujoco", "zero-effort", {"effort": None}),
         ("mujoco", "negative-effort", {"effort": 7}),
         ("mujoco", "missing-mimic-leader", {"mimic": None}),
-        ("mujoco", "planar-joint", {"type": JointType.PLANAR, "axis": pytest.approx(AXIS)}),
+        ("mujoco", "planar-joint", {"type": obs.JointType.PLANAR, "axis": pytest.approx(AXIS)}),
         # PyBullet reads lower > upper as unlimited; absent bounds are 0 and -1.
         ("pybullet", "reversed-limits", _FREE),
         ("pybullet", "absent-bounds", _FREE),
-        ("pybullet", "zero-range", {"type": JointType.REVOLUTE, "lower": 0, "upper": 0}),
+        ("pybullet", "zero-range", {"type": obs.JointType.REVOLUTE, "lower": 0, "upper": 0}),
         ("pybullet", "upper-bound-alone", {"lower": 0, "upper": 1.5}),
         (
             "pybullet",
             "continuous-with-bounds",
-            {"type": JointType.REVOLUTE, "lower": -1, "upper": 2},
+            {"type": obs.JointType.REVOLUTE, "lower": -1, "upper": 2},
         ),
         (
             "pybullet",
             "absent-limit",
             {
-                "type": JointType.REVOLUTE,
+                "type": obs.JointType.REVOLUTE,
                 "lower": None,
                 "upper": None,
                 "effort": None,
@@ -163,29 +147,25 @@ def test_limits_and_dynamics_are_those_of_the_file(arm: Observation) -> None:
         ),
         ("pybullet", "absent-effort", {"effort": 0, "velocity": 0}),
         ("pybullet", "axis-length", {"axis": pytest.approx((0, 0, 1))}),
-        ("pybullet", "planar-joint", {"type": JointType.PLANAR}),
-        ("pybullet", "floating-joint", {"type": JointType.FIXED}),
+        ("pybullet", "planar-joint", {"type": obs.JointType.PLANAR}),
+        ("pybullet", "floating-joint", {"type": obs.JointType.FIXED}),
         ("pybullet", "repeated-axis", {"axis": pytest.approx(AXIS)}),
         # Drake crashes on reversed limits, and refuses a file for such a coupling.
         ("drake", "reversed-limits", {"lower": -_INF, "upper": _INF}),
         ("drake", "missing-mimic-leader", {"mimic": None}),
-        ("drake", "planar-joint", {"type": JointType.PLANAR}),
+        ("drake", "planar-joint", {"type": obs.JointType.PLANAR}),
         # Pinocchio refuses files without effort; what is in them is stated.
-        (
-            "pinocchio",
-            "absent-effort",
-            {"effort": None, "velocity": None, "lower": -1, "upper": 2},
-        ),
+        ("pinocchio", "absent-effort", {"effort": None, "velocity": None, "lower": -1, "upper": 2}),
         ("pinocchio", "absent-limit", {"effort": None, "velocity": None}),
         (
             "pinocchio",
             "continuous-with-bounds",
-            {"type": JointType.CONTINUOUS, "lower": None, "upper": None},
+            {"type": obs.JointType.CONTINUOUS, "lower": None, "upper": None},
         ),
-        ("pinocchio", "floating-joint", {"type": JointType.FLOATING}),
+        ("pinocchio", "floating-joint", {"type": obs.JointType.FLOATING}),
         # Newton's own default is a million.
         ("newton", "absent-effort", {"effort": None, "velocity": None}),
-        ("newton", "planar-joint", {"type": JointType.PLANAR}),
+        ("newton", "planar-joint", {"type": obs.JointType.PLANAR}),
     ],
 )
 def test_joint_is_stated_as_the_engine_reads_it(
@@ -195,7 +175,7 @@ def test_joint_is_stated_as_the_engine_reads_it(
 
     assert {field: getattr(joint, field) for field in expected} == expected
     # What the engine does not distinguish is noted.
-    if engine in _REQUIRED and joint.type is JointType.CONTINUOUS:
+    if engine in _REQUIRED and joint.type is obs.JointType.CONTINUOUS:
         assert joint.note is not None
 
 
@@ -244,7 +224,7 @@ def test_refusal_gives_the_reason_of_the_engine(
     engine: str, name: str, reason: str, tmp_path: Path
 ) -> None:
     """In one line, without lines of the copy and source positions."""
-    with pytest.raises(UnsupportedError, match=reason) as refusal:
+    with pytest.raises(protocol.UnsupportedError, match=reason) as refusal:
         _observe(engine, name, tmp_path)
 
     for part in ("\n", ", line", "literal-string", ".cpp"):
@@ -282,14 +262,7 @@ _ABOUT_Z = np.array([[0.28, -0.96, 0.0], [0.96, 0.28, 0.0], [0.0, 0.0, 1.0]])
             for engine, atol in (("mujoco", 1e-14), ("pinocchio", 1e-14), ("newton", _ROUNDING))
         ),
         # PyBullet: scalar last, about inertial axes.
-        (
-            "pybullet",
-            "spherical-limits",
-            _SPHERICAL,
-            np.zeros(3),
-            rotation_about(AXIS, 0.9),
-            1e-14,
-        ),
+        ("pybullet", "spherical-limits", _SPHERICAL, np.zeros(3), rotation_about(AXIS, 0.9), 1e-14),
         # Pinocchio's coordinates are cosine and sine.
         (
             "pinocchio",
@@ -300,23 +273,9 @@ _ABOUT_Z = np.array([[0.28, -0.96, 0.0], [0.96, 0.28, 0.0], [0.0, 0.0, 1.0]])
             1e-14,
         ),
         # PyBullet refuses a revolute joint without limits.
-        (
-            "pybullet",
-            "absent-limit",
-            [0.0, 0.5],
-            np.zeros(3),
-            rotation_about(AXIS, 0.5),
-            1e-14,
-        ),
+        ("pybullet", "absent-limit", [0.0, 0.5], np.zeros(3), rotation_about(AXIS, 0.5), 1e-14),
         # Its displacement is scaled by the length of the axis (0, 0, 2).
-        (
-            "pybullet",
-            "axis-length",
-            [0.0, 0.3],
-            np.array([0, 0, 0.6]),
-            np.eye(3),
-            1e-14,
-        ),
+        ("pybullet", "axis-length", [0.0, 0.3], np.array([0, 0, 0.6]), np.eye(3), 1e-14),
         # Placeholders for a refused inertia do not change poses.
         *(
             ("mujoco", name, [0.0, 0.5], np.zeros(3), rotation_about(AXIS, 0.5), 1e-14)
@@ -410,11 +369,7 @@ def test_frames_below_a_joint_that_cannot_be_set_are_not_stated(
     ],
 )
 def test_mass_is_stated_as_the_engine_reads_it(
-    engine: str,
-    name: str,
-    mass: float | None,
-    inertia: tuple[float, ...] | None,
-    tmp_path: Path,
+    engine: str, name: str, mass: float | None, inertia: tuple[float, ...] | None, tmp_path: Path
 ) -> None:
     observation = _observe(engine, name, tmp_path)
     base, arm = observation.links
@@ -580,7 +535,7 @@ def test_robot_without_a_name_stays_without(engine: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("engine", _REQUIRED)
 def test_version_is_available_without_a_robot(engine: str) -> None:
-    assert isinstance(registry.engine(engine).availability(), Available)
+    assert isinstance(registry.engine(engine).availability(), protocol.Available)
 
 
 def test_warnings_of_mujoco_write_no_log_file(
@@ -604,7 +559,7 @@ def test_extension_element_of_mujoco_is_ignored(tmp_path: Path) -> None:
 
 def test_repeated_joint_name_is_refused(tmp_path: Path) -> None:
     """MuJoCo keeps such a joint but discards its name."""
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(protocol.UnsupportedError):
         _read("mujoco", tmp_path, URDF.replace('name="elbow"', 'name="shoulder"'))
 
 
@@ -612,7 +567,7 @@ def test_reason_that_pybullet_prints_is_stated(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Its exception has none. Nothing is printed."""
-    with pytest.raises(UnsupportedError, match="sideways") as refusal:
+    with pytest.raises(protocol.UnsupportedError, match="sideways") as refusal:
         _read("pybullet", tmp_path, URDF.replace('type="revolute"', 'type="sideways"'))
     sys.stdout.flush()
 
@@ -626,7 +581,7 @@ def test_pybullet_keeps_nothing_of_former_robots(tmp_path: Path) -> None:
     first = _read("pybullet", tmp_path, URDF)
     heavier = _read("pybullet", tmp_path, URDF.replace('value="7.5"', 'value="9.5"'))
     _observe("pybullet", "planar-joint", tmp_path)
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(protocol.UnsupportedError):
         _read("pybullet", tmp_path, URDF.replace('type="revolute"', 'type="sideways"'))
     again = _read("pybullet", tmp_path, URDF)
 
@@ -659,7 +614,7 @@ def test_long_robot_is_read_without_frames(tmp_path: Path) -> None:
 
     assert len(observation.links) == 140
     assert observation.frames is None
-    assert Quantity.FRAMES not in observation.states
+    assert obs.Quantity.FRAMES not in observation.states
     assert any("no poses" in note for note in observation.notes)
 
 
@@ -692,8 +647,8 @@ def test_text_that_is_not_urdf_is_refused(
     if content is not None:
         path.write_bytes(content)
 
-    with pytest.raises(UnsupportedError, match=reason):
-        PybulletEngine().observe(Request(str(path), configurations()))
+    with pytest.raises(protocol.UnsupportedError, match=reason):
+        PybulletEngine().observe(protocol.Request(str(path), configurations()))
 
 
 @pytest.mark.parametrize(
@@ -725,14 +680,14 @@ def test_harmless_xml_errors_are_repaired(before: str, after: str, tmp_path: Pat
         (
             "surely_no_module",
             "no-engine",
-            Unavailable("no-engine is not installed", "pip install 'newton>=1.8'"),
+            protocol.Unavailable("no-engine is not installed", "pip install 'newton>=1.8'"),
         ),
         # As for one built from source; any module serves as the example.
-        ("json", "no-distribution", Available("no-distribution of unknown version")),
-        ("numpy", "numpy", Available(f"numpy {np.__version__}")),
+        ("json", "no-distribution", protocol.Available("no-distribution of unknown version")),
+        ("numpy", "numpy", protocol.Available(f"numpy {np.__version__}")),
     ],
 )
 def test_optional_engine_gives_its_version_or_the_install_command(
     module: str, distribution: str, expected: object
 ) -> None:
-    assert optional_engine(module, distribution, "newton") == expected
+    assert protocol.optional_engine(module, distribution, "newton") == expected

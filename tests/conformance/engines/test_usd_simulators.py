@@ -11,13 +11,7 @@ from pxr import Usd, UsdGeom
 
 from tests.conformance.engines.optional_engines import ENGINES, installed
 from urdf_usd.conformance.engines.protocol import Engine, Request, UnsupportedError
-from urdf_usd.conformance.observation.robot import (
-    Base,
-    Configurations,
-    JointType,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Profile
 from urdf_usd.converter.robot.model import BaseOption
@@ -41,7 +35,7 @@ PENDULUM = """<robot name="pendulum">
 _SLIDE = np.array([0.0, 0.2, -0.1])
 _SWING = np.array([0.0, 0.6, -1.2])
 _RATES = np.array([0.0, 1.5, -0.5])
-_CONFIGURATIONS = Configurations(
+_CONFIGURATIONS = obs.Configurations(
     ("slide", "swing"),
     (_SLIDE[:, np.newaxis], _SWING[:, np.newaxis]),
     ("zero", "one", "two"),
@@ -68,7 +62,7 @@ def converted(
     return convert(urdf, folder / "asset", ConvertOptions(profile=profile, base=base)).root_layer
 
 
-def _observe(engine: Engine, usd: Path) -> Observation:
+def _observe(engine: Engine, usd: Path) -> obs.Observation:
     return engine.observe(Request(str(usd), _CONFIGURATIONS))
 
 
@@ -78,7 +72,7 @@ def test_joints_are_stated_in_units_of_the_urdf(engine: Engine, tmp_path: Path) 
     joints = {joint.name: joint for joint in seen.joints}
     slide, swing = joints["slide"], joints["swing"]
 
-    assert (slide.type, swing.type) == (JointType.PRISMATIC, JointType.REVOLUTE)
+    assert (slide.type, swing.type) == (obs.JointType.PRISMATIC, obs.JointType.REVOLUTE)
     assert (slide.lower, slide.upper) == pytest.approx((-0.5, 0.25))
     assert (swing.lower, swing.upper) == pytest.approx((-1.5, 2))
     assert (slide.effort, slide.velocity) == pytest.approx((7, 0.5))
@@ -90,7 +84,7 @@ def test_effort_velocity_and_couplings_need_schemas(engine: Engine, tmp_path: Pa
     """Simulators read no ``urdf:`` attributes."""
     seen = _observe(engine, converted(tmp_path, Profile.USDPHYSICS))
 
-    assert not seen.states & {Quantity.EFFORT, Quantity.VELOCITY, Quantity.MIMIC}
+    assert not seen.states & {obs.Quantity.EFFORT, obs.Quantity.VELOCITY, obs.Quantity.MIMIC}
 
 
 def test_frames_follow_the_joints(engine: Engine, tmp_path: Path) -> None:
@@ -126,7 +120,7 @@ def test_equations_of_motion_of_a_pendulum_on_a_cart(
     text = PENDULUM.replace('velocity="4"', f'velocity="{velocity}"')
     seen = _observe(engine, converted(tmp_path, base=base, text=text))
     dynamics, floats = seen.dynamics, base is BaseOption.FLOATING
-    assert engine.name != "physx" or seen.base is (Base.FLOATING if floats else Base.FIXED)
+    assert engine.name != "physx" or seen.base is (obs.Base.FLOATING if floats else obs.Base.FIXED)
     assert dynamics is not None
     slide, swing = (dynamics.joints.index(name) for name in ("slide", "swing"))
     coupled, weight = np.cos(_SWING), 9.81 * np.sin(_SWING)

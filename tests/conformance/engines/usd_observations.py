@@ -12,11 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    JointObservation,
-    Observation,
-)
+from urdf_usd.conformance.observation.robot import Configurations, JointObservation, Observation
 
 Array: TypeAlias = "NDArray[np.float64]"
 

@@ -30,10 +30,7 @@ def test_head_coupling_equals_its_chain(position: float) -> None:
 
 
 def test_offset_bound_includes_cancelled_terms() -> None:
-    cancel = {
-        "b": MimicObservation("a", 1.0, 1e3),
-        "c": MimicObservation("b", 1.0, -1e3),
-    }
+    cancel = {"b": MimicObservation("a", 1.0, 1e3), "c": MimicObservation("b", 1.0, -1e3)}
     head = head_coupling("c", cancel.get)
 
     assert head is not None
@@ -42,10 +39,7 @@ def test_offset_bound_includes_cancelled_terms() -> None:
 
 @pytest.mark.parametrize("leader", ["a", "b"])
 def test_loop_of_couplings_terminates(leader: str) -> None:
-    loop = {
-        "a": MimicObservation(leader, 2.0, 0.1),
-        "b": MimicObservation("a", 3.0, 0.2),
-    }
+    loop = {"a": MimicObservation(leader, 2.0, 0.1), "b": MimicObservation("a", 3.0, 0.2)}
     head = head_coupling("a", loop.get)
 
     assert head is not None

@@ -40,11 +40,7 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     Robot,
 )
-from urdf_usd.converter.robot.spatial import (
-    inertia_tensor,
-    inertia_values,
-    rotation_from_quat_wxyz,
-)
+from urdf_usd.converter.robot.spatial import inertia_tensor, inertia_values, rotation_from_quat_wxyz
 from urdf_usd.reports.records.record import Grade
 
 _AXIAL = (Revolute, Continuous, Prismatic, Planar)
@@ -225,8 +221,7 @@ def test_bound_of_an_isotropic_inertia_is_that_of_its_moments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mass", "total", "expected"),
-    [(0.1, 2.0, 2.5e-8), (1e-9, 2.0, 2.5e-10), (1e-9, 1e-5, 2.5e-12)],
+    ("mass", "total", "expected"), [(0.1, 2.0, 2.5e-8), (1e-9, 2.0, 2.5e-10), (1e-9, 1e-5, 2.5e-12)]
 )
 def test_harmless_inertia_of_a_point_mass_is_a_millionth(
     mass: float, total: float, expected: float

@@ -13,59 +13,44 @@ from tests.conformance.miniatures import ROBOT, compared, urdf_reading, usd_read
 from urdf_usd.conformance.checks.check import Compared, Comparison, Incomparable
 from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.execution.sources import questions
-from urdf_usd.conformance.observation.robot import (
-    JointType,
-    Observation,
-    Rollout,
-    RolloutPlan,
-    RolloutState,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import plan_rollout
 from urdf_usd.conformance.tolerance.model import distance, rollout_spread
-from urdf_usd.converter.robot.model import (
-    UNLIMITED,
-    Continuous,
-    Fixed,
-    Inertial,
-    Joint,
-    Link,
-    Planar,
-    Pose,
-    Prismatic,
-    Robot,
-)
+from urdf_usd.converter.robot import model
 from urdf_usd.reports.records.record import Difference, Grade
 
 _X = (1.0, 0.0, 0.0)
-_BODY = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))
+_BODY = model.Inertial(2.0, model.Pose((0.1, 0.2, 0.3)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.25))
 _HALF = math.sqrt(0.5)
-_TURN = Joint("turn", "a", "b", Continuous(_X))
-_PITCH = Joint("pitch", "a", "b", Continuous((0.0, 1.0, 0.0)), Pose((0.0, 0.3, -0.4)))
-_TWIN = Joint("twin", "b", "c", Continuous((0.0, 1.0, 0.0)))
-_SLIDE = Joint("slide", "a", "b", Prismatic(_X, UNLIMITED))
+_TURN = model.Joint("turn", "a", "b", model.Continuous(_X))
+_PITCH = model.Joint(
+    "pitch", "a", "b", model.Continuous((0.0, 1.0, 0.0)), model.Pose((0.0, 0.3, -0.4))
+)
+_TWIN = model.Joint("twin", "b", "c", model.Continuous((0.0, 1.0, 0.0)))
+_SLIDE = model.Joint("slide", "a", "b", model.Prismatic(_X, model.UNLIMITED))
 
 
-def _plan(*joints: Joint, bare: str = "") -> RolloutPlan | None:
+def _plan(*joints: model.Joint, bare: str = "") -> obs.RolloutPlan | None:
     names = dict.fromkeys(name for joint in joints for name in (joint.parent, joint.child))
-    links = tuple(Link(name, None if name == bare else _BODY) for name in names)
-    return questions(Robot("r", links, joints)).rollout
+    links = tuple(model.Link(name, None if name == bare else _BODY) for name in names)
+    return questions(model.Robot("r", links, joints)).rollout
 
 
 @pytest.mark.parametrize(
     ("joints", "bare", "held"),
     [
-        ((_TURN, Joint("table", "b", "c", Planar((0.6, 0.0, 0.8)))), "", 0),
+        ((_TURN, model.Joint("table", "b", "c", model.Planar((0.6, 0.0, 0.8)))), "", 0),
         # It carries no mass.
-        ((_TURN, Joint("idle", "b", "c", Continuous(_X))), "c", 1),
+        ((_TURN, model.Joint("idle", "b", "c", model.Continuous(_X))), "c", 1),
         # A massless link between massive ones.
-        ((_PITCH, Joint("roll", "b", "c", Continuous(_X))), "b", 0),
+        ((_PITCH, model.Joint("roll", "b", "c", model.Continuous(_X))), "b", 0),
         ((_PITCH, _TWIN), "b", 1),
-        ((Joint("weld", "a", "b", Fixed()),), "b", None),
+        ((model.Joint("weld", "a", "b", model.Fixed()),), "b", None),
         ((_SLIDE,), "b", None),
     ],
 )
 def test_joints_that_carry_mass_are_rolled_out(
-    joints: tuple[Joint, ...], bare: str, held: int | None
+    joints: tuple[model.Joint, ...], bare: str, held: int | None
 ) -> None:
     plan = _plan(*joints, bare=bare)
 
@@ -74,9 +59,10 @@ def test_joints_that_carry_mass_are_rolled_out(
 
 
 def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
-    origin = Pose(_X)
+    origin = model.Pose(_X)
     joints = [
-        Joint(f"j{i}", str((i - 1) // 9), str(i), Continuous(_X), origin) for i in range(1, 401)
+        model.Joint(f"j{i}", str((i - 1) // 9), str(i), model.Continuous(_X), origin)
+        for i in range(1, 401)
     ]
     plan = _plan(*joints)
 
@@ -97,47 +83,44 @@ _AT = (0.0, 0, 0, 1.0, 0, 0, 0)
 @pytest.mark.parametrize(
     ("joint_type", "first", "second", "expected"),
     [
-        (JointType.REVOLUTE, (0.5,), (0.75,), 0.25),
-        (JointType.PRISMATIC, (0.5,), (0.75,), 0.25),
-        (JointType.PLANAR, (3.0, 0.0, 0.0, 1.0), (0.0, 4.0, 0.0, 1.5), 5.0),
-        (JointType.SPHERICAL, (1.0, 0, 0, 0), (-_HALF, _HALF, 0, 0), math.pi / 2),
-        (JointType.FLOATING, _AT, (0.1, 0, 0, -_HALF, 0, 0, -_HALF), math.pi / 2),
+        (obs.JointType.REVOLUTE, (0.5,), (0.75,), 0.25),
+        (obs.JointType.PRISMATIC, (0.5,), (0.75,), 0.25),
+        (obs.JointType.PLANAR, (3.0, 0.0, 0.0, 1.0), (0.0, 4.0, 0.0, 1.5), 5.0),
+        (obs.JointType.SPHERICAL, (1.0, 0, 0, 0), (-_HALF, _HALF, 0, 0), math.pi / 2),
+        (obs.JointType.FLOATING, _AT, (0.1, 0, 0, -_HALF, 0, 0, -_HALF), math.pi / 2),
     ],
 )
 def test_distance_of_positions_ignores_the_sign_of_quaternions(
-    joint_type: JointType,
-    first: tuple[float, ...],
-    second: tuple[float, ...],
-    expected: float,
+    joint_type: obs.JointType, first: tuple[float, ...], second: tuple[float, ...], expected: float
 ) -> None:
-    one, two = (RolloutState(1.0, (each,), ((0.0,) * 6,)) for each in (first, second))
+    one, two = (obs.RolloutState(1.0, (each,), ((0.0,) * 6,)) for each in (first, second))
 
     assert distance(one, two, (0, 0), joint_type) == pytest.approx(expected)
 
 
 def test_distance_of_velocities_is_the_larger_part() -> None:
-    one = RolloutState(1.0, (_AT,), ((3.0, 4.0, 0, 0, 0, 0),))
-    two = RolloutState(1.0, (_AT,), ((0.0, 0, 0, 0, 1.0, 0),))
+    one = obs.RolloutState(1.0, (_AT,), ((3.0, 4.0, 0, 0, 0, 0),))
+    two = obs.RolloutState(1.0, (_AT,), ((0.0, 0, 0, 0, 1.0, 0),))
 
-    assert distance(one, two, (0, 0), JointType.FLOATING) == pytest.approx(5.0)
+    assert distance(one, two, (0, 0), obs.JointType.FLOATING) == pytest.approx(5.0)
 
 
-def _rollout(reading: Observation) -> Rollout:
+def _rollout(reading: obs.Observation) -> obs.Rollout:
     assert reading.rollout is not None
     return reading.rollout
 
 
-def _with(reading: Observation, **changes: object) -> Observation:
+def _with(reading: obs.Observation, **changes: object) -> obs.Observation:
     return structs.replace(reading, rollout=structs.replace(_rollout(reading), **changes))
 
 
-def _compare(expected: Observation, actual: Observation) -> Comparison:
+def _compare(expected: obs.Observation, actual: obs.Observation) -> Comparison:
     comparison = compared("dynamics.rollout", expected, actual)
     assert isinstance(comparison, Compared | Incomparable)
     return comparison
 
 
-def _compared(expected: Observation, actual: Observation) -> dict[str, Difference]:
+def _compared(expected: obs.Observation, actual: obs.Observation) -> dict[str, Difference]:
     comparison = _compare(expected, actual)
     assert isinstance(comparison, Compared)
     return {difference.item: difference for difference in comparison.differences}
@@ -158,10 +141,10 @@ def test_spread_ends_where_a_perturbed_rollout_diverges() -> None:
 
 
 def _moved(
-    states: tuple[RolloutState, ...],
+    states: tuple[obs.RolloutState, ...],
     joint: int,
     change: Callable[[tuple[float, ...]], tuple[float, ...]],
-) -> tuple[RolloutState, ...]:
+) -> tuple[obs.RolloutState, ...]:
     """Change the position of a joint."""
     return tuple(
         structs.replace(
@@ -175,7 +158,7 @@ def _moved(
     )
 
 
-def _sensitive(start: int) -> Observation:
+def _sensitive(start: int) -> obs.Observation:
     """Shift the wheel in one perturbed rollout of the URDF, from a state on."""
     reading = urdf_reading()
     wheel = _rollout(reading).joints.index("wheel")
@@ -184,7 +167,7 @@ def _sensitive(start: int) -> Observation:
     return _with(reading, perturbed=((*first[:start], *apart), *others))
 
 
-def _until(count: int) -> Observation:
+def _until(count: int) -> obs.Observation:
     """Return the reading of a USD whose rollout diverges after some states."""
     return _with(usd_reading(), states=_rollout(usd_reading()).states[:count])
 
@@ -256,6 +239,6 @@ _NO_URDF, _NO_USD = (structs.replace(one, rollout=None) for one in (urdf_reading
     ],
 )
 def test_rollout_on_one_side_only_is_not_comparable(
-    expected: Observation, actual: Observation, comparison: Comparison
+    expected: obs.Observation, actual: obs.Observation, comparison: Comparison
 ) -> None:
     assert _compare(expected, actual) == comparison

@@ -18,11 +18,7 @@ from tests.conformance.miniatures import (
     with_inertial,
 )
 from urdf_usd.conformance.engines.protocol import Observed, Outcome, Unsupported
-from urdf_usd.conformance.observation.robot import (
-    DOUBLE_PRECISION,
-    SINGLE_PRECISION,
-    Observation,
-)
+from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION, SINGLE_PRECISION, Observation
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
@@ -82,11 +78,7 @@ def _unexplained(judgement: Judgement) -> set[str]:
     ],
 )
 def test_engine_that_agrees_with_the_reference_attributes_the_difference_to_the_usd(
-    usd: float,
-    mujoco: float | None,
-    pybullet: float | None,
-    grade: Grade,
-    deviating: set[str],
+    usd: float, mujoco: float | None, pybullet: float | None, grade: Grade, deviating: set[str]
 ) -> None:
     judgement = _judge(usd, mujoco=mujoco, pybullet=pybullet)
 
@@ -148,9 +140,7 @@ def _drifting(reading: Observation, precision: float) -> Observation:
     drift = [8 * bounds[link].position for link in frames.links]
     positions = frames.positions + np.array(drift)[:, None] * [0.48, -0.6, 0.64]
     return structs.replace(
-        reading,
-        frames=structs.replace(frames, positions=positions),
-        precision=precision,
+        reading, frames=structs.replace(frames, positions=positions), precision=precision
     )
 
 
@@ -168,10 +158,7 @@ FAR = structs.replace(
 
 @pytest.mark.parametrize(
     ("precision", "verdict", "deviating"),
-    [
-        (SINGLE_PRECISION, Verdict.EXACT, set()),
-        (DOUBLE_PRECISION, Verdict.DISPUTED, {"newton"}),
-    ],
+    [(SINGLE_PRECISION, Verdict.EXACT, set()), (DOUBLE_PRECISION, Verdict.DISPUTED, {"newton"})],
 )
 def test_rounding_of_single_precision_is_no_contradiction(
     precision: float, verdict: Verdict, deviating: set[str]
@@ -188,8 +175,7 @@ def test_rounding_of_single_precision_is_no_contradiction(
 
 
 @pytest.mark.parametrize(
-    ("precision", "verdict"),
-    [(SINGLE_PRECISION, Verdict.CLOSE), (DOUBLE_PRECISION, Verdict.FAILS)],
+    ("precision", "verdict"), [(SINGLE_PRECISION, Verdict.CLOSE), (DOUBLE_PRECISION, Verdict.FAILS)]
 )
 def test_simulator_beyond_the_tolerance_is_never_exact(precision: float, verdict: Verdict) -> None:
     """Its rounding explains millimetres here, which is close but not exact."""
@@ -239,10 +225,7 @@ def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
 
 def test_deviation_states_its_size_and_its_subjects() -> None:
     robot = with_inertial(with_inertial(ROBOT, "arm", mass=2.5), "wheel", mass=3.0)
-    urdf: dict[str, Outcome] = {
-        "reference": SPEC,
-        "drake": Observed(engine_reading("drake")),
-    }
+    urdf: dict[str, Outcome] = {"reference": SPEC, "drake": Observed(engine_reading("drake"))}
     urdf["mujoco"] = Observed(engine_reading("mujoco", robot))
     judgement = judge(urdf, Observed(usd_reading()))
     (deviation,) = (d for d in judgement.deviations if d.check == "mass.link.mass")

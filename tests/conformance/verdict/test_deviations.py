@@ -16,13 +16,7 @@ from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.protocol import (
-    Engine,
-    Observed,
-    Request,
-    Side,
-    UnsupportedError,
-)
+from urdf_usd.conformance.engines.protocol import Engine, Observed, Request, Side, UnsupportedError
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.sources import questions, read_robot

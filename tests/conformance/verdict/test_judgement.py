@@ -22,13 +22,7 @@ from tests.conformance.miniatures import (
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.execution.sources import questions
-from urdf_usd.conformance.observation.robot import (
-    Base,
-    Departure,
-    MassProperties,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance.rigid_groups import group_masses
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import MOST_FINDINGS, judge
@@ -38,8 +32,8 @@ from urdf_usd.reports.records.record import CheckRecord, Grade, Verdict
 SPEC = Observed(urdf_reading())
 
 
-def _judge(usd: Observation, spec: Observation = SPEC.observation) -> Judgement:
-    return judge({"reference": Observed(spec)}, Observed(usd), expected_base=Base.FLOATING)
+def _judge(usd: obs.Observation, spec: obs.Observation = SPEC.observation) -> Judgement:
+    return judge({"reference": Observed(spec)}, Observed(usd), expected_base=obs.Base.FLOATING)
 
 
 def _check(judgement: Judgement, name: str) -> CheckRecord:
@@ -148,7 +142,7 @@ def test_mass_merged_into_another_body_is_compared_per_group() -> None:
     x, y, z = whole.center.tolist()
     t = whole.tensor
     six = (t[0, 0], t[0, 1], t[0, 2], t[1, 1], t[1, 2], t[2, 2])
-    lumped = restating_mass(reading, "forearm", MassProperties(whole.mass, (x, y, z), six))
+    lumped = restating_mass(reading, "forearm", obs.MassProperties(whole.mass, (x, y, z), six))
     judgement = _judge(restating_mass(lumped, "hand", None))
 
     assert whole.mass > mass_of(reading, "forearm").mass
@@ -158,8 +152,7 @@ def test_mass_merged_into_another_body_is_compared_per_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "verdict"),
-    [(4e-7, Verdict.CLOSE), (0.9e-6, Verdict.CLOSE), (1.1e-5, Verdict.FAILS)],
+    ("part", "verdict"), [(4e-7, Verdict.CLOSE), (0.9e-6, Verdict.CLOSE), (1.1e-5, Verdict.FAILS)]
 )
 def test_mass_of_a_massless_moving_link_is_close_if_harmless(part: float, verdict: Verdict) -> None:
     """OpenUSD requires one."""
@@ -209,7 +202,7 @@ def test_usd_within_engineering_tolerance_is_close() -> None:
 def test_usd_without_values_is_incomplete() -> None:
     """Values that OpenUSD's reader does not state are not passed; a failure outweighs them."""
     usd = usd_reading()
-    unstated = structs.replace(usd, states=usd.states - {Quantity.EFFORT})
+    unstated = structs.replace(usd, states=usd.states - {obs.Quantity.EFFORT})
     judgement = _judge(unstated)
     effort = _check(judgement, "limits.effort")
 
@@ -281,10 +274,7 @@ def test_judgement_requires_the_reference() -> None:
 
 
 def test_reason_of_engines_without_a_reading_is_recorded() -> None:
-    engines: dict[str, Outcome] = {
-        "mujoco": Unsupported("bad origin"),
-        "pybullet": Crashed("-11"),
-    }
+    engines: dict[str, Outcome] = {"mujoco": Unsupported("bad origin"), "pybullet": Crashed("-11")}
     links = judge({"reference": SPEC, **engines}, Observed(usd_reading())).checks[0]
 
     assert [(one.engine, one.compared, one.reason) for one in links.differences] == [
@@ -316,8 +306,8 @@ def test_number_of_findings_is_capped_and_stated() -> None:
     assert links.reason == f"{MOST_FINDINGS} of {MOST_FINDINGS + 5} findings shown"
 
 
-@pytest.mark.parametrize("base", [Base.FIXED, Base.FLOATING])
-def test_base_is_not_compared_if_the_urdf_does_not_define_it(base: Base) -> None:
+@pytest.mark.parametrize("base", [obs.Base.FIXED, obs.Base.FLOATING])
+def test_base_is_not_compared_if_the_urdf_does_not_define_it(base: obs.Base) -> None:
     """URDF has no element for it."""
     usd = structs.replace(usd_reading(), base=base)
 
@@ -326,13 +316,13 @@ def test_base_is_not_compared_if_the_urdf_does_not_define_it(base: Base) -> None
 
 def test_departure_of_the_usd_engine_is_a_deviation() -> None:
     # Of moments 1, 1.5 and 2.5, two are exchanged: by 1 in 2.5.
-    exchanged = Departure(
+    exchanged = obs.Departure(
         "arm",
         (1.0, 0.0, 0.0, 2.0, 0.5, 2.0),
         (1.0, 0.0, 0.0, 2.0, -0.5, 2.0),
         "OpenUSD ignores small moments",
     )
-    overflow = Departure("wheel", (1.0,) * 6, (math.nan,) * 6, "overflow")
+    overflow = obs.Departure("wheel", (1.0,) * 6, (math.nan,) * 6, "overflow")
     judgement = _judge(structs.replace(usd_reading(), departures=(exchanged, overflow)))
 
     assert judgement.verdict is Verdict.EXACT

@@ -14,11 +14,7 @@ from msgspec import Struct, structs
 from tests.conformance.miniatures import restating_shapes, urdf_reading, usd_reading
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.observation.shapes import (
-    Role,
-    Shading,
-    ShapeObservation,
-)
+from urdf_usd.conformance.observation.shapes import Role, Shading, ShapeObservation
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.reports.records.record import Grade
 
@@ -98,13 +94,7 @@ def _with_normals(reading: Observation, shading: Shading) -> Observation:
 
 # The mean is compared with that of the file alone.
 @pytest.mark.parametrize(
-    ("field", "stated"),
-    [
-        ("facing", True),
-        ("facing", False),
-        ("against", False),
-        ("mean", True),
-    ],
+    ("field", "stated"), [("facing", True), ("facing", False), ("against", False), ("mean", True)]
 )
 def test_normals_of_the_usd_that_are_nan_fail(field: str, stated: bool) -> None:
     """Whether or not the mesh file has normals."""

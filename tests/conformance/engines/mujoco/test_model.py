@@ -23,16 +23,7 @@ from urdf_usd.conformance.engines.mujoco_models import (
     with_motion,
 )
 from urdf_usd.conformance.engines.reference import observe_robot, structure
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    Observation,
-    RolloutPlan,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.robot.model import (
     Continuous,
@@ -85,30 +76,30 @@ def _order(names: tuple[str, ...], order: tuple[str, ...]) -> list[int]:
     return [names.index(name) + order[:at].count(name) for at, name in enumerate(order)]
 
 
-def _pendulum(anchor: float) -> Observation:
+def _pendulum(anchor: float) -> obs.Observation:
     """Return a link that swings about Y; its frame is ``anchor`` [m] below the axis."""
     positions = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, -anchor]]])
     center = (0.0, 0.0, anchor - 0.5)
     moments = (0.1, 0.0, 0.0, 0.2, 0.0, 0.3)
-    swing = JointObservation(
+    swing = obs.JointObservation(
         "swing",
-        JointType.CONTINUOUS,
+        obs.JointType.CONTINUOUS,
         "wall",
         "bob",
         axis=(0.0, 1.0, 0.0),
         anchor=(0.0, 0.0, anchor),
     )
-    return Observation(
+    return obs.Observation(
         engine="test",
         robot="pendulum",
         root="wall",
         states=frozenset(),
         links=(
-            LinkObservation("wall"),
-            LinkObservation("bob", MassProperties(2.0, center, moments)),
+            obs.LinkObservation("wall"),
+            obs.LinkObservation("bob", obs.MassProperties(2.0, center, moments)),
         ),
         joints=(swing,),
-        frames=Frames(("wall", "bob"), positions, np.tile(np.eye(3), (1, 2, 1, 1))),
+        frames=obs.Frames(("wall", "bob"), positions, np.tile(np.eye(3), (1, 2, 1, 1))),
     )
 
 
@@ -125,14 +116,14 @@ def test_body_rotates_about_its_joint_anchor(anchor: float) -> None:
 
 
 def _roll(
-    reading: Observation, sampled: Configurations, plan: RolloutPlan
+    reading: obs.Observation, sampled: obs.Configurations, plan: obs.RolloutPlan
 ) -> dict[str, tuple[float, ...]]:
     rollout = roll_out(build(reading, sampled), structs.replace(sampled, rollout=plan))
     assert rollout is not None
     return dict(zip(rollout.joints, rollout.states[-1].positions, strict=True))
 
 
-def _started(angle: float) -> tuple[Observation, Configurations]:
+def _started(angle: float) -> tuple[obs.Observation, obs.Configurations]:
     """Return a pendulum, at zero and three times at an angle."""
     reading = _pendulum(0.0)
     sampled = configurations(reading.joints, 4)
@@ -144,7 +135,7 @@ def test_pendulum_oscillates_with_its_period() -> None:
     """For small angles, w^2 = m g l / I."""
     reading, sampled = _started(1e-3)
 
-    (angle,) = _roll(reading, sampled, RolloutPlan(3, step=1e-4, steps=(10_000,)))["swing"]
+    (angle,) = _roll(reading, sampled, obs.RolloutPlan(3, step=1e-4, steps=(10_000,)))["swing"]
 
     rate = math.sqrt(2 * 9.81 * 0.5 / 0.7)
     assert angle == pytest.approx(1e-3 * math.cos(rate), abs=3e-6)
@@ -153,7 +144,7 @@ def test_pendulum_oscillates_with_its_period() -> None:
 def test_friction_and_damping_resist_gravity() -> None:
     """Friction above the gravity torque holds the joint, damping slows it."""
     base, sampled = _started(1.0)
-    plan = RolloutPlan(3)
+    plan = obs.RolloutPlan(3)
     moved = []
     for damping, friction in ((0.0, 0.0), (30.0, 0.0), (0.0, 20.0)):
         (swing,) = base.joints
@@ -173,7 +164,7 @@ def test_friction_and_damping_resist_gravity() -> None:
 _FALL = Prismatic((0.0, 0.0, 1.0), Range(-10.0, 10.0))
 
 
-def _coupled(follower: Prismatic | Continuous) -> tuple[Observation, Configurations]:
+def _coupled(follower: Prismatic | Continuous) -> tuple[obs.Observation, obs.Configurations]:
     """Return a falling body and one that follows it, from configurations other than zero."""
     links = zip(("a", "b", "c"), ROBOT.links, strict=False)
     follow = Joint("follow", "a", "c", follower, mimic=Mimic("lead", -0.2, 0.3))
@@ -184,16 +175,14 @@ def _coupled(follower: Prismatic | Continuous) -> tuple[Observation, Configurati
 
 
 def test_mimic_joints_follow_in_a_rollout() -> None:
-    ends = _roll(*_coupled(Continuous(_X)), RolloutPlan(3, steps=(300,)))
+    ends = _roll(*_coupled(Continuous(_X)), obs.RolloutPlan(3, steps=(300,)))
 
     ((led,), (followed,)) = ends["lead"], ends["follow"]
     assert led < -0.1
     assert followed == pytest.approx(-0.2 * led + 0.3, abs=2e-2)
 
 
-def test_solver_tolerance_does_not_change_states(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_solver_tolerance_does_not_change_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """With friction and mimic joints, compared with an unlimited solver."""
     rub = Dynamics(damping=0.1, friction=0.4)
     robot = structs.replace(
@@ -205,10 +194,10 @@ def test_solver_tolerance_does_not_change_states(
     )
     sampled = configurations(structure(robot), 6)
     reading = observe_robot(robot, sampled)
-    stopped = _roll(reading, sampled, RolloutPlan(3))
+    stopped = _roll(reading, sampled, obs.RolloutPlan(3))
     monkeypatch.setattr(mujoco_models, "_SOLVED", 0.0)
 
-    for name, end in _roll(reading, sampled, RolloutPlan(3)).items():
+    for name, end in _roll(reading, sampled, obs.RolloutPlan(3)).items():
         np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)
 
 
@@ -239,7 +228,7 @@ def test_perturbed_massless_groups_get_some_mass() -> None:
         ),
     )
     for robot in (_BARE, point):
-        sampled = structs.replace(CONFIGURATIONS, rollout=RolloutPlan(3, held=("wheel",)))
+        sampled = structs.replace(CONFIGURATIONS, rollout=obs.RolloutPlan(3, held=("wheel",)))
         mechanism = build(observe_robot(robot, sampled), sampled)
         rollout = roll_out(mechanism, sampled, perturbed=True)
         assert rollout is not None
@@ -248,7 +237,7 @@ def test_perturbed_massless_groups_get_some_mass() -> None:
 
 def test_diverging_rollout_is_stopped() -> None:
     """A joint without inertia that is not held."""
-    sampled = structs.replace(CONFIGURATIONS, rollout=RolloutPlan(3))
+    sampled = structs.replace(CONFIGURATIONS, rollout=obs.RolloutPlan(3))
     rollout = roll_out(build(observe_robot(_BARE, sampled), sampled), sampled)
 
     assert rollout is not None
@@ -283,7 +272,7 @@ def test_axes_of_a_planar_joint_change_little_with_its_normal(
         assert axes(change) == pytest.approx(axes((0.0, 0.0, 0.0)), abs=1e-6)
 
 
-def _altered(reading: Observation, case: str) -> Observation:
+def _altered(reading: obs.Observation, case: str) -> obs.Observation:
     """Return an observation of which MuJoCo makes no model."""
     frames = reading.frames
     assert frames is not None

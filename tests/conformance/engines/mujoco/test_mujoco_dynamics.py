@@ -17,11 +17,7 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.sources import questions
-from urdf_usd.conformance.observation.robot import (
-    ROOT_MOTION,
-    Configurations,
-    Observation,
-)
+from urdf_usd.conformance.observation.robot import ROOT_MOTION, Configurations, Observation
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.record import Grade
@@ -71,9 +67,7 @@ _CHAIN_JOINT = """<joint name="j{n}" type="continuous"><parent link="l{before}"/
   <axis xyz="0.4 {n} -0.6"/>{mimic}</joint>"""
 
 
-def test_mimic_compliance_is_independent_of_initial_poses(
-    tmp_path: Path,
-) -> None:
+def test_mimic_compliance_is_independent_of_initial_poses(tmp_path: Path) -> None:
     """With offsets, the initial configurations of the two models differ."""
     parts = [_CHAIN_LINK.format(n=0)]
     for n in range(1, 7):
@@ -107,13 +101,7 @@ def test_real_robots_agree(file: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "planar-joint",
-        "zero-inertia",
-        "massless-moving-link",
-        "implausible-inertia",
-        "inner-world",
-    ],
+    ["planar-joint", "zero-inertia", "massless-moving-link", "implausible-inertia", "inner-world"],
 )
 def test_oblique_robots_agree(name: str, tmp_path: Path) -> None:
     """Mass and inertia that the compiler refuses are taken from the file."""

@@ -10,22 +10,12 @@ from msgspec import structs
 from pxr import Usd, UsdPhysics
 
 from tests.conformance.engines import oblique_arm
-from tests.conformance.engines.deviation_files import (
-    AXIS,
-    ORIGIN,
-    TURN,
-    last_pose,
-    text,
-)
+from tests.conformance.engines.deviation_files import AXIS, ORIGIN, TURN, last_pose, text
 from tests.conformance.engines.oblique_arm import request, rotation_about
 from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.newton import NewtonUsdEngine
 from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
-from urdf_usd.conformance.observation.robot import (
-    SINGLE_PRECISION,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation.robot import SINGLE_PRECISION, Observation, Quantity
 from urdf_usd.converter import ConvertOptions, Profile, convert
 
 _GENERIC = ConvertOptions(profile=Profile.GENERIC)
@@ -117,9 +107,7 @@ def test_spherical_joint_takes_its_quaternion(engine: NewtonUsdEngine, tmp_path:
     observation = engine.observe(_converted(tmp_path, unlimited, hinge=[[1, 0, 0, 0], quat_wxyz]))
 
     np.testing.assert_allclose(
-        last_pose(observation, "arm")[1],
-        TURN @ rotation_about(AXIS, 2 * half),
-        atol=_ROUNDING,
+        last_pose(observation, "arm")[1], TURN @ rotation_about(AXIS, 2 * half), atol=_ROUNDING
     )
 
 
@@ -132,9 +120,7 @@ def test_joint_on_a_fixed_base_without_mass_moves(engine: NewtonUsdEngine, tmp_p
     observation = engine.observe(_converted(tmp_path, urdf, hinge=[0.0, 1.5]))
 
     np.testing.assert_allclose(
-        last_pose(observation, "wheel")[1],
-        rotation_about((1, 0, 0), 1.5),
-        atol=_ROUNDING,
+        last_pose(observation, "wheel")[1], rotation_about((1, 0, 0), 1.5), atol=_ROUNDING
     )
 
 

@@ -12,15 +12,9 @@ import pytest
 
 from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.observation.robot import (
-    Base,
-    Configurations,
-    JointObservation,
-    JointType,
-    Observation,
-)
+from urdf_usd.conformance.observation import robot as obs
 
-_AT_REST = Configurations((), (), ("zero",))
+_AT_REST = obs.Configurations((), (), ("zero",))
 _BODY = '"PhysicsRigidBodyAPI", "PhysicsMassAPI"'
 _INERTIA = (0.1, 0.2, 0.25)
 _MASS = f"""float physics:mass = 2
@@ -42,12 +36,7 @@ def _joint(kind: str, text: str = "", schemas: str = "", name: str = "hinge") ->
 
 
 def _usd(
-    folder: Path,
-    joints: str,
-    *,
-    arm: str = _MASS,
-    schemas: str = _BODY,
-    root: str = "robot",
+    folder: Path, joints: str, *, arm: str = _MASS, schemas: str = _BODY, root: str = "robot"
 ) -> Path:
     """Write a base and an arm; ``root`` is the prim with the articulation root."""
     articulation = 'prepend apiSchemas = ["PhysicsArticulationRootAPI"]'
@@ -79,11 +68,11 @@ def Xform "robot" ({articulation if root == "robot" else ""})
     return path
 
 
-def _observe(engine: PhysxEngine, usd: Path) -> Observation:
+def _observe(engine: PhysxEngine, usd: Path) -> obs.Observation:
     return engine.observe(Request(str(usd), _AT_REST))
 
 
-def _hinge(observation: Observation) -> JointObservation:
+def _hinge(observation: obs.Observation) -> obs.JointObservation:
     return next(joint for joint in observation.joints if joint.name == "hinge")
 
 
@@ -116,10 +105,10 @@ def test_planar_joint_is_not_simulated(engine: PhysxEngine, tmp_path: Path) -> N
     schemas = ", ".join(f'"PhysicsLimitAPI:{axis}"' for axis in axes)
     usd = _usd(tmp_path, _joint("Joint", text, schemas))
     shifts = np.array([[0.0, 0, 0, 0], [0.2, 0.1, 0, 0]])
-    requested = Configurations(("hinge",), (shifts,), ("zero", "shifted"))
+    requested = obs.Configurations(("hinge",), (shifts,), ("zero", "shifted"))
     seen = engine.observe(Request(str(usd), requested))
 
-    assert _hinge(seen).type is JointType.PLANAR
+    assert _hinge(seen).type is obs.JointType.PLANAR
     assert seen.frames is not None
     assert seen.frames.links == ("base",)
     assert any("cannot set joint hinge" in note for note in seen.notes)
@@ -147,48 +136,34 @@ def test_body_that_is_the_articulation_root_stays_free_beside_a_joint_to_the_wor
         usd = _usd(folder, f"{_joint('RevoluteJoint')}\n{weld}", root=root)
         bases[root] = _observe(engine, usd).base
 
-    assert bases == {"base": Base.FLOATING, "robot": Base.FIXED}
+    assert bases == {"base": obs.Base.FLOATING, "robot": obs.Base.FIXED}
 
 
 @pytest.mark.parametrize(
     ("schema", "attribute", "velocity"),
     [
         ("PhysxJointAPI", "physxJoint:maxJointVelocity", None),
-        (
-            "PhysxJointAxisAPI:angular",
-            "physxJointAxis:angular:maxJointVelocity",
-            np.radians(90),
-        ),
+        ("PhysxJointAxisAPI:angular", "physxJointAxis:angular:maxJointVelocity", np.radians(90)),
         ("NewtonJointAPI", "newton:velocityLimit", np.radians(90)),
     ],
 )
 def test_velocity_limit_is_read_from_the_axis_or_from_newton(
-    engine: PhysxEngine,
-    tmp_path: Path,
-    schema: str,
-    attribute: str,
-    velocity: float | None,
+    engine: PhysxEngine, tmp_path: Path, schema: str, attribute: str, velocity: float | None
 ) -> None:
     """PhysxJointAPI was removed with ovphysx 0.7."""
     joint = _joint("RevoluteJoint", f"float {attribute} = 90", f'"{schema}"')
     hinge = _hinge(_observe(engine, _usd(tmp_path, joint)))
 
-    assert hinge.type is JointType.CONTINUOUS
+    assert hinge.type is obs.JointType.CONTINUOUS
     assert hinge.velocity == (velocity and pytest.approx(velocity, rel=1e-6))
 
 
 @pytest.mark.parametrize(
     ("limits", "coupled"),
-    [
-        ("float physics:lowerLimit = -170\nfloat physics:upperLimit = 170\n", True),
-        ("", False),
-    ],
+    [("float physics:lowerLimit = -170\nfloat physics:upperLimit = 170\n", True), ("", False)],
 )
 def test_coupling_of_revolute_joints_needs_limits(
-    engine: PhysxEngine,
-    tmp_path: Path,
-    limits: str,
-    coupled: bool,
+    engine: PhysxEngine, tmp_path: Path, limits: str, coupled: bool
 ) -> None:
     """Without, PhysX writes an error and leaves the joints uncoupled."""
     mimic = """rel newton:mimicJoint = </robot/hinge>

@@ -12,10 +12,7 @@ from tests.conformance.engines.deviation_files import FOLDER
 from tests.conformance.engines.test_usd_simulators import converted
 from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    JointType,
-)
+from urdf_usd.conformance.observation.robot import Configurations, JointType
 from urdf_usd.converter import convert
 
 _AT_REST = Configurations((), (), ("zero",))

@@ -40,16 +40,10 @@ VERTICES = LEFT + RIGHT
 FILES = {
     "objects": (f"{VERTICES}o a\n{LEFT_FACES}o b\n{RIGHT_FACES}", 2),
     "groups": (f"{VERTICES}g a\n{LEFT_FACES}g b\n{RIGHT_FACES}", 2),
-    "objects between vertices": (
-        f"o a\n{LEFT}{LEFT_FACES}o b\n{RIGHT}{RIGHT_FACES}",
-        2,
-    ),
+    "objects between vertices": (f"o a\n{LEFT}{LEFT_FACES}o b\n{RIGHT}{RIGHT_FACES}", 2),
     "equal names": (f"{VERTICES}g a\n{LEFT_FACES}g a\n{RIGHT_FACES}", 2),
     "first without name": (f"{VERTICES}{LEFT_FACES}g b\n{RIGHT_FACES}", 2),
-    "empty groups": (
-        f"{VERTICES}o a\ng b\n{LEFT_FACES}g c\no d\n{RIGHT_FACES}o e\n",
-        2,
-    ),
+    "empty groups": (f"{VERTICES}o a\ng b\n{LEFT_FACES}g c\no d\n{RIGHT_FACES}o e\n", 2),
     "interrupted group": (
         f"{VERTICES}g a\n{LEFT_FACES}g b\n{RIGHT_FACES}g a\nf 1 2 3\nf 5 6 7\n",
         3,
@@ -82,9 +76,7 @@ def test_pybullet_collides_between_the_hulls_of_groups(
     client = pybullet.connect(pybullet.DIRECT)
     try:
         shape = pybullet.createCollisionShape(
-            pybullet.GEOM_MESH,
-            fileName=str(tmp_path / "part.obj"),
-            physicsClientId=client,
+            pybullet.GEOM_MESH, fileName=str(tmp_path / "part.obj"), physicsClientId=client
         )
         pybullet.createMultiBody(0, shape, physicsClientId=client)
         pybullet.performCollisionDetection(physicsClientId=client)

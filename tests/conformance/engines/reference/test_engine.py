@@ -9,18 +9,8 @@ import pytest
 
 from tests.conformance.engines import oblique_arm
 from urdf_usd.conformance.engines.protocol import Available, Side, UnsupportedError
-from urdf_usd.conformance.engines.reference import (
-    ReferenceEngine,
-    observe_robot,
-    structure,
-)
-from urdf_usd.conformance.observation.robot import (
-    Base,
-    JointType,
-    MimicObservation,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.engines.reference import ReferenceEngine, observe_robot, structure
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.urdf.parse import parse
 
@@ -32,19 +22,16 @@ _BALL = '<visual><geometry><sphere radius="1"/></geometry></visual>'
 
 
 @pytest.fixture
-def observation(tmp_path: Path) -> Observation:
+def observation(tmp_path: Path) -> obs.Observation:
     """Return the reference observation of the oblique arm."""
     return ReferenceEngine().observe(
         oblique_arm.request(
-            tmp_path,
-            oblique_arm.URDF,
-            shoulder=oblique_arm.SHOULDER,
-            elbow=oblique_arm.ELBOW,
+            tmp_path, oblique_arm.URDF, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW
         )
     )
 
 
-def _observe(folder: Path, body: str) -> Observation:
+def _observe(folder: Path, body: str) -> obs.Observation:
     path = folder / "robot.urdf"
     path.write_text(f'<robot name="r">{body}</robot>')
     robot = parse(path).robot
@@ -66,54 +53,48 @@ def _framed(kind: str, inertial: str = "") -> str:
     )
 
 
-def test_all_quantities_are_reported(observation: Observation) -> None:
-    assert observation.states == frozenset(Quantity)
+def test_all_quantities_are_reported(observation: obs.Observation) -> None:
+    assert observation.states == frozenset(obs.Quantity)
     assert ReferenceEngine().side is Side.URDF
     assert isinstance(ReferenceEngine().availability(), Available)
 
 
-def test_absent_elements_are_none(observation: Observation) -> None:
+def test_absent_elements_are_none(observation: obs.Observation) -> None:
     """No inertial and no dynamics: ``None``, not zero."""
     tip = next(link for link in observation.links if link.name == "tip")
     elbow = next(joint for joint in observation.joints if joint.name == "elbow")
 
     assert tip.mass is None
     assert elbow.damping is None
-    assert elbow.mimic == MimicObservation("shoulder", -0.2, 0.05)
+    assert elbow.mimic == obs.MimicObservation("shoulder", -0.2, 0.05)
     assert elbow.axis == pytest.approx((-0.48, 0.6, 0.64))
 
 
-def test_fixed_joint_has_neither_axis_nor_limits(observation: Observation) -> None:
+def test_fixed_joint_has_neither_axis_nor_limits(observation: obs.Observation) -> None:
     """Even if the file has them."""
     wrist = next(joint for joint in observation.joints if joint.name == "wrist")
 
-    assert wrist.type is JointType.FIXED
+    assert wrist.type is obs.JointType.FIXED
     assert (wrist.axis, wrist.lower, wrist.upper) == (None, None, None)
 
 
 @pytest.mark.parametrize(
     ("body", "base"),
     [
-        (f'<link name="world"/>{_ARM}{_joint("fixed")}', Base.FIXED),
-        (f'<link name="world"/>{_ARM}{_joint("floating")}', Base.FLOATING),
-        (f'<link name="world"/>{_ARM}{_joint("continuous")}', Base.FIXED),
-        (_framed("floating"), Base.FLOATING),
-        (
-            _framed("floating", '<inertial><mass value="0.1"/></inertial>'),
-            Base.FIXED,
-        ),
-        (_framed("continuous"), Base.FIXED),
+        (f'<link name="world"/>{_ARM}{_joint("fixed")}', obs.Base.FIXED),
+        (f'<link name="world"/>{_ARM}{_joint("floating")}', obs.Base.FLOATING),
+        (f'<link name="world"/>{_ARM}{_joint("continuous")}', obs.Base.FIXED),
+        (_framed("floating"), obs.Base.FLOATING),
+        (_framed("floating", '<inertial><mass value="0.1"/></inertial>'), obs.Base.FIXED),
+        (_framed("continuous"), obs.Base.FIXED),
         ('<link name="world"/>', None),
         (f'<link name="bench"/>{_ARM}{_joint("fixed", "bench")}', None),
-        (
-            f'<link name="world">{_BALL}</link>{_ARM}{_joint("fixed")}',
-            None,
-        ),
+        (f'<link name="world">{_BALL}</link>{_ARM}{_joint("fixed")}', None),
         (_ARM, None),
     ],
 )
 def test_only_a_massless_world_link_fixes_the_base(
-    tmp_path: Path, body: str, base: Base | None
+    tmp_path: Path, body: str, base: obs.Base | None
 ) -> None:
     """URDF has no other element for it."""
     assert _observe(tmp_path, body).base is base
