@@ -26,7 +26,7 @@ from urdf_usd.conformance.observation.shapes import (
     Vec3,
     merge_appearances,
 )
-from urdf_usd.conformance.tolerance.rigid_groups import group_masses
+from urdf_usd.conformance.tolerance.model import group_masses
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import CaseOutcome, CaseReadingRecord, Difference, Value
 from urdf_usd.reports.records.suite_case import AppearanceValues, Expected, ShapeValues

@@ -43,9 +43,9 @@ from urdf_usd.conformance.tolerance.bounds import (
     principal_moments,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.model import ToleranceModel
-from urdf_usd.conformance.tolerance.rigid_groups import (
+from urdf_usd.conformance.tolerance.model import (
     GroupMass,
+    ToleranceModel,
     group_masses,
     masses_of,
     tensor_of,

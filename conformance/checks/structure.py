@@ -23,7 +23,7 @@ from urdf_usd.conformance.checks.check import (
 from urdf_usd.conformance.checks.limits import stored_limit, unit_hint
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
-from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
+from urdf_usd.conformance.tolerance.model import rigid_groups
 from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Range, Value
 

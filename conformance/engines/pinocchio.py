@@ -17,7 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
-from urdf_usd.conformance.engines.native_output import captured
+from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.protocol import (
     Availability,
     Request,

@@ -1,22 +1,25 @@
-"""Processes of simulators, which answer lines of JSON."""
+"""Processes of simulators, which answer lines of JSON, and capture of the output of native code."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
 import select
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from urdf_usd.conformance.engines.native_output import captured
-
+_STANDARD_STREAMS = (1, 2)
+_C_LIBRARY = ctypes.CDLL(None if os.name == "posix" else "ucrtbase")
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  not for temporary files of ours
 
 
@@ -119,3 +122,42 @@ def answer_requests(
         found["seconds"] = time.perf_counter() - start
         answers.write(json.dumps(found) + "\n")
         answers.flush()
+
+
+@contextlib.contextmanager
+def captured() -> Iterator[Callable[[], str]]:
+    """Send file descriptors 1 and 2 to a file, for the whole process.
+
+    The file has a name in the folder for temporary files: after a segmentation fault
+    it remains, so that the parent process can read the end of the output.
+
+    Yields:
+        A function that returns what has been printed so far.
+    """
+    with tempfile.NamedTemporaryFile(prefix="printed-", suffix=".txt") as sink:
+        _flush()
+        saved = [os.dup(stream) for stream in _STANDARD_STREAMS]
+        try:
+            for stream in _STANDARD_STREAMS:
+                os.dup2(sink.fileno(), stream)
+
+            def printed() -> str:
+                _flush()
+                sink.seek(0)
+                return sink.read().decode(errors="replace")
+
+            yield printed
+        finally:
+            _flush()
+            for stream, copy in zip(_STANDARD_STREAMS, saved, strict=True):
+                os.dup2(copy, stream)
+                os.close(copy)
+
+
+def _flush() -> None:
+    """Empty the buffers of Python and of the C library."""
+    for stream in (sys.stdout, sys.stderr):
+        # A stream may be absent (pythonw) or closed.
+        if stream is not None and not stream.closed:
+            stream.flush()
+    _C_LIBRARY.fflush(None)

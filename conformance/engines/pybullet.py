@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines import protocol
-from urdf_usd.conformance.engines.native_output import captured
+from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
     OF_ANY_URDF,

@@ -30,8 +30,7 @@ from urdf_usd.conformance.engines.protocol import (
 from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Limits, Steps, Workers
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.conformance.matching import Labelled, label_robot
-from urdf_usd.conformance.observation.robot import Configurations, Observation
-from urdf_usd.conformance.observation.value_types import require_types
+from urdf_usd.conformance.observation.robot import Configurations, Observation, require_types
 from urdf_usd.conformance.requested_settings import touching_links
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
 from urdf_usd.converter.diagnostics import ConversionError

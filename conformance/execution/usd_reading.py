@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from urdf_usd.conformance.engines.native_output import captured
+from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, OUT_OF_MEMORY, Limits, Workers
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError

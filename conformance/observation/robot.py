@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
@@ -479,3 +480,29 @@ class NamedPrims(Struct, frozen=True):
 
     links: tuple[NamedPrim, ...]  # bodies, and frames that may be links
     joints: tuple[NamedJoint, ...]  # joints between them
+
+
+def require_types(observation: Observation) -> None:
+    """Check the types of all values, which engines of other packages may confuse.
+
+    Lists count as tuples, integers as floats.
+
+    Raises:
+        TypeError: A value has another type; the message says where.
+    """
+
+    def plain(value: object) -> Any:  # noqa: ANN401  a number
+        if isinstance(value, np.number):
+            return value.item()
+        raise TypeError(f"observation has a value of type {type(value).__name__}")
+
+    def require_array(_: object, value: object) -> object:
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+            return value
+        raise TypeError("not an array of numbers")
+
+    fields = msgspec.to_builtins(observation, enc_hook=plain, builtin_types=(np.ndarray,))
+    try:
+        msgspec.convert(fields, Observation, dec_hook=require_array)
+    except msgspec.ValidationError as error:
+        raise TypeError(str(error).replace("`$.", "`observation.")) from None

@@ -1,26 +1,375 @@
-"""The tolerance model of a robot: bounds and scales of all its comparisons."""
+"""The tolerance model of a robot: rigid groups, scale of its motion, bounds of all comparisons.
+
+Scale of equations of motion, and bounds of the effect of rounding on them: with v_g,i the velocity
+of the centre of mass of rigid group g per unit of velocity i, and w_g,i its angular velocity,
+M_ij = sum over g of m v_i . v_j + w_i . I w_j, and the bias forces are
+f_i = sum over g of m v_i . (a - g) + w_i . (I dw/dt + w x I w). Both are evaluated with lengths and
+moments in place of vectors and tensors, and once more with each of them enlarged by its rounding:
+the increase bounds the effect of rounding, as all terms are products.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
+    ROOT_MOTION,
     TRANSLATIONS,
     JointObservation,
     JointType,
+    MassProperties,
     Observation,
     Rollout,
     RolloutState,
+    Vec3,
+    Vec6,
 )
-from urdf_usd.conformance.tolerance.bounds import FrameBound, Tolerance, frame_bounds, largest
-from urdf_usd.conformance.tolerance.motion_scale import MotionScale, motion_scale
-from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
+from urdf_usd.conformance.tolerance.bounds import (
+    ARITHMETIC,
+    DEFAULTED,
+    PER_JOINT,
+    QUATERNION,
+    RELATIVE,
+    FrameBound,
+    Tolerance,
+    frame_bounds,
+    harmless_moment,
+    inertia_bound,
+    is_pointlike,
+    largest,
+    largest_moment,
+    length,
+)
 
+Array = NDArray[np.float64]
+
+_GRAVITY = 9.81
+_EXTENT = 0.1  # least size of a body with defaulted inertia [m]
 # A robot of less has no size from which a harmless inertia follows [m].
 _NANOMETRE = 1e-9
+
+
+class _LinkMass(Struct, frozen=True, eq=False):
+    """Mass of one link of a group, in the frame of the group's head, its first link."""
+
+    mass: float  # [kg]
+    center: Array  # (3,) centre of mass [m]
+    tensor: Array  # (3, 3) inertia about the centre of mass [kg m^2]
+    origin: Array  # (3,) origin of the link [m]
+    depth: int  # number of fixed joints between the head and the link
+
+
+class GroupMass(Struct, frozen=True, eq=False):
+    """Mass of a whole group, in the frame of its head."""
+
+    mass: float  # [kg]
+    center: Array  # (3,) [m]; the head's origin if there is no mass
+    tensor: Array  # (3, 3) inertia about the centre of mass [kg m^2]
+    parts: tuple[_LinkMass, ...]  # masses of its links
+
+    @property
+    def center_bound(self) -> float:
+        """Bound of the rounding of the centre of mass [m].
+
+        With r the largest distance from the head: each centre, each mass and the storage of
+        the sum add u r, each fixed joint adds u r and two quaternions.
+        """
+        reach = (length(end) for part in self.parts for end in (part.center, part.origin))
+        welds = max((part.depth for part in self.parts), default=0)
+        factor = 3 * RELATIVE + welds * (RELATIVE + PER_JOINT)
+        return factor * max(reach, default=0.0) + ARITHMETIC
+
+    @property
+    def inertia_bound(self) -> float:
+        """Bound of the rounding of the inertia, relative to its largest moment.
+
+        In m |d|^2, the mass adds u and d twice the error of a centre. The tensor of a part
+        adds its storage and the rotations of its fixed joints, and the sum its storage.
+        """
+        largest = largest_moment(self.tensor)
+        if not largest:
+            return ARITHMETIC
+        arm_error = 2 * self.center_bound
+        absolute = inertia_bound(self.tensor) * largest
+        for part in self.parts:
+            angle = QUATERNION + part.depth * PER_JOINT
+            absolute += (RELATIVE + 2 * angle) * largest_moment(part.tensor)
+            arm = length(part.center - self.center)
+            absolute += part.mass * (RELATIVE * arm**2 + 2 * arm * arm_error)
+        return absolute / largest + ARITHMETIC
+
+    def harmless_moment(self, size: float, total: float) -> float:
+        """Return the inertia that may be defaulted for its point masses [kg m^2]."""
+        return sum(
+            harmless_moment(part.mass, size, total)
+            for part in self.parts
+            if is_pointlike(part.tensor, part.mass, size)
+        )
+
+
+def rigid_groups(
+    links: Sequence[str], joints: Sequence[JointObservation]
+) -> tuple[tuple[str, ...], ...]:
+    """Partition links into groups connected by fixed joints; the head comes first."""
+    parent_joint = {joint.child: joint for joint in joints}
+    groups: dict[str, list[str]] = {}
+    for name in links:
+        head = name
+        while (joint := parent_joint.get(head)) and joint.type is JointType.FIXED:
+            head = joint.parent
+        groups.setdefault(head, []).append(name)
+    return tuple(
+        (head, *(name for name in members if name != head)) for head, members in groups.items()
+    )
+
+
+def masses_of(observation: Observation) -> dict[str, MassProperties | None]:
+    """Return the own mass properties of each link."""
+    return {link.name: link.mass for link in observation.links}
+
+
+def tensor_of(values: Vec6) -> Array:
+    """Return the (3, 3) tensor of (ixx, ixy, ixz, iyy, iyz, izz)."""
+    ixx, ixy, ixz, iyy, iyz, izz = values
+    return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
+def group_masses(
+    observation: Observation,
+    groups: Sequence[Sequence[str]],
+    joints: Sequence[JointObservation],
+) -> tuple[GroupMass | None, ...]:
+    """Combine the masses of each group by the parallel axis theorem.
+
+    Args:
+        observation: With masses and frames; its first configuration is used.
+        groups: Rigid groups, the head first.
+        joints: All joints.
+
+    Returns:
+        One per group; None if a required mass or frame is not known.
+    """
+    frames, masses = observation.frames, masses_of(observation)
+    if frames is None:
+        return (None,) * len(groups)
+    parent = {joint.child: joint.parent for joint in joints}
+    column = {name: index for index, name in enumerate(frames.links)}
+    positions, rotations = frames.positions[0], frames.rotations[0]
+
+    def combined(group: Sequence[str]) -> GroupMass | None:
+        head, parts = group[0], []
+        for name in group:
+            own = masses.get(name)
+            if own is None or not own.mass:
+                continue
+            if own.inertia is None or name not in column or head not in column:
+                return None
+            turn = rotations[column[head]].T
+            origin = turn @ (positions[column[name]] - positions[column[head]])
+            rotation = turn @ rotations[column[name]]
+            center = origin + rotation @ np.asarray(own.center)
+            tensor = rotation @ tensor_of(own.inertia) @ rotation.T
+            depth, link = 0, name
+            while link != head and link in parent:
+                link, depth = parent[link], depth + 1
+            parts.append(_LinkMass(own.mass, center, tensor, origin, depth))
+        mass = sum(part.mass for part in parts)
+        center, tensor = np.zeros(3), np.zeros((3, 3))
+        if mass:
+            center = sum((part.mass * part.center for part in parts), center) / mass
+        for part in parts:
+            arm = part.center - center
+            tensor += part.tensor + part.mass * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
+        return GroupMass(mass, center, tensor, tuple(parts))
+
+    return tuple(map(combined, groups))
+
+
+class MotionScale(Struct, frozen=True, eq=False):
+    """Scale of a robot's equations of motion, over all its configurations."""
+
+    joints: tuple[str, ...]  # (n) joint of each degree of freedom, as the reference orders them
+    inertia: Array  # (n) square root of the largest inertia that each one has
+    inertia_bound: Array  # (n, n) bound of the effect of rounding on M
+    inertia_defaulted: Array  # (n, n) bound of the effect of harmless defaulted inertia on M
+    bias: Array  # (n) largest force for any direction of gravity and velocities
+    bias_bound: Array  # (n) bound of the effect of rounding on b
+    bias_defaulted: Array  # (n) bound of the effect of harmless defaulted inertia on b
+
+
+class _Motion(Struct, frozen=True, eq=False):
+    """Motion of G rigid groups per unit of n velocities, at K configurations."""
+
+    speed: Array  # (K, G, n) of the centres of mass
+    spin: Array  # (G, n) angular speed
+    velocities: Array  # (K, n) magnitudes
+
+    def inertia(self, mass: Array, moment: Array) -> Array:
+        """Return (K, n, n) inertias of groups with (G) masses and moments."""
+        linear = np.swapaxes(self.speed, 1, 2) @ (mass[:, None] * self.speed)
+        total: Array = linear + (self.spin.T * moment) @ self.spin
+        return total
+
+    def forces(self, mass: Array, moment: Array) -> Array:
+        """Return (K, n) bounds of forces, regardless of signs.
+
+        The velocity of a centre per unit of velocity is turned by the axes before it, and so
+        is its arm: |dv_i/dt| <= 2 spin |v_i|.
+        """
+        spin = self.velocities @ self.spin.T
+        travel = np.einsum("kgn,kn->kg", self.speed, self.velocities)
+        linear = self.speed * (mass * (_GRAVITY + 2 * spin * travel))[:, :, None]
+        angular = self.spin * (moment * spin**2)[:, :, None]
+        total: Array = (linear + angular).sum(axis=1)
+        return total
+
+
+def motion_scale(
+    expected: Observation,
+    groups: Sequence[Sequence[str]],
+    bounds: Mapping[str, FrameBound],
+    size: float,
+) -> MotionScale | None:
+    """Compute the scale of a robot's equations of motion.
+
+    Args:
+        expected: The reference observation.
+        groups: Rigid groups, the first link of each first.
+        bounds: Rounding of link poses.
+        size: Of the robot [m].
+
+    Returns:
+        None if equations of motion, masses or frames are not known.
+    """
+    dynamics = expected.dynamics
+    masses = [mass for mass in group_masses(expected, groups, expected.joints) if mass is not None]
+    if dynamics is None or expected.frames is None or len(masses) < len(groups):
+        return None
+    exact, rounded, kinds = _group_motions(expected, [g[0] for g in groups], masses, bounds)
+    mass = np.array([own.mass for own in masses])
+    moment = np.array([largest_moment(own.tensor) for own in masses])
+    turns = np.array([bounds[group[0]].rotation for group in groups])
+    # Each mass is stored, and so is their sum.
+    rounded_mass = mass * (1 + 2 * RELATIVE)
+    rounded_moment = moment * (1 + np.array([own.inertia_bound for own in masses]) + 2 * turns)
+    # Masses and moments that may be defaulted: of massless groups and points.
+    total = sum(own.mass for own in masses) or 1.0
+    bare = np.array([0.0 if own.mass else DEFAULTED * total for own in masses])
+    points = np.array([own.harmless_moment(size, total) for own in masses])
+    defaulted = bare, bare * max(size, _EXTENT) ** 2 + points
+
+    def increase(nominal: Array, enlarged: Array) -> Array:
+        bound: Array = (enlarged - nominal).max(axis=0) + ARITHMETIC * nominal.max(axis=0)
+        return bound
+
+    def shared(values: Array) -> Array:
+        # Single axes of a joint depend on the arbitrary orientation of its frame.
+        largest: dict[tuple[str, bool], float] = {}
+        for kind, value in zip(kinds, values.tolist(), strict=True):
+            largest[kind] = max(largest.get(kind, 0.0), value)
+        return np.array([largest[kind] for kind in kinds])
+
+    inertias, forces = exact.inertia(mass, moment), exact.forces(mass, moment)
+    inertia_defaulted = exact.inertia(*defaulted).max(axis=0)
+    bias_defaulted = exact.forces(*defaulted).max(axis=0)
+    stated = np.einsum("kii->ki", dynamics.inertia).max(axis=0)
+    bias = shared(forces.max(axis=0) + bias_defaulted)
+    # Sums of forces that cancel, where no force is possible.
+    cancelled = ARITHMETIC * bias_defaulted.max(initial=0.0) * max(size, _EXTENT)
+    return MotionScale(
+        joints=dynamics.joints,
+        inertia=np.sqrt(shared(np.maximum(stated, 0.0) + np.diagonal(inertia_defaulted))),
+        inertia_bound=increase(inertias, rounded.inertia(rounded_mass, rounded_moment)),
+        inertia_defaulted=inertia_defaulted,
+        bias=bias,
+        bias_bound=increase(forces, rounded.forces(rounded_mass, rounded_moment))
+        + np.where(bias > 0.0, 0.0, cancelled),
+        bias_defaulted=bias_defaulted,
+    )
+
+
+def _group_motions(
+    expected: Observation,
+    heads: Sequence[str],
+    masses: Sequence[GroupMass],
+    bounds: Mapping[str, FrameBound],
+) -> tuple[_Motion, _Motion, list[tuple[str, bool]]]:
+    """Compute motions, the same enlarged by rounding, and joint and kind of each velocity."""
+    frames, dynamics = expected.frames, expected.dynamics
+    if frames is None or dynamics is None:
+        raise ValueError("frames or equations of motion are not known")
+    velocities = np.abs(dynamics.velocities)
+    count = len(velocities)
+    positions, rotations = frames.positions[:count], frames.rotations[:count]
+    column = {name: index for index, name in enumerate(frames.links)}
+    parent = {joint.child: joint.parent for joint in expected.joints}
+    centers = np.zeros((count, len(heads), 3))
+    center_errors = np.zeros(len(heads))
+    carried: dict[str | None, list[int]] = {}
+    for row, (head, own) in enumerate(zip(heads, masses, strict=True)):
+        at, bound = column[head], bounds[head]
+        centers[:, row] = positions[:, at] + rotations[:, at] @ own.center
+        center_errors[row] = bound.position + bound.rotation * length(own.center) + own.center_bound
+        link: str | None = head
+        while link is not None:
+            carried.setdefault(link, []).append(row)
+            link = parent.get(link)
+
+    joint_named = {joint.name: joint for joint in expected.joints}
+    speed, speed_error = np.zeros((2, count, len(heads), len(dynamics.joints)))
+    spin, spin_error = np.zeros((2, len(heads), len(dynamics.joints)))
+    kinds: list[tuple[str, bool]] = []
+    for name, width in Counter(dynamics.joints).items():
+        link, joint_type, axis = expected.root, JointType.FLOATING, None
+        bound = FrameBound(0.0, 0.0)
+        if name != ROOT_MOTION:
+            joint = joint_named[name]
+            link, joint_type, axis = joint.child, joint.type, joint.axis
+            bound = bounds[link]
+        rows, translations = carried.get(link, []), TRANSLATIONS.get(joint_type, 0)
+        directions = rotations[:, column[link]] @ _directions(joint_type, axis)
+        arms = centers[:, rows] - positions[:, None, column[link]]
+        reach = np.linalg.norm(arms, axis=2)
+        for step, direction in enumerate(np.moveaxis(directions, 2, 0)[:width]):
+            index = len(kinds)
+            kinds.append((name, step < translations))
+            if step < translations:
+                speed[:, rows, index] = np.linalg.norm(direction, axis=1)[:, None]
+                speed_error[:, rows, index] = bound.rotation
+                continue
+            turned = np.cross(direction[:, None], arms)
+            speed[:, rows, index] = np.linalg.norm(turned, axis=2)
+            speed_error[:, rows, index] = (
+                bound.rotation * reach + center_errors[rows] + bound.position
+            )
+            spin[rows, index] = 1.0
+            spin_error[rows, index] = bound.rotation
+    rounded = _Motion(speed + speed_error, spin + spin_error, velocities)
+    return _Motion(speed, spin, velocities), rounded, kinds
+
+
+def _directions(joint_type: JointType, axis: Vec3 | None) -> Array:
+    """Return the (3, d) directions of a joint's freedoms, in the frame of its child.
+
+    Only their lengths matter here, so those of the joint frame are taken as unit vectors of
+    the child frame.
+    """
+    own = np.array([axis or (0.0, 0.0, 0.0)])
+    match joint_type:
+        case JointType.PLANAR:
+            return np.hstack([np.eye(3) - own.T @ own, own.T])
+        case JointType.FLOATING:
+            return np.hstack([np.eye(3), np.eye(3)])
+        case JointType.SPHERICAL:
+            return np.eye(3)
+        case _:
+            return own.T
 
 
 class ToleranceModel(Struct, frozen=True, eq=False):

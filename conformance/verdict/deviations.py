@@ -29,7 +29,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
-from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups, tensor_of
+from urdf_usd.conformance.tolerance.model import rigid_groups, tensor_of
 
 UNEXPLAINED = "unexplained"
 _LIMITS = ("limits.lower", "limits.upper", "structure.types")

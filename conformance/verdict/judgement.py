@@ -32,8 +32,7 @@ from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Si
 from urdf_usd.conformance.observation.robot import Base, Observation, Quantity
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.tolerance.bounds import Tolerance, principal_moments
-from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model
-from urdf_usd.conformance.tolerance.rigid_groups import tensor_of
+from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model, tensor_of
 from urdf_usd.conformance.verdict.attribution import EngineComparison, attribute, compare_simulator
 from urdf_usd.conformance.verdict.chosen_colliders import compare_chosen
 from urdf_usd.conformance.verdict.judged import (

@@ -44,7 +44,7 @@ from tests.faults.fault import (
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType, Observation
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, Tolerance
-from urdf_usd.conformance.tolerance.rigid_groups import rigid_groups
+from urdf_usd.conformance.tolerance.model import rigid_groups
 
 _TOLERANCE = Tolerance()
 _DEGREES = math.degrees(1.0)

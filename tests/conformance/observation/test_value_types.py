@@ -19,8 +19,8 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
     Quantity,
+    require_types,
 )
-from urdf_usd.conformance.observation.value_types import require_types
 from urdf_usd.converter import read_urdf
 
 _ARM = Observation(
