@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.engines import newton as newton_engine
 from urdf_usd.conformance.engines.drake import captured_log
 from urdf_usd.conformance.engines.mjcf import kept_robot
-from urdf_usd.conformance.engines.native_output import captured
+from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.protocol import (
     Availability,
     Request,
