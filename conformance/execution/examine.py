@@ -135,12 +135,7 @@ def examine_in_workers(
 
 
 def examine_in_worker(workers: Workers, job: Job) -> RobotRecord:
-    """Examine one robot in a worker.
-
-    Raises:
-        ConversionError: In a check, the URDF cannot be read, or a variant of the USD does
-            not exist.
-    """
+    """Examine one robot in a worker; raise the :class:`ConversionError` of a check."""
     ((_, result),) = examine_in_workers(workers, [job])
     if isinstance(result, ConversionError):
         raise result

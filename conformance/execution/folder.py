@@ -1,22 +1,17 @@
 """The folder of a run: its lock, and the results in it that are still valid.
 
-A run keeps a folder there, ``.urdf-usd-run``:
+A run keeps ``.urdf-usd-run`` there, with ``lock``, which the operating system releases when the
+process ends, and ``robots/<place>.json`` of each robot whose files may be in the folder: it is
+empty until the robot is finished, and then has the SHA-256 of each of its files, and the paths of
+its input files.
 
-- ``lock``, locked while the run lasts, with process and host of the run. The operating
-  system releases the lock when the process ends, however it ends. On NFS it holds
-  between machines if server and clients support locks, and on file systems without
-  locks there is none;
-- ``robots/<place>.json``, one of each robot whose files may be in the folder. It is
-  empty until the robot is finished, and then has the SHA-256 of each of its files, and
-  the paths of its input files.
+A resumed run keeps a result if the hash of everything that determines it is that of the record: the
+contents of the files that the robot was read from, the options, the engines, the converter, the
+versions of all libraries, the code of this project and of plugins, and the environment variables
+that matter; no path, time or machine.
 
-A resumed run keeps a result if a hash of everything that determines it is that of the
-record. It covers the contents of the files that the robot was read from, the options, the
-engines, the converter, the versions of all libraries, the code of this project and of
-plugins, and the environment variables that matter. It covers no path, time or machine.
-
-A place is the path of a robot within each folder of the run, without a suffix:
-``<id>``, or with several converters ``<converter>/<id>``.
+A place is the path of a robot within each folder of the run, without a suffix: ``<id>``, or with
+several converters ``<converter>/<id>``.
 """
 
 from __future__ import annotations
@@ -35,14 +30,13 @@ from contextlib import contextmanager
 from importlib import metadata
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 from msgspec import Struct, structs
 
 from urdf_usd import conformance, converter, corpus
 from urdf_usd.conformance.converters.candidates import (
-    Candidate,
     CommandConverter,
     ReadyUsds,
     RegisteredConverter,
@@ -99,38 +93,33 @@ class RunFolder(Struct, frozen=True):
     def finished(self, place: str) -> Finished | None:
         """Return what is stored of a robot; None if it is not finished."""
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode(self.state(place).read_bytes(), type=Finished)
+            return msgspec.json.decode(self._state(place).read_bytes(), type=Finished)
         return None
 
     def finish(self, place: str, **known: Any) -> None:  # noqa: ANN401  fields of Finished
         """Store the hashes of a robot's files, to which nothing is written any more."""
-        files = {name: hash_file(self.path / name) for name in sorted(self._files(place))}
-        write_atomically(self.state(place), msgspec.json.encode(Finished(files, **known)))
+        finished = Finished(self.hashes(place), **known)
+        write_atomically(self._state(place), msgspec.json.encode(finished))
 
     def remove(self, place: str) -> None:
         """Remove all files of a robot."""
         # First, so that no file is taken for intact that will be gone.
-        write_atomically(self.state(place), b"")
+        write_atomically(self._state(place), b"")
         shutil.rmtree(self.path / "assets" / place, ignore_errors=True)
-        _remove_files(self.path, _single_files(place))
+        _remove_files(_single_files(self.path, place))
 
-    def change(self, place: str) -> str | None:
-        """Return what differs from the files that were written of a robot, if anything does."""
-        former = self.finished(place)
-        if former is None:
-            return "it is not finished"
-        present = {name: hash_file(self.path / name) for name in self._files(place)}
-        changes = sorted(name for name, _ in present.items() ^ former.files.items())
-        return f"{changes[0]} has changed" if changes else None
+    def forget(self, place: str) -> None:
+        """Remove all files of a robot that is not in this run."""
+        self.remove(place)
+        self._state(place).unlink()
 
-    def _files(self, place: str) -> set[str]:
-        """Return the files of a robot on disk, relative to the folder."""
-        asset = self.path / "assets" / place
-        files = [*(self.path / name for name in _single_files(place)), *asset.rglob("*")]
-        return {one.relative_to(self.path).as_posix() for one in files if one.is_file()}
+    def hashes(self, place: str) -> dict[str, str]:
+        """Return the SHA-256 of each file of a robot on disk, by path relative to the folder."""
+        files = *_single_files(self.path, place), *(self.path / "assets" / place).rglob("*")
+        present = (file for file in files if file.is_file())
+        return {file.relative_to(self.path).as_posix(): hash_file(file) for file in sorted(present)}
 
-    def state(self, place: str) -> Path:
-        """Return the file that tells whether a robot is finished."""
+    def _state(self, place: str) -> Path:
         return self.path / STATE / "robots" / f"{place}.json"
 
 
@@ -158,7 +147,7 @@ def claim_run_folder(
         raise RunFolderError(
             f"{shown}: the name of the folder is not UTF-8; choose another"
         ) from None
-    folder = RunFolder(out)
+    folder, states = RunFolder(out), out / STATE / "robots"
     names = sorted(entry.name for entry in out.iterdir()) if out.exists() else []
     if names and STATE not in names:
         more = ", …" if len(names) > _SHOWN else ""
@@ -167,64 +156,63 @@ def claim_run_folder(
             f"({', '.join(names[:_SHOWN])}{more}); name a new folder, or empty this one"
         )
     (out / STATE).mkdir(parents=True, exist_ok=True)
-    with _locked(out / STATE / "lock", out):
-        states = out / STATE / "robots"
+    with (out / STATE / "lock").open("a+b") as file:
+        _lock(file, out)
         former = {
             file.relative_to(states).with_suffix("").as_posix() for file in states.rglob("*.json")
         }
-        _remove_files(out, _report_files(former))
+        _remove_files(out / name for name in _report_files(former))
         for place in sorted(former):
-            kept = resume and place in places
-            change = folder.change(place) if kept else ""
-            if change is None:
-                continue
-            if change and folder.finished(place):
-                announce(f"{place} is examined again: {change}")
-            folder.remove(place)
             if place not in places:
-                folder.state(place).unlink()
+                folder.forget(place)
+                continue
+            finished = folder.finished(place) if resume else None
+            if finished:
+                changed = sorted({*folder.hashes(place).items()} ^ {*finished.files.items()})
+                if not changed:
+                    continue
+                announce(f"{place} is examined again: {changed[0][0]} has changed")
+            folder.remove(place)
         _remove_scraps(out)
         try:
             yield folder
         finally:
             _remove_scraps(out)
-
-
-@contextmanager
-def _locked(path: Path, out: Path) -> Iterator[None]:
-    """Lock a file, which names this process meanwhile; closing it releases the lock."""
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in _TAKEN:
-                who = "another run"
-                with contextlib.suppress(msgspec.DecodeError, KeyError):
-                    owner = msgspec.json.decode(file.read())
-                    who = f"the run of process {owner['process']} on {owner['host']}"
-                raise RunFolderError(
-                    f"{out} is in use by {who}; wait until it has finished, or name another folder"
-                ) from error
-            if error.errno not in _UNSUPPORTED:
-                raise
-        file.truncate(0)
-        file.write(msgspec.json.encode({"process": os.getpid(), "host": socket.gethostname()}))
-        file.flush()
-        try:
-            yield
-        finally:
             file.truncate(0)
 
 
-def _single_files(place: str) -> tuple[str, ...]:
-    """Return the files of a robot outside its asset, relative to the folder."""
-    paths = (record_path, scene_path, expansion_path, timing_path)
-    return tuple(path(Path(), place).as_posix() for path in paths)
+def _lock(file: IO[bytes], out: Path) -> None:
+    """Lock a file until it is closed, and write this process into it.
+
+    On NFS this holds between machines if server and clients support locks.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _TAKEN:
+            who = "another run"
+            file.seek(0)
+            with contextlib.suppress(msgspec.DecodeError, KeyError):
+                owner = msgspec.json.decode(file.read())
+                who = f"the run of process {owner['process']} on {owner['host']}"
+            raise RunFolderError(
+                f"{out} is in use by {who}; wait until it has finished, or name another folder"
+            ) from error
+        if error.errno not in _UNSUPPORTED:
+            raise
+    file.truncate(0)
+    file.write(msgspec.json.encode({"process": os.getpid(), "host": socket.gethostname()}))
+    file.flush()
 
 
 def expansion_path(out: Path, place: str) -> Path:
     """Return the path of the URDF that a xacro file expands to."""
     return out / "expanded" / f"{place}.urdf"
+
+
+def _single_files(out: Path, place: str) -> list[Path]:
+    """Return the files of a robot outside its asset."""
+    return [path(out, place) for path in (record_path, scene_path, expansion_path, timing_path)]
 
 
 def _report_files(places: Iterable[str]) -> Iterator[str]:
@@ -243,9 +231,8 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _remove_files(out: Path, names: Iterable[str]) -> None:
-    for name in names:
-        path = out / name
+def _remove_files(paths: Iterable[Path]) -> None:
+    for path in paths:
         path.unlink(missing_ok=True)
         path.with_name(f".{path.name}.part").unlink(missing_ok=True)
 
@@ -297,13 +284,19 @@ def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, cras
     ``hashes`` are those of the files that the robot was read from. Limits matter only if
     something crashed.
     """
-    source, options = job.source, job.conversion
+    source, options, candidate = job.source, job.conversion, job.candidate
     if options.simulation is not None:
         # Its text and the files that it names decide.
         simulation = structs.replace(options.simulation, file="")
         options = structs.replace(options, simulation=simulation)
     variables = allowed_environment(job.options.environment) if is_xacro(str(source.path)) else {}
     chosen = tuple(engines) or registry.names()
+    code: list[str] = []
+    if isinstance(candidate, CommandConverter):
+        files = [Path(word) for word in candidate.words if os.path.isfile(word)]  # noqa: PTH113
+        code = [f"{file.name} {hash_file(file)}" for file in files]
+    elif isinstance(candidate, RegisteredConverter):
+        code = [_plugin_code(candidate.recipe)]
     parts = (
         structs.replace(source, path=Path(source.path.name), packages=()),
         # Names decide which layer of another converter is the root layer.
@@ -315,24 +308,13 @@ def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, cras
         variables | {name: os.environ.get(name) for name in _SEARCHED},
         chosen,
         job.limits if crashed else None,
-        _converter_code(job.candidate),
+        (candidate.name, candidate.title, candidate.recipe, *code),
         [_plugin_code(registry.target(name)) for name in chosen],
         registry.present(),
         present_versions(),
     )
     content = msgspec.json.encode(parts, order="sorted", enc_hook=str)
     return hashlib.sha256(content).hexdigest()
-
-
-def _converter_code(candidate: Candidate) -> tuple[str, ...]:
-    """Return name, version and command of a converter, and hashes of its code."""
-    code: list[str] = []
-    if isinstance(candidate, CommandConverter):
-        files = [Path(word) for word in candidate.words if os.path.isfile(word)]  # noqa: PTH113
-        code = [f"{file.name} {hash_file(file)}" for file in files]
-    elif isinstance(candidate, RegisteredConverter):
-        code = [_plugin_code(candidate.recipe)]
-    return (candidate.name, candidate.title, candidate.recipe, *code)
 
 
 @functools.cache

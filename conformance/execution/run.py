@@ -13,7 +13,6 @@ from pathlib import Path
 
 from msgspec import structs
 
-from urdf_usd.conformance.converters.candidates import Candidate
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.engines import select_engines
@@ -66,24 +65,8 @@ def check(
     reference: str | None = None,
     scene: str | os.PathLike[str] | None = None,
 ) -> RobotRecord:
-    """Compare a USD, from any converter, with its URDF.
-
-    Args:
-        urdf: URDF file, or a file that ends in ``.xacro``.
-        usd: Root layer of the USD.
-        options: Options.
-        name: Identifier in the record; the URDF's stem if None.
-        reference: Name of the URDF in the record; its file name if None.
-        scene: File of a drawing for the robot's page, if there is to be one.
-
-    Raises:
-        SourceError: The URDF is invalid or unsupported.
-        StageError: A variant or the robot's prim does not exist in the USD.
-        UnknownEngineError: An engine is named that is not installed.
-    """
+    """Compare a USD with its URDF, as :func:`urdf_usd.check` does; the file is no reference."""
     urdf = Path(urdf)
-    for engine in options.engines:
-        registry.require(engine)
     chosen = ConvertOptions(
         base=options.base,
         packages=options.packages,
@@ -105,9 +88,7 @@ def check(
         root=options.root,
         scene=Path(scene) if scene else None,
     )
-    with Workers(options.limits) as workers:
-        engines = select_engines(workers, options.engines)
-        return examine_in_worker(workers, structs.replace(job, engines=engines))
+    return _checked(job, options.engines)
 
 
 def compare_descriptions(
@@ -149,7 +130,11 @@ def compare_descriptions(
             environment=sources.environment,
         ),
     )
-    with Workers(limits) as workers:
+    return _checked(job, engines)
+
+
+def _checked(job: Job, engines: Sequence[str]) -> RobotRecord:
+    with Workers(job.limits) as workers:
         chosen = select_engines(workers, engines)
         return examine_in_worker(workers, structs.replace(job, engines=chosen))
 
@@ -159,36 +144,27 @@ def variant_combinations(
 ) -> tuple[tuple[CheckOptions, ...], tuple[tuple[VariantChoice, str], ...]]:
     """List checks of a USD, one for each combination of variants of its robot.
 
-    The variant sets of the default prim and of prims below it are combined, also those
-    that a variant contains. A combination is left out if a variant with the name
-    ``none`` leaves the robot without physics or colliders, as the name states.
-
-    Args:
-        usd: Root layer.
-        options: Options of the checks; all select its variants, which leave nothing
-            out.
+    A combination is left out if a variant with the name ``none`` leaves the robot without
+    physics or colliders, as the name states.
 
     Returns:
-        Options of the checks; and the variants whose combinations are left out, each
-        with what it omits.
+        Options of the checks, which leave no variant open; and the variants whose
+        combinations are left out, each with what it omits.
 
     Raises:
         StageError: The USD cannot be read within the limits, a variant does not exist,
             or there are more than 64 combinations.
     """
     found = call_on_usd(_combinations, usd, options.variants, options.strict, limits=options.limits)
-    checked = (each.choices for each in found if not each.omission)
     omissions = (each.omission for each in found if each.omission)
     return (
-        tuple(structs.replace(options, variants=choices) for choices in checked),
+        tuple(structs.replace(options, variants=one.choices) for one in found if not one.omission),
         tuple(dict.fromkeys(omissions)),
     )
 
 
 def _combinations(
-    usd: str | os.PathLike[str],
-    variants: tuple[VariantChoice, ...],
-    strict: bool,
+    usd: str | os.PathLike[str], variants: tuple[VariantChoice, ...], strict: bool
 ) -> tuple[Combination, ...]:
     return every_combination(open_stage(usd, strict=strict).stage, variants)
 
@@ -202,15 +178,13 @@ def run(
     progress: Callable[[RobotRecord], None] | None = None,
     announce: Callable[[str], None] = announce_on_stderr,
 ) -> RunSummary:
-    """Convert and check robots; write a record of each as soon as it is finished.
+    """Convert and check robots with distinct ids, as :func:`urdf_usd.run` does.
+
+    What a former run wrote into the folder is removed first, unless this one resumes it.
 
     Args:
-        sources: Robots, with distinct ids.
-        out: Folder that receives ``results/<id>.json``, ``assets/<id>/``,
-            ``scenes/<id>.gz`` for pages, and ``expanded/<id>.urdf`` of xacro files;
-            with several converters, each has separate folders there, and one in
-            ``timings``. What a former run wrote is removed first, unless this one
-            resumes it.
+        sources: The robots.
+        out: Folder of the run.
         options: Options.
         corpus: The references that were resolved to the robots, for the summary.
         progress: Called with each record, in the order in which robots finish.
@@ -225,10 +199,10 @@ def run(
     for name in options.engines:
         registry.require(name)
     require_scheduler(options)
+    records = []
     with claim_run_folder(
         Path(out), places(sources, options), resume=options.resume, announce=announce
     ) as folder:
-        records = []
         for record in run_in_folder(sources, folder, options):
             records.append(record)
             if progress:
@@ -237,18 +211,17 @@ def run(
 
 
 def run_in_folder(
-    sources: Sequence[Resolved],
-    folder: RunFolder,
-    options: RunOptions = RUN_DEFAULTS,
+    sources: Sequence[Resolved], folder: RunFolder, options: RunOptions = RUN_DEFAULTS
 ) -> Iterator[RobotRecord]:
     """Run as :func:`run` does, in a folder that is locked; yield the record of each robot."""
     # Names that a USD may have that was made elsewhere: of the robot, and of its file if no
     # other robot has the same.
-    stems = Counter(_stem(source) for source in sources)
+    stems = Counter(map(_stem, sources))
+    several = len(options.converters) > 1
     jobs = []
     for source, candidate in itertools.product(sources, options.converters):
         if isinstance(source, UnavailableSource):
-            place = _place(source, candidate, options)
+            place = f"{candidate.name}/{source.id}" if several else source.id
             folder.remove(place)
             yield _written(folder, place, unavailable_record(source, candidate))
             continue
@@ -261,7 +234,7 @@ def run_in_folder(
             variants=options.variants,
             folder=folder.path,
             candidate=candidate,
-            compared=len(options.converters) > 1,
+            compared=several,
             names=(source.id, stem) if stem and stems[stem] == 1 else (source.id,),
             timed=options.timed,
         )
@@ -311,13 +284,10 @@ def _written(folder: RunFolder, place: str, record: RobotRecord, **known: object
 
 def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
     """Return the path of each robot and converter within the folders of a run."""
+    if len(options.converters) == 1:
+        return tuple(source.id for source in sources)
     pairs = itertools.product(sources, options.converters)
-    return tuple(_place(source, candidate, options) for source, candidate in pairs)
-
-
-def _place(source: Resolved, candidate: Candidate, options: RunOptions) -> str:
-    several = len(options.converters) > 1
-    return f"{candidate.name}/{source.id}" if several else source.id
+    return tuple(f"{candidate.name}/{source.id}" for source, candidate in pairs)
 
 
 def _stem(source: Resolved) -> str:

@@ -1,10 +1,9 @@
 """Worker processes: each takes calls one after the other, with limits of time and memory.
 
-A child relies on nothing that a step of a call does: it may print, close or redirect the
-standard streams, change the environment and the working directory, raise any exception,
-fork, hang, exit, or take all memory. Whatever happens to the process becomes a
-:class:`~urdf_usd.conformance.engines.protocol.Crashed` in the parent, which knows the
-step that began last.
+A step of a call may print, close or redirect the standard streams, change the environment and the
+working directory, raise any exception, fork, hang, exit, or take all memory. Whatever happens to
+the process becomes a :class:`~urdf_usd.conformance.engines.protocol.Crashed` in the parent, which
+knows the step that began last.
 """
 
 from __future__ import annotations
@@ -133,42 +132,31 @@ def processors() -> int:
 class _Child:
     """This process, if it is a worker."""
 
-    def __init__(self, connection: Connection, folder: Path, memory: int | None) -> None:
-        self.folder = folder
-        self._memory = memory  # limit that is not set yet [MiB]
+    def __init__(self, connection: Connection, memory: int | None) -> None:
         self.connection = connection
+        self.memory = memory  # limit that is not set yet [MiB]
+        self.folder = Path()  # for the output and temporary files of the process
         self.timeout = 0.0
         self.environment: dict[str, str] = {}  # of the program
-        self._directory = ""
-        self._files: list[IO[bytes]] = []
+        self.directory = ""
+        self.files: list[IO[bytes]] = []
 
-    def serve(self) -> None:
-        """Serve calls until the parent closes the connection."""
-        for calls in itertools.count(1):
-            self.timeout, self.environment, self._directory, folder, pickled = (
-                self.connection.recv()
-            )
-            self.folder = Path(folder)
-            answer = _attempt(self._answer, pickled, calls)
-            self.connection.send_bytes(
-                pickle.dumps(answer) if isinstance(answer, Crashed) else answer
-            )
-
-    def _answer(self, pickled: bytes, calls: int) -> bytes:
+    def answer(self, pickled: bytes, calls: int) -> bytes:
         # This imports the function; the limits begin afterwards. A library for which there is no
         # memory may raise any error.
         function, arguments = pickle.loads(pickled)  # noqa: S301  of the own parent
-        if self._memory is not None and sys.platform == "linux":
+        if self.memory is not None and sys.platform == "linux":
             # The address space would be no measure: OpenUSD and the engines reserve a
             # gigabyte. What an engine prints goes to a file, so that its size is limited too.
             for limit in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE):
                 soft, most = resource.getrlimit(limit)
                 given = [one for one in (soft, most) if one != resource.RLIM_INFINITY]
-                resource.setrlimit(limit, (min([self._memory * _MEBIBYTE, *given]), most))
-            self._memory = None
+                resource.setrlimit(limit, (min([self.memory * _MEBIBYTE, *given]), most))
+            self.memory = None
         self.begin("")
         value = function(*arguments)
-        used_up = calls >= _MOST_CALLS or _peak_memory() > _MOST_MEMORY
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        used_up = calls >= _MOST_CALLS or (sys.platform == "linux" and peak > _MOST_MEMORY)
         return pickle.dumps((value, used_up), pickle.HIGHEST_PROTOCOL)
 
     def begin(self, step: str) -> None:
@@ -184,7 +172,7 @@ class _Child:
         if os.environ != environment:
             os.environ.clear()
             os.environ.update(environment)
-        os.chdir(self._directory)
+        os.chdir(self.directory)
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         temporary = self.folder / _TEMPORARY
@@ -197,10 +185,8 @@ class _Child:
         while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
             pass
         os.close(descriptor)
-        former = self._files
-        output, timed_out = self._files = [
-            (self.folder / name).open("wb") for name in (_PRINTED, _TIMED_OUT)
-        ]
+        former, names = self.files, (_PRINTED, _TIMED_OUT)
+        output, timed_out = self.files = [(self.folder / name).open("wb") for name in names]
         for name, descriptor in (("stdout", 1), ("stderr", 2)):
             os.dup2(output.fileno(), descriptor)
             text = open(descriptor, "w", errors="replace", closefd=False)  # noqa: SIM115
@@ -285,13 +271,12 @@ class Steps:
         return ending
 
 
-def serve(connection: int, life: int, folder: str, memory: int | None) -> None:
+def serve(connection: int, life: int, memory: int | None) -> None:
     """Serve calls until the parent closes the connection; runs in the child process.
 
     Args:
         connection: Descriptor from which calls come, and to which answers go.
         life: Descriptor of a pipe that closes when the parent ends.
-        folder: For the process's output and temporary files.
         memory: Memory limit on Linux, in MiB; None for none.
     """
     global _child
@@ -301,17 +286,18 @@ def serve(connection: int, life: int, folder: str, memory: int | None) -> None:
         os.killpg(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=_kill_when_parent_ends, daemon=True).start()
-    _child = _Child(Connection(connection), Path(folder), memory)
+    _child = child = _Child(Connection(connection), memory)
     # The end of the connection: the parent closed it, and perhaps removed the folder.
     with contextlib.suppress(EOFError, FileNotFoundError, ConnectionError):
-        _child.serve()
+        for calls in itertools.count(1):
+            child.folder, child.timeout, child.environment, child.directory, pickled = (
+                child.connection.recv()
+            )
+            answer = _attempt(child.answer, pickled, calls)
+            if isinstance(answer, Crashed):
+                answer = pickle.dumps(answer)
+            child.connection.send_bytes(answer)
     os.killpg(os.getpid(), signal.SIGKILL)
-
-
-def _peak_memory() -> int:
-    """Return the peak of the memory of this process [MiB]; Linux only."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return peak if sys.platform == "linux" else 0
 
 
 # The parent's side.
@@ -335,16 +321,15 @@ class _Worker:
     """
 
     def __init__(self, folder: Path, memory: int | None) -> None:
+        self.folder = folder
         self.calls = 0  # number of calls that it has served
         self.step = ""  # of the last call, that began last; empty before the first
-        self.deadline = 0.0  # when it is killed, by the monotonic clock [s]
         self.used_up = False
-        self._folder = folder
-        self._timeout = 0.0
+        self._timeout = self._deadline = 0.0  # the latter by the monotonic clock [s]
         self.connection, theirs = Pipe()
         folder.mkdir()
         numbers = theirs.fileno(), _life()[0]
-        arguments = ", ".join(map(repr, (*numbers, str(folder), memory)))
+        arguments = ", ".join(map(repr, (*numbers, memory)))
         path = [*map(str, sys.path)]
         program = _PROGRAM.format(path=path, module=__name__, arguments=arguments)
         with theirs, (folder / _PRINTED).open("wb") as printed:
@@ -367,11 +352,11 @@ class _Worker:
         self.calls += 1
         self.step = ""
         self._timeout = timeout
-        self.deadline = time.monotonic() + (_STARTING if self.calls == 1 else timeout + _GRACE)
+        self._deadline = time.monotonic() + (_STARTING if self.calls == 1 else timeout + _GRACE)
         # If the process has ended, receiving tells.
         with contextlib.suppress(OSError):
-            environment, directory = dict(os.environ), str(Path.cwd())
-            self.connection.send((timeout, environment, directory, str(self._folder), pickled))
+            given = self.folder, timeout, dict(os.environ), str(Path.cwd())
+            self.connection.send((*given, pickled))
 
     def receive(self, ready: Iterable[object]) -> tuple[Any] | Crashed | None:
         """Return the result of the call, if it has come; ``ready`` is from :func:`wait`."""
@@ -381,7 +366,7 @@ class _Worker:
             # What the process started may keep the connection when it has ended.
             elif self._process.poll() is not None and not self.connection.poll():
                 return self._crash()
-            elif time.monotonic() < self.deadline:
+            elif time.monotonic() < self._deadline:
                 return None
             else:
                 self.kill()
@@ -394,7 +379,7 @@ class _Worker:
             return Crashed(f"the answer cannot be read: {reason}")
         if isinstance(message, str):
             self.step = message
-            self.deadline = time.monotonic() + self._timeout + _GRACE
+            self._deadline = time.monotonic() + self._timeout + _GRACE
             return None
         if isinstance(message, Crashed):
             return message
@@ -411,11 +396,11 @@ class _Worker:
         # What the process started may remove files meanwhile.
         with contextlib.suppress(FileNotFoundError):
             # There are several if an engine redirected its output.
-            files = sorted(self._folder.rglob("printed-*.txt"), key=lambda f: f.stat().st_mtime)
-            texts = [_end_of(file).strip() for file in files]
-            text = _portable("\n".join(filter(None, texts)), str(self._folder))
-            output = text[-_OUTPUT_END:]
+            files = sorted(self.folder.rglob("printed-*.txt"), key=lambda f: f.stat().st_mtime)
             expired = expired or any(f.stat().st_size for f in files if f.name == _TIMED_OUT)
+            texts = [_end_of(file).strip() for file in files]
+            text = _portable("\n".join(filter(None, texts)), str(self.folder))
+            output = text[-_OUTPUT_END:]
         if expired:
             return Crashed(f"no answer after {self._timeout:g} s", output)
         if exitcode is None:
@@ -438,13 +423,6 @@ class _Worker:
                 members += group == str(self._process.pid)
         return members == 1
 
-    def move(self, folder: Path | None) -> None:
-        """Remove the folder of an idle process; the next one is made, unless it is None."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-        if folder:
-            folder.mkdir()
-            self._folder = folder
-
     def kill(self) -> None:
         """Kill the process, with everything that it started; :meth:`end` follows."""
         with contextlib.suppress(OSError):
@@ -456,7 +434,7 @@ class _Worker:
         self.connection.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
-        self.move(None)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 # An idle process for the next use of this module by the program, as imports take it a second;
@@ -468,10 +446,6 @@ _kept: dict[tuple[int | None, tuple[str, ...]], _Worker] = {}
 def _life() -> tuple[int, int]:
     """Return the ends of a pipe that closes when this program ends, however it ends."""
     return os.pipe()
-
-
-def _key(limits: Limits) -> tuple[int | None, tuple[str, ...]]:
-    return limits.memory, tuple(map(str, sys.path))
 
 
 @atexit.register
@@ -513,6 +487,7 @@ class Workers:
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self.limits = limits
+        self._key = limits.memory, tuple(map(str, sys.path))
         self._opened = contextlib.ExitStack()
         self._folder = self._opened.enter_context(temporary_folder())
         self._numbers = itertools.count()
@@ -524,17 +499,14 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the workers."""
         self.close()
 
     def close(self) -> None:
         """End all workers but an idle one; calls of other threads raise ``CancelledError``."""
         self._closed = True
-        if self._idle and _key(self.limits) not in _kept and self._idle[-1].is_alone:
-            worker = self._idle.pop()
+        if self._idle and self._key not in _kept and self._idle[-1].is_alone:
+            worker = _kept[self._key] = self._idle.pop()
             self._workers.discard(worker)
-            worker.move(None)
-            _kept[_key(self.limits)] = worker
         for worker in tuple(self._workers):
             worker.kill()
         for worker in self._idle:
@@ -552,9 +524,8 @@ class Workers:
             arguments: Its arguments; they and the result can be pickled.
             timeout: Time limit [s]; by default that of these workers.
         """
-        called: tuple[object, ...] = (function, *arguments)
-        ((_, result),) = self.examine_all(_called, [called], timeout=timeout)
-        return result
+        called: Callable[..., _Result] = _called
+        return self.examine(called, function, *arguments, timeout=timeout)
 
     def examine(
         self, function: Callable[..., _Result], *arguments: object, timeout: float | None = None
@@ -587,7 +558,6 @@ class Workers:
             The number of a robot, and what the function returns; or how the process
             ended, if not in a step. In the order in which they finish.
         """
-        limit = timeout or self.limits.time
         waiting = deque(_Task(number, robot, {}) for number, robot in enumerate(robots))
         busy: dict[_Worker, _Task] = {}
         try:
@@ -596,7 +566,7 @@ class Workers:
                     task = waiting.popleft()
                     worker = self._take(fresh=task.fresh)
                     busy[worker] = task
-                    worker.begin(function, task, limit)
+                    worker.begin(function, task, timeout or self.limits.time)
                 ready = wait([worker.connection for worker in busy], _LOOK)
                 endings = [(worker, worker.receive(ready)) for worker in busy]
                 if self._closed:
@@ -632,9 +602,10 @@ class Workers:
             with contextlib.suppress(IndexError):
                 return self._idle.pop()
         folder = self._folder / str(next(self._numbers))
-        worker = None if fresh else _kept.pop(_key(self.limits), None)
+        worker = None if fresh else _kept.pop(self._key, None)
         if worker:
-            worker.move(folder)
+            folder.mkdir()
+            worker.folder = folder
         else:
             worker = _Worker(folder, self.limits.memory)
         self._workers.add(worker)
