@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 from lxml import etree
@@ -48,7 +47,11 @@ def standalone_document(source: RobotSource, options: ConvertOptions) -> bytes:
             root = _element(repaired)
         except ValueError as error:
             raise ReductionError(f"{source.path}: cannot be repaired: {error}") from error
-    _resolve_files(root, source.path, packages)
+    resolver = FileResolver(source.path, packages, os.environ)
+    for element in root.iter(*_FILES):
+        found = resolver.find(element.get("filename", ""))
+        if found:
+            element.set("filename", str(found.path))
     return document_text(root)
 
 
@@ -59,18 +62,6 @@ def _element(repaired: Element) -> etree._Element:
     element.text = repaired.text
     element.extend(_element(one) for one in repaired.children if ":" not in one.tag)
     return element
-
-
-def _resolve_files(
-    root: etree._Element,  # lxml's name for annotations
-    urdf: Path,
-    packages: Mapping[str, str],
-) -> None:
-    resolver = FileResolver(urdf, packages, os.environ)
-    for element in root.iter(*_FILES):
-        found = resolver.find(element.get("filename", ""))
-        if found:
-            element.set("filename", str(found.path))
 
 
 def write_with_files(document: bytes, urdf: Path) -> None:
@@ -86,7 +77,14 @@ def write_with_files(document: bytes, urdf: Path) -> None:
         for element in root.iter(*_FILES)
         if Path(element.get("filename", "")).is_absolute()
     ]
-    files = _with_references({path for _, path in named if path.is_file()})
+    files: set[Path] = set()
+    waiting = [path for _, path in named if path.is_file()]
+    while waiting:
+        path = waiting.pop()
+        if path not in files:
+            files.add(path)
+            # Others that it refers to, such as material libraries and images.
+            waiting += referred_files(path.read_bytes(), path)
     if files:
         parent = Path(os.path.commonpath([path.parent for path in files]))
         for path in sorted(files):
@@ -98,15 +96,3 @@ def write_with_files(document: bytes, urdf: Path) -> None:
                 relative = Path(_FOLDER, path.relative_to(parent))
                 element.set("filename", relative.as_posix())
     urdf.write_bytes(document_text(root))
-
-
-def _with_references(paths: set[Path]) -> set[Path]:
-    """Add the files that others refer to, such as material libraries and images."""
-    found: set[Path] = set()
-    waiting = list(paths)
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            waiting += referred_files(path.read_bytes(), path)
-    return found

@@ -1,7 +1,7 @@
 """Edits that make a URDF smaller.
 
-An edit changes the elements of a document, in document order. It finds its element by index,
-so that it can be applied to a copy of the document, together with other edits of its pass.
+An edit changes one element of a document, given by its index in document order, so that it can be
+applied to a copy of the document, together with other edits of its pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from lxml import etree
 
 Element: TypeAlias = etree._Element  # lxml's name for annotations
 _Nodes: TypeAlias = Sequence[Element]
-Edit: TypeAlias = Callable[[_Nodes], None]
+# Of the element with the index: it gets the robot, and the element.
+Edit: TypeAlias = tuple[int, Callable[[Element, Element], object]]
 Pass: TypeAlias = Callable[[_Nodes], Iterable[Edit]]
 
 # Elements that are not removed by themselves.
@@ -73,8 +74,8 @@ def edit(text: bytes, edits: Iterable[Edit]) -> bytes:
     """Apply edits to a document."""
     root = read_document(text)
     nodes = list(root.iter(etree.Element))
-    for apply in edits:
-        apply(nodes)
+    for index, apply in edits:
+        apply(root, nodes[index])
     return document_text(root)
 
 
@@ -83,55 +84,75 @@ def list_edits(text: bytes, edits_of: Pass) -> tuple[Edit, ...]:
     return tuple(edits_of(list(read_document(text).iter(etree.Element))))
 
 
-def _keep_subtree(index: int, nodes: _Nodes) -> None:
-    carried = _carried_links(nodes[0], _end(nodes[index], "child"))
-    others = {link.get("name", "") for link in nodes[0].iterchildren("link")}
-    _remove_links(nodes[0], others - carried)
+def _end(joint: Element, tag: str) -> str:
+    end = joint.find(tag)
+    return "" if end is None else end.get("link", "")
 
 
-def _remove_subtree(index: int, nodes: _Nodes) -> None:
-    _remove_links(nodes[0], _carried_links(nodes[0], _end(nodes[index], "child")))
-    _remove(nodes[index])
+def _carried_links(robot: Element, joint: Element) -> set[str]:
+    """Return the links that a joint carries."""
+    children: dict[str, list[str]] = {}
+    for other in robot.iterchildren("joint"):
+        children.setdefault(_end(other, "parent"), []).append(_end(other, "child"))
+    carried: set[str] = set()
+    waiting = [_end(joint, "child")]
+    while waiting:
+        name = waiting.pop()
+        if name not in carried:
+            carried.add(name)
+            waiting += children.get(name, [])
+    return carried
 
 
-def _contract_joint(index: int, nodes: _Nodes) -> None:
+def _remove(_: Element, node: Element) -> None:
+    parent = node.getparent()
+    if parent is not None:
+        parent.remove(node)
+
+
+def _remove_links(robot: Element, names: set[str]) -> None:
+    """Remove links, and the joints at them."""
+    for node in [*robot.iterchildren("link", "joint")]:
+        ends = {_end(node, "parent"), _end(node, "child")}
+        if names & ({node.get("name", "")} if node.tag == "link" else ends):
+            _remove(robot, node)
+
+
+def _keep_subtree(robot: Element, joint: Element) -> None:
+    others = {link.get("name", "") for link in robot.iterchildren("link")}
+    _remove_links(robot, others - _carried_links(robot, joint))
+
+
+def _remove_subtree(robot: Element, joint: Element) -> None:
+    _remove_links(robot, _carried_links(robot, joint))
+    _remove(robot, joint)
+
+
+def _contract_joint(robot: Element, joint: Element) -> None:
     """Remove a joint and its child; the joints of the child become the parent's."""
-    joint = nodes[index]
     parent, child = _end(joint, "parent"), _end(joint, "child")
-    _remove(joint)
-    for end in nodes[0].iterfind("joint/parent"):
+    _remove(robot, joint)
+    for end in robot.iterfind("joint/parent"):
         if end.get("link") == child:
             end.set("link", parent)
-    _remove_links(nodes[0], {child})
+    _remove_links(robot, {child})
 
 
-def _remove_element(index: int, nodes: _Nodes) -> None:
-    _remove(nodes[index])
-
-
-def _remove_attribute(index: int, name: str, nodes: _Nodes) -> None:
-    nodes[index].attrib.pop(name, None)
-
-
-def _set_number(index: int, name: str, position: int, text: str, nodes: _Nodes) -> None:
-    words = nodes[index].get(name, "").split()
+def _set_number(name: str, position: int, text: str, _: Element, node: Element) -> None:
+    words = node.get(name, "").split()
     words[position] = text
-    nodes[index].set(name, " ".join(words))
+    node.set(name, " ".join(words))
 
 
-def _replace_mesh(index: int, nodes: _Nodes) -> None:
-    mesh = nodes[index]
+def _replace_mesh(_: Element, mesh: Element) -> None:
     mesh.tag = "box"
     mesh.attrib.clear()
     mesh.set("size", "1 1 1")
 
 
-def _fix_joint(index: int, nodes: _Nodes) -> None:
-    nodes[index].set("type", "fixed")
-
-
-def _shorten_names(nodes: _Nodes) -> None:
+def _shorten_names(robot: Element, _: Element) -> None:
     """Name links, joints and materials by letters and numbers, in document order."""
+    nodes = list(robot.iter(etree.Element))
     names: dict[tuple[str, str], str] = {}
     for node in nodes:
         name, tag = node.get("name"), str(node.tag)
@@ -143,103 +164,63 @@ def _shorten_names(nodes: _Nodes) -> None:
             key = kind, node.get(attribute, "")
             if key in names:
                 node.set(attribute, names[key])
-    if nodes[0].get("name") is not None:
-        nodes[0].set("name", "r")
+    if robot.get("name") is not None:
+        robot.set("name", "r")
 
 
 def _joints(nodes: _Nodes) -> list[int]:
     # Elements of ros2_control and transmission have joints as well.
-    return [
-        index
-        for index, node in enumerate(nodes)
-        if node.tag == "joint" and node.find("child") is not None
-    ]
+    return [i for i, n in enumerate(nodes) if n.tag == "joint" and n.find("child") is not None]
 
 
-def _subtrees(nodes: _Nodes) -> Iterator[Edit]:
+def _subtrees(nodes: _Nodes) -> list[Edit]:
     """Joints by the number of links that they carry, the fewest first."""
-    carried = {i: len(_carried_links(nodes[0], _end(nodes[i], "child"))) for i in _joints(nodes)}
-    for index in sorted(carried, key=lambda index: (carried[index], index)):
-        yield partial(_keep_subtree, index)
+    carried = {index: len(_carried_links(nodes[0], nodes[index])) for index in _joints(nodes)}
+    return [(index, _keep_subtree) for index in sorted(carried, key=lambda i: (carried[i], i))]
 
 
 def _attributes(nodes: _Nodes) -> Iterator[Edit]:
     for index, node in enumerate(nodes):
         if node.tag == "robot" or node.tag not in _STRUCTURE:
-            for name in node.attrib:
-                yield partial(_remove_attribute, index, str(name))
+            for name in map(str, node.attrib):
+                yield index, lambda _, node, name=name: node.attrib.pop(name, None)
 
 
-def _numbers(nodes: _Nodes) -> Iterator[tuple[int, str, int, str]]:
+def _numbers(replace: Callable[[str], str | None], nodes: _Nodes) -> Iterator[Edit]:
+    """Yield an edit of each number for which there is another text."""
     for index, node in enumerate(nodes):
         for name, value in node.attrib.items():
-            if name in _NUMERIC:
-                for position, word in enumerate(str(value).split()):
-                    if _NUMBER.fullmatch(word) and math.isfinite(float(word)):
-                        yield index, str(name), position, word
+            for position, word in enumerate(str(value).split() if name in _NUMERIC else ()):
+                if _NUMBER.fullmatch(word) and math.isfinite(float(word)):
+                    text = replace(word)
+                    if text is not None:
+                        yield index, partial(_set_number, str(name), position, text)
 
 
 def _constants(nodes: _Nodes) -> Iterator[Edit]:
     for text in ("0", "1"):
-        for index, name, position, word in _numbers(nodes):
-            if word not in {"0", "1"}:
-                yield partial(_set_number, index, name, position, text)
+        yield from _numbers(lambda word, text=text: None if word in {"0", "1"} else text, nodes)
 
 
-def _rounded(digits: int, nodes: _Nodes) -> Iterator[Edit]:
-    for index, name, position, word in _numbers(nodes):
-        text = f"{float(word):.{digits}g}"
-        if len(text) < len(word):
-            yield partial(_set_number, index, name, position, text)
+def _rounded(digits: int, word: str) -> str | None:
+    text = f"{float(word):.{digits}g}"
+    return text if len(text) < len(word) else None
 
 
 # From the edits that remove most to those that remove least.
 PASSES: tuple[Pass, ...] = (
     _subtrees,
-    lambda nodes: [partial(_remove_subtree, i) for i in _joints(nodes)],
-    lambda nodes: [partial(_remove_element, i) for i, n in enumerate(nodes) if n.tag not in _ENDS],
-    lambda nodes: [partial(_contract_joint, i) for i in _joints(nodes)],
-    lambda nodes: [partial(_replace_mesh, i) for i, n in enumerate(nodes) if n.tag == "mesh"],
+    lambda nodes: [(i, _remove_subtree) for i in _joints(nodes)],
+    lambda nodes: [(i, _remove) for i, n in enumerate(nodes) if n.tag not in _ENDS],
+    lambda nodes: [(i, _contract_joint) for i in _joints(nodes)],
+    lambda nodes: [(i, _replace_mesh) for i, n in enumerate(nodes) if n.tag == "mesh"],
     lambda nodes: [
-        partial(_fix_joint, i) for i in _joints(nodes) if nodes[i].get("type") != "fixed"
+        (i, lambda _, joint: joint.set("type", "fixed"))
+        for i in _joints(nodes)
+        if nodes[i].get("type") != "fixed"
     ],
     _attributes,
     _constants,
-    *(partial(_rounded, digits) for digits in (1, 2, 3)),
-    lambda _: [_shorten_names],
+    *(partial(_numbers, partial(_rounded, digits)) for digits in (1, 2, 3)),
+    lambda _: [(0, _shorten_names)],
 )
-
-
-def _end(joint: Element, tag: str) -> str:
-    end = joint.find(tag)
-    return "" if end is None else end.get("link", "")
-
-
-def _carried_links(robot: Element, link: str) -> set[str]:
-    children: dict[str, list[str]] = {}
-    for joint in robot.iterchildren("joint"):
-        children.setdefault(_end(joint, "parent"), []).append(_end(joint, "child"))
-    carried: set[str] = set()
-    waiting = [link]
-    while waiting:
-        name = waiting.pop()
-        if name not in carried:
-            carried.add(name)
-            waiting += children.get(name, [])
-    return carried
-
-
-def _remove_links(robot: Element, names: set[str]) -> None:
-    """Remove links, and the joints at them."""
-    for link in [*robot.iterchildren("link")]:
-        if link.get("name", "") in names:
-            _remove(link)
-    for joint in [*robot.iterchildren("joint")]:
-        if names & {_end(joint, "parent"), _end(joint, "child")}:
-            _remove(joint)
-
-
-def _remove(node: Element) -> None:
-    parent = node.getparent()
-    if parent is not None:
-        parent.remove(node)

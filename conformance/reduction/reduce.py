@@ -87,17 +87,17 @@ def _failures(record: RobotRecord) -> Iterator[Failure]:
 
 def _find_failure(record: RobotRecord, check: str | None) -> Failure | None:
     """Return the first failure of a robot, or of a check, if there is one."""
-    failures = _failures(record)
-    return next(
-        (f for f in failures if check is None or (f.kind, f.name) == (FailureKind.CHECK, check)),
-        None,
-    )
+    for found in _failures(record):
+        if check is None or (found.kind, found.name) == (FailureKind.CHECK, check):
+            return found
+    return None
 
 
 def _has_failure(record: RobotRecord, failure: Failure) -> bool:
     """Whether a robot has a certain failure, possibly among others."""
-    expected = failure.kind, failure.name, failure.message
-    return any((one.kind, one.name, one.message) == expected for one in _failures(record))
+    return any(
+        structs.replace(one, example=failure.example) == failure for one in _failures(record)
+    )
 
 
 def without_specifics(message: str) -> str:
@@ -118,47 +118,6 @@ class TrialOptions(Struct, frozen=True):
     engines: tuple[str, ...] = ()  # besides the reference and OpenUSD; all if empty
     limits: Limits = DEFAULT_LIMITS
     jobs: int = 1  # robots that are examined at the same time
-
-
-class _Trials(Struct, frozen=True, eq=False):
-    """Examines variations of one robot."""
-
-    source: RobotSource
-    options: TrialOptions
-    workers: Workers
-    folder: Path  # for temporary files
-    numbers: Iterator[int]
-
-    def examine(self, sources: Sequence[RobotSource], engines: _Engines) -> list[RobotRecord]:
-        """Examine robots at the same time."""
-        with temporary_folder() as out:
-            jobs = [
-                Job(
-                    source=source,
-                    folder=out / str(number),
-                    options=structs.replace(self.options.convert, keep_chains=True),
-                    engines=engines,
-                    limits=self.options.limits,
-                    candidate=self.options.candidate,
-                    names=(source.id, source.path.stem),
-                )
-                for number, source in enumerate(sources)
-            ]
-            records = {}
-            for job, result in examine_in_workers(self.workers, jobs, self.options.jobs):
-                assert isinstance(result, Examined)  # noqa: S101  # it is no check
-                records[job.folder] = result.record
-        return [records[job.folder] for job in jobs]
-
-    def examine_texts(self, texts: Sequence[bytes], engines: _Engines) -> list[RobotRecord]:
-        """Examine URDF documents, which name files by absolute paths."""
-        sources = []
-        for text in texts:
-            file = self.folder / str(next(self.numbers)) / "robot.urdf"
-            file.parent.mkdir()
-            file.write_bytes(text)
-            sources.append(structs.replace(self.source, path=file, arguments=()))
-        return self.examine(sources, engines)
 
 
 class Size(Struct, frozen=True):
@@ -224,14 +183,48 @@ def reduce_robot(
         UnknownEngineError: An engine is named that is not installed.
     """
     document = standalone_document(source, options.convert)
+    numbers = itertools.count()
     with temporary_folder() as temporary, Workers(options.limits) as workers:
+
+        def examine(robots: Sequence[RobotSource], engines: _Engines) -> list[RobotRecord]:
+            with temporary_folder() as out:
+                jobs = [
+                    Job(
+                        source=robot,
+                        folder=out / str(number),
+                        options=structs.replace(options.convert, keep_chains=True),
+                        engines=engines,
+                        limits=options.limits,
+                        candidate=options.candidate,
+                        names=(robot.id, robot.path.stem),
+                    )
+                    for number, robot in enumerate(robots)
+                ]
+                records = {}
+                for job, result in examine_in_workers(workers, jobs, options.jobs):
+                    assert isinstance(result, Examined)  # noqa: S101  # it is no check
+                    records[job.folder] = result.record
+            return [records[job.folder] for job in jobs]
+
+        def examine_texts(texts: Sequence[bytes], engines: _Engines) -> list[RobotRecord]:
+            robots = []
+            for text in texts:
+                file = temporary / str(next(numbers)) / "robot.urdf"
+                file.parent.mkdir()
+                file.write_bytes(text)
+                robots.append(structs.replace(source, path=file, arguments=()))
+            return examine(robots, engines)
+
+        def test(texts: Sequence[bytes]) -> list[bool]:
+            found = examine_texts(texts, engines)
+            return [_has_failure(one, failure) and _rules(one) <= rules for one in found]
+
         every = select_engines(workers, options.engines)
-        trials = _Trials(source, options, workers, temporary, itertools.count())
-        (record,) = trials.examine([source], every)
+        (record,) = examine([source], every)
         failure = _find_failure(record, check)
         if failure is None:
             raise ReductionError(_nothing_fails(record, check))
-        (alone,) = trials.examine_texts([document], every)
+        (alone,) = examine_texts([document], every)
         if not _has_failure(alone, failure):
             raise ReductionError(
                 f"{failure} does not occur once comments are removed, malformed XML is "
@@ -239,36 +232,21 @@ def reduce_robot(
             )
         rules = _rules(alone)
         # The reference and OpenUSD alone, if the failure occurs with these.
-        needed = {REFERENCE, USD_ENGINE}
-        needed |= {failure.name} if failure.kind is FailureKind.ENGINE else set()
+        needed = {REFERENCE, USD_ENGINE, failure.name}
         engines = tuple(engine for engine in every if engine.name in needed)
-        (record,) = trials.examine_texts([document], engines)
+        (record,) = examine_texts([document], engines)
         if not _has_failure(record, failure):
             engines = every
-
-        def test(texts: Sequence[bytes]) -> list[bool]:
-            records = trials.examine_texts(texts, engines)
-            return [_has_failure(one, failure) and _rules(one) <= rules for one in records]
-
         smallest, tests = document, 0
-        for step in reduce_document(document, test, options.jobs):
-            smallest, tests = step.text, step.tests
+        for smallest, tests in reduce_document(document, test, options.jobs):
             progress(Progress(_size(smallest), tests))
         urdf = folder / f"{source.path.name.partition('.')[0]}.urdf"
         write_with_files(smallest, urdf)
-        written = structs.replace(source, path=urdf, packages=(), arguments=())
-        (record,) = trials.examine([written], every)
+        (record,) = examine([structs.replace(source, path=urdf, packages=(), arguments=())], every)
     found = _find_failure(record, check)
     if not _has_failure(record, failure) or found is None:
         raise ReductionError(f"{failure} does not occur again: it is not deterministic")
-    return Reduction(
-        failure=failure,
-        before=_size(document),
-        after=_size(urdf.read_bytes()),
-        tests=tests,
-        record=record,
-        urdf=urdf,
-    )
+    return Reduction(failure, _size(document), _size(urdf.read_bytes()), tests, record, urdf)
 
 
 def _rules(record: RobotRecord) -> frozenset[str]:
@@ -287,55 +265,10 @@ def _nothing_fails(record: RobotRecord, check: str | None) -> str:
     return f"{check} does not fail: {verdict}; {failing}"
 
 
-class Step(Struct, frozen=True):
-    """A smaller document that fails in the same way, and the tests so far."""
-
-    text: bytes
-    tests: int
-
-
-class _Search(Struct):
-    text: bytes
-    test: Callable[[Sequence[bytes]], Sequence[bool]]
-    parallel: int
-    known: dict[bytes, bool]
-
-    def apply_pass(self, edits_of: Pass) -> Iterator[Step]:
-        """Apply as many edits of a pass as possible."""
-        size = len(list_edits(self.text, edits_of))
-        while size:
-            # Edits before `begin` were tried; the document has changed since.
-            begin = self._apply_chunk(edits_of, 0, size)
-            while begin is not None:
-                yield Step(self.text, len(self.known))
-                begin = self._apply_chunk(edits_of, begin, size)
-            size //= 2
-
-    def _apply_chunk(self, edits_of: Pass, begin: int, size: int) -> int | None:
-        """Apply the first chunk of edits that keeps the failure, and return where it begins."""
-        edits = list_edits(self.text, edits_of)
-        begins = range(begin, len(edits), size)
-        for first in range(0, len(begins), self.parallel):
-            tried = begins[first : first + self.parallel]
-            texts = [edit(self.text, edits[at : at + size]) for at in tried]
-            unknown = [
-                text
-                for text in dict.fromkeys(texts)
-                if text not in self.known and len(text) <= len(self.text)
-            ]
-            if unknown:
-                self.known.update(zip(unknown, self.test(unknown), strict=True))
-            for at, text in zip(tried, texts, strict=True):
-                if text != self.text and self.known.get(text, False):
-                    self.text = text
-                    return at
-        return None
-
-
 def reduce_document(
     text: bytes, test: Callable[[Sequence[bytes]], Sequence[bool]], parallel: int = 1
-) -> Iterator[Step]:
-    """Yield ever smaller documents.
+) -> Iterator[tuple[bytes, int]]:
+    """Yield ever smaller documents that fail, each with the number of tests so far.
 
     The result does not depend on ``parallel`` if the test depends on nothing else than the
     document: of documents that are tested together, the first that fails counts.
@@ -345,10 +278,35 @@ def reduce_document(
         test: Returns for each document whether it fails in the same way.
         parallel: Number of documents that are tested together.
     """
-    search = _Search(text, test, parallel, {text: True})
-    while True:
-        before = search.text
+    known = {text: True}
+
+    def apply_chunk(edits_of: Pass, begin: int, size: int) -> tuple[bytes, int] | None:
+        """Apply the first chunk of edits that keeps the failure; return where it begins."""
+        edits = list_edits(text, edits_of)
+        begins = range(begin, len(edits), size)
+        for first in range(0, len(begins), parallel):
+            tried = [(edit(text, edits[at : at + size]), at) for at in begins[first:][:parallel]]
+            unknown = [
+                one
+                for one in dict.fromkeys(one for one, _ in tried)
+                if one not in known and len(one) <= len(text)
+            ]
+            if unknown:
+                known.update(zip(unknown, test(unknown), strict=True))
+            for one, at in tried:
+                if one != text and known.get(one, False):
+                    return one, at
+        return None
+
+    before = b""
+    while text != before:
+        before = text
         for edits_of in PASSES:
-            yield from search.apply_pass(edits_of)
-        if search.text == before:
-            return
+            size = len(list_edits(text, edits_of))
+            while size:
+                # Edits before `begin` were tried; the document has changed since.
+                begin = 0
+                while found := apply_chunk(edits_of, begin, size):
+                    text, begin = found
+                    yield text, len(known)
+                size //= 2

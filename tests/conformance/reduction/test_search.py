@@ -47,9 +47,8 @@ def _reduced(text: bytes, fails: Callable[[bytes], bool], parallel: int = 1) -> 
     def test(texts: Sequence[bytes]) -> list[bool]:
         return [fails(each) for each in texts]
 
-    smallest = document_text(read_document(text))
-    for step in reduce_document(smallest, test, parallel):
-        smallest = step.text
+    document = document_text(read_document(text))
+    *_, (smallest, _) = [(document, 0), *reduce_document(document, test, parallel)]
     return smallest
 
 
