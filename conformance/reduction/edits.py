@@ -138,6 +138,10 @@ def _contract_joint(robot: Element, joint: Element) -> None:
     _remove_links(robot, {child})
 
 
+def _remove_attribute(name: str, _: Element, node: Element) -> None:
+    node.attrib.pop(name, None)
+
+
 def _set_number(name: str, position: int, text: str, _: Element, node: Element) -> None:
     words = node.get(name, "").split()
     words[position] = text
@@ -183,7 +187,7 @@ def _attributes(nodes: _Nodes) -> Iterator[Edit]:
     for index, node in enumerate(nodes):
         if node.tag == "robot" or node.tag not in _STRUCTURE:
             for name in map(str, node.attrib):
-                yield index, lambda _, node, name=name: node.attrib.pop(name, None)
+                yield index, partial(_remove_attribute, name)
 
 
 def _numbers(replace: Callable[[str], str | None], nodes: _Nodes) -> Iterator[Edit]:
@@ -197,9 +201,8 @@ def _numbers(replace: Callable[[str], str | None], nodes: _Nodes) -> Iterator[Ed
                         yield index, partial(_set_number, str(name), position, text)
 
 
-def _constants(nodes: _Nodes) -> Iterator[Edit]:
-    for text in ("0", "1"):
-        yield from _numbers(lambda word, text=text: None if word in {"0", "1"} else text, nodes)
+def _constant(text: str, word: str) -> str | None:
+    return None if word in {"0", "1"} else text
 
 
 def _rounded(digits: int, word: str) -> str | None:
@@ -220,7 +223,7 @@ PASSES: tuple[Pass, ...] = (
         if nodes[i].get("type") != "fixed"
     ],
     _attributes,
-    _constants,
+    lambda nodes: [one for text in "01" for one in _numbers(partial(_constant, text), nodes)],
     *(partial(_numbers, partial(_rounded, digits)) for digits in (1, 2, 3)),
     lambda _: [(0, _shorten_names)],
 )

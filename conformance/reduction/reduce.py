@@ -221,9 +221,10 @@ def reduce_robot(
 
         every = select_engines(workers, options.engines)
         (record,) = examine([source], every)
-        failure = _find_failure(record, check)
-        if failure is None:
+        first = _find_failure(record, check)
+        if first is None:
             raise ReductionError(_nothing_fails(record, check))
+        failure = first
         (alone,) = examine_texts([document], every)
         if not _has_failure(alone, failure):
             raise ReductionError(
