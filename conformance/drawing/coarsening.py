@@ -14,19 +14,12 @@ from numpy.typing import NDArray
 from urdf_usd.reports.records.scene import SceneMesh
 
 _STEPS = 65535
-# Grids on which points of large meshes are merged, until a mesh has at most this many
-# times its share.
+# Grids on which points are merged before edges are collapsed, which takes fifty times as long, if
+# there are more triangles than this, or more than this many times the share remain: edges of
+# slivers are not collapsed, as their faces would turn over.
 _COARSER = (1024, 512, 256, 128, 64, 32)
-_NEARLY = 2
-# Triangles per point from which edges can hardly be collapsed: a closed surface has
-# two, one whose sides were merged has more.
-_TANGLED = 2.5
-# How many times its share such a mesh may have.
+_COLLAPSED = 20_000
 _LEFT = 3
-# Most triangles of which edges are collapsed before points are merged: collapsing takes
-# fifty times as long as merging. How many times its share a mesh may have after that.
-_COLLAPSED = 50_000
-_ALMOST = 1.1
 # Diagonal of a mesh while its edges are collapsed.
 _UNITS = 100.0
 # Finest grid for three coordinates in one 64-bit integer.
@@ -100,17 +93,13 @@ def coarsen(mesh: MergedMesh, target: int) -> SceneMesh | None:
         The mesh; None if it has no visible face.
     """
     corners, faces = mesh.corners, mesh.faces
-    if target < len(faces) <= _COLLAPSED:
-        corners, faces = _collapsed(mesh, corners, faces, target)
-    if len(faces) > _ALMOST * target:
-        # Edges of slivers are not collapsed, as their faces would turn over.
-        corners, faces = mesh.corners, mesh.faces
-        for steps in _COARSER:
-            if len(faces) > _NEARLY * target:
-                corners, faces = _merged(mesh.corners, mesh.faces, steps)
-        tangled = len(faces) > _TANGLED * len(corners)
-        if len(faces) > (_LEFT * target if tangled else target):
-            corners, faces = _collapsed(mesh, corners, faces, target)
+    if len(faces) > target:
+        for steps in (_FINE, *_COARSER):
+            corners, faces = _merged(mesh.corners, mesh.faces, steps)
+            if len(faces) <= _COLLAPSED:
+                corners, faces = _collapsed(mesh, corners, faces, target)
+            if len(faces) <= _LEFT * target:
+                break
     grid, faces = _merged(corners, faces, _STEPS)
     if not len(faces):
         return None

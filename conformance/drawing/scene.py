@@ -53,8 +53,8 @@ TRIANGLES = 40_000
 # Length of the axes of a frame, relative to the robot's size.
 _MARK = 0.05
 _HARDLY = 0.98
-# Significant digits in the page; numbers that are displayed alike have at least this ratio.
-_DIGITS, _SHOWN_ALIKE = 3, 0.98
+# Significant digits in the page.
+_DIGITS = 3
 
 
 def draw_scene(
@@ -91,11 +91,8 @@ def draw_scene(
         if joint.type is JointType.PLANAR and joint.axis
     }
     missing = sorted({"urdf", "usd"} - readings.keys())
-    errors = None
-    if not missing:
-        first, second = readings["urdf"].frames, readings["usd"].frames
-        if first and second:
-            errors = link_errors(first, second, configurations.labels)
+    first, second = (readings[s].frames if s in readings else None for s in ("urdf", "usd"))
+    columns = dict(zip(configurations.joints, configurations.positions, strict=True))
     return Scene(
         mark=_MARK * _size(readings.values()),
         models=tuple(
@@ -103,12 +100,23 @@ def draw_scene(
             for side, reading in readings.items()
         ),
         meshes=meshes,
-        configurations=_configurations(configurations),
+        configurations=tuple(
+            SceneConfiguration(
+                label=label,
+                # Of joints with one coordinate.
+                positions={
+                    joint: tuple(positions[row].tolist())
+                    for joint, positions in columns.items()
+                    if positions.shape[1] == 1
+                },
+            )
+            for row, label in enumerate(configurations.labels)
+        ),
         notes=(
             *_notes(meshes),
             *(f"The {side.upper()} could not be read." for side in missing),
         ),
-        errors=errors,
+        errors=link_errors(first, second, configurations.labels) if first and second else None,
         agreements=agreements(frames),
     )
 
@@ -212,22 +220,6 @@ def _notes(meshes: Iterable[SceneMesh]) -> list[str]:
         return []
     note = f"{len(coarse)} meshes are drawn with {drawn} of their {given} triangles."
     return [f"{note} The comparison uses the whole mesh."]
-
-
-def _configurations(configurations: Configurations) -> tuple[SceneConfiguration, ...]:
-    """Return positions by joint, of joints with one coordinate."""
-    columns = dict(zip(configurations.joints, configurations.positions, strict=True))
-    return tuple(
-        SceneConfiguration(
-            label=label,
-            positions={
-                joint: tuple(positions[row].tolist())
-                for joint, positions in columns.items()
-                if positions.shape[1] == 1
-            },
-        )
-        for row, label in enumerate(configurations.labels)
-    )
 
 
 def build_model(
@@ -341,31 +333,27 @@ def _parents_first(observation: Observation, poses: Mapping[str, Array]) -> list
 
 def _motions(joint: JointObservation, normal: Vec3 | None) -> list[Motion]:
     """Return the sliders of a joint."""
-    turn, slide = MotionKind.TURN, MotionKind.SLIDE
-
-    def motion(
-        kind: MotionKind, label: str, axis: Vec3, limits: tuple[float, float] | None = None
-    ) -> Motion:
-        most = _HALF_TURN if kind is turn else _OPEN_SLIDE
-        lower, upper = limits or (-most, most)
-        return Motion(kind=kind, label=label, axis=axis, lower=lower, upper=upper)
-
+    axis, turn, slide = joint.axis, (MotionKind.TURN, _HALF_TURN), (MotionKind.SLIDE, _OPEN_SLIDE)
+    sliders: list[tuple[tuple[MotionKind, float], str, Vec3, tuple[float, float] | None]] = []
     match joint.type:
-        case JointType.REVOLUTE | JointType.CONTINUOUS if joint.axis:
-            return [motion(turn, "turn", joint.axis, _span(joint, _HALF_TURN))]
-        case JointType.PRISMATIC if joint.axis:
-            return [motion(slide, "slide", joint.axis, _span(joint, _OPEN_SLIDE))]
-        case JointType.PLANAR if joint.axis:
-            first, second = _plane(normal or joint.axis)
-            return [
-                motion(slide, "first direction", first),
-                motion(slide, "second direction", second),
-                motion(turn, "turn", joint.axis),
+        case JointType.REVOLUTE | JointType.CONTINUOUS if axis:
+            sliders = [(turn, "turn", axis, _span(joint, _HALF_TURN))]
+        case JointType.PRISMATIC if axis:
+            sliders = [(slide, "slide", axis, _span(joint, _OPEN_SLIDE))]
+        case JointType.PLANAR if axis:
+            first, second = _plane(normal or axis)
+            sliders = [
+                (slide, "first direction", first, None),
+                (slide, "second direction", second, None),
+                (turn, "turn", axis, None),
             ]
         case JointType.SPHERICAL:
-            return [motion(turn, f"about {name}", axis) for name, axis in _AXES.items()]
-        case _:
-            return []
+            sliders = [(turn, f"about {name}", axis, None) for name, axis in _AXES.items()]
+    return [
+        Motion(kind=kind, label=label, axis=along, lower=limits[0], upper=limits[1])
+        for (kind, most), label, along, given in sliders
+        for limits in [given or (-most, most)]
+    ]
 
 
 def _span(joint: JointObservation, most: float) -> tuple[float, float]:
@@ -395,47 +383,44 @@ def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErr
     Returns:
         The differences; None without a shared link or configuration.
     """
-    links, ours, theirs = _common(first, second)
+    links, here, there = _shared(first, second)
     if not links:
         return None
-    positions = _distances(first, ours, second, theirs)
-    rotations = angles(first.rotations[:, ours], second.rotations[:, theirs])
+    positions, rotations = (
+        tuple(tuple(_shown(v) if math.isfinite(v) else None for v in row) for row in own.tolist())
+        for own in (
+            np.linalg.norm(first.positions[:, here] - second.positions[:, there], axis=2),
+            angles(first.rotations[:, here], second.rotations[:, there]),
+        )
+    )
+    configurations = tuple(labels[: len(positions)])
     return LinkErrors(
-        links=links,
-        configurations=tuple(labels[: len(positions)]),
-        positions=_rounded(positions),
-        rotations=_rounded(rotations),
+        links=links, configurations=configurations, positions=positions, rotations=rotations
     )
 
 
 def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
-    """Compute the largest distance of link frames for each pair of engines."""
+    """Compute the largest distance of link frames for each pair of engines, as displayed."""
     pairs = []
     for (name, first), (other, second) in combinations(frames.items(), 2):
-        links, ours, theirs = _common(first, second)
-        if links:
-            worst, index = _worst(_distances(first, ours, second, theirs).reshape(-1))
-            link = None if index is None else links[index % len(links)]
-            pairs.append(Agreement(engines=(name, other), position=worst, link=link))
+        links, here, there = _shared(first, second)
+        if not links:
+            continue
+        apart = np.linalg.norm(first.positions[:, here] - second.positions[:, there], axis=2)
+        shown = [_shown(v) if math.isfinite(v) else 0.0 for v in apart.ravel().tolist()]
+        worst = max(shown, default=0.0)
+        link = links[shown.index(worst) % len(links)] if worst else None
+        pairs.append(Agreement(engines=(name, other), position=worst, link=link))
     return tuple(pairs)
 
 
-def _distances(first: Frames, ours: list[int], second: Frames, theirs: list[int]) -> Array:
-    """Return (K, L) distances between links [m]."""
-    apart = first.positions[:, ours] - second.positions[:, theirs]
-    distances: Array = np.linalg.norm(apart, axis=2)
-    return distances
-
-
-def _worst(values: Array) -> tuple[float, int | None]:
-    """Return the largest number as displayed, and the first index displayed alike."""
-    finite = np.where(np.isfinite(values), values, 0.0)
-    largest = finite.max(initial=0.0)
-    if not largest:
-        return 0.0, None
-    shown = _shown(largest)
-    close = np.flatnonzero(finite >= _SHOWN_ALIKE * largest).tolist()
-    return shown, next(index for index in close if _shown(values[index]) == shown)
+def _shared(first: Frames, second: Frames) -> tuple[tuple[str, ...], list[int], list[int]]:
+    """Return the shared links and their indices; none if the configurations differ."""
+    names = [name for name in first.links if name in set(second.links)]
+    if len(first.positions) != len(second.positions):
+        names = []
+    here, there = ([frames.links.index(name) for name in names] for frames in (first, second))
+    return tuple(names), here, there
 
 
 def angles(first: Array, second: Array) -> Array:
@@ -447,22 +432,6 @@ def angles(first: Array, second: Array) -> Array:
     distance = np.linalg.norm(first - second, axis=(-2, -1))
     turns: Array = 2.0 * np.arcsin(np.minimum(distance / math.sqrt(8.0), 1.0))
     return turns
-
-
-def _common(first: Frames, second: Frames) -> tuple[tuple[str, ...], list[int], list[int]]:
-    """Return the shared links and their indices; none if the configurations differ."""
-    names = [name for name in first.links if name in set(second.links)]
-    if len(first.positions) != len(second.positions):
-        names = []
-    mine, other = ([frames.links.index(name) for name in names] for frames in (first, second))
-    return tuple(names), mine, other
-
-
-def _rounded(values: Array) -> tuple[tuple[float | None, ...], ...]:
-    return tuple(
-        tuple(_shown(value) if math.isfinite(value) else None for value in row)
-        for row in values.tolist()
-    )
 
 
 def _shown(value: float) -> float:
