@@ -21,7 +21,7 @@ GRADES = {
     Grade.EXACT: Appearance("✓", "exact", "green", 3, "within float32 rounding"),
     Grade.CLOSE: Appearance("≈", "close", "cyan", 2, "within the tolerance"),
     Grade.FAILS: Appearance("✗", "fails", "red", 0, "outside the tolerance"),
-    Grade.DISPUTED: Appearance("?", "disputed", "yellow", 1, "the URDF engines disagree"),
+    Grade.DISPUTED: Appearance("?", "disputed", "yellow", 1, "engines of the source disagree"),
     Grade.NOT_COMPARABLE: Appearance(
         "\N{EN DASH}", "not-comparable", "bright_black", 4, "specified on one side only"
     ),
@@ -44,19 +44,23 @@ VERDICTS = {
         4,
         "not counted as conforming: parts could not be compared",
     ),
-    Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD differs from the URDF"),
-    Verdict.DISPUTED: Appearance("?", "disputed", "yellow", 2, "the URDF engines disagree"),
+    Verdict.FAILS: Appearance("✗", "fails", "red", 0, "the USD differs from the source"),
+    Verdict.DISPUTED: Appearance("?", "disputed", "yellow", 2, "engines of the source disagree"),
     Verdict.NOT_COMPARABLE: Appearance(
         "\N{EN DASH}", "not-comparable", "bright_black", 3, "nothing was compared"
     ),
     Verdict.UNREADABLE: Appearance(
-        "⊘", "unreadable", "blue", 5, "invalid or unsupported URDF; not converted"
+        "⊘", "unreadable", "blue", 5, "invalid or unsupported source; not converted"
     ),
     Verdict.CRASHED: Appearance(
         "!", "crashed", "magenta", 1, "the converter or the USD engine crashed"
     ),
     Verdict.NOT_AVAILABLE: Appearance(
-        "○", "not-available", "bright_black", 6, "not fetched, or without URDF"
+        "○",
+        "not-available",
+        "bright_black",
+        6,
+        "not fetched, or in a format that no converter reads",
     ),
 }
 

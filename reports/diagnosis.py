@@ -14,7 +14,7 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.summary import statement
-from urdf_usd.reports.text import plain
+from urdf_usd.reports.text import of_formats, plain
 
 _ROUND_TRIP = "round-trip."
 _JOINT_FRAMES = (
@@ -283,8 +283,9 @@ def _without_check(robot: RobotRecord) -> tuple[str, str]:
     return _BY_VERDICT.get(robot.verdict, _UNREADABLE_USD)
 
 
-def explanation(check: CheckRecord, most: int) -> list[str]:
-    """Return the findings with the grade of a check, fault and remedy, as lines."""
+def explanation(check: CheckRecord, robot: RobotRecord, most: int) -> list[str]:
+    """Return the findings with the grade of a check of a robot, fault and remedy, as lines."""
+    source, usd = (f"({of_formats(side, robot.formats)}):" for side in ("URDF", "USD"))
     lines = [f"{check.title} ({check.group}): {check.grade}"]
     if check.reason:
         lines.append(check.reason)
@@ -292,9 +293,9 @@ def explanation(check: CheckRecord, most: int) -> list[str]:
     for finding in findings[:most]:
         lines += ["", f"{finding.subject}: {statement(finding)}"]
         if finding.expected is not None:
-            lines.append(f"  expected (URDF): {value_text(finding.expected, finding.unit)}")
+            lines.append(f"  expected {source} {value_text(finding.expected, finding.unit)}")
         if finding.actual is not None:
-            lines.append(f"  actual (USD):    {value_text(finding.actual, finding.unit)}")
+            lines.append(f"  actual {usd:<8}  {value_text(finding.actual, finding.unit)}")
         if check.unit and finding.measured is not None:
             tolerance = quantity(finding.tolerance, check.unit)
             amount = quantity(finding.measured, check.unit)
@@ -304,7 +305,9 @@ def explanation(check: CheckRecord, most: int) -> list[str]:
     if (more := len(findings) - most) > 0:
         lines += ["", f"{more} more are in the JSON record."]
     fault, remedy = fault_and_remedy(check, findings[0] if findings else None)
-    return [plain(line) for line in (*lines, "", f"Fault: {fault}", f"Remedy: {remedy}")]
+    advice = (f"Fault: {fault}", f"Remedy: {remedy}")
+    lines += ["", *(of_formats(line, robot.formats) for line in advice)]
+    return [plain(line) for line in lines]
 
 
 class Fault(Struct, frozen=True):

@@ -109,7 +109,7 @@ def _add_case(suite: ET.Element, identity: str, case: _Case, expected: str | Non
 
 def _cases(robot: RobotRecord) -> Iterator[_Case]:
     result, verdict = robot.case, robot.verdict
-    checks = [_check_case(check) for check in robot.checks]
+    checks = [_check_case(check, robot) for check in robot.checks]
     if result is not None:
         case = _Case(_CASE)
         if not result.outcome.passes:
@@ -134,7 +134,7 @@ def _cases(robot: RobotRecord) -> Iterator[_Case]:
     yield from checks
 
 
-def _check_case(check: CheckRecord) -> _Case:
+def _check_case(check: CheckRecord, robot: RobotRecord) -> _Case:
     case = _Case(check.id, assertions=check.compared)
     findings = [one for one in check.findings if one.grade in URGENT]
     case.message = check.reason or f"{check.title}: {check.grade}"
@@ -143,7 +143,7 @@ def _check_case(check: CheckRecord) -> _Case:
         case.message = f"{findings[0].message}{more}"
     if check.grade in URGENT:
         case.tag, case.type = "failure", check.grade
-        case.text = "\n".join(explanation(check, _FINDINGS_IN_TEXT))
+        case.text = "\n".join(explanation(check, robot, _FINDINGS_IN_TEXT))
     elif check.grade in {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}:
         case.tag = "skipped"
     return case

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from urdf_usd.reports.html.history_page import write_history
 from urdf_usd.reports.html.rendering import CONVERTERS, template_environment
@@ -14,12 +14,11 @@ from urdf_usd.reports.html.site import write_comparison, write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.records.history import HistoryEntry
-from urdf_usd.reports.records.record import RobotRecord, RunSummary, Verdict
+from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.results import read_seconds, write_record
 from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import Comparison, Figures, compare, values
 
-_LABEL = "URDF \u2192 USD"
 # Backgrounds for white text, with a contrast of at least 4.5.
 _GOOD, _MIXED, _BAD, _NONE = "#1a7f37", "#9a6700", "#b3201a", "#57606a"
 # Mean width of a letter of Verdana at eleven pixels.
@@ -148,22 +147,30 @@ def write_badges(figures: Figures, folder: Path) -> None:
     part = found.conforming / judged if judged else 0.0
     tone = _NONE if not judged else _GOOD if part == 1 else _MIXED if part >= _MOST else _BAD
     color = tone.removeprefix("#")
-    endpoint = {"schemaVersion": 1, "label": _LABEL, "message": text, "color": color}
+    label = _label(figures.robots)
+    endpoint = {"schemaVersion": 1, "label": label, "message": text, "color": color}
     documents = {
-        "badge.svg": _svg(text, f"{text}; {values(figures.compared)}", tone),
+        "badge.svg": _svg(label, text, f"{text}; {values(figures.compared)}", tone),
         "badge.json": json.dumps(endpoint, ensure_ascii=False) + "\n",
     }
     for name, document in documents.items():
         (folder / name).write_text(document, encoding="utf-8", newline="\n")
 
 
-def robot_badge(verdict: Verdict, compared: int) -> str:
+def robot_badge(robot: RobotRecord) -> str:
     """Return the badge of a robot that conforms, as SVG."""
-    return _svg(verdict.value, f"{verdict.value}; {values(compared)}", _GOOD)
+    title = f"{robot.verdict}; {values(robot.compared)}"
+    return _svg(_label([robot]), robot.verdict.value, title, _GOOD)
 
 
-def _svg(text: str, title: str, tone: str) -> str:
-    left, right = (round(_LETTER * len(word) + 2 * _MARGIN, 1) for word in (_LABEL, text))
+def _label(robots: Iterable[RobotRecord]) -> str:
+    """Name the formats that are compared with USD."""
+    found = {"URDF" if one.formats is UNSET else one.formats[0].upper() for one in robots}
+    return f"{' and '.join(sorted(found)) or 'URDF'} \u2192 USD"
+
+
+def _svg(label: str, text: str, title: str, tone: str) -> str:
+    left, right = (round(_LETTER * len(word) + 2 * _MARGIN, 1) for word in (label, text))
     template = template_environment().get_template("badge.svg.j2")
-    content = {"label": _LABEL, "text": text, "title": title, "tone": tone}
+    content = {"label": label, "text": text, "title": title, "tone": tone}
     return f"{template.render(**content, left=left, right=right)}\n"

@@ -145,7 +145,7 @@ def certify(options: Certify) -> ExitCode:
         layer, write = work / usd.name, certificates.write_certified_layer
         call_on_usd(write, usd, certificate, str(layer), limits=comparison.limits)
         write_output(usd, layer.read_bytes())
-    write_output(badge, robot_badge(record.verdict, record.compared).encode())
+    write_output(badge, robot_badge(record).encode())
     click.echo(f"\nCertified: {usd}, {badge}")
     return ExitCode.DONE
 

@@ -139,7 +139,7 @@ def failure_message(record: RobotRecord, found: Sequence[FailureRecord]) -> str:
         return "\n".join((f"{head}: {record.reason}", *shown))
     parts = [f"{head}: {one_line(record.reason, _LONGEST)}"]
     for check in checks[:_CHECKS]:
-        parts += ["", f"[{check.id}]", *explanation(check, _FINDINGS)]
+        parts += ["", f"[{check.id}]", *explanation(check, record, _FINDINGS)]
     if len(checks) > _CHECKS:
         others = ", ".join(check.id for check in checks[_CHECKS:])
         parts += ["", f"and {len(checks) - _CHECKS} more checks: {others}"]
