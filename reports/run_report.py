@@ -14,7 +14,7 @@ from urdf_usd.reports.html.site import write_comparison, write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.records.history import HistoryEntry
-from urdf_usd.reports.records.record import RobotRecord, RunSummary
+from urdf_usd.reports.records.record import RobotRecord, RunSummary, Verdict
 from urdf_usd.reports.records.results import read_seconds, write_record
 from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import Comparison, Figures, compare, values

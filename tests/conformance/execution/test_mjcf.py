@@ -214,3 +214,24 @@ def test_root_element_decides_the_format(text: str, expected: Format, tmp_path: 
     file.write_text(text)
 
     assert robot_format(file) is expected
+
+
+_REPORT = ("index.html", "junit.xml", "summary.md", "badge.json", "badge.svg", "findings.sarif")
+
+
+def test_report_of_a_run_does_not_say_urdf(tmp_path: Path) -> None:
+    for folder in ("robots", "usds/neck"):
+        (tmp_path / folder).mkdir(parents=True)
+    mjcf, usd = _files(tmp_path, _USD.replace("physics:mass = 2", "physics:mass = 2.1"))
+    mjcf.rename(tmp_path / "robots/neck.xml")
+    usd.rename(tmp_path / "usds/neck/neck.usda")
+    out, ready = tmp_path / "out", f"ready=folder:{tmp_path / 'usds'}"
+
+    result = urdf_usd("run", f"mjcf:{tmp_path / 'robots'}", "--converter", ready, "--out", out)
+
+    assert result.exit_code == 1, result.output
+    files = [*(out / "robots").glob("*.html"), *(out / name for name in _REPORT)]
+    texts = {file.name: file.read_text() for file in files}
+    for name, text in {"terminal": result.output, **texts}.items():
+        assert "URDF" not in text, name
+    assert "expected (MJCF):" in texts["junit.xml"]
