@@ -123,24 +123,6 @@ def test_degrees_of_freedom_are_in_tree_order(kind: JointKind, columns: int) -> 
     )
 
 
-def test_inertia_and_bias_of_a_single_free_body() -> None:
-    robot = Robot("r", (Link("a", _BODY),), ())
-
-    (inertia,), (bias,) = equations_of_motion(robot, {}, {})
-
-    np.testing.assert_allclose(inertia[:3, :3], np.eye(3), atol=1e-15)
-    # About the link's origin: I + m (|c|^2 1 - c c^T).
-    expected = np.eye(3) + 0.14 * np.eye(3) - np.outer((0.1, 0.2, 0.3), (0.1, 0.2, 0.3))
-    np.testing.assert_allclose(inertia[3:, 3:], expected, rtol=1e-13)
-    np.testing.assert_allclose(bias, [0, 0, 9.81, 1.962, -0.981, 0], atol=1e-14)
-
-
-def test_inertia_of_a_link_without_mass_is_ignored() -> None:
-    inertial = Inertial(0.0, Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
-
-    assert not inertia_matrices(Robot("r", (Link("a", inertial),), ()), {}).any()
-
-
 def test_planar_joint_has_no_effect_along_its_normal() -> None:
     joint = Joint("slab", "a", "b", Planar(_OBLIQUE))
     robot = Robot("r", (Link("a", _BODY), Link("b", _BODY)), (joint,))

@@ -73,26 +73,6 @@ def test_mesh_solid_does_not_depend_on_face_orientation() -> None:
     _assert_like(backwards, reference, rel=1e-9)
 
 
-def test_mesh_solid_of_quadrilaterals() -> None:
-    x, y, z = np.meshgrid([0.0, 0.2], [0.0, 0.3], [0.0, 0.5], indexing="ij")
-    points = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
-    quads = [
-        (0, 1, 3, 2),
-        (4, 6, 7, 5),
-        (0, 4, 5, 1),
-        (2, 3, 7, 6),
-        (0, 2, 6, 4),
-        (1, 5, 7, 3),
-    ]
-
-    solid = mesh_solid(points, np.full(6, 4), np.array(quads).ravel())
-
-    expected = primitive_solid(Box((0.2, 0.3, 0.5)))
-    assert solid.volume == pytest.approx(expected.volume)
-    np.testing.assert_allclose(solid.center, (0.1, 0.15, 0.25))
-    np.testing.assert_allclose(solid.inertia, expected.inertia, atol=1e-15)
-
-
 def test_flat_solids_are_empty() -> None:
     flat = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
 
@@ -138,13 +118,6 @@ def test_mesh_with_a_hole_is_the_solid_of_its_convex_hull() -> None:
     _assert_like(solid, mesh.convex_hull, rel=1e-7)
 
 
-def test_mesh_with_one_face_turned_is_not_closed() -> None:
-    points, counts, indices = _arrays(_bracket())
-    indices[:3] = indices[2::-1]
-
-    assert not is_closed(points, counts, indices)
-
-
 def test_closed_surface_without_volume_is_the_solid_of_its_convex_hull() -> None:
     ball = trimesh.creation.icosphere(2, 0.3)
     upper = ball.triangles[ball.triangles_center[:, 2] > 0.0]
@@ -181,11 +154,6 @@ def test_joined_solids_have_the_mass_properties_of_a_joined_mesh() -> None:
     ball.apply_transform(shift)
 
     _assert_like(joined_solid(parts), box + ball, rel=1e-7)
-
-
-def test_joined_solid_of_nothing_is_empty() -> None:
-    assert joined_solid([]) is EMPTY
-    assert joined_solid([(EMPTY, np.eye(4))]) is EMPTY
 
 
 @pytest.mark.parametrize("backwards", [False, True])

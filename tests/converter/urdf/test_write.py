@@ -126,12 +126,6 @@ def test_written_robot_is_read_back(robot: Robot) -> None:
         assert axis_again == pytest.approx(axis, abs=4e-16)
 
 
-@given(robots())
-def test_equal_robots_give_equal_text(robot: Robot) -> None:
-    assert write(robot) == write(robot)
-    assert _unplaced(_again(_again(robot))) == _unplaced(robot)
-
-
 @given(
     st.floats(-math.pi, math.pi),
     st.sampled_from([math.pi / 2, -math.pi / 2]),
@@ -309,10 +303,3 @@ def test_custom_data_cannot_add_urdf_elements() -> None:
 
     assert _unplaced(again) == _unplaced(robot)
     assert not again.joints[0].custom
-
-
-def test_comment_is_at_the_top() -> None:
-    lines = write(Robot("r", (Link("a"),), ()), comment="made by hand").splitlines()
-
-    assert lines[1] == b"<!-- made by hand -->"
-    assert lines[2] == b'<robot name="r">'

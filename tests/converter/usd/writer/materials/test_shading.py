@@ -321,22 +321,3 @@ def test_opacity_cutoff_is_a_threshold_in_both_networks() -> None:
         assert threshold == pytest.approx(cutoff)
         whole = surface(material, "mtlx").GetInput("geometry_opacity")
         assert float(POINT.value(whole)) == left
-
-
-def test_openpbr_emission_luminance_is_set_for_emissive_materials_only() -> None:
-    """Its default is zero."""
-    dark = surface(written(MeshMaterial("x", (1.0, 0.0, 0.0))), "mtlx")
-    assert not dark.GetInput("emission_luminance")
-
-    bright = surface(written(MeshMaterial("x", emissive=(0.5, 0.0, 0.0))), "mtlx")
-    assert bright.GetInput("emission_luminance").Get() == 1.0
-
-
-def test_preview_surface_alone_by_default() -> None:
-    """A consumer of MaterialX then uses the preview surface."""
-    appearance = MeshMaterial("x", (1.0, 0.0, 0.0))
-
-    material = _material(appearance, MaterialNetworks.PREVIEW)
-
-    assert not material.GetSurfaceOutput("mtlx")
-    assert surface(material, "mtlx").GetIdAttr().Get() == "UsdPreviewSurface"
