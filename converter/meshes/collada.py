@@ -98,11 +98,7 @@ def read_dae(data: bytes) -> PolygonMesh:
 
 
 def _parse(data: bytes) -> Element:
-    """Parse a document, and drop the namespaces, which vary between exporters.
-
-    Raises:
-        MeshError: The text is not XML, or declares entities.
-    """
+    """Parse a document, and drop the namespaces, which vary between exporters."""
     parser = etree.XMLParser(
         huge_tree=True,
         remove_comments=True,
@@ -203,9 +199,6 @@ class _Document:
         """Yield geometries with (4, 4) transforms to the scene, and ids of materials by symbol.
 
         For a document without a scene, each geometry is yielded once.
-
-        Raises:
-            MeshError: The instances multiply without bounds.
         """
         scene = self._scene()
         if scene is None:

@@ -293,22 +293,14 @@ def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
 
 
 def _item(objects: Sequence[_Item], index: int | None, key: str) -> _Item:
-    """Return an object of one of the document's lists.
-
-    Raises:
-        MeshError: The index is out of range.
-    """
+    """Return an object of one of the document's lists."""
     if index is None or not 0 <= index < len(objects):
         raise MeshError(f"it refers to {key} {index}, of {len(objects)}")
     return objects[index]
 
 
 def _embedded(uri: str) -> bytes | None:
-    """Return the content of a ``data:`` URI; None for any other URI.
-
-    Raises:
-        MeshError: It is no valid base64.
-    """
+    """Return the content of a ``data:`` URI; None for any other URI."""
     if not uri.startswith("data:"):
         return None
     head, _, body = uri.partition(",")
@@ -430,11 +422,7 @@ class _Reader:
         return np.ndarray(shape, component, content, stored.byte_offset, strides)
 
     def _numbers(self, accessor: _Accessor) -> NDArray[np.generic]:
-        """Return the (count, components) stored values of an accessor.
-
-        Raises:
-            MeshError: They are missing or invalid.
-        """
+        """Return the (count, components) stored values of an accessor."""
         if accessor.type not in _WIDTHS:
             raise MeshError(f"its numbers are of type {accessor.type!r}")
         kind, width = accessor.component_type, _WIDTHS[accessor.type]
@@ -530,11 +518,7 @@ class _Reader:
     # ---- Materials
 
     def _decoded(self, key: str, index: int | None, kind: type[_Decoded]) -> _Decoded:
-        """Decode a material, texture, sampler or image.
-
-        Raises:
-            MeshError: The index is out of range, or the object is invalid.
-        """
+        """Decode a material, texture, sampler or image."""
         raw = _item(getattr(self._document, key), index, key)
         try:
             return msgspec.json.decode(raw, type=kind, strict=False)

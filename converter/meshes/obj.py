@@ -15,9 +15,8 @@ from __future__ import annotations
 import math
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import NoReturn
 
 import numpy as np
 from msgspec import Struct
@@ -97,7 +96,7 @@ class _Run(Struct, frozen=True):
 
 
 def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
-    """Read all faces of an OBJ file as one mesh [m].
+    """Read all faces of an OBJ file, with the material libraries that it names, as one mesh [m].
 
     Raises:
         MeshError: A number is malformed, an index is out of range, or no face is left.
@@ -108,8 +107,14 @@ def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Polyg
     if b"\\" in text:
         text = _COMMENT_OR_CONTINUED.sub(lambda found: found[1] or b" ", text)
     rows, runs, names = _statements(text)
-    materials, skipped = read_libraries(text, read_sibling)
-    points, colors = _vertices(rows["v"])
+    materials, skipped = _read_libraries(text, read_sibling)
+    # A fourth number is a weight; points without a colour are white.
+    table = _table(rows["v"], 6)
+    points, colors = table[:, :3], table[:, 3:]
+    if (wrong := np.isnan(points).any(axis=1)).any():
+        line = rows["v"].splitlines()[int(np.argmax(wrong))]
+        raise _refusal(line, "a vertex is not three numbers")
+    colors = np.where(np.isnan(colors).any(axis=1, keepdims=True), 1.0, colors)
     faces = [_faces(b"".join(lines), run.before) for run, lines in runs]
     counts = np.concatenate([np.empty(0, np.int64), *(sizes for sizes, _ in faces)])
     corners = np.concatenate([np.empty((0, 3), np.int64), *(c for _, c in faces)]) - 1
@@ -117,13 +122,16 @@ def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Polyg
     check_indices(len(points), counts, indices)
     if not len(counts):
         raise MeshError("it holds no faces")
-    normals = unit_vectors(_vectors(rows["vn"], 3))
+    # Zero where malformed or absent.
+    st, vectors = (
+        np.nan_to_num(_table(rows[k], n), posinf=0.0, neginf=0.0) for k, n in (("vt", 2), ("vn", 3))
+    )
+    normals = unit_vectors(vectors)
     if ((of_normals >= 0) & (of_normals < len(normals))).all():
         normals_of_corners = corner_values(normals, of_normals)
     else:
         missing = face_normals(points, counts, indices) if len(normals) else normals
         normals_of_corners = fill_missing(normals, of_normals, missing)
-    coordinates = fill_missing(_vectors(rows["vt"], 2), of_coordinates, np.zeros(2))
     numbers = {name: number for number, name in enumerate(materials)}
     face_materials = np.array([numbers.get(run.material, -1) for run, _ in runs], np.int32)
     sizes = [len(sizes) for sizes, _ in faces]
@@ -133,8 +141,7 @@ def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Polyg
     several = len(groups) > 1
     seen = SurfaceAttributes(
         normals=normals_of_corners,
-        coordinate_sets=(coordinates,),
-        # Points without a colour are white.
+        coordinate_sets=(fill_missing(st, of_coordinates, np.zeros(2)),),
         colors=corner_values(np.clip(colors, 0, 1), indices) if (colors != 1).any() else None,
         face_materials=np.repeat(face_materials, sizes),
         materials=tuple(materials.values()),
@@ -145,10 +152,7 @@ def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Polyg
 
 
 def _in_utf8(data: bytes) -> bytes:
-    """Return a text in UTF-8 without byte order mark.
-
-    The formats define no encoding; text that is not UTF-8 is read as Latin-1.
-    """
+    """Return a text in UTF-8 without byte order mark; it is read as Latin-1 if it is not UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -190,7 +194,7 @@ def _statements(
 
 
 def _table(lines: bytes, width: int) -> NDArray[np.float64]:
-    """Return the first (N, width) numbers of lines; NaN where they are absent or malformed."""
+    """Return the first (N, width) numbers of lines: NaN if absent or malformed, else not finite."""
     table = np.full((lines.count(b"\n"), width), np.nan)
     cells = lines.split()
     step, rest = divmod(len(cells), len(table) or 1)
@@ -201,56 +205,32 @@ def _table(lines: bytes, width: int) -> NDArray[np.float64]:
             table[:, : found.shape[1]] = np.where(np.isnan(found), np.inf, found)
             return table
     for row, line in zip(table, lines.splitlines(), strict=True):
-        words = line.split()[1 : width + 1]
-        row[: len(words)] = [_number(word) for word in words]
+        for column, word in enumerate(line.split()[1 : width + 1]):
+            with suppress(ValueError):
+                number = math.inf if _NOT_FINITE.fullmatch(word) else float(word)
+                if b"_" not in word:
+                    row[column] = math.inf if math.isnan(number) else number
     return table
-
-
-def _vertices(lines: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (N, 3) positions and colours, white where there is none.
-
-    Raises:
-        MeshError: A position is not three numbers.
-    """
-    # A fourth number is a weight.
-    table = _table(lines, 6)
-    positions, colors = table[:, :3], table[:, 3:]
-    if (wrong := np.isnan(positions).any(axis=1)).any():
-        _refuse(lines.splitlines()[int(np.argmax(wrong))], "a vertex is not three numbers")
-    return positions, np.where(np.isnan(colors).any(axis=1, keepdims=True), 1.0, colors)
-
-
-def _vectors(lines: bytes, width: int) -> NDArray[np.float64]:
-    """Return the first numbers of each line; zero where malformed or absent."""
-    table = _table(lines, width)
-    return np.where(np.isfinite(table), table, 0.0)
-
-
-def _number(word: bytes) -> float:
-    """Return a number, infinite for all that are not finite; NaN if it is malformed."""
-    if _NOT_FINITE.fullmatch(word):
-        return math.inf
-    try:
-        number = float(word)
-    except ValueError:
-        return math.nan
-    if b"_" in word:
-        return math.nan
-    return math.inf if math.isnan(number) else number
 
 
 def _faces(lines: bytes, before: Sequence[int]) -> tuple[Integers, Integers]:
     """Return the numbers of corners of faces, and (C, 3) indices of all corners.
 
-    Faces with fewer than three corners are left out.
-
-    Raises:
-        MeshError: An index of a point is malformed, or before the first point.
+    Faces with fewer than three corners are left out. ``before`` are the numbers of points,
+    texture coordinates and normals before them, if an index is relative.
     """
-    sizes = np.array([len(line.split()) - 1 for line in lines.splitlines()], np.int64)
+    rows = [line.split()[1:] for line in lines.splitlines()]
+    sizes = np.array(list(map(len, rows)), np.int64)
     corners = _equal_corners(lines, sizes)
     if corners is None:
-        found = [_corner(word, line) for line in lines.splitlines() for word in line.split()[1:]]
+        found: list[list[int]] = []
+        for word, line in ((w, n) for n, row in enumerate(rows) for w in row):
+            words = word.split(b"/")
+            indices = [_index(one) for one in words]
+            if indices[0] is None or len(words) > len(_SLOTS) or b"\0" in word:
+                reason = "a face refers to something that is no vertex"
+                raise _refusal(lines.splitlines()[line], reason)
+            found.append([one or _NO_INDEX for one in (*indices, None, None)][: len(_SLOTS)])
         corners = np.array(found, np.int64).reshape(-1, len(_SLOTS))
         if before:
             corners = np.where(corners < 0, corners + np.array(before) + 1, corners)
@@ -258,7 +238,7 @@ def _faces(lines: bytes, before: Sequence[int]) -> tuple[Integers, Integers]:
     if (corners[:, 0] <= _NO_INDEX).any():
         first = int(np.argmax(corners[:, 0] <= _NO_INDEX))
         face = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
-        _refuse(lines.splitlines()[face], "a face refers to no vertex before it")
+        raise _refusal(lines.splitlines()[face], "a face refers to no vertex before it")
     whole = sizes >= _LEAST_CORNERS
     if not whole.all():
         corners, sizes = corners[np.repeat(whole, sizes)], sizes[whole]
@@ -286,20 +266,6 @@ def _equal_corners(lines: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64] 
     return corners
 
 
-def _corner(word: bytes, line: bytes) -> list[int]:
-    """Return the indices of a corner of a face.
-
-    Raises:
-        MeshError: It has no index of a point, or more than three indices.
-    """
-    words = word.split(b"/")
-    point = _index(words[0])
-    if point is None or len(words) > len(_SLOTS) or b"\0" in word:
-        _refuse(line, "a face refers to something that is no vertex")
-    others = [_index(other) or _NO_INDEX for other in words[1:]]
-    return [point, *others, _NO_INDEX, _NO_INDEX][: len(_SLOTS)]
-
-
 def _index(word: bytes) -> int | None:
     try:
         number = int(word)
@@ -308,58 +274,41 @@ def _index(word: bytes) -> int | None:
     return number if abs(number) < 1 << 31 else None
 
 
-def _refuse(line: bytes, reason: str) -> NoReturn:
+def _refusal(line: bytes, reason: str) -> MeshError:
     shown = line.strip()[:_SHOWN].decode(errors="replace")
-    raise MeshError(f"{reason}: {shown!r}")
+    return MeshError(f"{reason}: {shown!r}")
 
 
-def read_libraries(
+def _read_libraries(
     text: bytes, read_sibling: SiblingReader
 ) -> tuple[dict[str, mm.MeshMaterial], tuple[str, ...]]:
-    """Read the material libraries of an OBJ file.
-
-    Returns:
-        The materials by name, of equal names the first, and a text about each missing
-        library.
-    """
+    """Return the materials by name, of equal names the first, and missing libraries."""
+    references: dict[str, None] = {}
+    for line in dict.fromkeys(match[1] for match in _LIBRARY.finditer(text)):
+        # One name with spaces, or several names.
+        whole = line.strip().decode("utf-8", "replace").replace("\\", "/")
+        is_one = read_sibling(whole) is not None
+        references |= dict.fromkeys((whole,) if is_one else whole.split())
     absent: list[str] = []
     materials: dict[str, mm.MeshMaterial] = {}
-    for reference in dict.fromkeys(_library_names(text, read_sibling)):
+    for reference in references:
         content = read_sibling(reference)
         if content is None:
             absent.append(f"material library {reference!r} is missing")
             continue
-        for name, statements in _library_materials(_in_utf8(content).replace(b"\r", b"\n")):
+        written: list[tuple[str, dict[str, str]]] = []
+        library = _in_utf8(content).replace(b"\r", b"\n").decode("utf-8", "replace")
+        for row in library.split("\n"):
+            keyword, _, value = row.strip().replace("\t", " ").partition(" ")
+            if keyword.lower() == "newmtl":
+                written.append((value.strip(), {}))
+            elif keyword and written:
+                written[-1][1][keyword.lower()] = value.strip()
+        for name, statements in written:
             if name not in materials:
                 materials[name] = _material(name, statements, posixpath.dirname(reference))
     # Without materials in use, missing libraries do not matter.
     return materials, tuple(absent) if b"usemtl" in text else ()
-
-
-def _library_names(text: bytes, read_sibling: SiblingReader) -> Iterator[str]:
-    """Yield the names in each statement: one name with spaces, or several names."""
-    if b"mtllib" not in text:
-        return
-    for line in dict.fromkeys(match[1] for match in _LIBRARY.finditer(text)):
-        whole = line.strip().decode("utf-8", "replace").replace("\\", "/")
-        yield from (whole,) if read_sibling(whole) is not None else whole.split()
-
-
-def _library_materials(library: bytes) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the name of each material and its statements by keyword."""
-    statements: dict[str, str] = {}
-    name: str | None = None
-    for line in library.decode("utf-8", "replace").split("\n"):
-        keyword, _, value = line.strip().replace("\t", " ").partition(" ")
-        keyword = keyword.lower()
-        if keyword == "newmtl":
-            if name is not None:
-                yield name, statements
-            name, statements = value.strip(), {}
-        elif keyword:
-            statements[keyword] = value.strip()
-    if name is not None:
-        yield name, statements
 
 
 def _material(name: str, statements: dict[str, str], folder: str) -> mm.MeshMaterial:

@@ -88,11 +88,7 @@ def read_text_stl(data: bytes) -> PolygonMesh:
 
 
 def _corners(text: bytes) -> NDArray[np.float32]:
-    """Return the (M, 3) corners of all triangles; polygons become fans.
-
-    Raises:
-        MeshError: Something else than facets is in the text.
-    """
+    """Return the (M, 3) corners of all triangles; polygons become fans."""
     numbers = array("d")
     place = 0
     while place < len(text):

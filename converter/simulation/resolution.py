@@ -243,12 +243,7 @@ class _Resolver:
         return positions
 
     def _group_state(self, name: str) -> GroupState:
-        """Return a named pose of an SRDF.
-
-        Raises:
-            ConversionError: The description names no SRDF, or it has no such pose, or
-                several groups have one.
-        """
+        """Return a named pose of an SRDF."""
         description = self._description
         location = description.location("pose", "state")
         file = self._tables.pose.srdf or self._tables.filters.srdf
@@ -331,9 +326,6 @@ def _gains(
 
     A joint with inertia I oscillates with natural frequency w = 2 pi f and damping
     ratio z if its stiffness is I w^2 and its damping 2 z I w.
-
-    Raises:
-        ConversionError: The joint moves no inertia.
     """
     if table.natural_frequency is None:
         return table.stiffness or 0.0, table.damping or 0.0

@@ -92,6 +92,56 @@ def is_part(refusals: Iterable[str], *, included: bool) -> bool:
     return bool(refused & _WITHOUT_LINKS) or (included and bool(refused & _NOT_EXPANDED))
 
 
+class _RefusalError(Exception):
+    """The file does something that is not allowed."""
+
+    def __init__(
+        self, message: str, rule: str = "xacro-error", location: Location | None = None
+    ) -> None:
+        super().__init__(message)
+        self.rule, self.location = rule, location
+
+
+class _Arguments(dict[str, str]):
+    """Substitution arguments, with a record of those that were read."""
+
+    used: set[object]
+
+    def __contains__(self, name: object) -> bool:
+        self.used.add(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.used.add(name)
+        return super().__getitem__(name)
+
+
+class _ReadFiles(list[str]):
+    """Replaces ``xacro.all_includes``; records the element that names each file."""
+
+    places: dict[str, Location | None]
+
+    def append(self, file: str) -> None:
+        super().append(file)
+        self.places.setdefault(file, _current_place())
+
+
+class _Messages(io.TextIOBase):
+    """Replaces stderr; records xacro's warnings, each once, with the element."""
+
+    places: dict[str, Location | None]
+
+    def write(self, text: str) -> int:
+        kind, _, message = text[:1000].strip().partition(": ")
+        if kind in {"warning", "error"}:
+            self.places.setdefault(message, _current_place())
+        return len(text)
+
+
+# xacro keeps its state in module globals.
+_XACRO = threading.Lock()
+
+
 def expand(
     file: str,
     packages: Mapping[str, str],
@@ -114,176 +164,93 @@ def expand(
     Raises:
         SourceError: It cannot be expanded.
     """
-    return _Expander(file, packages, arguments, environment).expand()
+    resolver = FileResolver(Path(file), packages, os.environ)
+    values = allowed_environment(environment)
+    folders: dict[str, str] = {}
+    withheld: dict[str, Location | None] = {}
+    notes: list[Diagnostic] = []
+    read, files, messages = _Arguments(arguments), _ReadFiles(), _Messages()
+    read.used, files.places, messages.places = set(), {}, {}
 
+    def note(rule: str, message: str, place: Location | None) -> None:
+        notes.append(Diagnostic(rule, message, place or Location(file, 1, 1)))
 
-class _RefusalError(Exception):
-    """The file does something that is not allowed."""
-
-    def __init__(
-        self, message: str, rule: str = "xacro-error", location: Location | None = None
-    ) -> None:
-        super().__init__(message)
-        self.rule = rule
-        self.location = location
-
-
-class _Arguments(dict[str, str]):
-    """Substitution arguments, with a record of those that were read."""
-
-    def __init__(self, given: Mapping[str, str]) -> None:
-        super().__init__(given)
-        self.used: set[object] = set()
-
-    def __contains__(self, name: object) -> bool:
-        self.used.add(name)
-        return super().__contains__(name)
-
-    def __getitem__(self, name: str) -> str:
-        self.used.add(name)
-        return super().__getitem__(name)
-
-
-class _ReadFiles(list[str]):
-    """Replaces ``xacro.all_includes``; records the element that names each file."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.places: dict[str, Location | None] = {}
-
-    def append(self, file: str) -> None:
-        super().append(file)
-        self.places.setdefault(file, _current_place())
-
-
-class _Messages(io.TextIOBase):
-    """Replaces stderr; records xacro's warnings, each once, with the element."""
-
-    def __init__(self) -> None:
-        self.places: dict[str, Location | None] = {}
-
-    def write(self, text: str) -> int:
-        kind, _, message = text[:1000].strip().partition(": ")
-        if kind in {"warning", "error"}:
-            self.places.setdefault(message, _current_place())
-        return len(text)
-
-
-# xacro keeps its state in module globals.
-_XACRO = threading.Lock()
-
-
-class _Expander:
-    """One expansion, and what xacro asks for during it."""
-
-    def __init__(
-        self,
-        file: str,
-        packages: Mapping[str, str],
-        arguments: Mapping[str, str],
-        environment: Collection[str],
-    ) -> None:
-        self.file = file
-        self.resolver = FileResolver(Path(file), packages, os.environ)
-        self.folders: dict[str, str] = {}
-        self.given = arguments
-        self.values = allowed_environment(environment)
-        self.allowed = {*self.values, *environment}
-        self.withheld: dict[str, Location | None] = {}
-        self.notes: list[Diagnostic] = []
-
-    def expand(self) -> Expansion:
-        arguments, files, messages = _Arguments(self.given), _ReadFiles(), _Messages()
-        functions = {
-            "parse": _parse,
-            "open": _open,
-            "safe_eval": _evaluate,
-            "all_includes": files,
-        }
-        substitutions = {
-            "_eval": self._eval,
-            "_eval_find": self._find,
-            "_eval_env": self._env,
-            "_eval_optenv": self._optenv,
-        }
-        with (
-            _XACRO,
-            _replaced(xacro, functions),
-            _replaced(substitution_args, substitutions),
-            contextlib.redirect_stderr(messages),
-        ):
-            xacro.init_stacks(self.file)
-            try:
-                document: Any = _parse(None)
-                xacro.process_doc(document, mappings=arguments)
-                text = document.documentElement.toxml()
-            # Expressions can raise anything; every error is reported with its location.
-            except Exception as error:  # noqa: BLE001
-                raise SourceError((*self.notes, self._failure(error))) from None
-        elements = document.getElementsByTagName("*")
-        for path, place in files.places.items():
-            if not self.resolver.owns(Path(path), self.folders):
-                self._note("file-outside", f"{path!r} is outside the robot's own folders", place)
-        for message, place in messages.places.items():
-            self._note("xacro-warning", message, place)
-        for name, place in self.withheld.items():
-            if name in os.environ:
-                message = f"{_withheld(name)}; its default is used"
-                self._note("xacro-environment-default", message, place)
-        for name in self.given:
-            if name not in arguments.used:
-                message = f"argument {truncate(repr(name))} is not used by {Path(self.file).name}"
-                self._note("xacro-argument-unused", message, None)
-        origins = tuple(element.getUserData(_PLACE) for element in elements)
-        return Expansion(text, origins, tuple(self.notes), tuple(files.places))
-
-    def _note(self, rule: str, message: str, place: Location | None) -> None:
-        self.notes.append(Diagnostic(rule, message, place or Location(self.file, 1, 1)))
-
-    def _failure(self, error: Exception) -> Diagnostic:
-        cause = _cause(error)
-        rule, place = "xacro-error", None
-        match cause:
-            case _RefusalError():
-                rule, place = cause.rule, cause.location
-            case expat.ExpatError(lineno=line, offset=offset):
-                place = Location(xacro.filestack[-1], line, offset + 1)
-            case FileNotFoundError():
-                rule = "xacro-file-missing"
-        place = place or _current_place(error) or Location(self.file, 1, 1)
-        return Diagnostic(rule, _message(error), place)
-
-    def _find(self, name: str) -> str:
-        if name not in self.folders:
-            folder = self.resolver.package(name)
-            self.folders[name] = str(folder) if folder else f"{_MISSING}{name}"
+    def find(name: str) -> str:
+        if name not in folders:
+            folder = resolver.package(name)
+            folders[name] = str(folder) if folder else f"{_MISSING}{name}"
             if folder is None:
                 message = f"package {truncate(repr(name))} is not found"
-                self._note("package-missing", message, _current_place())
-        return self.folders[name]
+                note("package-missing", message, _current_place())
+        return folders[name]
 
-    def _env(self, name: str) -> str:
-        if name not in self.allowed:
+    def env(name: str) -> str:
+        if name not in values and name not in environment:
             raise _RefusalError(_withheld(name), "xacro-environment")
-        if name not in self.values:
+        if name not in values:
             message = f"environment variable {name!r} is not set"
             raise substitution_args.SubstitutionException(message)
-        return self.values[name]
+        return values[name]
 
-    def _optenv(self, name: str, default: str = "") -> str:
-        if name not in self.allowed:
-            self.withheld.setdefault(name, _current_place())
-        return self.values.get(name, default)
+    def optenv(name: str, default: str = "") -> str:
+        if name not in values and name not in environment:
+            withheld.setdefault(name, _current_place())
+        return values.get(name, default)
 
-    def _eval(self, text: str, context: Mapping[str, Any]) -> str:
+    def evaluate(text: str, context: Mapping[str, Any]) -> str:
         """Evaluate ``$(eval ...)``, in which arguments are variables."""
-        given = context.get("arg", {})
-        arguments = {
-            name: substitution_args.convert_value(value, "auto") for name, value in given.items()
+        given = {
+            name: substitution_args.convert_value(value, "auto")
+            for name, value in context.get("arg", {}).items()
         }
-        functions = {"env": self._env, "optenv": self._optenv, "find": self._find}
-        names = {**_FUNCTIONS, **functions, **arguments, "arg": arguments.__getitem__}
-        return str(_evaluate(text, names))
+        own = {"env": env, "optenv": optenv, "find": find, **given, "arg": given.__getitem__}
+        return str(_evaluate(text, {**_FUNCTIONS, **own}))
+
+    functions = {"parse": _parse, "open": _open, "safe_eval": _evaluate, "all_includes": files}
+    substitutions = {
+        "_eval": evaluate,
+        "_eval_find": find,
+        "_eval_env": env,
+        "_eval_optenv": optenv,
+    }
+    with (
+        _XACRO,
+        _replaced(xacro, functions),
+        _replaced(substitution_args, substitutions),
+        contextlib.redirect_stderr(messages),
+    ):
+        xacro.init_stacks(file)
+        try:
+            document: Any = _parse(None)
+            xacro.process_doc(document, mappings=read)
+            text = document.documentElement.toxml()
+        # Expressions can raise anything; every error is reported with its location.
+        except Exception as error:  # noqa: BLE001
+            cause = _cause(error)
+            rule, place = "xacro-error", None
+            match cause:
+                case _RefusalError():
+                    rule, place = cause.rule, cause.location
+                case expat.ExpatError(lineno=line, offset=offset):
+                    place = Location(xacro.filestack[-1], line, offset + 1)
+                case FileNotFoundError():
+                    rule = "xacro-file-missing"
+            note(rule, _message(error), place or _current_place(error))
+            raise SourceError(tuple(notes)) from None
+    for path, place in files.places.items():
+        if not resolver.owns(Path(path), folders):
+            note("file-outside", f"{path!r} is outside the robot's own folders", place)
+    for message, place in messages.places.items():
+        note("xacro-warning", message, place)
+    for name, place in withheld.items():
+        if name in os.environ:
+            note("xacro-environment-default", f"{_withheld(name)}; its default is used", place)
+    for name in arguments:
+        if name not in read.used:
+            message = f"argument {truncate(repr(name))} is not used by {Path(file).name}"
+            note("xacro-argument-unused", message, None)
+    origins = (element.getUserData(_PLACE) for element in document.getElementsByTagName("*"))
+    return Expansion(text, tuple(origins), tuple(notes), tuple(files.places))
 
 
 # Prefix used instead of the folder of a package that is not found.

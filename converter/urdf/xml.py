@@ -255,10 +255,6 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     """Parse well-formed text, and report undeclared prefixes and content after the root.
 
     Expat, because lxml has no columns and refuses undeclared prefixes.
-
-    Raises:
-        ExpatError: It is not well-formed.
-        SourceError: It declares entities, or is nested too deep.
     """
     parser = expat.ParserCreate("utf-8")
     parser.ordered_attributes = True

@@ -122,12 +122,7 @@ class _ImageError(ValueError):
 
 
 def _as_png(content: bytes) -> bytes:
-    """Encode an image as PNG with the same pixels; the first picture of several.
-
-    Raises:
-        _ImageError: It has another format, is damaged, has more pixels than Pillow's
-            limit, or numbers that PNG does not have.
-    """
+    """Encode an image as PNG with the same pixels; the first picture of several."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
