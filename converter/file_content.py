@@ -61,6 +61,14 @@ def read_file(path: Path, largest: int) -> bytes:
     return data
 
 
+def is_file(path: Path) -> bool:
+    """Return whether a path leads to a file; no name is too long, or has a null character."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def is_same_file(one: Path, other: Path) -> bool:
     """Return whether two paths lead to one file, which need not exist.
 

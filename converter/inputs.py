@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from urdf_usd.converter.file_content import LARGEST_MESH, InputFile, read_file
+from urdf_usd.converter.file_content import LARGEST_MESH, InputFile, is_file, read_file
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.uris import package_and_rest
@@ -107,7 +107,7 @@ def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
     """Return the existing files that a mesh file or a material library refers to."""
     found: dict[Path, None] = {}
     for reference in _references(data, path.suffix.lower()):
-        file = next(filter(_is_file, _candidates(reference, path.parent)), None)
+        file = next(filter(is_file, _candidates(reference, path.parent)), None)
         if file is not None:
             found[file] = None
     return tuple(found)
@@ -159,11 +159,3 @@ def _candidates(reference: str, folder: Path) -> Iterator[Path]:
     for text in filter(None, (plain, unquote(plain), last_word)):
         yield folder / text
         yield folder / text.rpartition("/")[2]
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        # A name that is too long, or with a null character.
-        return False

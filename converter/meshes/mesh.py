@@ -1,4 +1,8 @@
-"""The mesh that all readers return, and the operations on its arrays."""
+"""The mesh that all readers return, and the operations on its arrays.
+
+Surfaces are (N, 3) points, the (F,) numbers of corners of faces, and the points of all
+corners, face by face. Values of corners are (K, D) values, and the value of each corner.
+"""
 
 from __future__ import annotations
 
@@ -389,12 +393,7 @@ def _joined(
 
 
 def corner_values(values: NDArray[np.floating], indices: Integers) -> CornerValues | None:
-    """Build values of corners; None unless all corners have a finite value.
-
-    Args:
-        values: (K, D) values.
-        indices: Value of each corner.
-    """
+    """Build values of corners; None unless all corners have a finite value."""
     if not are_valid_indices(indices, len(values)):
         return None
     values, indices = drop_unused(values, indices)
@@ -426,12 +425,9 @@ def drop_unused(values: NDArray[_T], indices: Integers) -> tuple[NDArray[_T], In
 def fill_missing(
     values: NDArray[np.floating], indices: Integers, missing: NDArray[np.floating]
 ) -> CornerValues | None:
-    """Fill in values of corners without one; None if no corner has one.
+    """Fill in values of corners without one, whose index is out of range; None if all are.
 
-    Args:
-        values: (K, D) values.
-        indices: Value of each corner; out of range for none.
-        missing: (D,) value, or (corners, D) values, for corners without one.
+    ``missing`` is a (D,) value, or (corners, D) values, for corners without one.
     """
     lacks = (indices < 0) | (indices >= len(values))
     if lacks.all():
@@ -444,29 +440,28 @@ def fill_missing(
     return corner_values(np.concatenate([values, extra]), filled)
 
 
-def face_normals(
+def area_vectors(
     points: NDArray[np.floating], face_counts: Integers, face_indices: Integers
 ) -> NDArray[np.float64]:
-    """Return the unit face normal at every corner (Newell's method).
-
-    The Z axis for faces without area.
-
-    Args:
-        points: (N, 3) positions.
-        face_counts: (F,) corners per face.
-        face_indices: Points of all corners, face by face.
-    """
-    # reduceat cannot handle faces without corners.
-    face_counts = face_counts[face_counts > 0]
+    """Return (F, 3) normals as long as twice the area of faces with corners (Newell)."""
     starts = np.cumsum(face_counts, dtype=np.int64) - face_counts
     following = np.arange(1, len(face_indices) + 1)
     following[starts + face_counts - 1] = starts
     corners = points[face_indices].astype(np.float64)
+    # Relative to the first corner of the face, to keep digits.
     corners = corners - np.repeat(corners[starts], face_counts, axis=0)
     # Positions that are not finite are refused later, by build_mesh.
     with np.errstate(all="ignore"):
-        doubled = np.add.reduceat(np.cross(corners, corners[following]), starts)
-    normals = unit_vectors(doubled)
+        return np.add.reduceat(np.cross(corners, corners[following]), starts)
+
+
+def face_normals(
+    points: NDArray[np.floating], face_counts: Integers, face_indices: Integers
+) -> NDArray[np.float64]:
+    """Return the unit face normal at every corner; the Z axis for faces without area."""
+    # reduceat cannot handle faces without corners.
+    face_counts = face_counts[face_counts > 0]
+    normals = unit_vectors(area_vectors(points, face_counts, face_indices))
     flat = (normals == 0.0).all(axis=1)
     normals[flat, 2] = 1.0
     return np.repeat(normals, face_counts, axis=0)
@@ -520,15 +515,9 @@ def transform_normals(normals: NDArray[np.float64], linear: Matrix) -> Points:
 
 
 def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
-    """Merge equal positions, in the order of first occurrence.
+    """Return the (N, 3) distinct of (M, 3) positions, and for each corner its position.
 
-    Positions are compared exactly; the two zeros are equal.
-
-    Args:
-        corners: (M, 3) positions.
-
-    Returns:
-        The (N, 3) distinct positions, and for each corner the index of its position.
+    In the order of first occurrence. Positions are compared exactly; the two zeros are equal.
     """
     # Equal numbers have equal bits after the sum, which removes negative zeros.
     rows = (corners + np.float32(0)).view(np.uint32)

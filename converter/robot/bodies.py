@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import lru_cache
 
 from msgspec import Struct
 
@@ -331,24 +330,11 @@ def _usable_inertia(
 
 
 def is_negligible(moment: float, mass: float, size: float) -> bool:
-    """Return whether the largest moment of a body is a rounded zero.
+    """Return whether the largest moment [kg m^2] of a body is a rounded zero.
 
-    Args:
-        moment: Its size [kg m^2].
-        mass: [kg].
-        size: Of the robot [m].
+    ``mass`` is that of the body [kg], ``size`` that of the robot [m].
     """
     return moment <= max(SMALLEST, NEGLIGIBLE_INERTIA * mass * (size * size))
-
-
-def _implausible(moments: m.Vec3) -> str | None:
-    a, b, c = sorted(moments)
-    text = ", ".join(f"{moment:.4g}" for moment in (a, b, c))
-    if a <= 0:
-        return f"{text}, which are not all positive"
-    if a + b < c * (1 - _TRIANGLE_SLACK):
-        return f"{text}, which break A + B >= C"
-    return None
 
 
 def size_at_rest(tree: Tree, rest: dict[str, m.Pose]) -> float:
@@ -422,11 +408,6 @@ def principal_inertia(inertia: m.Vec6) -> tuple[m.Vec3, m.Vec4]:
     rounding = _PRODUCT_ROUNDING * max(abs(ixx), abs(iyy), abs(izz))
     if max(abs(ixy), abs(ixz), abs(iyz)) <= rounding:
         return (ixx + 0.0, iyy + 0.0, izz + 0.0), (1.0, 0.0, 0.0, 0.0)
-    return _diagonalised((ixx, ixy + 0.0, ixz + 0.0, iyy, iyz + 0.0, izz))
-
-
-# The inertia of a body is diagonalised to be checked, and again to be written.
-@lru_cache(maxsize=1024)
-def _diagonalised(inertia: m.Vec6) -> tuple[m.Vec3, m.Vec4]:
-    moments, axes = spatial.diagonalise_inertia(spatial.inertia_tensor(inertia))
+    tensor = spatial.inertia_tensor((ixx, ixy + 0.0, ixz + 0.0, iyy, iyz + 0.0, izz))
+    moments, axes = spatial.diagonalise_inertia(tensor)
     return moments, spatial.quat_wxyz_from_rotation(axes)

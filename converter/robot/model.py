@@ -8,7 +8,7 @@ language are applied by the reader.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -101,15 +101,10 @@ IDENTITY = Pose()
 
 
 class Estimated(StrEnum):
-    """Mass properties that were computed from shapes.
+    """Mass properties that were computed from shapes."""
 
-    Attributes:
-        INERTIA: The inertia; mass and centre of mass are those of the file.
-        MASS: Mass, centre of mass and inertia.
-    """
-
-    INERTIA = "inertia"
-    MASS = "mass"
+    INERTIA = "inertia"  # mass and centre of mass are those of the file
+    MASS = "mass"  # mass, centre of mass and inertia
 
 
 class Inertial(_Described, frozen=True):
@@ -413,23 +408,12 @@ class MasslessOption(StrEnum):
 
 def robot_line(robot: Robot, diagnostics: Iterable[Diagnostic] = ()) -> str:
     """Return ``'arm', 3 links, 2 joints, 1 warning``."""
-    return ", ".join(
-        (
-            repr(robot.name),
-            counted(len(robot.links), "link"),
-            counted(len(robot.joints), "joint"),
-            *_diagnostic_counts(diagnostics),
-        )
-    )
+    counts = Counter(diagnostic.severity for diagnostic in diagnostics)
+    parts = [counted(len(robot.links), "link"), counted(len(robot.joints), "joint")]
+    parts += [counted(counts[one], one.value) for one in Severity if counts[one]]
+    return ", ".join((repr(robot.name), *parts))
 
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural with ``s``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _diagnostic_counts(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
-    counts = Counter(diagnostic.severity for diagnostic in diagnostics)
-    for severity in Severity:
-        if counts[severity]:
-            yield counted(counts[severity], severity.value)

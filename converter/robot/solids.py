@@ -1,4 +1,8 @@
-"""Convex hulls, primitives that fit them, and mass properties of homogeneous solids."""
+"""Convex hulls, primitives that fit them, and mass properties of homogeneous solids.
+
+A surface is (N, 3) points [m], the (F,) numbers of corners of its faces, at least three,
+and the points of all corners, face by face.
+"""
 
 from __future__ import annotations
 
@@ -178,13 +182,7 @@ def hull_solid(points: Matrix) -> Solid:
 
 
 def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> Solid:
-    """Return the solid in a closed surface, with faces of either orientation.
-
-    Args:
-        points: (N, 3) [m].
-        face_counts: (F,) corners of each face, at least three.
-        face_indices: Points of all corners, face by face.
-    """
+    """Return the solid in a closed surface, with faces of either orientation."""
     amid = points.mean(axis=0)
     corners = points[fan_triangles(face_counts, face_indices)] - amid
     determinants = np.linalg.det(corners)
@@ -192,14 +190,7 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
 
 
 def fills_hull(points: Points, face_counts: Indices, face_indices: Indices, share: float) -> bool:
-    """Return whether a surface encloses at least a share of its convex hull's volume.
-
-    Args:
-        points: (N, 3) [m].
-        face_counts: (F,) corners of each face, at least three.
-        face_indices: Points of all corners, face by face.
-        share: Between 0 and 1.
-    """
+    """Return whether a surface encloses at least a share of its convex hull's volume."""
     amid = points.mean(axis=0)
     corners = points[fan_triangles(face_counts, face_indices)] - amid
     volume = abs(float(np.linalg.det(corners).sum())) / 6
@@ -214,12 +205,7 @@ def fills_hull(points: Points, face_counts: Indices, face_indices: Indices, shar
 
 
 def fan_triangles(face_counts: Indices, face_indices: Indices) -> Indices:
-    """Return the (T, 3) points of the triangles of all faces, as fans.
-
-    Args:
-        face_counts: (F,) corners of each face, at least three.
-        face_indices: Points of all corners, face by face.
-    """
+    """Return the (T, 3) points of the triangles of all faces, as fans."""
     counts = face_counts.astype(np.int64)
     first = np.repeat(np.cumsum(counts) - counts, counts - 2)
     # Position of each triangle within the fan of its face.
@@ -234,11 +220,6 @@ def is_closed(points: Matrix, face_counts: Indices, face_indices: Indices) -> bo
 
     Every edge belongs to as many faces in one direction as in the other. Points with
     equal coordinates in float32 are one point.
-
-    Args:
-        points: (N, 3) [m].
-        face_counts: (F,) corners of each face.
-        face_indices: Points of all corners, face by face.
     """
     single = points.astype(np.float32) + np.float32(0.0)
     _, same = np.unique(single, axis=0, return_inverse=True)
@@ -262,26 +243,18 @@ def solid_of_mesh(
     The hull is used if the surface is not closed, or if its volume and inertia are not
     those of a solid: more than the hull, as of overlapping parts, or almost nothing, as
     of faces of both orientations.
-
-    Args:
-        points: (N, 3) [m].
-        face_counts: (F,) corners of each face.
-        face_indices: Points of all corners, face by face.
     """
     hull = hull_solid(points)
     if not is_closed(points, face_counts, face_indices):
         return hull, True
     solid = mesh_solid(points, face_counts, face_indices)
     share = solid.volume / hull.volume if hull.volume else 0.0
-    if not _LEAST_FILLED <= share <= 1 + _ROUNDING or not _is_possible(solid):
+    a, b, c = np.linalg.eigvalsh(solid.inertia).tolist()
+    # Whether the inertia is that of a distribution of positive density.
+    is_possible = a > 0 and a + b >= c * (1 - _ROUNDING)
+    if not _LEAST_FILLED <= share <= 1 + _ROUNDING or not is_possible:
         return hull, True
     return solid, False
-
-
-def _is_possible(solid: Solid) -> bool:
-    """Return whether the inertia is that of a distribution of positive density."""
-    a, b, c = np.linalg.eigvalsh(solid.inertia).tolist()
-    return bool(a > 0 and a + b >= c * (1 - _ROUNDING))
 
 
 def joined_solid(parts: Iterable[tuple[Solid, Matrix]]) -> Solid:

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from lxml import etree
 from msgspec import Struct
 
-from urdf_usd.converter.file_content import MIB, read_file
+from urdf_usd.converter.file_content import MIB, is_file, read_file
 
 # Only "file" may lack its slashes: "part:2.stl" is a file name.
 _SCHEME = re.compile(r"(?is)(?P<scheme>[a-z][a-z0-9+.-]+(?=://)|file):(?://)?(?P<rest>.*)")
@@ -75,7 +75,7 @@ class FileResolver:
             for candidate in self._candidates(spelling):
                 if candidate in candidates:
                     continue
-                if _is_file(candidate):
+                if is_file(candidate):
                     return self._found(_tidy(candidate), uri, spelling)
                 candidates[candidate] = spelling
         for candidate, spelling in candidates.items():
@@ -231,15 +231,7 @@ def _in_other_case(path: Path) -> Path | None:
     except (OSError, ValueError):
         # Unreadable, too long, or with a null character.
         return None
-    return place if missing and _is_file(place) else None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        # A name that is too long.
-        return False
+    return place if missing and is_file(place) else None
 
 
 def _normalised(path: str | Path) -> Path:
@@ -252,7 +244,7 @@ def _tidy(path: Path) -> Path:
     if path.is_absolute() and ".." not in path.parts:
         return path
     plain = _normalised(path)
-    return plain if _is_file(plain) and plain.samefile(path) else path.absolute()
+    return plain if is_file(plain) and plain.samefile(path) else path.absolute()
 
 
 def path_prefix(folder: Path) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.meshes.mesh import area_vectors
 from urdf_usd.converter.options import METADATA
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.usd.writer.specs import (
@@ -117,7 +118,7 @@ def _complete_normals(library: Sdf.Layer) -> list[str]:
             return np.array(mesh.attributes[name].default)
 
         counts, corners = values("faceVertexCounts"), values("faceVertexIndices")
-        areas = _area_vectors(values("points"), counts, corners)
+        areas = area_vectors(values("points"), counts, corners)
         indices = f"{_NORMALS}:indices"
         if _NORMALS in mesh.properties:
             own = values(_NORMALS).astype(np.float64)
@@ -134,25 +135,6 @@ def _complete_normals(library: Sdf.Layer) -> list[str]:
         normals = Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(unit, np.float32))
         write(mesh, _NORMALS, normals, KINDS.Normal3fArray, interpolation="uniform")
     return replaced
-
-
-def _area_vectors(
-    points: NDArray[np.float64], counts: NDArray[np.int64], indices: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return (F, 3) normals of faces, as long as twice their area (Newell's method).
-
-    Args:
-        points: (N, 3) positions.
-        counts: (F,) numbers of corners.
-        indices: (sum of counts,) points of corners.
-    """
-    ends = np.cumsum(counts)
-    following = np.arange(len(indices)) + 1
-    following[ends - 1] = ends - counts
-    corners = points[indices].astype(np.float64)
-    # Relative to the first corner of the face, to keep digits.
-    corners -= np.repeat(corners[ends - counts], counts, axis=0)
-    return np.add.reduceat(np.cross(corners, corners[following]), ends - counts)
 
 
 def author_metadata(

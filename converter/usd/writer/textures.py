@@ -19,7 +19,7 @@ from pxr import Gf, Usd, UsdGeom, UsdShade
 from scipy.spatial import ConvexHull
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.file_content import MIB, read_file
+from urdf_usd.converter.file_content import MIB, is_file, read_file
 from urdf_usd.converter.meshes.mesh_materials import MeshTexture
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
 from urdf_usd.converter.robot.solids import fan_triangles, outline
@@ -53,11 +53,8 @@ def image_of(texture: MeshTexture, mesh_file: str) -> Image:
     plain = texture.reference.removeprefix("file://")
     for reference in (plain, unquote(plain)):
         for candidate in (folder / reference, folder / Path(reference).name):
-            try:
-                if candidate.is_file():
-                    return Image(candidate.name, str(candidate))
-            except (OSError, ValueError):
-                continue  # A name that is too long, or with a null character.
+            if is_file(candidate):
+                return Image(candidate.name, str(candidate))
     return Image(texture.reference)
 
 
