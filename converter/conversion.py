@@ -37,15 +37,7 @@ from urdf_usd.converter.shapes import estimate_robot, replace_colliders
 from urdf_usd.converter.simulation.resolution import Simulation, resolve
 from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import Parsed, parse
-from urdf_usd.converter.usd.writer.asset import (
-    PAYLOAD,
-    RUNNABLE_LAYERS,
-    Layer,
-    asset_name,
-    is_written_here,
-    system_errors,
-    thumbnail_path,
-)
+from urdf_usd.converter.usd.writer import asset
 from urdf_usd.converter.usd.writer.layouts import ISAAC_FILES, PAYLOADS, write_asset
 from urdf_usd.converter.usd.writer.materials import TEXTURES
 from urdf_usd.converter.usd.writer.textures import IMAGE_TYPES
@@ -201,7 +193,7 @@ def convert_parsed(
         with scratch_folder(_nearest_folder(target)) as scratch:
             folder = scratch / NEW
             folder.mkdir()
-            with system_errors():
+            with asset.system_errors():
                 found = write_asset(robot, tree, bodies, folder, options, simulation)
             _refuse_warnings(found, options)
             notes += found
@@ -209,7 +201,7 @@ def convert_parsed(
     except OSError as error:
         message = write_failure(target, error.strerror or str(error))
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
-    root = target / asset_name(parsed.robot, options.layout)
+    root = target / asset.asset_name(parsed.robot, options.layout)
     return Conversion(root, parsed.robot, bodies.base, tuple(notes))
 
 
@@ -318,14 +310,14 @@ def _is_asset(target: Path) -> bool:
         if entry.is_symlink() or not entry.is_dir()
     }
     root, *others = [name for name in names if "/" not in name] or [""]
-    if others or not is_written_here(target / root):
+    if others or not asset.is_written_here(target / root):
         return False
     allowed = {root}
-    folders = [PAYLOAD, PAYLOADS] if root.endswith(Layout.LAYERED.suffix) else []
+    folders = [asset.PAYLOAD, PAYLOADS] if root.endswith(Layout.LAYERED.suffix) else []
     if folders:
-        allowed |= {f"{PAYLOAD}/{name}" for name in Layer} | ISAAC_FILES
-        allowed |= set(RUNNABLE_LAYERS.values())
-        allowed.add(thumbnail_path(target / root).relative_to(target).as_posix())
+        allowed |= {f"{asset.PAYLOAD}/{name}" for name in asset.Layer} | ISAAC_FILES
+        allowed |= set(asset.RUNNABLE_LAYERS.values())
+        allowed.add(asset.thumbnail_path(target / root).relative_to(target).as_posix())
     elif root.endswith(Layout.SINGLE.suffix):
         folders = [""]
     textures = {(Path(folder) / TEXTURES).as_posix() for folder in folders}

@@ -24,18 +24,9 @@ from urdf_usd.converter.meshes.mesh import PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import cached_meshes, read_mesh, readable_mesh
 from urdf_usd.converter.options import ColliderKind, ColliderRules, MeshProgress
 from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot import solids
 from urdf_usd.converter.robot.bodies import has_mass, is_anchored, is_static, principal_inertia
 from urdf_usd.converter.robot.model import Approximation, Collision, MeshFile, Robot
-from urdf_usd.converter.robot.solids import (
-    EMPTY,
-    Solid,
-    fan_triangles,
-    fit_primitive,
-    hull_solid,
-    joined_solid,
-    primitive_solid,
-    solid_of_mesh,
-)
 from urdf_usd.converter.robot.spatial import (
     compose,
     inertia_values,
@@ -142,8 +133,8 @@ def _parts(mesh: PolygonMesh) -> list[PolygonMesh]:
 
 def _is_convex(mesh: PolygonMesh) -> bool:
     """Return whether a mesh fills its convex hull, apart from rounding."""
-    solid, is_hull = solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
-    return not is_hull and solid.volume >= _CONVEX * hull_solid(mesh.points).volume
+    solid, is_hull = solids.solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
+    return not is_hull and solid.volume >= _CONVEX * solids.hull_solid(mesh.points).volume
 
 
 def _is_remeshed(mesh: PolygonMesh) -> bool:
@@ -152,7 +143,7 @@ def _is_remeshed(mesh: PolygonMesh) -> bool:
     It does if an edge belongs to other than two triangles, and also if triangles
     intersect, which is not found here.
     """
-    triangles = fan_triangles(mesh.face_counts, mesh.face_indices)
+    triangles = solids.fan_triangles(mesh.face_counts, mesh.face_indices)
     edges = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
     _, counts = np.unique(edges, axis=0, return_counts=True)
     return bool((counts != 2).any())
@@ -179,14 +170,14 @@ def _of_shape(
         text = f"{name}: 1 piece" if len(parts) == 1 else f"{name}: {len(parts)} pieces"
         if file is None:
             return shape, f"{text} of the file"
-        total = sum(hull_solid(piece.points).volume for piece in parts)
+        total = sum(solids.hull_solid(piece.points).volume for piece in parts)
         decomposed = structs.replace(shape, geometry=structs.replace(geometry, path=str(file)))
         return decomposed, text + _excess(mesh, (1.0, 1.0, 1.0), total)
     points = mesh.points * np.array(geometry.scale)
     if kind is ColliderKind.PRIMITIVES:
         turned = points @ rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
         size = float(np.linalg.norm(np.ptp(turned, axis=0)))
-        fit = fit_primitive(points)
+        fit = solids.fit_primitive(points)
         if fit is not None and fit.distance <= rules.tolerance.metres(size):
             origin = compose(shape.origin, fit.pose)
             kind_name = type(fit.shape).__name__.lower()
@@ -194,13 +185,13 @@ def _of_shape(
             primitive = structs.replace(shape, geometry=fit.shape, origin=origin)
             return primitive, f"{text}, volume {fit.volume_error:+.1%}"
     hull = structs.replace(shape, approximation=Approximation.HULL)
-    return hull, f"hull of {name}{_excess(mesh, geometry.scale, hull_solid(points).volume)}"
+    return hull, f"hull of {name}{_excess(mesh, geometry.scale, solids.hull_solid(points).volume)}"
 
 
 def _excess(mesh: PolygonMesh, scale: tuple[float, float, float], volume: float) -> str:
     """Return how much larger a volume is than that of a mesh, if the mesh is closed."""
     points = mesh.points * np.array(scale)
-    solid, is_hull = solid_of_mesh(points, mesh.face_counts, mesh.face_indices)
+    solid, is_hull = solids.solid_of_mesh(points, mesh.face_counts, mesh.face_indices)
     if is_hull or solid.volume <= 0:
         return ""
     return f", volume {volume / solid.volume - 1.0:+.1%}"
@@ -224,7 +215,7 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
     except ImportError as error:
         message = "CoACD is not installed: pip install urdf-usd-conformance[coacd]"
         raise failure(message) from error
-    triangles = fan_triangles(mesh.face_counts, mesh.face_indices)
+    triangles = solids.fan_triangles(mesh.face_counts, mesh.face_indices)
     digest = hashlib.sha256(f"{version('coacd')} {_THRESHOLD} {_SEED}".encode())
     digest.update(mesh.points.astype("<f8").tobytes())
     digest.update(triangles.astype("<i4").tobytes())
@@ -357,14 +348,14 @@ def _with_inertia(link: m.Link, own: m.Inertial, notes: list[Diagnostic]) -> m.I
     )
 
 
-def _solid(link: m.Link) -> tuple[Solid, str]:
+def _solid(link: m.Link) -> tuple[solids.Solid, str]:
     """Return the solid of the colliders of a link or, if that is empty, its visuals.
 
     With a text about its origin, for a message.
     """
     for what, shapes in (("collision", link.collisions), ("visual", link.visuals)):
         parts = [(shape, *_solids(shape)) for shape in shapes]
-        solid = joined_solid(
+        solid = solids.joined_solid(
             (piece, transform_from_pose(shape.origin))
             for shape, pieces, _ in parts
             for piece in pieces
@@ -375,14 +366,14 @@ def _solid(link: m.Link) -> tuple[Solid, str]:
             if hulls:
                 text += f" (convex hull of {', '.join(hulls)}, which is not closed)"
             return solid, text
-    return EMPTY, ""
+    return solids.EMPTY, ""
 
 
-def _solids(shape: m.Shape) -> tuple[list[Solid], str | None]:
+def _solids(shape: m.Shape) -> tuple[list[solids.Solid], str | None]:
     """Return the solids of a shape, and its mesh file if a convex hull is used."""
     geometry = shape.geometry
     if not isinstance(geometry, m.MeshFile):
-        return [primitive_solid(geometry)], None
+        return [solids.primitive_solid(geometry)], None
     mesh = readable_mesh(geometry.path)
     if mesh is None:
         return [], None
@@ -390,14 +381,14 @@ def _solids(shape: m.Shape) -> tuple[list[Solid], str | None]:
     if isinstance(shape, m.Collision):
         # Each group is a collider.
         pieces = [group for _, group in split_groups(mesh)] or pieces
-    solids = [
-        solid_of_mesh(
+    found = [
+        solids.solid_of_mesh(
             piece.points * np.array(geometry.scale),
             piece.face_counts,
             piece.face_indices,
         )
         for piece in pieces
     ]
-    is_hull = any(hull for _, hull in solids)
+    is_hull = any(hull for _, hull in found)
     name = Path(geometry.path or "").name
-    return [solid for solid, _ in solids], name if is_hull else None
+    return [solid for solid, _ in found], name if is_hull else None

@@ -26,20 +26,8 @@ import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
 
+from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes import mesh_materials as mm
-from urdf_usd.converter.meshes.mesh import (
-    CornerValues,
-    Integers,
-    Matrix,
-    MeshError,
-    PolygonMesh,
-    SurfaceAttributes,
-    SurfacePart,
-    check_indices,
-    corner_values,
-    join_parts,
-    place_parts,
-)
 
 Element: TypeAlias = Any  # of lxml, whose type allows tags as bytes
 _Number = TypeVar("_Number", np.float64, np.int32)
@@ -61,7 +49,7 @@ _WRAPS = {
 _LUMINANCE = (0.212671, 0.715160, 0.072169)
 
 
-def read_dae(data: bytes) -> PolygonMesh:
+def read_dae(data: bytes) -> meshes.PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
     Cameras, lights, lines and animations are ignored. Skinned surfaces are read in
@@ -73,21 +61,21 @@ def read_dae(data: bytes) -> PolygonMesh:
     """
     root = _parse(data)
     if root.tag != "COLLADA":
-        raise MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
+        raise meshes.MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
     unit = root.find("asset/unit")
     try:
         metres = float(unit.get("meter", "1")) if unit is not None else 1.0
     except ValueError:
         metres = math.nan
     if not (math.isfinite(metres) and metres > 0):
-        raise MeshError("its <unit> is not a positive number of metres")
+        raise meshes.MeshError("its <unit> is not a positive number of metres")
     up_axis = (root.findtext("asset/up_axis") or "").strip().upper()
     document = _Document(root)
     parts = document.parts()
     skipped = tuple(dict.fromkeys(document.skipped))
     if not parts:
-        raise MeshError("; ".join(("it shows no surface", *skipped)))
-    return join_parts(
+        raise meshes.MeshError("; ".join(("it shows no surface", *skipped)))
+    return meshes.join_parts(
         parts,
         document.materials,
         metres_per_unit=metres,
@@ -110,9 +98,9 @@ def _parse(data: bytes) -> Element:
         root: Element = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, LookupError, ValueError) as error:
         reason = getattr(error, "msg", None) or error
-        raise MeshError(f"it is not well-formed XML: {reason}") from error
+        raise meshes.MeshError(f"it is not well-formed XML: {reason}") from error
     if next(root.iter(etree.Entity), None) is not None:
-        raise MeshError("it is not well-formed XML: it uses entities")
+        raise meshes.MeshError("it is not well-formed XML: it uses entities")
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     return root
@@ -176,18 +164,18 @@ class _Document:
         textures = [one for material in self.materials.values() for _, one in material.textures]
         self._used_sets = {0, *(texture.sampling.coordinates for texture in textures)}
         self._sources = {source.get("id", ""): source for source in root.iter("source")}
-        self._rows: dict[tuple[str, int], Matrix | None] = {}
+        self._rows: dict[tuple[str, int], meshes.Matrix | None] = {}
         self._matrices: dict[Element, NDArray[np.float32]] = {}
 
-    def parts(self) -> list[SurfacePart]:
+    def parts(self) -> list[meshes.SurfacePart]:
         """Return the parts of all instances, in the order of the document."""
         instances = list(self._instances())
-        geometries: dict[Element, list[SurfacePart]] = {}
+        geometries: dict[Element, list[meshes.SurfacePart]] = {}
         parts = []
         for geometry, transform, bound in instances:
             if geometry not in geometries:
                 geometries[geometry] = list(self._geometry(geometry))
-            for part in place_parts(geometries[geometry], transform):
+            for part in meshes.place_parts(geometries[geometry], transform):
                 material = bound.get(str(part.material), part.material)
                 known = material if material in self.materials else None
                 parts.append(msgspec.structs.replace(part, material=known))
@@ -195,7 +183,7 @@ class _Document:
 
     # ---- The scene
 
-    def _instances(self) -> Iterator[tuple[Element, Matrix, Mapping[str, str]]]:
+    def _instances(self) -> Iterator[tuple[Element, meshes.Matrix, Mapping[str, str]]]:
         """Yield geometries with (4, 4) transforms to the scene, and ids of materials by symbol.
 
         For a document without a scene, each geometry is yielded once.
@@ -246,7 +234,7 @@ class _Document:
                         transform = transform @ numbers.astype(np.float32).reshape(4, 4)
             bindings = element.iter("instance_material")
             yield target, transform, {b.get("symbol", ""): _target(b, "target") for b in bindings}
-        raise MeshError("its instances exceed the limit")
+        raise meshes.MeshError("its instances exceed the limit")
 
     def _scene(self) -> Element | None:
         """Return the instantiated scene, otherwise the first."""
@@ -290,7 +278,7 @@ class _Document:
                 product = product @ matrix
         return product
 
-    def _numbers(self, element: Element, count: int) -> Matrix | None:
+    def _numbers(self, element: Element, count: int) -> meshes.Matrix | None:
         with suppress(ValueError):
             numbers = read_floats(_text(element))
             if len(numbers) == count:
@@ -300,7 +288,7 @@ class _Document:
 
     # ---- Geometries
 
-    def _geometry(self, geometry: Element) -> Iterator[SurfacePart]:
+    def _geometry(self, geometry: Element) -> Iterator[meshes.SurfacePart]:
         """Yield the primitives of a geometry in its own frame; invalid ones are skipped."""
         mesh = geometry.find("mesh")
         vertices = None if mesh is None else mesh.find("vertices")
@@ -310,7 +298,7 @@ class _Document:
             return
         try:
             points = _positions(mesh, _target(position, "source"))
-        except MeshError as error:
+        except meshes.MeshError as error:
             self.skipped.append(error.reason)
             return
         for element in mesh:
@@ -320,17 +308,19 @@ class _Document:
                 self.skipped.append("holes in polygons are filled")
             try:
                 part = self._primitive(element, vertices, points)
-            except MeshError as error:
+            except meshes.MeshError as error:
                 self.skipped.append(f"<{element.tag}>: {error.reason}")
             else:
                 if len(part.counts):
                     yield part
 
-    def _primitive(self, element: Element, vertices: Element, points: Matrix) -> SurfacePart:
+    def _primitive(
+        self, element: Element, vertices: Element, points: meshes.Matrix
+    ) -> meshes.SurfacePart:
         try:
             inputs = [(entry, int(entry.get("offset", ""))) for entry in element.findall("input")]
         except ValueError as error:
-            raise MeshError("an input has no offset") from error
+            raise meshes.MeshError("an input has no offset") from error
         shared = {
             (entry.get("semantic", ""), 0): _target(entry, "source")
             for entry in vertices.findall("input")
@@ -346,16 +336,16 @@ class _Document:
             number = self._sets.get(entry.get("set", "0"), 0) if semantic == "TEXCOORD" else 0
             sources.setdefault((semantic, number), (source, offset))
         if vertex is None:
-            raise MeshError("it has no vertices")
+            raise meshes.MeshError("it has no vertices")
         if min(offset for _, offset in inputs) < 0:
-            raise MeshError("the offset of an input is negative")
+            raise meshes.MeshError("the offset of an input is negative")
         for key, source in shared.items():
             sources.setdefault(key, (source, vertex))
         counts, rows = _polygons(element, max(offset for _, offset in inputs) + 1)
         columns = np.ascontiguousarray(rows.T)
-        check_indices(len(points), counts, columns[vertex])
+        meshes.check_indices(len(points), counts, columns[vertex])
 
-        def values(semantic: str, number: int, width: int) -> CornerValues | None:
+        def values(semantic: str, number: int, width: int) -> meshes.CornerValues | None:
             source, column = sources.get((semantic, number), ("", 0))
             rows = self._source(source, width)
             if rows is None:
@@ -365,9 +355,9 @@ class _Document:
             elif semantic == "NORMAL" and not np.isfinite(rows).all():
                 # build_mesh replaces zero normals.
                 rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
-            return corner_values(rows, columns[column])
+            return meshes.corner_values(rows, columns[column])
 
-        attributes = SurfaceAttributes(
+        attributes = meshes.SurfaceAttributes(
             normals=values("NORMAL", 0, 3),
             coordinate_sets=tuple(
                 values("TEXCOORD", number, 2) if number in self._used_sets else None
@@ -376,9 +366,9 @@ class _Document:
             colors=values("COLOR", 0, 3),
         )
         material = element.get("material", "")
-        return SurfacePart(points, counts, columns[vertex], attributes, material)
+        return meshes.SurfacePart(points, counts, columns[vertex], attributes, material)
 
-    def _source(self, name: str, width: int) -> Matrix | None:
+    def _source(self, name: str, width: int) -> meshes.Matrix | None:
         """Read the first components of a source's rows; None if they are not complete."""
         key = name, width
         if key not in self._rows:
@@ -393,7 +383,7 @@ class _Document:
         return self._rows[key]
 
 
-def _rotation(axis: Matrix, angle_deg: Matrix) -> NDArray[np.float32]:
+def _rotation(axis: meshes.Matrix, angle_deg: meshes.Matrix) -> NDArray[np.float32]:
     """Return Rodrigues' formula in float32, as in OpenGL."""
     x, y, z = axis.astype(np.float32)
     angle = angle_deg.astype(np.float32) * np.float32(math.pi) / np.float32(180.0)
@@ -409,24 +399,24 @@ def _rotation(axis: Matrix, angle_deg: Matrix) -> NDArray[np.float32]:
     )
 
 
-def _positions(mesh: Element, name: str) -> Matrix:
+def _positions(mesh: Element, name: str) -> meshes.Matrix:
     source = next((s for s in mesh.findall("source") if s.get("id") == name), None)
     if source is None:
-        raise MeshError(f"positions are to be in {name!r}, which is not there")
+        raise meshes.MeshError(f"positions are to be in {name!r}, which is not there")
     if len(source.findall("technique_common/accessor/param")) != 3:
-        raise MeshError(f"positions in {name!r} have not three coordinates")
+        raise meshes.MeshError(f"positions in {name!r} have not three coordinates")
     try:
         numbers = read_floats(_text(source.find("float_array")))
     except ValueError as error:
-        raise MeshError(f"positions in {name!r} are no numbers") from error
+        raise meshes.MeshError(f"positions in {name!r} are no numbers") from error
     if len(numbers) % 3:
-        raise MeshError(f"positions in {name!r} are incomplete")
+        raise meshes.MeshError(f"positions in {name!r} are incomplete")
     # Overflow to infinity is refused later.
     with np.errstate(over="ignore"):
         return numbers.astype(np.float32).astype(np.float64).reshape(-1, 3)
 
 
-def _polygons(element: Element, width: int) -> tuple[Integers, NDArray[np.int32]]:
+def _polygons(element: Element, width: int) -> tuple[meshes.Integers, NDArray[np.int32]]:
     """Return the numbers of corners of polygons, and indices, one row per corner."""
     if element.tag == "polylist":
         counts = _rows(element.find("vcount"), 1).reshape(-1)
@@ -445,7 +435,7 @@ def _polygons(element: Element, width: int) -> tuple[Integers, NDArray[np.int32]
         return np.array([len(rows) for rows in blocks], np.int32), joined
     count, rest = divmod(len(joined), 3)
     if rest:
-        raise MeshError("its last triangle is incomplete")
+        raise meshes.MeshError("its last triangle is incomplete")
     return np.full(count, 3, np.int32), joined
 
 
@@ -453,7 +443,7 @@ def _rows(element: Element | None, width: int) -> NDArray[np.int32]:
     try:
         return _read_numbers(_text(element), np.int32).reshape(-1, width)
     except ValueError as error:
-        raise MeshError("its indices are broken") from error
+        raise meshes.MeshError("its indices are broken") from error
 
 
 def _strip(rows: NDArray[np.int32]) -> NDArray[np.int32]:

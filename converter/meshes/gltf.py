@@ -24,20 +24,8 @@ import numpy as np
 from msgspec import Meta, Raw, Struct, field, structs
 from numpy.typing import NDArray
 
+from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes import mesh_materials as mm
-from urdf_usd.converter.meshes.mesh import (
-    CornerValues,
-    Matrix,
-    MeshError,
-    PolygonMesh,
-    SiblingReader,
-    SurfaceAttributes,
-    SurfacePart,
-    check_indices,
-    corner_values,
-    join_parts,
-    place_parts,
-)
 from urdf_usd.converter.meshes.mesh_materials import linear_from_srgb, srgb_from_linear
 
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
@@ -233,7 +221,9 @@ class _Document(_Object):
     images: list[Raw] = []
 
 
-def read_gltf(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
+def read_gltf(
+    data: bytes, read_sibling: meshes.SiblingReader = lambda _: None
+) -> meshes.PolygonMesh:
     """Read all surfaces of a glTF file, binary or text, as one mesh.
 
     Skins and morph targets are ignored.
@@ -249,53 +239,53 @@ def read_gltf(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Poly
         text = data.removeprefix(b"\xef\xbb\xbf")
         document = msgspec.json.decode(text, type=_Document, strict=False)
     except msgspec.ValidationError as error:
-        raise MeshError(f"its glTF is invalid: {error}") from error
+        raise meshes.MeshError(f"its glTF is invalid: {error}") from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise MeshError(f"its glTF is not JSON: {error}") from error
+        raise meshes.MeshError(f"its glTF is not JSON: {error}") from error
     version = bytes(document.asset.get("version", b"")).decode().strip('"')
     if version.partition(".")[0] != "2":
-        raise MeshError(f"it is glTF {version or 'of no version'}, not 2.0")
+        raise meshes.MeshError(f"it is glTF {version or 'of no version'}, not 2.0")
     for name in document.extensions_required:
         if name in _UNREADABLE_EXTENSIONS:
             reason = _UNREADABLE_EXTENSIONS[name]
-            raise MeshError(f"it {reason} ({name}); export it uncompressed")
+            raise meshes.MeshError(f"it {reason} ({name}); export it uncompressed")
         if not name.startswith(_ACCEPTED_EXTENSIONS):
-            raise MeshError(f"it requires the glTF extension {name!r}")
+            raise meshes.MeshError(f"it requires the glTF extension {name!r}")
     reader = _Reader(document, chunk, read_sibling)
     parts = [part for number, matrix in _placed(document) for part in reader.place(number, matrix)]
     skipped = tuple(reader.skipped)
     if not parts:
-        raise MeshError("; ".join(("it holds no faces", *skipped)))
+        raise meshes.MeshError("; ".join(("it holds no faces", *skipped)))
     used = {key: material for key, material in reader.materials.items() if material is not None}
-    return join_parts(parts, used, skipped=skipped)
+    return meshes.join_parts(parts, used, skipped=skipped)
 
 
 def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
     """Return the JSON and the numbers of a binary file."""
     if len(data) < 12:
-        raise MeshError("its binary glTF ends in its header")
+        raise meshes.MeshError("its binary glTF ends in its header")
     version, length = struct.unpack_from("<II", data, 4)
     if version != 2:
-        raise MeshError(f"it is binary glTF {version}, not 2")
+        raise meshes.MeshError(f"it is binary glTF {version}, not 2")
     if length > len(data):
-        raise MeshError("its binary glTF is truncated")
+        raise meshes.MeshError("its binary glTF is truncated")
     chunks: dict[bytes, bytes] = {}
     start = 12
     while start + 8 <= length:
         size, kind = struct.unpack_from("<I4s", data, start)
         start += 8 + size
         if start > length:
-            raise MeshError("its binary glTF is truncated")
+            raise meshes.MeshError("its binary glTF is truncated")
         chunks.setdefault(kind, data[start - size : start])
     if b"JSON" not in chunks:
-        raise MeshError("its binary glTF has no JSON")
+        raise meshes.MeshError("its binary glTF has no JSON")
     return chunks[b"JSON"], chunks.get(b"BIN\0")
 
 
 def _item(objects: Sequence[_Item], index: int | None, key: str) -> _Item:
     """Return an object of one of the document's lists."""
     if index is None or not 0 <= index < len(objects):
-        raise MeshError(f"it refers to {key} {index}, of {len(objects)}")
+        raise meshes.MeshError(f"it refers to {key} {index}, of {len(objects)}")
     return objects[index]
 
 
@@ -309,13 +299,13 @@ def _embedded(uri: str) -> bytes | None:
     try:
         return base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise MeshError("a part of it is not base64") from error
+        raise meshes.MeshError("a part of it is not base64") from error
 
 
 # ---- The scene
 
 
-def _placed(document: _Document) -> Iterator[tuple[int, Matrix]]:
+def _placed(document: _Document) -> Iterator[tuple[int, meshes.Matrix]]:
     """Yield the numbers of the meshes of the scene, with (4, 4) transforms.
 
     A document without a scene is read from all nodes that are no children.
@@ -330,7 +320,7 @@ def _placed(document: _Document) -> Iterator[tuple[int, Matrix]]:
     while pending:
         placed += 1
         if placed + len(pending) > _MOST_NODES + len(document.nodes):
-            raise MeshError("its nodes exceed the limit")
+            raise meshes.MeshError("its nodes exceed the limit")
         number, above = pending.pop()
         node = _item(document.nodes, number, "nodes")
         transform = above @ _transform(node)
@@ -339,13 +329,13 @@ def _placed(document: _Document) -> Iterator[tuple[int, Matrix]]:
         pending += [(child, transform) for child in reversed(node.children)]
 
 
-def _transform(node: _Node) -> Matrix:
+def _transform(node: _Node) -> meshes.Matrix:
     if node.matrix is not None:
         return np.array(node.matrix).reshape(4, 4).T
     x, y, z, w = node.rotation
     length = (x * x + y * y + z * z + w * w) ** 0.5
     if not length:
-        raise MeshError("a rotation has no length")
+        raise meshes.MeshError("a rotation has no length")
     x, y, z, w = x / length, y / length, z / length, w / length
     rotation = np.array(
         [
@@ -364,7 +354,7 @@ class _Reader:
     """Reads meshes, materials and numbers of a document; each mesh and buffer once."""
 
     def __init__(
-        self, document: _Document, chunk: bytes | None, read_sibling: SiblingReader
+        self, document: _Document, chunk: bytes | None, read_sibling: meshes.SiblingReader
     ) -> None:
         self.skipped: dict[str, None] = {}
         # By number and whether vertices have colours; None if invalid.
@@ -373,15 +363,15 @@ class _Reader:
         self._chunk = chunk
         self._read_sibling = read_sibling
         self._buffers: dict[int, bytes] = {}
-        self._meshes: dict[int, list[SurfacePart]] = {}
+        self._meshes: dict[int, list[meshes.SurfacePart]] = {}
 
-    def place(self, number: int, transform: Matrix) -> Iterator[SurfacePart]:
+    def place(self, number: int, transform: meshes.Matrix) -> Iterator[meshes.SurfacePart]:
         """Yield the parts of a mesh in the scene."""
         if number not in self._meshes:
             mesh = _item(self._document.meshes, number, "meshes")
             read = [self._part(primitive) for primitive in mesh.primitives]
             self._meshes[number] = [part for part in read if part is not None]
-        return place_parts(self._meshes[number], transform)
+        return meshes.place_parts(self._meshes[number], transform)
 
     # ---- Numbers
 
@@ -400,16 +390,16 @@ class _Reader:
                 content = self._read_sibling(unquote(uri)) if content is None else content
             if content is None:
                 name = f"its buffer {uri[:80]!r} is not there" if uri else ""
-                raise MeshError(name or f"buffer {view.buffer} has no content")
+                raise meshes.MeshError(name or f"buffer {view.buffer} has no content")
             self._buffers[view.buffer] = content
         end = view.byte_offset + view.byte_length
         if end > len(self._buffers[view.buffer]):
-            raise MeshError("a part of a buffer lies beyond its end")
+            raise meshes.MeshError("a part of a buffer lies beyond its end")
         return self._buffers[view.buffer][view.byte_offset : end]
 
     def _array(self, stored: _Stored, kind: int, shape: tuple[int, int]) -> NDArray[np.generic]:
         if kind not in _COMPONENTS:
-            raise MeshError(f"its numbers have the component type {kind}")
+            raise meshes.MeshError(f"its numbers have the component type {kind}")
         component = np.dtype(_COMPONENTS[kind])
         if stored.buffer_view is None or not shape[0]:
             return np.zeros(shape, component)
@@ -417,33 +407,33 @@ class _Reader:
         width = component.itemsize * shape[1]
         stride = self._document.buffer_views[stored.buffer_view].byte_stride or width
         if stored.byte_offset + stride * (shape[0] - 1) + width > len(content):
-            raise MeshError("its numbers lie beyond the end of their buffer")
+            raise meshes.MeshError("its numbers lie beyond the end of their buffer")
         strides = (stride, component.itemsize)
         return np.ndarray(shape, component, content, stored.byte_offset, strides)
 
     def _numbers(self, accessor: _Accessor) -> NDArray[np.generic]:
         """Return the (count, components) stored values of an accessor."""
         if accessor.type not in _WIDTHS:
-            raise MeshError(f"its numbers are of type {accessor.type!r}")
+            raise meshes.MeshError(f"its numbers are of type {accessor.type!r}")
         kind, width = accessor.component_type, _WIDTHS[accessor.type]
         sparse = accessor.sparse
         if accessor.buffer_view is None and accessor.extensions and sparse is None:
-            raise MeshError("its numbers are compressed")
+            raise meshes.MeshError("its numbers are compressed")
         values = self._array(accessor, kind, (accessor.count, width))
         if sparse is None:
             return values
         rows = self._array(sparse.indices, sparse.indices.component_type, (sparse.count, 1))[:, 0]
         if rows.dtype.kind != "u" or (sparse.count and rows.max() >= len(values)):
-            raise MeshError("a sparse accessor replaces a row that does not exist")
+            raise meshes.MeshError("a sparse accessor replaces a row that does not exist")
         values = values.copy()
         values[rows] = self._array(sparse.values, kind, (sparse.count, width))
         return values
 
-    def _rows(self, index: int) -> Matrix:
+    def _rows(self, index: int) -> meshes.Matrix:
         """Return values as floats; normalised integers are fractions (glTF 2.0, 3.6.2.2)."""
         accessor = _item(self._document.accessors, index, "accessors")
         stored = self._numbers(accessor)
-        values: Matrix = stored.astype(np.float64)
+        values: meshes.Matrix = stored.astype(np.float64)
         if stored.dtype.kind == "f" or not accessor.normalized:
             return values
         largest: int = np.iinfo(stored.dtype.str).max
@@ -451,34 +441,34 @@ class _Reader:
 
     # ---- Surfaces
 
-    def _part(self, primitive: _Primitive) -> SurfacePart | None:
+    def _part(self, primitive: _Primitive) -> meshes.SurfacePart | None:
         """Return the triangles of a primitive; None if it has none."""
         mode, attributes = primitive.mode, primitive.attributes
         if mode not in {_TRIANGLES, _STRIP, _FAN} or "POSITION" not in attributes:
             return None
         positions = self._rows(attributes["POSITION"])
         if positions.shape[1] != 3:
-            raise MeshError("its positions are not three numbers each")
+            raise meshes.MeshError("its positions are not three numbers each")
         order = np.arange(len(positions))
         if primitive.indices is not None:
             accessor = _item(self._document.accessors, primitive.indices, "accessors")
             numbers = self._numbers(accessor)
             if numbers.dtype.kind == "f" or numbers.shape[1] != 1:
-                raise MeshError("its indices are no integers")
+                raise meshes.MeshError("its indices are no integers")
             order = numbers[:, 0].astype(np.int64)
         corners = _triangles(order, mode)
         if not len(corners):
             return None
         counts = np.full(len(corners) // 3, 3)
-        check_indices(len(positions), counts, corners)
+        meshes.check_indices(len(positions), counts, corners)
 
-        def read(key: str, width: int) -> Matrix | None:
+        def read(key: str, width: int) -> meshes.Matrix | None:
             """Return the rows of an attribute; an invalid one is skipped."""
             if key not in attributes:
                 return None
             try:
                 rows = self._rows(attributes[key])
-            except MeshError as error:
+            except meshes.MeshError as error:
                 self.skipped[f"its {key} are left out: {error}"] = None
                 return None
             if len(rows) != len(positions) or rows.shape[1] < width:
@@ -487,12 +477,12 @@ class _Reader:
             return rows[:, :width]
 
         normals = read("NORMAL", 3)
-        sets: list[CornerValues | None] = []
+        sets: list[meshes.CornerValues | None] = []
         while (key := f"TEXCOORD_{len(sets)}") in attributes:
             rows = read(key, 2)
             if rows is not None:
                 rows = np.stack([rows[:, 0], 1.0 - rows[:, 1]], axis=1)
-            sets.append(None if rows is None else corner_values(rows, corners))
+            sets.append(None if rows is None else meshes.corner_values(rows, corners))
         colors = read("COLOR_0", 3)
         number, material = primitive.material, None
         found = None if number is None else (number, colors is not None)
@@ -507,13 +497,13 @@ class _Reader:
             if material is not None and material.shows_corners and material.color is not None:
                 linear = linear * linear_from_srgb(material.color)
             values, indices = np.unique(linear, axis=0, return_inverse=True)
-            own = corner_values(srgb_from_linear(values), indices.reshape(-1))
-        seen = SurfaceAttributes(
-            normals=None if normals is None else corner_values(normals, corners),
+            own = meshes.corner_values(srgb_from_linear(values), indices.reshape(-1))
+        seen = meshes.SurfaceAttributes(
+            normals=None if normals is None else meshes.corner_values(normals, corners),
             coordinate_sets=tuple(sets),
             colors=own,
         )
-        return SurfacePart(positions, counts, corners, seen, found)
+        return meshes.SurfacePart(positions, counts, corners, seen, found)
 
     # ---- Materials
 
@@ -523,7 +513,7 @@ class _Reader:
         try:
             return msgspec.json.decode(raw, type=kind, strict=False)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise MeshError(f"{key} {index} is invalid: {error}") from error
+            raise meshes.MeshError(f"{key} {index} is invalid: {error}") from error
 
     def _material(self, index: int, colored: bool) -> mm.MeshMaterial | None:
         """Read a material; None if it is invalid, or one of its images is missing.
@@ -532,7 +522,7 @@ class _Reader:
         """
         try:
             material = self._converted(self._decoded("materials", index, _Material))
-        except MeshError as error:
+        except meshes.MeshError as error:
             self.skipped[f"material {index} is left out: {error}"] = None
             return None
         has_image = any(slot is mm.Slot.COLOR for slot, _ in material.textures)

@@ -22,21 +22,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes import mesh_materials as mm
-from urdf_usd.converter.meshes.mesh import (
-    Integers,
-    MeshError,
-    PolygonMesh,
-    SiblingReader,
-    SurfaceAttributes,
-    build_mesh,
-    check_indices,
-    corner_values,
-    face_normals,
-    fill_missing,
-    read_only,
-    unit_vectors,
-)
 from urdf_usd.converter.meshes.mesh_materials import linear_from_srgb
 
 # Runs of lines of one kind: numpy reads many lines at once.
@@ -95,7 +82,9 @@ class _Run(Struct, frozen=True):
     before: tuple[int, ...] = ()
 
 
-def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> PolygonMesh:
+def read_obj(
+    data: bytes, read_sibling: meshes.SiblingReader = lambda _: None
+) -> meshes.PolygonMesh:
     """Read all faces of an OBJ file, with the material libraries that it names, as one mesh [m].
 
     Raises:
@@ -119,19 +108,19 @@ def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Polyg
     counts = np.concatenate([np.empty(0, np.int64), *(sizes for sizes, _ in faces)])
     corners = np.concatenate([np.empty((0, 3), np.int64), *(c for _, c in faces)]) - 1
     indices, of_coordinates, of_normals = corners.T
-    check_indices(len(points), counts, indices)
+    meshes.check_indices(len(points), counts, indices)
     if not len(counts):
-        raise MeshError("it holds no faces")
+        raise meshes.MeshError("it holds no faces")
     # Zero where malformed or absent.
     st, vectors = (
         np.nan_to_num(_table(rows[k], n), posinf=0.0, neginf=0.0) for k, n in (("vt", 2), ("vn", 3))
     )
-    normals = unit_vectors(vectors)
+    normals = meshes.unit_vectors(vectors)
     if ((of_normals >= 0) & (of_normals < len(normals))).all():
-        normals_of_corners = corner_values(normals, of_normals)
+        normals_of_corners = meshes.corner_values(normals, of_normals)
     else:
-        missing = face_normals(points, counts, indices) if len(normals) else normals
-        normals_of_corners = fill_missing(normals, of_normals, missing)
+        missing = meshes.face_normals(points, counts, indices) if len(normals) else normals
+        normals_of_corners = meshes.fill_missing(normals, of_normals, missing)
     numbers = {name: number for number, name in enumerate(materials)}
     face_materials = np.array([numbers.get(run.material, -1) for run, _ in runs], np.int32)
     sizes = [len(sizes) for sizes, _ in faces]
@@ -139,16 +128,18 @@ def read_obj(data: bytes, read_sibling: SiblingReader = lambda _: None) -> Polyg
         np.repeat([run.group for run, _ in runs], sizes), return_inverse=True
     )
     several = len(groups) > 1
-    seen = SurfaceAttributes(
+    seen = meshes.SurfaceAttributes(
         normals=normals_of_corners,
-        coordinate_sets=(fill_missing(st, of_coordinates, np.zeros(2)),),
-        colors=corner_values(np.clip(colors, 0, 1), indices) if (colors != 1).any() else None,
+        coordinate_sets=(meshes.fill_missing(st, of_coordinates, np.zeros(2)),),
+        colors=meshes.corner_values(np.clip(colors, 0, 1), indices)
+        if (colors != 1).any()
+        else None,
         face_materials=np.repeat(face_materials, sizes),
         materials=tuple(materials.values()),
-        face_groups=read_only(of_faces.astype(np.int32)) if several else None,
+        face_groups=meshes.read_only(of_faces.astype(np.int32)) if several else None,
         groups=tuple(names[group] for group in groups) if several else (),
     )
-    return build_mesh(points, counts, indices, skipped=skipped, attributes=seen)
+    return meshes.build_mesh(points, counts, indices, skipped=skipped, attributes=seen)
 
 
 def _in_utf8(data: bytes) -> bytes:
@@ -213,7 +204,7 @@ def _table(lines: bytes, width: int) -> NDArray[np.float64]:
     return table
 
 
-def _faces(lines: bytes, before: Sequence[int]) -> tuple[Integers, Integers]:
+def _faces(lines: bytes, before: Sequence[int]) -> tuple[meshes.Integers, meshes.Integers]:
     """Return the numbers of corners of faces, and (C, 3) indices of all corners.
 
     Faces with fewer than three corners are left out. ``before`` are the numbers of points,
@@ -274,13 +265,13 @@ def _index(word: bytes) -> int | None:
     return number if abs(number) < 1 << 31 else None
 
 
-def _refusal(line: bytes, reason: str) -> MeshError:
+def _refusal(line: bytes, reason: str) -> meshes.MeshError:
     shown = line.strip()[:_SHOWN].decode(errors="replace")
-    return MeshError(f"{reason}: {shown!r}")
+    return meshes.MeshError(f"{reason}: {shown!r}")
 
 
 def _read_libraries(
-    text: bytes, read_sibling: SiblingReader
+    text: bytes, read_sibling: meshes.SiblingReader
 ) -> tuple[dict[str, mm.MeshMaterial], tuple[str, ...]]:
     """Return the materials by name, of equal names the first, and missing libraries."""
     references: dict[str, None] = {}
@@ -392,7 +383,7 @@ def _finite(word: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def obj_text(mesh: PolygonMesh, comment: str) -> bytes:
+def obj_text(mesh: meshes.PolygonMesh, comment: str) -> bytes:
     """Return a mesh as deterministic OBJ text, which most parsers of URDF read.
 
     Positions are written in the shortest form that reproduces the float32 of USD.

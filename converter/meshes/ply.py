@@ -13,16 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.converter.meshes.mesh import (
-    CornerValues,
-    Integers,
-    MeshError,
-    PolygonMesh,
-    SurfaceAttributes,
-    build_mesh,
-    check_indices,
-    corner_values,
-)
+from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes.mesh_materials import MeshMaterial, MeshTexture, Slot
 
 _TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"}
@@ -52,10 +43,10 @@ class _Element(Struct):
     rows: int
     properties: list[_Property]
     columns: dict[str, NDArray[np.generic]] = {}
-    lengths: dict[str, Integers] = {}
+    lengths: dict[str, meshes.Integers] = {}
 
 
-def read_ply(data: bytes) -> PolygonMesh:
+def read_ply(data: bytes) -> meshes.PolygonMesh:
     """Read a PLY file [m].
 
     Raises:
@@ -63,7 +54,7 @@ def read_ply(data: bytes) -> PolygonMesh:
     """
     end = _HEADER_END.search(data)
     if end is None:
-        raise MeshError("its PLY is broken: the header does not end")
+        raise meshes.MeshError("its PLY is broken: the header does not end")
     header, body = data[: end.start()].replace(b"\r", b"\n"), data[end.end() :]
     try:
         form, elements = _elements(header)
@@ -77,21 +68,21 @@ def read_ply(data: bytes) -> PolygonMesh:
         name = next(n for n in ("vertex_indices", "vertex_index") if n in faces.lengths)
         points = np.stack([vertices[axis].astype(np.float64) for axis in "xyz"], axis=1)
     except (LookupError, StopIteration):
-        raise MeshError("it holds no faces") from None
+        raise meshes.MeshError("it holds no faces") from None
     except (OverflowError, TypeError, ValueError) as error:
-        raise MeshError(f"its PLY is broken: {' '.join(str(error).split())[:80]}") from error
+        raise meshes.MeshError(f"its PLY is broken: {' '.join(str(error).split())[:80]}") from error
     counts, indices = faces.lengths[name], faces.columns[name].astype(np.int64)
-    check_indices(len(points), counts, indices)
+    meshes.check_indices(len(points), counts, indices)
     st = _coordinates(vertices, faces, counts, indices)
     image = _IMAGE.search(header) if st else None
-    attributes = SurfaceAttributes(
+    attributes = meshes.SurfaceAttributes(
         coordinate_sets=(st,),
         colors=_colors(vertices, indices)
         or _colors(faces.columns, np.repeat(np.arange(len(counts)), counts)),
         face_materials=np.zeros(len(counts), np.int32) if image else None,
         materials=(_textured(image[1]),) if image else (),
     )
-    return build_mesh(points, counts, indices, attributes=attributes)
+    return meshes.build_mesh(points, counts, indices, attributes=attributes)
 
 
 def _elements(header: bytes) -> tuple[str, list[_Element]]:
@@ -122,7 +113,7 @@ def _read_text(elements: list[_Element], body: bytes) -> None:
     lines = [line for line in body.splitlines() if not line.isspace()]
     announced, start = sum(element.rows for element in elements), 0
     if len(lines) < announced:
-        raise MeshError(f"it announces {announced} rows but holds {len(lines)}")
+        raise meshes.MeshError(f"it announces {announced} rows but holds {len(lines)}")
     for element in elements:
         rows = [line.split() for line in lines[start : start + element.rows]]
         start += element.rows
@@ -193,7 +184,7 @@ def _row_type(element: _Element, body: bytes, start: int) -> np.dtype[np.void]:
     return np.dtype(fields)
 
 
-def _items(starts: Integers, lengths: Integers) -> NDArray[np.int64]:
+def _items(starts: meshes.Integers, lengths: meshes.Integers) -> NDArray[np.int64]:
     """Return the places of the items of lists."""
     before = np.cumsum(lengths) - lengths
     places: NDArray[np.int64] = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
@@ -201,20 +192,25 @@ def _items(starts: Integers, lengths: Integers) -> NDArray[np.int64]:
 
 
 def _coordinates(
-    vertices: dict[str, NDArray[np.generic]], faces: _Element, counts: Integers, indices: Integers
-) -> CornerValues | None:
+    vertices: dict[str, NDArray[np.generic]],
+    faces: _Element,
+    counts: meshes.Integers,
+    indices: meshes.Integers,
+) -> meshes.CornerValues | None:
     """Return texture coordinates of corners, or of vertices."""
     if "texcoord" in faces.lengths and (faces.lengths["texcoord"] == 2 * counts).all():
         rows = faces.columns["texcoord"].astype(np.float64).reshape(-1, 2)
-        return corner_values(rows, np.arange(len(rows)))
+        return meshes.corner_values(rows, np.arange(len(rows)))
     for names in _COORDINATES:
         if all(name in vertices for name in names):
             columns = [vertices[name].astype(np.float64) for name in names]
-            return corner_values(np.stack(columns, axis=1), indices)
+            return meshes.corner_values(np.stack(columns, axis=1), indices)
     return None
 
 
-def _colors(columns: dict[str, NDArray[np.generic]], indices: Integers) -> CornerValues | None:
+def _colors(
+    columns: dict[str, NDArray[np.generic]], indices: meshes.Integers
+) -> meshes.CornerValues | None:
     """Return sRGB colours: integers are parts of the largest one of their type."""
     if not all(name in columns for name in _COLORS):
         return None
@@ -222,7 +218,7 @@ def _colors(columns: dict[str, NDArray[np.generic]], indices: Integers) -> Corne
     for column in (columns[name] for name in _COLORS):
         largest = 1 if column.dtype.kind == "f" else np.iinfo(column.dtype.str).max
         rows.append(np.clip(column.astype(np.float64) / largest, 0.0, 1.0))
-    return corner_values(np.stack(rows, axis=1), indices)
+    return meshes.corner_values(np.stack(rows, axis=1), indices)
 
 
 def _textured(name: bytes) -> MeshMaterial:

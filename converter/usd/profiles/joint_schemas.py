@@ -20,16 +20,7 @@ from pxr import Sdf, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
-from urdf_usd.converter.usd.writer.specs import (
-    KINDS,
-    UNIFORM,
-    Prims,
-    applied,
-    apply,
-    fits_float32,
-    relate,
-    write,
-)
+from urdf_usd.converter.usd.writer import specs
 
 DEGREES = degrees(1.0)
 
@@ -67,7 +58,7 @@ class AxisJoint(Struct, frozen=True, eq=False):
         return -inf if lower is None else lower.default, inf if upper is None else upper.default
 
 
-def axis_joints(physics: Sdf.Layer, prims: Prims) -> list[AxisJoint]:
+def axis_joints(physics: Sdf.Layer, prims: specs.Prims) -> list[AxisJoint]:
     """Return the joints with one axis that have a prim."""
     joints = (joint for joint in prims.tree.parent_joint.values() if joint.name in prims.joint)
     found = (AxisJoint(physics.GetPrimAtPath(prims.joint[one.name]), one) for one in joints)
@@ -124,16 +115,16 @@ def schema_values(attributes: Iterable[JointAttribute], own: AxisJoint) -> dict[
         if number is None or number < 0 or (attribute.positive and number == 0):
             continue
         value = number * attribute.angular if own.is_angular else number
-        if fits_float32(number) and fits_float32(value):
+        if specs.fits_float32(number) and specs.fits_float32(value):
             values[attribute.attribute] = value
     return values
 
 
 def _write(prim: Sdf.PrimSpec, schema: str, values: Mapping[str, float], prefix: str = "") -> None:
     """Apply a schema by name, registered or not, and author its attributes."""
-    apply(prim, schema)
+    specs.apply(prim, schema)
     for name, value in values.items():
-        write(prim, f"{prefix}{name}", value)
+        specs.write(prim, f"{prefix}{name}", value)
 
 
 def _write_drive(own: AxisJoint) -> None:
@@ -143,13 +134,13 @@ def _write_drive(own: AxisJoint) -> None:
     there, of another simulator, has the same limit.
     """
     schema = f"PhysicsDriveAPI:{own.axis}"
-    if schema not in applied(own.prim) and (values := schema_values(EFFORT, own)):
+    if schema not in specs.applied(own.prim) and (values := schema_values(EFFORT, own)):
         values |= {"stiffness": 0.0, "damping": 0.0}
         _write(own.prim, schema, values, f"drive:{own.axis}:physics:")
 
 
 def author_newton(
-    physics: Sdf.Layer, prims: Prims, *, inertias: bool = True
+    physics: Sdf.Layer, prims: specs.Prims, *, inertias: bool = True
 ) -> tuple[Diagnostic, ...]:
     """Apply Newton's schemas to bodies, unless ``inertias`` is off, and joints.
 
@@ -160,9 +151,9 @@ def author_newton(
         # In double precision, along the axes of the link.
         prim = physics.GetPrimAtPath(prims.link[body.link])
         xx, xy, xz, yy, yz, zz = body.inertia
-        apply(prim, "NewtonMassAPI")
+        specs.apply(prim, "NewtonMassAPI")
         tensor = Vt.DoubleArray([xx, yy, zz, xy, xz, yz])
-        write(prim, "newton:inertia", tensor, KINDS.DoubleArray)
+        specs.write(prim, "newton:inertia", tensor, specs.KINDS.DoubleArray)
     joints = axis_joints(physics, prims)
     for own in joints:
         # Newton reads the effort limit from the drive.
@@ -178,12 +169,12 @@ def author_newton(
     def author(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
         values = dict(zip(("newton:mimicCoef0", "newton:mimicCoef1"), numbers, strict=True))
         _write(own.prim, "NewtonMimicAPI", values)
-        relate(own.prim, "newton:mimicJoint", leader.prim.path)
+        specs.relate(own.prim, "newton:mimicJoint", leader.prim.path)
 
     return author_couplings(joints, "NewtonMimicAPI", coefficients, author)
 
 
-def author_physx(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
+def author_physx(physics: Sdf.Layer, prims: specs.Prims) -> tuple[Diagnostic, ...]:
     """Apply PhysX's schemas to joints; report lost couplings."""
     joints = axis_joints(physics, prims)
     for own in joints:
@@ -211,8 +202,10 @@ def author_physx(physics: Sdf.Layer, prims: Prims) -> tuple[Diagnostic, ...]:
         prefix = f"physxMimicJoint:{axis}:"
         values = dict(zip(("gearing", "offset"), numbers, strict=True))
         _write(own.prim, f"PhysxMimicJointAPI:{axis}", values, prefix)
-        relate(own.prim, f"{prefix}referenceJoint", leader.prim.path)
-        write(own.prim, f"{prefix}referenceJointAxis", leader_axis, KINDS.Token, UNIFORM)
+        specs.relate(own.prim, f"{prefix}referenceJoint", leader.prim.path)
+        specs.write(
+            own.prim, f"{prefix}referenceJointAxis", leader_axis, specs.KINDS.Token, specs.UNIFORM
+        )
 
     return author_couplings(joints, "PhysxMimicJointAPI", coefficients, author)
 
@@ -247,7 +240,7 @@ def author_couplings(
     def numbers(name: str, mimic: Mimic) -> tuple[float, float] | None:
         leader = by_name.get(mimic.joint)
         found = coefficients(by_name[name], leader, mimic) if leader else None
-        return found if found and all(map(fits_float32, found)) else None
+        return found if found and all(map(specs.fits_float32, found)) else None
 
     whole: dict[str, Mimic] = {}
     decided: dict[str, Mimic | None] = {}

@@ -22,17 +22,7 @@ from urdf_usd.converter.usd.profiles.joint_schemas import (
     axis_joints,
     schema_values,
 )
-from urdf_usd.converter.usd.writer.specs import (
-    KINDS,
-    UNIFORM,
-    Prims,
-    apply,
-    define,
-    over,
-    relate,
-    sibling_names,
-    write,
-)
+from urdf_usd.converter.usd.writer import specs
 
 # MuJoCo refuses an empty range, so that a limit of zero is the smallest normal float32,
 # also that of the drive: Newton's importer takes the smaller limit.
@@ -42,14 +32,18 @@ _NO_EFFORT = 2.0**-126
 _RELATIVE_RANGE, _LEAST_RANGE = 2.0**-21, 2.0**-120
 # Numbers of the gains of an actuator.
 _GAINS = 10
-_KINDS = {float: KINDS.Double, str: KINDS.Token, Vt.DoubleArray: KINDS.DoubleArray}
+_KINDS = {
+    float: specs.KINDS.Double,
+    str: specs.KINDS.Token,
+    Vt.DoubleArray: specs.KINDS.DoubleArray,
+}
 
 
 def author_mujoco(
     layer: Sdf.Layer,
     physics: Sdf.Layer,
     stage: Usd.Stage,
-    prims: Prims,
+    prims: specs.Prims,
     simulation: Simulation | None,
 ) -> tuple[Diagnostic, ...]:
     """Write MuJoCo's schemas of joints and colliders, and an actuator per joint.
@@ -61,9 +55,9 @@ def author_mujoco(
     settings = simulation or Simulation()
     armatures = dict(settings.armatures)
     for own in joints:
-        spec = over(layer, own.prim.path)
+        spec = specs.over(layer, own.prim.path)
         # Also without values: its actuators must have a joint of MuJoCo.
-        apply(spec, "MjcJointAPI")
+        specs.apply(spec, "MjcJointAPI")
         values = schema_values(MUJOCO, own)
         for effort in schema_values(EFFORT, own).values():
             bound = effort or _NO_EFFORT
@@ -73,17 +67,17 @@ def author_mujoco(
         for name, value in values.items():
             _write(spec, name, value)
         if own.joint.effort == 0.0:
-            write(spec, f"drive:{own.axis}:physics:maxForce", _NO_EFFORT)
+            specs.write(spec, f"drive:{own.axis}:physics:maxForce", _NO_EFFORT)
         lower, upper = own.limits
         # Reversed limits, whose meaning is another for each simulator, are kept.
         if lower == upper and isfinite(lower):
             apart = max(abs(lower) * _RELATIVE_RANGE, _LEAST_RANGE)
-            write(spec, "physics:upperLimit", lower + apart)
+            specs.write(spec, "physics:upperLimit", lower + apart)
 
     def author_mimic(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
-        spec = over(layer, own.prim.path)
-        apply(spec, "MjcEqualityJointAPI")
-        relate(spec, "mjc:target", leader.prim.path)
+        spec = specs.over(layer, own.prim.path)
+        specs.apply(spec, "MjcEqualityJointAPI")
+        specs.relate(spec, "mjc:target", leader.prim.path)
         for name, value in zip(("mjc:coef0", "mjc:coef1"), numbers, strict=True):
             _write(spec, name, value)
 
@@ -97,14 +91,14 @@ def author_mujoco(
     _author_actuators(layer, stage, prims, joints, settings)
     for prim in stage.Traverse():
         if prim.HasAPI(UsdPhysics.CollisionAPI):
-            spec = over(layer, prim.GetPath())
-            apply(spec, "MjcCollisionAPI")
+            spec = specs.over(layer, prim.GetPath())
+            specs.apply(spec, "MjcCollisionAPI")
             name, hull = "physics:approximation", UsdPhysics.Tokens.convexHull
             attribute = prim.GetAttribute(name)
             is_mesh = prim.IsA(UsdGeom.Mesh) and attribute.HasAuthoredValue()
             if is_mesh and attribute.Get() != hull:
                 # MuJoCo collides with convex hulls of meshes, whatever the attribute says.
-                write(spec, name, hull)
+                specs.write(spec, name, hull)
     if settings.self_collision is False:
         message = "self_collision is not written: MuJoCo has no such setting"
         lost = (*lost, Diagnostic("description-lost", message))
@@ -114,7 +108,7 @@ def author_mujoco(
 def _author_actuators(
     layer: Sdf.Layer,
     stage: Usd.Stage,
-    prims: Prims,
+    prims: specs.Prims,
     joints: list[AxisJoint],
     settings: Simulation,
 ) -> None:
@@ -125,10 +119,10 @@ def _author_actuators(
     """
     drives = {drive.joint: drive for drive in settings.drives}
     taken = stage.GetPrimAtPath(prims.physics).GetAllChildrenNames()
-    names = sibling_names([f"{own.prim.name}_actuator" for own in joints], taken)
+    names = specs.sibling_names([f"{own.prim.name}_actuator" for own in joints], taken)
     for own, name in zip(joints, names, strict=True):
-        spec = define(layer, prims.physics.AppendChild(name), "MjcActuator")
-        relate(spec, "mjc:target", own.prim.path)
+        spec = specs.define(layer, prims.physics.AppendChild(name), "MjcActuator")
+        specs.relate(spec, "mjc:target", own.prim.path)
         drive = drives.get(own.joint.name)
         if drive is None or not (drive.stiffness or drive.damping):
             continue
@@ -140,4 +134,4 @@ def _author_actuators(
 
 
 def _write(spec: Sdf.PrimSpec, name: str, value: float | str | Vt.DoubleArray) -> None:
-    write(spec, name, value, _KINDS[type(value)], UNIFORM)
+    specs.write(spec, name, value, _KINDS[type(value)], specs.UNIFORM)

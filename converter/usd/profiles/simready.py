@@ -19,15 +19,7 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.meshes.mesh import area_vectors
 from urdf_usd.converter.options import METADATA
 from urdf_usd.converter.robot.model import Robot
-from urdf_usd.converter.usd.writer.specs import (
-    KINDS,
-    Prims,
-    applied,
-    apply,
-    over,
-    prim_specs,
-    write,
-)
+from urdf_usd.converter.usd.writer import specs
 
 _NESTED = "SimReady_Metadata"
 _NORMALS = "primvars:normals"
@@ -67,20 +59,20 @@ def complete_metadata(
 
 
 def complete(
-    physics: Sdf.Layer, library: Sdf.Layer, prims: Prims, robot: Robot
+    physics: Sdf.Layer, library: Sdf.Layer, prims: specs.Prims, robot: Robot
 ) -> list[Diagnostic]:
     """Author what the profile requires of physics and meshes."""
-    for prim in prim_specs(physics):
+    for prim in specs.prim_specs(physics):
         # What Newton assumes by itself (NEWTON.COL.001, NEWTON.BA.001).
-        if "PhysicsMeshCollisionAPI" in applied(prim):
-            apply(prim, "NewtonMeshCollisionAPI")
-        if "PhysicsArticulationRootAPI" in applied(prim):
-            apply(prim, "NewtonArticulationRootAPI")
-            write(prim, "newton:selfCollisionEnabled", True)
+        if "PhysicsMeshCollisionAPI" in specs.applied(prim):
+            specs.apply(prim, "NewtonMeshCollisionAPI")
+        if "PhysicsArticulationRootAPI" in specs.applied(prim):
+            specs.apply(prim, "NewtonArticulationRootAPI")
+            specs.write(prim, "newton:selfCollisionEnabled", True)
     for path in (path for paths in prims.collision.values() for path in paths):
         if physics.GetPrimAtPath(path):
             # Colliders coincide with visuals (VG.008).
-            write(over(physics, path), "visibility", "invisible")
+            specs.write(specs.over(physics, path), "visibility", "invisible")
     replaced = _complete_normals(library)
     problems = []
     if not library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
@@ -110,7 +102,7 @@ def _complete_normals(library: Sdf.Layer) -> list[str]:
         Names of meshes whose normals were replaced.
     """
     replaced = []
-    for mesh in prim_specs(library):
+    for mesh in specs.prim_specs(library):
         if mesh.typeName != "Mesh":
             continue
 
@@ -133,7 +125,7 @@ def _complete_normals(library: Sdf.Layer) -> list[str]:
         # Up for faces of no area.
         unit = np.where(lengths > 0, areas / np.where(lengths > 0, lengths, 1), (0.0, 0.0, 1.0))
         normals = Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(unit, np.float32))
-        write(mesh, _NORMALS, normals, KINDS.Normal3fArray, interpolation="uniform")
+        specs.write(mesh, _NORMALS, normals, specs.KINDS.Normal3fArray, interpolation="uniform")
     return replaced
 
 

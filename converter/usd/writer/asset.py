@@ -47,24 +47,12 @@ from urdf_usd.converter.usd.profiles.isaac import ROBOT_TYPE, UNVERSIONED, autho
 from urdf_usd.converter.usd.profiles.joint_schemas import author_newton, author_physx
 from urdf_usd.converter.usd.profiles.mujoco import author_mujoco
 from urdf_usd.converter.usd.profiles.ros import author_ros
+from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry, author_mesh_library, rest_extent
 from urdf_usd.converter.usd.writer.materials import author_material_library, bind_materials
 from urdf_usd.converter.usd.writer.physics import articulation_roots, author_bodies, author_joints
 from urdf_usd.converter.usd.writer.simulation import author_simulation
-from urdf_usd.converter.usd.writer.specs import (
-    KINDS,
-    Prims,
-    apply,
-    define,
-    legal_name,
-    move_opinions,
-    over,
-    place_prims,
-    prim_specs,
-    show_spec_name,
-    write,
-)
 from urdf_usd.converter.usd.writer.textures import write_thumbnail
 
 PAYLOAD = "payload"
@@ -121,7 +109,7 @@ _DEFAULTS = ConvertOptions()
 
 def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
     """Return the name of the root layer or package of a robot's asset."""
-    return f"{legal_name(robot.name)}{layout.suffix}"
+    return f"{specs.legal_name(robot.name)}{layout.suffix}"
 
 
 def thumbnail_path(asset: Path) -> Path:
@@ -172,7 +160,7 @@ def author_asset(
     profile = options.profile
     is_ros, is_simready = profile is Profile.ROS, profile is Profile.SIMREADY
     is_isaac = profile is Profile.ISAAC
-    prims = place_prims(robot.name, tree, bodies, options.nesting, scene=options.scene)
+    prims = specs.place_prims(robot.name, tree, bodies, options.nesting, scene=options.scene)
     for name, path in prims.link.items():
         if path.pathElementCount > DEEPEST:
             message = f"link {name!r} is nested more than {DEEPEST} prims deep"
@@ -220,13 +208,13 @@ def author_asset(
     found = [*meshes.diagnostics, *notes]
     found += author_geometry(geometry, prims, meshes, f"./{Layer.GEOMETRY_LIBRARY}")
     bind_materials(core[1], geometry, prims, bindings, f"./{Layer.MATERIALS_LIBRARY}")
-    define(physics, prims.physics, "Scope")
+    specs.define(physics, prims.physics, "Scope")
     author_bodies(physics, geometry, prims, meshes)
     author_joints(physics, prims)
     extent = rest_extent(geometry, library, prims)
     for one in layer.values():
         # A payload of a layer without its default prim would not resolve.
-        over(one, prims.robot)
+        specs.over(one, prims.robot)
         one.defaultPrim = prims.robot.name
     # The simulator of the profile first.
     for is_physx in (profile.is_for_physx, not profile.is_for_physx):
@@ -237,12 +225,12 @@ def author_asset(
     if is_ros:
         author_ros(physics, prims)
     for path in articulation_roots(prims):
-        apply(over(physics, path), "PhysicsArticulationRootAPI")
+        specs.apply(specs.over(physics, path), "PhysicsArticulationRootAPI")
     if prims.scene is not None:
         # The schema's fallbacks mean the same, but consumers have to interpret them.
-        scene = define(physics, prims.scene, "PhysicsScene")
-        write(scene, "physics:gravityDirection", Gf.Vec3f(0.0, 0.0, -1.0))
-        write(scene, "physics:gravityMagnitude", _GRAVITY)
+        scene = specs.define(physics, prims.scene, "PhysicsScene")
+        specs.write(scene, "physics:gravityDirection", Gf.Vec3f(0.0, 0.0, -1.0))
+        specs.write(scene, "physics:gravityMagnitude", _GRAVITY)
     if Layer.MUJOCO in layer:
         found += author_mujoco(layer[Layer.MUJOCO], physics, composed(), prims, simulation)
     if simulation is not None:
@@ -263,7 +251,7 @@ def author_asset(
     if is_ros:
         routes = [("urdf:", "", Layer.EXTENSIONS), ("ros:", "Ros", Layer.ROS)]
         routes.append(("ext_physics:", "ExtendedPhysics", Layer.ROS))
-        for prim in (prim for name in WITHOUT_PHYSICS for prim in prim_specs(layer[name])):
+        for prim in (prim for name in WITHOUT_PHYSICS for prim in specs.prim_specs(layer[name])):
             # Libraries are payloads (REP 158, 1.2 and 1.4).
             for reference in prim.referenceList.prependedItems:
                 payload = Sdf.Payload(reference.assetPath, reference.primPath)
@@ -274,7 +262,7 @@ def author_asset(
     for name in (Layer.PHYSICS, Layer.SIMULATION) if several else (Layer.PHYSICS,):
         for namespace, schemas, target in routes:
             if name in layer and target in layer:
-                move_opinions(layer[name], layer[target], namespace, schemas)
+                specs.move_opinions(layer[name], layer[target], namespace, schemas)
 
     contents = _new_layer(folder / PAYLOAD / Layer.CONTENTS)
     contents.subLayerPaths = [f"./{name}" for name in sublayers.values()]
@@ -284,7 +272,7 @@ def author_asset(
     if colliders:
         layer[Layer.NO_COLLIDERS] = _new_layer(folder / PAYLOAD / Layer.NO_COLLIDERS)
         for path in colliders:
-            over(layer[Layer.NO_COLLIDERS], path).active = False
+            specs.over(layer[Layer.NO_COLLIDERS], path).active = False
         layer[Layer.NO_COLLIDERS].defaultPrim = prims.robot.name
     interface = _new_layer(folder / asset_name(robot))
     _author_interface(interface, robot, prims, version, extent)
@@ -345,22 +333,22 @@ def _author_choice(
 
 
 def _author_interface(
-    layer: Sdf.Layer, robot: Robot, prims: Prims, version: str, extent: Gf.Range3d
+    layer: Sdf.Layer, robot: Robot, prims: specs.Prims, version: str, extent: Gf.Range3d
 ) -> None:
     """Write the default prim, its metadata and the extent of the robot at rest [m]."""
     layer.customLayerData = {"creator": _CREATOR}
-    prim = define(layer, prims.robot, "Xform")
+    prim = specs.define(layer, prims.robot, "Xform")
     layer.defaultPrim = prims.robot.name
-    show_spec_name(prim, robot.name)
+    specs.show_spec_name(prim, robot.name)
     prim.kind = "component"
     identifier = Sdf.AssetPath(f"./{layer.GetDisplayName()}")
     prim.assetInfo = {"name": robot.name, "version": version, "identifier": identifier}
     if not extent.IsEmpty():
-        apply(prim, "GeomModelAPI")
+        specs.apply(prim, "GeomModelAPI")
         # One entry, of the default purpose: entries for others would need empty, hence
         # infinite, bounds for the purposes in between.
         ends = Vt.Vec3fArray([Gf.Vec3f(extent.min), Gf.Vec3f(extent.max)])
-        write(prim, "extentsHint", ends, KINDS.Float3Array)
+        specs.write(prim, "extentsHint", ends, specs.KINDS.Float3Array)
 
 
 def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:

@@ -31,16 +31,7 @@ from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Shape
 from urdf_usd.converter.robot.solids import fills_hull
 from urdf_usd.converter.robot.spatial import compose, invert_pose, rest_poses
-from urdf_usd.converter.usd.writer.specs import (
-    KINDS,
-    UNIFORM,
-    Prims,
-    define,
-    is_positive_float32,
-    show_spec_name,
-    sibling_names,
-    write,
-)
+from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.textures import outside_note
 
 _SCHEMAS = {
@@ -54,7 +45,7 @@ _UNSCALED = (1.0, 1.0, 1.0)
 
 
 def author_geometry(
-    layer: Sdf.Layer, prims: Prims, library: MeshLibrary, library_asset: str
+    layer: Sdf.Layer, prims: specs.Prims, library: MeshLibrary, library_asset: str
 ) -> tuple[Diagnostic, ...]:
     """Write the robot's prim, link frames and shapes.
 
@@ -64,13 +55,13 @@ def author_geometry(
         Diagnostics about omitted shapes.
     """
     tree = prims.tree
-    define(layer, prims.robot, "Xform")
-    define(layer, prims.geometry, "Scope")
+    specs.define(layer, prims.robot, "Xform")
+    specs.define(layer, prims.geometry, "Scope")
     rest = rest_poses(tree)
     # Children are ordered as they are defined.
     for name in sorted(tree.links, key=lambda link: prims.link[link].pathElementCount):
-        xform = define(layer, prims.link[name], "Xform")
-        show_spec_name(xform, name)
+        xform = specs.define(layer, prims.link[name], "Xform")
+        specs.show_spec_name(xform, name)
         parent, joint = prims.link_parent[name], tree.parent_joint.get(name)
         pose = joint.origin if joint else m.Pose()
         if joint and parent != joint.parent:
@@ -94,13 +85,13 @@ def author_geometry(
                     sizes = radius, length or radius
                 case _:
                     sizes = _scale(geometry)
-            if not all(map(is_positive_float32, sizes)):
+            if not all(map(specs.is_positive_float32, sizes)):
                 text = " x ".join(f"{size:g}" for size in sizes)
                 message = f"{path.name!r} of link {link.name!r} has size {text}"
                 diagnostics.append(Diagnostic("geometry-invalid", message, link.location))
                 continue
             groups = library.groups_of(shape)
-            gprim = define(layer, path, "Xform" if groups else _SCHEMAS[type(geometry)])
+            gprim = specs.define(layer, path, "Xform" if groups else _SCHEMAS[type(geometry)])
             if isinstance(geometry, m.MeshFile):
                 mesh = groups.prim if groups else library.prims[mesh_key(geometry)]
                 gprim.referenceList.prependedItems = [Sdf.Reference(library_asset, mesh)]
@@ -108,9 +99,9 @@ def author_geometry(
                 _author_primitive(gprim, geometry)
             _place(gprim, shape.origin, _scale(geometry))
             if shape.name:
-                show_spec_name(gprim, shape.name)
+                specs.show_spec_name(gprim, shape.name)
             if isinstance(shape, m.Collision):
-                write(gprim, "purpose", "guide")
+                specs.write(gprim, "purpose", "guide")
     return tuple(diagnostics)
 
 
@@ -126,33 +117,33 @@ def _author_primitive(
     gprim: Sdf.PrimSpec, shape: m.Box | m.Cylinder | m.Capsule | m.Sphere
 ) -> None:
     if isinstance(shape, m.Box):
-        write(gprim, "size", 1.0)
+        specs.write(gprim, "size", 1.0)
         upper = Gf.Vec3f(0.5)
     else:
         upper = Gf.Vec3f(shape.radius)
         if not isinstance(shape, m.Sphere):
-            write(gprim, "axis", "Z")
-            write(gprim, "height", shape.length)
+            specs.write(gprim, "axis", "Z")
+            specs.write(gprim, "height", shape.length)
             caps = shape.radius if isinstance(shape, m.Capsule) else 0.0
             upper[2] = shape.length / 2 + caps
-        write(gprim, "radius", shape.radius)
-    write(gprim, "extent", Vt.Vec3fArray([-upper, upper]))
+        specs.write(gprim, "radius", shape.radius)
+    specs.write(gprim, "extent", Vt.Vec3fArray([-upper, upper]))
 
 
 def _place(xform: Sdf.PrimSpec, pose: m.Pose, scale: m.Vec3 = _UNSCALED) -> None:
     """Author translate, orient and, where it is not one, scale."""
     ops = {
-        "xformOp:translate": (Gf.Vec3d(*pose.position), KINDS.Double3),
-        "xformOp:orient": (Gf.Quatd(*pose.quat_wxyz), KINDS.Quatd),
+        "xformOp:translate": (Gf.Vec3d(*pose.position), specs.KINDS.Double3),
+        "xformOp:orient": (Gf.Quatd(*pose.quat_wxyz), specs.KINDS.Quatd),
     }
     if scale != _UNSCALED:
-        ops["xformOp:scale"] = (Gf.Vec3f(*scale), KINDS.Float3)
+        ops["xformOp:scale"] = (Gf.Vec3f(*scale), specs.KINDS.Float3)
     for name, (value, kind) in ops.items():
-        write(xform, name, value, kind)
-    write(xform, "xformOpOrder", Vt.TokenArray(list(ops)))
+        specs.write(xform, name, value, kind)
+    specs.write(xform, "xformOpOrder", Vt.TokenArray(list(ops)))
 
 
-def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, prims: Prims) -> Gf.Range3d:
+def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, prims: specs.Prims) -> Gf.Range3d:
     """Return the extent of all visuals, or of all colliders of a robot without visuals.
 
     It is that of the extents of shapes in the layers of geometry and of meshes, with all
@@ -270,7 +261,7 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
     One mesh is in memory at a time. Every surface is written once, also if several files
     have the same content.
     """
-    define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
+    specs.define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
     # The first link that uses a mesh; whether it collides in groups, and is used as a whole.
     locations: dict[MeshKey, Location | None] = {}
@@ -283,7 +274,7 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
                 locations[key] = link.location
                 files.setdefault(key[0], []).append(key)
             uses.setdefault(key, set()).add(_collides_in_groups(shape))
-    names = dict(zip(uses, sibling_names(Path(path).stem for path, _ in uses), strict=True))
+    names = dict(zip(uses, specs.sibling_names(Path(path).stem for path, _ in uses), strict=True))
     # Only files of equal size can be equal.
     known = (Path(file) for file in files if Path(file).is_file())
     sizes = Counter(file.stat().st_size for file in known)
@@ -316,7 +307,7 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
                     name = names[key]
                     if is_whole:
                         taken = [own.prim.name for own in written_groups.values()]
-                        (name,) = sibling_names([f"{name}_groups"], [*names.values(), *taken])
+                        (name,) = specs.sibling_names([f"{name}_groups"], [*names.values(), *taken])
                     is_new = not any(other == content for other, _ in written_groups)
                     groups = split_groups(mirrored(decoded(), key[1]))
                     written_groups[same] = _write_groups(layer, name, groups)
@@ -347,11 +338,11 @@ def _write_groups(
 ) -> ColliderGroups:
     """Write the groups of a mesh below an Xform, as positions and faces alone."""
     prim = LIBRARY_ROOT.AppendChild(name)
-    define(layer, prim, "Xform")
-    names = sibling_names(group or _UNNAMED_GROUP for group, _ in groups)
+    specs.define(layer, prim, "Xform")
+    names = specs.sibling_names(group or _UNNAMED_GROUP for group, _ in groups)
     for child, (group, surface) in zip(names, groups, strict=True):
         write_mesh(layer, prim.AppendChild(child), surface)
-        show_spec_name(layer.GetPrimAtPath(prim.AppendChild(child)), group or _UNNAMED_GROUP)
+        specs.show_spec_name(layer.GetPrimAtPath(prim.AppendChild(child)), group or _UNNAMED_GROUP)
     return ColliderGroups(prim, names)
 
 
@@ -385,32 +376,32 @@ def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfacePa
 
     Subdivision is off, and faces are right-handed.
     """
-    prim = define(layer, path, "Mesh")
+    prim = specs.define(layer, path, "Mesh")
     attributes = mesh.attributes
     points = np.ascontiguousarray(mesh.points, np.float32)
     # Per coordinate, which is five times as fast as numpy's reduction of rows; negative
     # zeros become positive.
     lower = Gf.Vec3f(*(float(coordinates.min()) + 0.0 for coordinates in points.T))
     upper = Gf.Vec3f(*(float(coordinates.max()) + 0.0 for coordinates in points.T))
-    write(prim, "points", Vt.Vec3fArray.FromNumpy(points))
-    write(prim, "faceVertexCounts", Vt.IntArray.FromNumpy(mesh.face_counts))
-    write(prim, "faceVertexIndices", Vt.IntArray.FromNumpy(mesh.face_indices))
-    write(prim, "subdivisionScheme", "none")
-    write(prim, "orientation", "rightHanded")
-    write(prim, "extent", Vt.Vec3fArray([lower, upper]))
+    specs.write(prim, "points", Vt.Vec3fArray.FromNumpy(points))
+    specs.write(prim, "faceVertexCounts", Vt.IntArray.FromNumpy(mesh.face_counts))
+    specs.write(prim, "faceVertexIndices", Vt.IntArray.FromNumpy(mesh.face_indices))
+    specs.write(prim, "subdivisionScheme", "none")
+    specs.write(prim, "orientation", "rightHanded")
+    specs.write(prim, "extent", Vt.Vec3fArray([lower, upper]))
     if any(material.double_sided for material in attributes.materials):
-        write(prim, "doubleSided", True)
+        specs.write(prim, "doubleSided", True)
     if (normals := attributes.normals) is not None:
         # A primvar, because the normals attribute cannot be indexed.
-        _write_primvar(prim, "normals", KINDS.Normal3fArray, normals.values, normals, mesh)
+        _write_primvar(prim, "normals", specs.KINDS.Normal3fArray, normals.values, normals, mesh)
     known = enumerate(attributes.coordinate_sets)
     sets = [(number, some) for number, some in known if some is not None]
     for number, some in sets:
         name = coordinates_name(number)
-        _write_primvar(prim, name, KINDS.TexCoord2fArray, some.values, some, mesh)
+        _write_primvar(prim, name, specs.KINDS.TexCoord2fArray, some.values, some, mesh)
     if (colors := attributes.colors) is not None:
         linear = linear_from_srgb(colors.values)
-        _write_primvar(prim, "displayColor", KINDS.Color3fArray, linear, colors, mesh)
+        _write_primvar(prim, "displayColor", specs.KINDS.Color3fArray, linear, colors, mesh)
     materials, covered = _write_subsets(prim, mesh)
     return SurfaceParts(materials, covered, tuple(number for number, _ in sets))
 
@@ -429,10 +420,10 @@ def _write_primvar(
     )
     single = array.FromNumpy(np.ascontiguousarray(values, np.float32))
     interpolation = "vertex" if per_point else "faceVarying"
-    write(prim, f"primvars:{name}", single, kind, interpolation=interpolation)
+    specs.write(prim, f"primvars:{name}", single, kind, interpolation=interpolation)
     if not per_point:
         numbers = Vt.IntArray.FromNumpy(corners.indices)
-        write(prim, f"primvars:{name}:indices", numbers, KINDS.IntArray)
+        specs.write(prim, f"primvars:{name}:indices", numbers, specs.KINDS.IntArray)
 
 
 def _write_subsets(
@@ -453,15 +444,15 @@ def _write_subsets(
     materials = tuple(known[number] for number in faces)
     if covered and len(materials) == 1:
         return ((None, materials[0]),), True
-    names = sibling_names(material.name or _UNNAMED_MATERIAL for material in materials)
+    names = specs.sibling_names(material.name or _UNNAMED_MATERIAL for material in materials)
     for name, material, some in zip(names, materials, faces.values(), strict=True):
-        subset = define(prim.layer, prim.path.AppendChild(name), "GeomSubset")
-        write(subset, "elementType", "face")
-        write(subset, "indices", Vt.IntArray.FromNumpy(some.astype(np.int32)))
-        write(subset, "familyName", "materialBind")
-        show_spec_name(subset, material.name or _UNNAMED_MATERIAL)
+        subset = specs.define(prim.layer, prim.path.AppendChild(name), "GeomSubset")
+        specs.write(subset, "elementType", "face")
+        specs.write(subset, "indices", Vt.IntArray.FromNumpy(some.astype(np.int32)))
+        specs.write(subset, "familyName", "materialBind")
+        specs.show_spec_name(subset, material.name or _UNNAMED_MATERIAL)
     if names:
         kind = "partition" if covered else "nonOverlapping"
         family = "subsetFamily:materialBind:familyType"
-        write(prim, family, kind, KINDS.Token, UNIFORM)
+        specs.write(prim, family, kind, specs.KINDS.Token, specs.UNIFORM)
     return tuple(zip(names, materials, strict=True)), covered

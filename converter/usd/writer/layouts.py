@@ -27,37 +27,20 @@ from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.resolution import Simulation
-from urdf_usd.converter.usd.writer.asset import (
-    ISAAC_BASE,
-    ISAAC_VARIANTS,
-    PAYLOAD,
-    WITHOUT_PHYSICS,
-    Layer,
-    asset_name,
-    author_asset,
-    write_units,
-)
+from urdf_usd.converter.usd.writer import asset, specs
 from urdf_usd.converter.usd.writer.materials import TEXTURES
-from urdf_usd.converter.usd.writer.specs import (
-    apply,
-    define,
-    over,
-    prim_specs,
-    relate,
-    sibling_names,
-)
 
 _ROOT = Sdf.Path.absoluteRootPath
 # Each library, the name of its class in one layer, and its file for Isaac Sim.
 _LIBRARIES = {
-    Layer.GEOMETRY_LIBRARY: ("GeometryLibrary", "geometries.usd"),
-    Layer.MATERIALS_LIBRARY: ("MaterialsLibrary", "materials.usd"),
+    asset.Layer.GEOMETRY_LIBRARY: ("GeometryLibrary", "geometries.usd"),
+    asset.Layer.MATERIALS_LIBRARY: ("MaterialsLibrary", "materials.usd"),
 }
 PAYLOADS = "payloads"
 _ROBOT, _INSTANCES = "robot.usda", "instances.usda"
 ISAAC_FILES = frozenset(
     {
-        *(ISAAC_BASE, *ISAAC_VARIANTS.values()),
+        *(asset.ISAAC_BASE, *asset.ISAAC_VARIANTS.values()),
         *(f"{PAYLOADS}/{n}" for n in (_ROBOT, _INSTANCES, *(f for _, f in _LIBRARIES.values()))),
     }
 )
@@ -82,14 +65,14 @@ def write_asset(
     """
     is_isaac = options.profile is Profile.ISAAC
     if options.layout is Layout.LAYERED and not is_isaac:
-        return author_asset(robot, tree, bodies, folder, options, simulation)
+        return asset.author_asset(robot, tree, bodies, folder, options, simulation)
     layered = folder / "layered"
     layered.mkdir()
-    notes = author_asset(robot, tree, bodies, layered, options, simulation)
+    notes = asset.author_asset(robot, tree, bodies, layered, options, simulation)
     if is_isaac:
-        _arrange(layered, asset_name(robot), folder)
+        _arrange(layered, asset.asset_name(robot), folder)
     else:
-        _bundle(layered, asset_name(robot), folder, options.layout)
+        _bundle(layered, asset.asset_name(robot), folder, options.layout)
     shutil.rmtree(layered)
     return notes
 
@@ -99,8 +82,8 @@ def _bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None
     file = (folder / interface).with_suffix(Layout.SINGLE.suffix)
     _write_merged(layered / interface, file)
     textures = folder / TEXTURES
-    if (layered / PAYLOAD / TEXTURES).is_dir():
-        (layered / PAYLOAD / TEXTURES).rename(textures)
+    if (layered / asset.PAYLOAD / TEXTURES).is_dir():
+        (layered / asset.PAYLOAD / TEXTURES).rename(textures)
     if layout is Layout.USDZ:
         files = (file, *sorted(textures.glob("*")))
         write_package(file.with_suffix(layout.suffix), folder, files)
@@ -112,7 +95,7 @@ def _bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None
 
 def _write_merged(interface: Path, file: Path) -> None:
     """Write all layers of an asset as one."""
-    payload = interface.parent / PAYLOAD
+    payload = interface.parent / asset.PAYLOAD
     front = Sdf.Layer.FindOrOpen(str(interface))
     robot = _ROOT.AppendChild(front.defaultPrim)
     merged = Sdf.Layer.CreateAnonymous()
@@ -121,23 +104,23 @@ def _write_merged(interface: Path, file: Path) -> None:
     Sdf.CopySpec(front, robot, merged, robot)
     root = merged.GetPrimAtPath(robot)
     root.assetInfo["identifier"] = Sdf.AssetPath(f"./{file.name}")
-    visuals = _flattened(payload / name for name in WITHOUT_PHYSICS)
+    visuals = _flattened(payload / name for name in asset.WITHOUT_PHYSICS)
     for child in visuals.GetPrimAtPath(robot).nameChildren:
         Sdf.CopySpec(visuals, child.path, merged, child.path)
-    contents = Sdf.Layer.FindOrOpen(str(payload / Layer.CONTENTS))
+    contents = Sdf.Layer.FindOrOpen(str(payload / asset.Layer.CONTENTS))
     for variant in [one.primSpec for s in root.variantSets.values() for one in s.variantList]:
         names = [Path(one.assetPath).name for one in variant.payloadList.prependedItems]
         variant.payloadList.ClearEdits()
-        if Layer.CONTENTS in names:
+        if asset.Layer.CONTENTS in names:
             names = [*names[:-1], *(name.removeprefix("./") for name in contents.subLayerPaths)]
-        if layers := [payload / name for name in names if name not in WITHOUT_PHYSICS]:
+        if layers := [payload / name for name in names if name not in asset.WITHOUT_PHYSICS]:
             Sdf.CopySpec(_flattened(layers), robot, merged, variant.path)
-    classes = sibling_names((name for name, _ in _LIBRARIES.values()), (robot.name,))
+    classes = specs.sibling_names((name for name, _ in _LIBRARIES.values()), (robot.name,))
     for library, name in zip(_LIBRARIES, classes, strict=True):
         source = Sdf.Layer.FindOrOpen(str(payload / library))
         origin, place = _ROOT.AppendChild(source.defaultPrim), _ROOT.AppendChild(name)
         Sdf.CopySpec(source, origin, merged, place)
-        for prim in prim_specs(merged):
+        for prim in specs.prim_specs(merged):
             for reference in list(prim.referenceList.prependedItems):
                 if reference.assetPath == f"./{library}":
                     inside = Sdf.Reference("", reference.primPath.ReplacePrefix(origin, place))
@@ -217,13 +200,13 @@ def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
 
 def _arrange(layered: Path, interface: str, folder: Path) -> None:
     """Write an asset in the layout of Isaac Sim; files of the layered one are moved."""
-    source, target = layered / PAYLOAD, folder / PAYLOADS
-    (folder / ISAAC_VARIANTS["physics"]).parent.mkdir(parents=True)
+    source, target = layered / asset.PAYLOAD, folder / PAYLOADS
+    (folder / asset.ISAAC_VARIANTS["physics"]).parent.mkdir(parents=True)
     (layered / interface).rename(folder / interface)
-    base = _merged([source / name for name in WITHOUT_PHYSICS], folder / ISAAC_BASE)
-    extensions = source / Layer.EXTENSIONS
+    base = _merged([source / name for name in asset.WITHOUT_PHYSICS], folder / asset.ISAAC_BASE)
+    extensions = source / asset.Layer.EXTENSIONS
     _instantiate_visuals(base, Sdf.Layer.CreateNew(str(target / _INSTANCES)), extensions)
-    _copied(source / Layer.ROBOT, target / _ROBOT).Save()
+    _copied(source / asset.Layer.ROBOT, target / _ROBOT).Save()
     base.subLayerPaths = [f"./{_ROBOT}"]
     base.Save()
     # Before a stage is opened that composes them.
@@ -231,11 +214,11 @@ def _arrange(layered: Path, interface: str, folder: Path) -> None:
     for name, new in (*moved.items(), (TEXTURES, TEXTURES)):
         if (source / name).exists():
             (source / name).rename(target / new)
-    stack = (Layer.EXTENSIONS, Layer.SIMULATION, Layer.PHYSICS)
+    stack = (asset.Layer.EXTENSIONS, asset.Layer.SIMULATION, asset.Layer.PHYSICS)
     physics = [source / name for name in stack if (source / name).is_file()]
-    _merged(physics, folder / ISAAC_VARIANTS["physics"]).Save()
-    for name, variant in ((Layer.PHYSX, "physx"), (Layer.NEWTON, "newton")):
-        layer = _copied(source / name, folder / ISAAC_VARIANTS[variant])
+    _merged(physics, folder / asset.ISAAC_VARIANTS["physics"]).Save()
+    for name, variant in ((asset.Layer.PHYSX, "physx"), (asset.Layer.NEWTON, "newton")):
+        layer = _copied(source / name, folder / asset.ISAAC_VARIANTS[variant])
         layer.subLayerPaths = ["./physics.usda"]
         layer.Save()
 
@@ -250,7 +233,7 @@ def _merged(sources: list[Path], target: Path) -> Sdf.Layer:
     """Return a new layer with the opinions of several, and their units."""
     layer = Sdf.Layer.CreateNew(str(target))
     layer.TransferContent(_flattened(sources))
-    write_units(layer)
+    asset.write_units(layer)
     layer.defaultPrim = Sdf.Layer.FindOrOpen(str(sources[-1])).defaultPrim
     return layer
 
@@ -261,18 +244,18 @@ def _instantiate_visuals(base: Sdf.Layer, instances: Sdf.Layer, extensions: Path
     The material of the whole mesh stays on the instance; those of parts are inside.
     Visuals with custom elements below them stay, because instances would hide these.
     """
-    write_units(instances)
-    define(instances, _INSTANCES_ROOT, "Scope")
+    asset.write_units(instances)
+    specs.define(instances, _INSTANCES_ROOT, "Scope")
     instances.defaultPrim = _INSTANCES_ROOT.name
     extended = set()
     if extensions.is_file():
-        specs = prim_specs(Sdf.Layer.FindOrOpen(str(extensions)))
-        extended = {prim.path for prim in specs if prim.nameChildren}
-    prims = list(prim_specs(base))
+        found = specs.prim_specs(Sdf.Layer.FindOrOpen(str(extensions)))
+        extended = {prim.path for prim in found if prim.nameChildren}
+    prims = list(specs.prim_specs(base))
     with Sdf.ChangeBlock():
         for prim in prims:
             for reference in list(prim.referenceList.prependedItems):
-                _, file = _LIBRARIES[Layer(reference.assetPath.removeprefix("./"))]
+                _, file = _LIBRARIES[asset.Layer(reference.assetPath.removeprefix("./"))]
                 moved = Sdf.Reference(f"./{file}", reference.primPath)
                 prim.referenceList.ReplaceItemEdits(reference, moved)
     made: dict[tuple[object, ...], Sdf.Path] = {}  # By mesh and materials of its parts.
@@ -289,7 +272,7 @@ def _instantiate_visuals(base: Sdf.Layer, instances: Sdf.Layer, extensions: Path
         key = (meshes[0].primPath, *materials.items())
         if key not in made:
             names = [path.name for path in made.values()]
-            (free,) = sibling_names([meshes[0].primPath.name], names)
+            (free,) = specs.sibling_names([meshes[0].primPath.name], names)
             made[key] = _INSTANCES_ROOT.AppendChild(free)
             _write_instance(instances, made[key], meshes[0], materials)
         for name in list(prim.nameChildren.keys()):
@@ -305,17 +288,17 @@ def _write_instance(
     layer: Sdf.Layer, path: Sdf.Path, reference: Sdf.Reference, materials: dict[str, Sdf.Reference]
 ) -> None:
     """Write a prim with a mesh, whose parts have materials."""
-    define(layer, path, "Xform")
-    mesh = define(layer, path.AppendChild(reference.primPath.name), "Mesh")
+    specs.define(layer, path, "Xform")
+    mesh = specs.define(layer, path.AppendChild(reference.primPath.name), "Mesh")
     mesh.referenceList.prependedItems = [reference]
     if not materials:
         return
-    (name,) = sibling_names(["VisualMaterials"], [mesh.name])
+    (name,) = specs.sibling_names(["VisualMaterials"], [mesh.name])
     scope = path.AppendChild(name)
-    define(layer, scope, "Scope")
+    specs.define(layer, scope, "Scope")
     for name, material in materials.items():
         local = scope.AppendChild(material.primPath.name)
-        define(layer, local, "Material").referenceList.prependedItems = [material]
-        part = over(layer, mesh.path.AppendChild(name))
-        apply(part, "MaterialBindingAPI")
-        relate(part, "material:binding", local)
+        specs.define(layer, local, "Material").referenceList.prependedItems = [material]
+        part = specs.over(layer, mesh.path.AppendChild(name))
+        specs.apply(part, "MaterialBindingAPI")
+        specs.relate(part, "material:binding", local)

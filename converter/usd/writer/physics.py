@@ -16,21 +16,8 @@ from pxr import Gf, Sdf
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.bodies import Body, principal_inertia
+from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.geometry import MeshLibrary
-from urdf_usd.converter.usd.writer.specs import (
-    NO_LIMIT,
-    Prims,
-    apply,
-    define,
-    limit_to_float32,
-    moments_to_float32,
-    over,
-    relate,
-    show_spec_name,
-    to_float32,
-    write,
-    write_urdf,
-)
 
 # UsdPhysics locks an axis whose low limit is above its high one. Infinite values do
 # not lock: OpenUSD's parser reads them as "no limit".
@@ -51,7 +38,7 @@ _WORLD = ""
 
 
 def author_bodies(
-    layer: Sdf.Layer, geometry: Sdf.Layer, prims: Prims, library: MeshLibrary
+    layer: Sdf.Layer, geometry: Sdf.Layer, prims: specs.Prims, library: MeshLibrary
 ) -> None:
     """Apply body, mass and collider schemas to prims of the finished geometry layer.
 
@@ -60,50 +47,50 @@ def author_bodies(
     """
     tree = prims.tree
     for body in prims.bodies.bodies:
-        prim = over(layer, prims.link[body.link])
-        apply(prim, "PhysicsRigidBodyAPI")
-        apply(prim, "PhysicsMassAPI")
+        prim = specs.over(layer, prims.link[body.link])
+        specs.apply(prim, "PhysicsRigidBodyAPI")
+        specs.apply(prim, "PhysicsMassAPI")
         # Also what consumers can compute.
         what = f"of link {body.link!r}"
         moments, quat_wxyz = principal_inertia(body.inertia)
-        center = (to_float32(c, f"the centre of mass {what}") for c in body.center)
-        write(prim, "physics:mass", to_float32(body.mass, f"the mass {what}"))
-        write(prim, "physics:centerOfMass", Gf.Vec3f(*center))
-        diagonal = moments_to_float32(moments, f"the inertia {what}")
-        write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal))
-        write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz))
+        center = (specs.to_float32(c, f"the centre of mass {what}") for c in body.center)
+        specs.write(prim, "physics:mass", specs.to_float32(body.mass, f"the mass {what}"))
+        specs.write(prim, "physics:centerOfMass", Gf.Vec3f(*center))
+        diagonal = specs.moments_to_float32(moments, f"the inertia {what}")
+        specs.write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal))
+        specs.write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz))
         own = tree.link[body.link].inertial
         if not _is_own(body, own):
             # A mass alone means that there is no <inertial>.
-            write_urdf(prim, "inertial:mass", own.mass if own else 0.0)
+            specs.write_urdf(prim, "inertial:mass", own.mass if own else 0.0)
             _author_inertial(prim, own)
         if own and own.estimated:
-            write_urdf(prim, "inertial:estimated", own.estimated.value)
+            specs.write_urdf(prim, "inertial:estimated", own.estimated.value)
     for name in tree.links:
         link = tree.link[name]
         if prims.bodies.body_of[name] != name:
             # Distinguishes a frame from Xforms that group shapes.
-            frame = over(layer, prims.link[name])
-            write_urdf(frame, "link", name)
+            frame = specs.over(layer, prims.link[name])
+            specs.write_urdf(frame, "link", name)
             if link.inertial is not None:
-                write_urdf(frame, "inertial:mass", link.inertial.mass)
+                specs.write_urdf(frame, "inertial:mass", link.inertial.mass)
                 _author_inertial(frame, link.inertial)
                 if link.inertial.estimated:
-                    write_urdf(frame, "inertial:estimated", link.inertial.estimated.value)
+                    specs.write_urdf(frame, "inertial:estimated", link.inertial.estimated.value)
         for shape, path in zip(link.collisions, prims.collision[name], strict=True):
             groups = library.groups_of(shape)
             if not geometry.GetPrimAtPath(path):
                 continue
             for part in map(path.AppendChild, groups.names) if groups else (path,):
-                collider = over(layer, part)
-                apply(collider, "PhysicsCollisionAPI")
+                collider = specs.over(layer, part)
+                specs.apply(collider, "PhysicsCollisionAPI")
                 if isinstance(shape.geometry, m.MeshFile):
-                    apply(collider, "PhysicsMeshCollisionAPI")
+                    specs.apply(collider, "PhysicsMeshCollisionAPI")
                     approximation = shape.approximation or m.Approximation.HULL
-                    write(collider, "physics:approximation", approximation.value)
+                    specs.write(collider, "physics:approximation", approximation.value)
                 if groups:
                     # Joins the groups to one <collision> again when the USD is read.
-                    write_urdf(over(layer, path), "collision", True)
+                    specs.write_urdf(specs.over(layer, path), "collision", True)
 
 
 def _is_own(body: Body, own: m.Inertial | None) -> bool:
@@ -121,12 +108,12 @@ def _is_own(body: Body, own: m.Inertial | None) -> bool:
 def _author_inertial(prim: Sdf.PrimSpec, inertial: m.Inertial | None) -> None:
     """Store the inertial of a link that differs from that of its body."""
     if inertial is not None:
-        write_urdf(prim, "inertial:origin:position", inertial.origin.position)
-        write_urdf(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)
-        write_urdf(prim, "inertial:inertia", inertial.inertia)
+        specs.write_urdf(prim, "inertial:origin:position", inertial.origin.position)
+        specs.write_urdf(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)
+        specs.write_urdf(prim, "inertial:inertia", inertial.inertia)
 
 
-def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
+def author_joints(layer: Sdf.Layer, prims: specs.Prims) -> None:
     """Write all joints between bodies, and the names of the other joints.
 
     Raises:
@@ -142,17 +129,17 @@ def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
             schema = _SCHEMAS.get(type(joint.kind), "PhysicsJoint")
             if isinstance(joint.kind, m.Generic) and joint.kind.cone is not None:
                 schema = "PhysicsSphericalJoint"
-            prim = define(layer, prims.joint[joint.name], schema)
-            show_spec_name(prim, joint.name)
+            prim = specs.define(layer, prims.joint[joint.name], schema)
+            specs.show_spec_name(prim, joint.name)
             _author_frames(prim, joint, rest, prims)
             _author_freedom(prim, joint.kind)
         else:
-            prim = over(layer, prims.link[name])
-            write_urdf(prim, "joint:name", joint.name)
-        write_urdf(prim, "joint:type", type(joint.kind).__name__.lower())
-        write_urdf(prim, "joint:dont_collapse", joint.dont_collapse or None)
+            prim = specs.over(layer, prims.link[name])
+            specs.write_urdf(prim, "joint:name", joint.name)
+        specs.write_urdf(prim, "joint:type", type(joint.kind).__name__.lower())
+        specs.write_urdf(prim, "joint:dont_collapse", joint.dont_collapse or None)
         for value in ("effort", "velocity", "acceleration", "deceleration", "jerk"):
-            write_urdf(prim, f"limit:{value}", getattr(joint, value))
+            specs.write_urdf(prim, f"limit:{value}", getattr(joint, value))
         for element, part in (
             ("dynamics", joint.dynamics),
             ("safety_controller", joint.safety),
@@ -160,15 +147,15 @@ def author_joints(layer: Sdf.Layer, prims: Prims) -> None:
             ("mimic", joint.mimic),
         ):
             for value in part.__struct_fields__ if part else ():
-                write_urdf(prim, f"{element}:{value}", getattr(part, value))
+                specs.write_urdf(prim, f"{element}:{value}", getattr(part, value))
     if prims.anchor is not None:
-        anchor = define(layer, prims.anchor, "PhysicsFixedJoint")
+        anchor = specs.define(layer, prims.anchor, "PhysicsFixedJoint")
         for side, body in enumerate((prims.robot, prims.link[tree.root])):
             _author_side(anchor, side, body, m.IDENTITY, "the base")
 
 
 def _author_frames(
-    prim: Sdf.PrimSpec, joint: m.Joint, rest: dict[str, m.Pose], prims: Prims
+    prim: Sdf.PrimSpec, joint: m.Joint, rest: dict[str, m.Pose], prims: specs.Prims
 ) -> None:
     origin = joint.origin
     parent_body = prims.bodies.body_of[joint.parent]
@@ -180,7 +167,7 @@ def _author_frames(
             spatial.compose(spatial.invert_pose(rest[parent_body]), rest[joint.parent]), origin
         )
     if parent_body != joint.parent:
-        write_urdf(prim, "joint:parent", joint.parent)
+        specs.write_urdf(prim, "joint:parent", joint.parent)
     turn, sides = m.IDENTITY, (0, 1)
     if isinstance(joint.kind, (m.Revolute, m.Continuous, m.Prismatic, m.Planar)):
         turn = m.Pose(quat_wxyz=_joint_frame(joint.kind.axis, origin.quat_wxyz))
@@ -194,10 +181,10 @@ def _author_frames(
 
 
 def _author_side(joint: Sdf.PrimSpec, side: int, body: Sdf.Path, pose: m.Pose, what: str) -> None:
-    relate(joint, f"physics:body{side}", body)
-    position = Gf.Vec3f(*(to_float32(c, what) + 0.0 for c in pose.position))
-    write(joint, f"physics:localPos{side}", position)
-    write(joint, f"physics:localRot{side}", Gf.Quatf(*pose.quat_wxyz))
+    specs.relate(joint, f"physics:body{side}", body)
+    position = Gf.Vec3f(*(specs.to_float32(c, what) + 0.0 for c in pose.position))
+    specs.write(joint, f"physics:localPos{side}", position)
+    specs.write(joint, f"physics:localRot{side}", Gf.Quatf(*pose.quat_wxyz))
 
 
 def _joint_frame(axis: m.Vec3, origin: m.Vec4) -> m.Vec4:
@@ -236,17 +223,17 @@ def _joint_frame(axis: m.Vec3, origin: m.Vec4) -> m.Vec4:
 def _author_freedom(joint: Sdf.PrimSpec, kind: m.JointKind) -> None:
     """Write the axis, limits and largest forces of a joint, in degrees or metres."""
     if isinstance(kind, (m.Revolute, m.Continuous, m.Prismatic)):
-        write(joint, "physics:axis", spatial.rotation_onto_axis(kind.axis)[0])
+        specs.write(joint, "physics:axis", spatial.rotation_onto_axis(kind.axis)[0])
     if isinstance(kind, m.Floating):
         # Stores name and origin; disabled, because a free body needs no joint.
-        write(joint, "physics:jointEnabled", False)
-        write(joint, "physics:excludeFromArticulation", True)
+        specs.write(joint, "physics:jointEnabled", False)
+        specs.write(joint, "physics:excludeFromArticulation", True)
     if isinstance(kind, (m.Revolute, m.Prismatic)):
-        limits = limit_to_float32(kind.range.lower), limit_to_float32(kind.range.upper)
+        limits = specs.limit_to_float32(kind.range.lower), specs.limit_to_float32(kind.range.upper)
         if isinstance(kind, m.Revolute):
             limits = _limits(kind.range, degrees(1.0))
-        write(joint, "physics:lowerLimit", limits[0])
-        write(joint, "physics:upperLimit", limits[1])
+        specs.write(joint, "physics:lowerLimit", limits[0])
+        specs.write(joint, "physics:upperLimit", limits[1])
     if isinstance(kind, m.Planar):
         normal = spatial.rotation_onto_axis(kind.axis)[0]
         free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}
@@ -256,9 +243,9 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: m.JointKind) -> None:
     if not isinstance(kind, m.Generic):
         return
     if kind.cone is not None:
-        write(joint, "physics:axis", kind.axes[-1].token[-1])
+        specs.write(joint, "physics:axis", kind.axes[-1].token[-1])
         for number, angle in enumerate(kind.cone):
-            write(joint, f"physics:coneAngle{number}Limit", limit_to_float32(angle))
+            specs.write(joint, f"physics:coneAngle{number}Limit", specs.limit_to_float32(angle))
     axes = {axis.token: axis for axis in kind.axes}
     for freedom in _FREEDOMS:
         axis = axes.get(freedom)
@@ -267,8 +254,10 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: m.JointKind) -> None:
             limits = _LOCKED if axis is None else _limits(axis.range, unit)
             _author_limits(joint, freedom, limits)
         if axis is not None and axis.effort is not None:
-            apply(joint, f"PhysicsDriveAPI:{freedom}")
-            write(joint, f"drive:{freedom}:physics:maxForce", limit_to_float32(axis.effort))
+            specs.apply(joint, f"PhysicsDriveAPI:{freedom}")
+            specs.write(
+                joint, f"drive:{freedom}:physics:maxForce", specs.limit_to_float32(axis.effort)
+            )
 
 
 def _limits(limits: m.Range, unit: float) -> tuple[float, float]:
@@ -277,19 +266,19 @@ def _limits(limits: m.Range, unit: float) -> tuple[float, float]:
     OpenUSD's parser disables both limits of a revolute joint if one is infinite, so
     that a very large angle is used instead.
     """
-    lower, upper = (limit_to_float32(end * unit) for end in (limits.lower, limits.upper))
+    lower, upper = (specs.limit_to_float32(end * unit) for end in (limits.lower, limits.upper))
     if isinf(lower) and isinf(upper):
         return lower, upper
-    return max(lower, -NO_LIMIT), min(upper, NO_LIMIT)
+    return max(lower, -specs.NO_LIMIT), min(upper, specs.NO_LIMIT)
 
 
 def _author_limits(joint: Sdf.PrimSpec, freedom: str, limits: tuple[float, float]) -> None:
-    apply(joint, f"PhysicsLimitAPI:{freedom}")
+    specs.apply(joint, f"PhysicsLimitAPI:{freedom}")
     for bound, value in zip(("low", "high"), limits, strict=True):
-        write(joint, f"limit:{freedom}:physics:{bound}", value)
+        specs.write(joint, f"limit:{freedom}:physics:{bound}", value)
 
 
-def articulation_roots(prims: Prims) -> list[Sdf.Path]:
+def articulation_roots(prims: specs.Prims) -> list[Sdf.Path]:
     """Return the prims that are marked as the roots of articulations.
 
     A floating base is marked on its root body. A fixed one is marked on the default

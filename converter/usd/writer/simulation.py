@@ -20,25 +20,15 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.bodies import BodyAssignment
 from urdf_usd.converter.robot.model import Continuous, Prismatic, Revolute
 from urdf_usd.converter.simulation.resolution import ContactMaterial, Simulation
+from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.physics import articulation_roots
-from urdf_usd.converter.usd.writer.specs import (
-    KINDS,
-    UNIFORM,
-    Prims,
-    apply,
-    define,
-    over,
-    relate,
-    to_float32,
-    write,
-)
 
 
 def author_simulation(
     layer: Sdf.Layer,
     composed: Usd.Stage,
     simulation: Simulation,
-    prims: Prims,
+    prims: specs.Prims,
     *,
     newton: bool,
     physx: bool,
@@ -64,13 +54,13 @@ def author_simulation(
     """
     _author_joints(layer, simulation, prims, newton=newton, physx=physx)
     for path in articulation_roots(prims) if simulation.self_collision is not None else ():
-        prim = over(layer, path)
+        prim = specs.over(layer, path)
         if newton:
-            apply(prim, "NewtonArticulationRootAPI")
-            write(prim, "newton:selfCollisionEnabled", simulation.self_collision)
+            specs.apply(prim, "NewtonArticulationRootAPI")
+            specs.write(prim, "newton:selfCollisionEnabled", simulation.self_collision)
         if physx:
-            apply(prim, "PhysxArticulationAPI")
-            write(prim, "physxArticulation:enabledSelfCollisions", simulation.self_collision)
+            specs.apply(prim, "PhysxArticulationAPI")
+            specs.write(prim, "physxArticulation:enabledSelfCollisions", simulation.self_collision)
     notes = _author_filtered_pairs(layer, composed, simulation, prims)
     _author_contact_materials(layer, composed, simulation.contact_materials, prims)
     for key, wanted, known in (
@@ -90,7 +80,7 @@ def author_simulation(
 
 
 def _author_joints(
-    layer: Sdf.Layer, simulation: Simulation, prims: Prims, *, newton: bool, physx: bool
+    layer: Sdf.Layer, simulation: Simulation, prims: specs.Prims, *, newton: bool, physx: bool
 ) -> None:
     """Write drives, armature, springs at limits and initial positions."""
     joints = {joint.name: joint for joint in prims.tree.parent_joint.values()}
@@ -100,11 +90,11 @@ def _author_joints(
     axes = {name: "linear" if name in linear else "angular" for name in prims.joint}
 
     def author(joint: str, schema: str, values: Mapping[str, float], what: str = "") -> None:
-        prim = over(layer, prims.joint[joint])
-        apply(prim, schema)
+        prim = specs.over(layer, prims.joint[joint])
+        specs.apply(prim, schema)
         for name, value in values.items():
             subject = what or name.rpartition(":")[2]
-            write(prim, name, to_float32(value, f"{subject} of joint {joint!r}"))
+            specs.write(prim, name, specs.to_float32(value, f"{subject} of joint {joint!r}"))
 
     def author_drive(joint: str, values: Mapping[str, float]) -> str:
         prefix = f"drive:{axes[joint]}:physics:"
@@ -127,8 +117,8 @@ def _author_joints(
             "targetVelocity": drive.target_velocity * unit,
         }
         prefix = author_drive(drive.joint, values)
-        prim = over(layer, prims.joint[drive.joint])
-        write(prim, f"{prefix}type", "force", KINDS.Token, UNIFORM)
+        prim = specs.over(layer, prims.joint[drive.joint])
+        specs.write(prim, f"{prefix}type", "force", specs.KINDS.Token, specs.UNIFORM)
     for name, armature in simulation.armatures:
         if newton:
             # Newton and PhysX read it.
@@ -154,7 +144,7 @@ def _author_joints(
 
 
 def _author_filtered_pairs(
-    layer: Sdf.Layer, composed: Usd.Stage, simulation: Simulation, prims: Prims
+    layer: Sdf.Layer, composed: Usd.Stage, simulation: Simulation, prims: specs.Prims
 ) -> list[Diagnostic]:
     """Write pairs of bodies that do not collide, and report those that overlap or touch.
 
@@ -194,9 +184,9 @@ def _author_filtered_pairs(
             targets.setdefault(path, {}).update(dict.fromkeys(sides[1]))
     for path, others in targets.items():
         if others:
-            prim = over(layer, path)
-            apply(prim, "PhysicsFilteredPairsAPI")
-            relate(prim, "physics:filteredPairs", *others)
+            prim = specs.over(layer, path)
+            specs.apply(prim, "PhysicsFilteredPairsAPI")
+            specs.relate(prim, "physics:filteredPairs", *others)
     return notes
 
 
@@ -213,7 +203,7 @@ def _author_contact_materials(
     layer: Sdf.Layer,
     composed: Usd.Stage,
     contact_materials: Iterable[ContactMaterial],
-    prims: Prims,
+    prims: specs.Prims,
 ) -> None:
     """Bind contact materials to colliders, one for all links with the same values.
 
@@ -228,18 +218,18 @@ def _author_contact_materials(
             while name in names:
                 name += "_"
             materials[values] = prims.physics.AppendChild(name)
-            prim = define(layer, materials[values], "Material")
-            apply(prim, "PhysicsMaterialAPI")
+            prim = specs.define(layer, materials[values], "Material")
+            specs.apply(prim, "PhysicsMaterialAPI")
             attributes = "staticFriction", "dynamicFriction", "restitution"
             for attribute, value in zip(attributes, values, strict=True):
                 # A restitution of zero is that of the schema.
                 if value or attribute != "restitution":
                     what = f"{attribute} of link {contact.link!r}"
-                    write(prim, f"physics:{attribute}", to_float32(value, what))
+                    specs.write(prim, f"physics:{attribute}", specs.to_float32(value, what))
         for path in _colliders(composed, prims.collision[contact.link]):
-            prim = over(layer, path)
-            apply(prim, "MaterialBindingAPI")
-            relate(prim, "material:binding:physics", materials[values])
+            prim = specs.over(layer, path)
+            specs.apply(prim, "MaterialBindingAPI")
+            specs.relate(prim, "material:binding:physics", materials[values])
 
 
 def _colliders(composed: Usd.Stage, paths: Iterable[Sdf.Path]) -> Iterator[Sdf.Path]:
