@@ -5,63 +5,39 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from urdf_usd.converter.robot.model import (
-    Box,
-    Capsule,
-    Collision,
-    Continuous,
-    Cylinder,
-    Dynamics,
-    Fixed,
-    Floating,
-    Inertial,
-    Joint,
-    JointKind,
-    Link,
-    Mimic,
-    Planar,
-    Pose,
-    Prismatic,
-    Range,
-    Revolute,
-    Robot,
-    Sphere,
-    Spherical,
-    Vec3,
-    Visual,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import inertia_values, quat_wxyz_from_rpy
 
 
-def _triple(bound: float) -> st.SearchStrategy[Vec3]:
+def _triple(bound: float) -> st.SearchStrategy[m.Vec3]:
     return st.tuples(*[st.floats(-bound, bound)] * 3)
 
 
-def rotations() -> st.SearchStrategy[Vec3]:
+def rotations() -> st.SearchStrategy[m.Vec3]:
     """Draw roll, pitch and yaw [rad]."""
     return _triple(np.pi)
 
 
-def poses(length: float = 1.0) -> st.SearchStrategy[Pose]:
+def poses(length: float = 1.0) -> st.SearchStrategy[m.Pose]:
     """Draw poses within about a length [m]."""
     quats = rotations().map(quat_wxyz_from_rpy)
-    return st.builds(Pose, position=_triple(0.8 * length), quat_wxyz=quats)
+    return st.builds(m.Pose, position=_triple(0.8 * length), quat_wxyz=quats)
 
 
-def axes() -> st.SearchStrategy[Vec3]:
+def axes() -> st.SearchStrategy[m.Vec3]:
     """Draw unit vectors: coordinate axes of both signs, and oblique ones."""
     units = [tuple(float(c) for c in row) for row in (*np.eye(3), *-np.eye(3))]
     oblique = _triple(1).filter(lambda v: np.linalg.norm(v) > 0.1)
     return st.one_of(st.sampled_from(units), oblique.map(_unit))
 
 
-def _unit(vector: Vec3) -> Vec3:
+def _unit(vector: m.Vec3) -> m.Vec3:
     x, y, z = (float(c) for c in np.asarray(vector) / np.linalg.norm(vector))
     return x, y, z
 
 
 @st.composite
-def inertials(draw: st.DrawFn, length: float = 1.0, mass: float = 1.0) -> Inertial:
+def inertials(draw: st.DrawFn, length: float = 1.0, mass: float = 1.0) -> m.Inertial:
     """Draw inertials of real bodies: point masses in a rotated frame."""
     masses = mass * np.array(draw(st.tuples(*[st.floats(0.05, 3.0)] * 4)))
     points = np.array(draw(st.tuples(*[_triple(0.3 * length)] * 4)))
@@ -69,22 +45,22 @@ def inertials(draw: st.DrawFn, length: float = 1.0, mass: float = 1.0) -> Inerti
     tensor = np.eye(3) * 1e-3 * mass * length**2
     for one, point in zip(masses, points, strict=True):
         tensor += one * (point @ point * np.eye(3) - np.outer(point, point))
-    return Inertial(float(masses.sum()), draw(poses(length)), inertia_values(tensor))
+    return m.Inertial(float(masses.sum()), draw(poses(length)), inertia_values(tensor))
 
 
-def _ranges(bound: float) -> st.SearchStrategy[Range]:
+def _ranges(bound: float) -> st.SearchStrategy[m.Range]:
     bounds = st.tuples(*[st.floats(-bound, bound)] * 2)
-    return bounds.map(lambda pair: Range(min(pair), max(pair)))
+    return bounds.map(lambda pair: m.Range(min(pair), max(pair)))
 
 
-def _kinds(length: float) -> st.SearchStrategy[JointKind]:
+def _kinds(length: float) -> st.SearchStrategy[m.JointKind]:
     """Draw every joint type."""
     return st.one_of(
-        st.builds(Revolute, axis=axes(), range=_ranges(6)),
-        st.builds(Continuous, axis=axes()),
-        st.builds(Prismatic, axis=axes(), range=_ranges(6 * length)),
-        st.builds(Planar, axis=axes()),
-        *(st.just(kind()) for kind in (Fixed, Floating, Spherical)),
+        st.builds(m.Revolute, axis=axes(), range=_ranges(6)),
+        st.builds(m.Continuous, axis=axes()),
+        st.builds(m.Prismatic, axis=axes(), range=_ranges(6 * length)),
+        st.builds(m.Planar, axis=axes()),
+        *(st.just(kind()) for kind in (m.Fixed, m.Floating, m.Spherical)),
     )
 
 
@@ -96,7 +72,7 @@ def robots(
     length: float = 1.0,
     mass: float = 1.0,
     bare: bool = False,
-) -> Robot:
+) -> m.Robot:
     """Whole robots; links and joints in random order, with awkward names.
 
     Args:
@@ -117,26 +93,26 @@ def robots(
         )
     )
     link_names, joint_names = names[:count], names[count:]
-    inertial: st.SearchStrategy[Inertial | None] = inertials(length, mass)
+    inertial: st.SearchStrategy[m.Inertial | None] = inertials(length, mass)
     if massless:
         inertial = st.none() | inertial
     if bare:
-        inertial |= st.just(Inertial(0.0, Pose(), (0.0,) * 6))
+        inertial |= st.just(m.Inertial(0.0, m.Pose(), (0.0,) * 6))
     size = st.floats(1e-3 * length, length)
     geometry = st.one_of(
-        st.builds(Box, size=st.tuples(size, size, size)),
-        st.builds(Cylinder, radius=size, length=size),
-        st.builds(Capsule, radius=size, length=size),
-        st.builds(Sphere, radius=size),
+        st.builds(m.Box, size=st.tuples(size, size, size)),
+        st.builds(m.Cylinder, radius=size, length=size),
+        st.builds(m.Capsule, radius=size, length=size),
+        st.builds(m.Sphere, radius=size),
     )
     shape = {"name": st.none(), "origin": poses(length), "geometry": geometry}
-    visuals = st.lists(st.builds(Visual, **shape), max_size=2).map(tuple)
-    collisions = st.lists(st.builds(Collision, **shape), max_size=2).map(tuple)
-    links = [Link(name, draw(inertial), draw(visuals), draw(collisions)) for name in link_names]
-    joints: list[Joint] = []
+    visuals = st.lists(st.builds(m.Visual, **shape), max_size=2).map(tuple)
+    collisions = st.lists(st.builds(m.Collision, **shape), max_size=2).map(tuple)
+    links = [m.Link(name, draw(inertial), draw(visuals), draw(collisions)) for name in link_names]
+    joints: list[m.Joint] = []
     for child in range(1, count):
         kind = draw(_kinds(length))
-        joint = Joint(
+        joint = m.Joint(
             joint_names[child],
             link_names[draw(st.integers(0, child - 1))],
             link_names[child],
@@ -144,18 +120,18 @@ def robots(
             draw(poses(length)),
             effort=draw(st.none() | st.floats(0, 1e3)),
             velocity=draw(st.none() | st.floats(0, 1e2)),
-            dynamics=draw(st.none() | st.builds(Dynamics, st.floats(0, 10), st.floats(0, 10))),
+            dynamics=draw(st.none() | st.builds(m.Dynamics, st.floats(0, 10), st.floats(0, 10))),
             mimic=draw(_mimics(joints, kind)),
         )
         joints.append(joint)
-    return Robot(
+    return m.Robot(
         draw(st.sampled_from(["robot", "my robot", "7dof", "Ω"])),
         tuple(draw(st.permutations(links))),
         tuple(draw(st.permutations(joints))),
     )
 
 
-def any_scale() -> st.SearchStrategy[Robot]:
+def any_scale() -> st.SearchStrategy[m.Robot]:
     """Robots of insects' and of ships' size, with frames of either kind."""
     powers = st.integers(-9, 9).map(lambda power: 2.0**power)
     return st.tuples(powers, powers).flatmap(
@@ -163,11 +139,11 @@ def any_scale() -> st.SearchStrategy[Robot]:
     )
 
 
-def _mimics(joints: list[Joint], kind: JointKind) -> st.SearchStrategy[Mimic | None]:
-    single = (Revolute, Continuous, Prismatic)
+def _mimics(joints: list[m.Joint], kind: m.JointKind) -> st.SearchStrategy[m.Mimic | None]:
+    single = (m.Revolute, m.Continuous, m.Prismatic)
     leaders = [joint.name for joint in joints if isinstance(joint.kind, single)]
     if not leaders or not isinstance(kind, single):
         return st.none()
     return st.none() | st.builds(
-        Mimic, st.sampled_from(leaders), st.floats(-3, 3), st.floats(-1, 1)
+        m.Mimic, st.sampled_from(leaders), st.floats(-3, 3), st.floats(-1, 1)
     )

@@ -16,36 +16,20 @@ from urdf_usd.converter.inspection import (
     measure_link,
     measure_meshes,
 )
-from urdf_usd.converter.robot.model import (
-    Box,
-    Capsule,
-    Collision,
-    Cylinder,
-    Geometry,
-    Inertial,
-    Joint,
-    Link,
-    MeshFile,
-    Pose,
-    Prismatic,
-    Range,
-    Robot,
-    Sphere,
-    Visual,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.robot.topology import build_tree
 
-TURNED = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
-SHAPES: dict[str, tuple[Geometry, trimesh.Trimesh]] = {
-    "box": (Box((0.3, 0.2, 0.1)), trimesh.creation.box((0.3, 0.2, 0.1))),
-    "sphere": (Sphere(0.3), trimesh.creation.icosphere(5, 0.3)),
+TURNED = m.Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
+SHAPES: dict[str, tuple[m.Geometry, trimesh.Trimesh]] = {
+    "box": (m.Box((0.3, 0.2, 0.1)), trimesh.creation.box((0.3, 0.2, 0.1))),
+    "sphere": (m.Sphere(0.3), trimesh.creation.icosphere(5, 0.3)),
     "cylinder": (
-        Cylinder(0.1, 0.5),
+        m.Cylinder(0.1, 0.5),
         trimesh.creation.cylinder(0.1, 0.5, sections=500),
     ),
     "capsule": (
-        Capsule(0.1, 0.5),
+        m.Capsule(0.1, 0.5),
         trimesh.creation.capsule(0.5, 0.1, count=[200, 200]),
     ),
 }
@@ -69,7 +53,7 @@ def test_extent_of_a_primitive_in_its_link(name: str) -> None:
         # trimesh begins its capsule at the centre of one cap.
         reference = reference.copy().apply_translation(-reference.bounds.mean(axis=0))
 
-    extent = measure_link(Link("a", visuals=(Visual(None, TURNED, geometry),)), {})
+    extent = measure_link(m.Link("a", visuals=(m.Visual(None, TURNED, geometry),)), {})
 
     assert extent is not None
     bounds = turned_bounds(reference)
@@ -80,28 +64,30 @@ def test_extent_of_a_primitive_in_its_link(name: str) -> None:
 
 def test_hull_of_two_boxes_is_larger_than_both() -> None:
     # Two cubes of one metre, two metres apart, span a box of 3 m^3.
-    cubes = tuple(Collision(None, Pose((x, 0.0, 0.0)), Box((1, 1, 1))) for x in (0, 2))
+    cubes = tuple(m.Collision(None, m.Pose((x, 0.0, 0.0)), m.Box((1, 1, 1))) for x in (0, 2))
 
-    extent = measure_link(Link("a", collisions=cubes), {})
+    extent = measure_link(m.Link("a", collisions=cubes), {})
 
     assert extent is not None
     assert extent.hull_volume == pytest.approx(3.0)
 
 
 def test_reach_is_measured_from_the_centre_of_mass() -> None:
-    inertial = Inertial(1.0, Pose((0.1, 0.0, 0.0)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
-    shape = Collision(None, Pose((0.2, 0.0, 0.0)), Box((0.2, 0.4, 0.6)))
+    inertial = m.Inertial(1.0, m.Pose((0.1, 0.0, 0.0)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+    shape = m.Collision(None, m.Pose((0.2, 0.0, 0.0)), m.Box((0.2, 0.4, 0.6)))
 
-    extent = measure_link(Link("a", inertial, collisions=(shape,)), {})
+    extent = measure_link(m.Link("a", inertial, collisions=(shape,)), {})
 
     assert extent is not None
     assert extent.reach == pytest.approx(math.hypot(0.2, 0.2, 0.3))
 
 
-def mesh_robot(path: Path, *scales: tuple[float, float, float]) -> Robot:
+def mesh_robot(path: Path, *scales: tuple[float, float, float]) -> m.Robot:
     """Return a robot that shows one mesh at some scales."""
-    visuals = tuple(Visual(None, TURNED, MeshFile("m.stl", str(path), scale)) for scale in scales)
-    return Robot("r", (Link("a", visuals=visuals),), ())
+    visuals = tuple(
+        m.Visual(None, TURNED, m.MeshFile("m.stl", str(path), scale)) for scale in scales
+    )
+    return m.Robot("r", (m.Link("a", visuals=visuals),), ())
 
 
 def test_mesh_is_measured_once_for_all_scales(tmp_path: Path) -> None:
@@ -144,8 +130,8 @@ def test_flat_mesh_has_bounds_and_no_volume(tmp_path: Path) -> None:
     plane = trimesh.Trimesh([[0, 0, 0], [3, 0, 0], [3, 2, 0], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]])
     plane.export(tmp_path / "m.stl")
     path = str(tmp_path / "m.stl")
-    visual = Visual(None, Pose(), MeshFile("m.stl", path))
-    robot = Robot("r", (Link("a", visuals=(visual,)),), ())
+    visual = m.Visual(None, m.Pose(), m.MeshFile("m.stl", path))
+    robot = m.Robot("r", (m.Link("a", visuals=(visual,)),), ())
 
     extent = measure_link(robot.links[0], measure_meshes(robot).by_path)
 
@@ -176,15 +162,15 @@ def test_unreadable_mesh_is_reported_once(tmp_path: Path) -> None:
     assert measure_link(robot.links[0], meshes.by_path) is None
 
 
-def two_links(geometry: Geometry) -> Robot:
+def two_links(geometry: m.Geometry) -> m.Robot:
     """Return a robot with a shape on its second link."""
-    joint = Joint("j", "a", "b", Prismatic((0.0, 0.0, 1.0), Range(0.0, 1.0)), TURNED)
-    shape = Visual(None, Pose(), geometry)
-    return Robot("r", (Link("a"), Link("b", visuals=(shape,))), (joint,))
+    joint = m.Joint("j", "a", "b", m.Prismatic((0.0, 0.0, 1.0), m.Range(0.0, 1.0)), TURNED)
+    shape = m.Visual(None, m.Pose(), geometry)
+    return m.Robot("r", (m.Link("a"), m.Link("b", visuals=(shape,))), (joint,))
 
 
 def test_bounds_of_a_robot_are_in_the_root_frame() -> None:
-    bounds = bounds_at_zero(build_tree(two_links(Box((0.3, 0.2, 0.1)))), {})
+    bounds = bounds_at_zero(build_tree(two_links(m.Box((0.3, 0.2, 0.1)))), {})
 
     assert bounds is not None
     expected = turned_bounds(SHAPES["box"][1])
@@ -193,7 +179,7 @@ def test_bounds_of_a_robot_are_in_the_root_frame() -> None:
 
 
 def test_robot_with_missing_meshes_only_has_no_bounds() -> None:
-    robot = two_links(MeshFile("missing.stl", None))
+    robot = two_links(m.MeshFile("missing.stl", None))
 
     assert bounds_at_zero(build_tree(robot), {}) is None
 

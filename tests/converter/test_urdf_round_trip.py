@@ -15,22 +15,9 @@ from tests.converter.strategies import any_scale
 from tests.converter.usd.authored import asset_options
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.options import BodyNesting, Profile
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.kinematics import rest_transforms
-from urdf_usd.converter.robot.model import (
-    BaseOption,
-    Continuous,
-    Fixed,
-    Floating,
-    Generic,
-    Inertial,
-    JointKind,
-    Prismatic,
-    Revolute,
-    Robot,
-    Spherical,
-    Vec3,
-)
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse
@@ -43,13 +30,13 @@ _SINGLE = 3e-6
 
 
 def _exported(
-    robot: Robot,
+    robot: m.Robot,
     nesting: BodyNesting,
-    base: BaseOption,
+    base: m.BaseOption,
     profile: Profile,
     *,
     merge: bool,
-) -> Robot:
+) -> m.Robot:
     tree = build_tree(robot)
     body_assignment = assign_bodies(tree, base, merge_fixed=merge)
     with tempfile.TemporaryDirectory() as folder:
@@ -59,28 +46,28 @@ def _exported(
         return parse(urdf).robot
 
 
-def _size(robot: Robot) -> float:
+def _size(robot: m.Robot) -> float:
     rest = rest_transforms(build_tree(robot))
     return max(float(np.abs(place[:3, 3]).max()) for place in rest.values()) or 1.0
 
 
-def _axis(kind: JointKind) -> Vec3 | tuple[()]:
-    return () if isinstance(kind, Fixed | Floating | Generic | Spherical) else kind.axis
+def _axis(kind: m.JointKind) -> m.Vec3 | tuple[()]:
+    return () if isinstance(kind, m.Fixed | m.Floating | m.Generic | m.Spherical) else kind.axis
 
 
-def _limits(kind: JointKind) -> tuple[float, float]:
-    if isinstance(kind, Revolute | Prismatic):
+def _limits(kind: m.JointKind) -> tuple[float, float]:
+    if isinstance(kind, m.Revolute | m.Prismatic):
         return kind.range.lower, kind.range.upper
     return -np.inf, np.inf
 
 
-def _tensor(inertial: Inertial) -> NDArray[np.float64]:
+def _tensor(inertial: m.Inertial) -> NDArray[np.float64]:
     turn = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
     tensor: NDArray[np.float64] = turn @ inertia_tensor(inertial.inertia) @ turn.T
     return tensor
 
 
-def _assert_same_inertial(one: Inertial | None, other: Inertial | None) -> None:
+def _assert_same_inertial(one: m.Inertial | None, other: m.Inertial | None) -> None:
     """Compare to float32; absent is not zero."""
     if one is None or other is None:
         assert one is other
@@ -101,14 +88,14 @@ _KEEPING = tuple(profile for profile in Profile if profile is not Profile.ROS)
 @given(
     any_scale(),
     st.sampled_from(BodyNesting),
-    st.sampled_from(BaseOption),
+    st.sampled_from(m.BaseOption),
     st.sampled_from(_KEEPING),
     st.booleans(),
 )
 def test_robot_is_equal_after_urdf_usd_urdf(
-    robot: Robot,
+    robot: m.Robot,
     nesting: BodyNesting,
-    base: BaseOption,
+    base: m.BaseOption,
     profile: Profile,
     merge: bool,
 ) -> None:
@@ -118,7 +105,7 @@ def test_robot_is_equal_after_urdf_usd_urdf(
     assert again.name == robot.name
     links = {link.name: link for link in again.links}
     added = set(links) - {link.name for link in robot.links}
-    if base is BaseOption.FIXED:
+    if base is m.BaseOption.FIXED:
         # A fixed base gets a world link, unless the robot has one.
         added -= {"world", "world_"}
     assert not added
@@ -129,7 +116,7 @@ def test_robot_is_equal_after_urdf_usd_urdf(
     for joint in robot.joints:
         found = joints[joint.name]
         assert (found.parent, found.child) == (joint.parent, joint.child)
-        alike = {Revolute, Continuous}
+        alike = {m.Revolute, m.Continuous}
         assert type(found.kind) is type(joint.kind) or (
             {type(found.kind), type(joint.kind)} <= alike
         )

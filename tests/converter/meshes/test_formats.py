@@ -20,16 +20,10 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.meshes.gltf_files import CORNERS, Json, triangle
+from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes import read
 from urdf_usd.converter.meshes.collada import read_floats
 from urdf_usd.converter.meshes.gltf import read_gltf
-from urdf_usd.converter.meshes.mesh import (
-    CornerValues,
-    MeshError,
-    PolygonMesh,
-    build_mesh,
-    split_groups,
-)
 from urdf_usd.converter.meshes.obj import obj_text, read_obj
 from urdf_usd.converter.meshes.read import cached_meshes, decode_mesh, read_mesh
 from urdf_usd.converter.meshes.stl import read_text_stl
@@ -66,7 +60,7 @@ def corpus() -> list[Path]:
     )
 
 
-def triangles(mesh: PolygonMesh) -> NDArray[np.float64]:
+def triangles(mesh: meshes.PolygonMesh) -> NDArray[np.float64]:
     """Return the (T, 3, 3) corners of all triangles; polygons are cut into fans."""
     spans = mesh.face_counts - 2
     first = np.repeat(np.cumsum(mesh.face_counts) - mesh.face_counts, spans)
@@ -108,7 +102,7 @@ def test_format_is_detected_by_content(tmp_path: Path, content: str, name: str) 
 
 def test_files_that_cannot_be_opened_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none.stl"):
-        with pytest.raises(MeshError, match="cannot be opened"):
+        with pytest.raises(meshes.MeshError, match="cannot be opened"):
             read_mesh(path)
 
 
@@ -187,7 +181,7 @@ def test_file_of_two_gigabytes_is_not_read(tmp_path: Path) -> None:
         sparse.write(bytes(80) + struct.pack("<I", 2**31 // 50))
         sparse.truncate(84 + 2**31 // 50 * 50)
 
-    with pytest.raises(MeshError, match="cannot be opened: it is larger than 256 MiB"):
+    with pytest.raises(meshes.MeshError, match="cannot be opened: it is larger than 256 MiB"):
         read_mesh(file)
 
 
@@ -200,7 +194,7 @@ v 0.5 0.4 1.6
 """
 
 
-def faces(mesh: PolygonMesh) -> list[list[int]]:
+def faces(mesh: meshes.PolygonMesh) -> list[list[int]]:
     pieces = np.split(mesh.face_indices, np.cumsum(mesh.face_counts)[:-1])
     return [piece.tolist() for piece in pieces]
 
@@ -222,7 +216,7 @@ def test_numbers_equal_those_of_python_in_float32(numbers: list[float], form: st
 
 def test_groups_have_the_points_of_their_faces_alone() -> None:
     mesh = read_obj(f"{VERTICES}o a\nf 5 4 1\no b\nf 3 2 1 4\n".encode())
-    (_, first), (_, second) = split_groups(mesh)
+    (_, first), (_, second) = meshes.split_groups(mesh)
 
     np.testing.assert_array_equal(first.points, mesh.points[[0, 3, 4]])
     np.testing.assert_array_equal(second.points, mesh.points[[0, 1, 2, 3]])
@@ -247,7 +241,7 @@ def _meshes(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_polygons_and_float32_positions_are_read_back(
     surface: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
-    mesh = build_mesh(*surface)
+    mesh = meshes.build_mesh(*surface)
 
     again = read_obj(obj_text(mesh, "made by hand"))
 
@@ -258,7 +252,7 @@ def test_polygons_and_float32_positions_are_read_back(
 
 def test_trimesh_reads_written_files() -> None:
     box = trimesh.creation.box((0.1, 0.2, 0.3))
-    mesh = build_mesh(box.vertices, np.full(12, 3), box.faces.ravel())
+    mesh = meshes.build_mesh(box.vertices, np.full(12, 3), box.faces.ravel())
     text = obj_text(mesh, "made by hand")
 
     again = trimesh.load_mesh(BytesIO(text), "obj")
@@ -330,13 +324,13 @@ def test_text_other_than_numbers_is_refused(text: str) -> None:
 UPRIGHT = np.array([[1, 0, 0], [0, 0, -1], [0, 1, 0]])
 
 
-def at_corners(held: CornerValues | None) -> np.ndarray:
+def at_corners(held: meshes.CornerValues | None) -> np.ndarray:
     assert held is not None
     flat: np.ndarray = held.values[held.indices]
     return flat
 
 
-def corners(mesh: PolygonMesh) -> np.ndarray:
+def corners(mesh: meshes.PolygonMesh) -> np.ndarray:
     flat: np.ndarray = mesh.points[mesh.face_indices]
     return flat
 
@@ -400,7 +394,7 @@ def test_cyclic_gltf_nodes_use_no_memory() -> None:
     ring = '{"asset": {"version": "2.0"}, "scenes": [{"nodes": [0]}], "nodes": [%s]}'
     node = f'{{"children": [{", ".join(["0"] * 150_000)}]}}'
 
-    with pytest.raises(MeshError, match="exceed the limit"):
+    with pytest.raises(meshes.MeshError, match="exceed the limit"):
         read_gltf((ring % node).encode())
 
 
@@ -444,7 +438,7 @@ def test_announced_size_is_not_allocated() -> None:
     data = bytes(80) + b"\xff" * 4 + bytes(50)
     tracemalloc.start()
     try:
-        with pytest.raises(MeshError, match="announces 4294967295 triangles"):
+        with pytest.raises(meshes.MeshError, match="announces 4294967295 triangles"):
             decode_mesh(data, Path("a.stl"))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -457,5 +451,5 @@ def test_stl_facet_of_very_many_corners_is_refused() -> None:
     corners = b"vertex 0 1 5\n" * 100_000
     facet = b"facet normal 0 0 1 outer loop\n" + corners + b"endloop endfacet\n"
 
-    with pytest.raises(MeshError, match="STL is broken"):
+    with pytest.raises(meshes.MeshError, match="STL is broken"):
         read_text_stl(b"solid a\n" + facet + b"endsolid a\n")

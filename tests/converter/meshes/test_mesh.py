@@ -8,15 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from urdf_usd.converter.meshes.mesh import (
-    MeshError,
-    SurfaceAttributes,
-    build_mesh,
-    face_normals,
-    merge_equal_points,
-    mirrored,
-    reversed_corners,
-)
+from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes.obj import read_obj
 
 # An irregular pyramid over a quadrilateral: one face of four corners, four of three.
@@ -45,7 +37,7 @@ finite_points = npst.arrays(
 
 
 def test_arrays_are_read_only_and_of_the_documented_types() -> None:
-    mesh = build_mesh(POINTS.astype(np.float32), COUNTS, INDICES)
+    mesh = meshes.build_mesh(POINTS.astype(np.float32), COUNTS, INDICES)
 
     assert mesh.points.dtype == np.float64
     assert mesh.face_counts.dtype == mesh.face_indices.dtype == np.int32
@@ -59,7 +51,7 @@ def test_faces_with_fewer_than_three_distinct_points_are_dropped(
     collapsed: list[int],
 ) -> None:
     for at, corner in ((0, 0), (1, 4), (5, 16)):
-        mesh = build_mesh(
+        mesh = meshes.build_mesh(
             POINTS,
             np.insert(COUNTS, at, len(collapsed)),
             np.concatenate([INDICES[:corner], collapsed, INDICES[corner:]]).astype(int),
@@ -72,14 +64,14 @@ def test_faces_with_fewer_than_three_distinct_points_are_dropped(
 def test_slivers_of_three_distinct_points_are_kept() -> None:
     points = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0]])
 
-    assert build_mesh(points, np.array([3]), np.array([0, 1, 2])).face_counts.size == 1
+    assert meshes.build_mesh(points, np.array([3]), np.array([0, 1, 2])).face_counts.size == 1
 
 
 def test_unused_points_are_dropped() -> None:
     points = np.insert(POINTS, [0, 2, 5], [[99.0, 0, 0]], axis=0)
     moved = np.array([1, 2, 4, 5, 6])[INDICES]
 
-    mesh = build_mesh(points, COUNTS, moved)
+    mesh = meshes.build_mesh(points, COUNTS, moved)
 
     np.testing.assert_array_equal(mesh.points, POINTS)
     np.testing.assert_array_equal(mesh.face_indices, INDICES)
@@ -93,7 +85,9 @@ def test_faces_with_a_non_finite_point_are_dropped(number: float) -> None:
     indices = np.insert(INDICES, [first], [0, 1, 5, 2, 5, 3, 1])
     kinds = np.arange(len(counts), dtype=np.int32)
 
-    mesh = build_mesh(points, counts, indices, attributes=SurfaceAttributes(face_materials=kinds))
+    mesh = meshes.build_mesh(
+        points, counts, indices, attributes=meshes.SurfaceAttributes(face_materials=kinds)
+    )
 
     np.testing.assert_array_equal(mesh.points, POINTS)
     np.testing.assert_array_equal(mesh.face_counts, COUNTS)
@@ -118,8 +112,8 @@ def test_faces_with_a_non_finite_point_are_dropped(number: float) -> None:
 def test_inconsistent_surface_is_refused(
     counts: list[int], indices: list[int], reason: str
 ) -> None:
-    with pytest.raises(MeshError, match=reason) as caught:
-        build_mesh(POINTS, np.array(counts, int), np.array(indices, int))
+    with pytest.raises(meshes.MeshError, match=reason) as caught:
+        meshes.build_mesh(POINTS, np.array(counts, int), np.array(indices, int))
 
     assert caught.value.reason == str(caught.value)
 
@@ -128,7 +122,7 @@ def test_inconsistent_surface_is_refused(
 def test_merging_keeps_positions_and_removes_duplicates(
     corners: np.ndarray[tuple[int, int], np.dtype[np.float32]],
 ) -> None:
-    points, indices = merge_equal_points(corners)
+    points, indices = meshes.merge_equal_points(corners)
 
     np.testing.assert_array_equal(points[indices], corners)
     assert len({tuple(point) for point in points}) == len(points)
@@ -142,7 +136,7 @@ def test_positions_with_equal_hashes_are_kept_apart() -> None:
     steps = [2, 0, 1, 0, 2, 1, 1]
     corners = np.array([bits + step * collision for step in steps]).view(np.float32)
 
-    points, indices = merge_equal_points(corners)
+    points, indices = meshes.merge_equal_points(corners)
 
     np.testing.assert_array_equal(points, corners[:3])
     assert indices.tolist() == [0, 1, 2, 1, 0, 2, 2]
@@ -153,7 +147,7 @@ def test_faces_are_reversed_separately(sizes: list[int]) -> None:
     counts = np.array(sizes, dtype=np.int64)
     indices = np.arange(counts.sum()) * 3 % 7
 
-    pieces = np.split(indices[reversed_corners(counts)], np.cumsum(counts)[:-1])
+    pieces = np.split(indices[meshes.reversed_corners(counts)], np.cumsum(counts)[:-1])
 
     for piece, original in zip(pieces, np.split(indices, np.cumsum(counts)[:-1]), strict=True):
         # The first corner stays, since polygons are triangulated as fans around it.
@@ -163,9 +157,9 @@ def test_faces_are_reversed_separately(sizes: list[int]) -> None:
 
 def test_mirrored_polygon_has_the_mirrored_triangles() -> None:
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 0, 3], [0, 2, 0]], np.float32)
-    mesh = build_mesh(points, np.array([4]), np.arange(4))
+    mesh = meshes.build_mesh(points, np.array([4]), np.arange(4))
 
-    turned = mirrored(mesh, (True, False, False))
+    turned = meshes.mirrored(mesh, (True, False, False))
 
     start, _, opposite, _ = turned.points[turned.face_indices]
     np.testing.assert_array_equal(start, [0, 0, 0])
@@ -188,7 +182,7 @@ PENTAGON = (
 
 
 def test_polygon_normal_is_that_of_its_plane() -> None:
-    normals = face_normals(PENTAGON, np.array([5]), np.arange(5))
+    normals = meshes.face_normals(PENTAGON, np.array([5]), np.arange(5))
 
     np.testing.assert_allclose(normals, np.tile(NORMAL, (5, 1)), atol=1e-15)
 
@@ -205,12 +199,12 @@ def test_mirrored_surface_keeps_normals_and_coordinates(
     corners = " ".join(f"{i}/{i}/1" for i in range(1, 6))
     text = TEXT.split("vn")[0] + f"{marks}vn {direction}\nf {corners}\n"
 
-    mesh = mirrored(read_obj(text.encode()), axes)
+    mesh = meshes.mirrored(read_obj(text.encode()), axes)
 
     attributes, signs = mesh.attributes, np.where(axes, -1, 1)
     assert attributes.normals is not None
     assert attributes.texture_coordinates is not None
-    geometric = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
+    geometric = meshes.face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
     np.testing.assert_allclose(attributes.normals.values[attributes.normals.indices], geometric)
     places = mesh.points[mesh.face_indices] * signs
     st = attributes.texture_coordinates.values[attributes.texture_coordinates.indices]

@@ -10,97 +10,83 @@ from hypothesis import given
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
+from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.bodies import DEFAULTED_MASS, BodyAssignment, assign_bodies
 from urdf_usd.converter.robot.kinematics import rest_transforms
-from urdf_usd.converter.robot.model import (
-    Base,
-    BaseOption,
-    Continuous,
-    Fixed,
-    Floating,
-    Inertial,
-    Joint,
-    JointKind,
-    Link,
-    Pose,
-    Robot,
-)
-from urdf_usd.converter.robot.spatial import (
-    inertia_tensor,
-    quat_wxyz_from_rpy,
-    rotation_from_quat_wxyz,
-)
 from urdf_usd.converter.robot.topology import build_tree
 
-_HEAVY = Inertial(
+_HEAVY = m.Inertial(
     2.0,
-    Pose((0.1, 0.2, 0.3), quat_wxyz_from_rpy((0.4, 0.5, 0.6))),
+    m.Pose((0.1, 0.2, 0.3), spatial.quat_wxyz_from_rpy((0.4, 0.5, 0.6))),
     (0.10, 0.01, 0.02, 0.12, 0.03, 0.15),
 )
-_MOVES = Continuous((0.0, 0.6, 0.8))
-_STEP = Pose((0.3, -0.1, 0.2), quat_wxyz_from_rpy((0.1, 0.7, -0.3)))
+_MOVES = m.Continuous((0.0, 0.6, 0.8))
+_STEP = m.Pose((0.3, -0.1, 0.2), spatial.quat_wxyz_from_rpy((0.1, 0.7, -0.3)))
 
 
-def _robot(masses: Mapping[str, Inertial | None], *joints: tuple[str, str, JointKind]) -> Robot:
-    return Robot(
+def _robot(
+    masses: Mapping[str, m.Inertial | None], *joints: tuple[str, str, m.JointKind]
+) -> m.Robot:
+    return m.Robot(
         "r",
-        tuple(Link(name, inertial) for name, inertial in masses.items()),
-        tuple(Joint(p + c, p, c, kind, _STEP) for p, c, kind in joints),
+        tuple(m.Link(name, inertial) for name, inertial in masses.items()),
+        tuple(m.Joint(p + c, p, c, kind, _STEP) for p, c, kind in joints),
     )
 
 
-def _bodies(robot: Robot, base: BaseOption = BaseOption.AUTO) -> BodyAssignment:
+def _bodies(robot: m.Robot, base: m.BaseOption = m.BaseOption.AUTO) -> BodyAssignment:
     return assign_bodies(build_tree(robot), base)
 
 
-_JOINTS: dict[str, JointKind] = {"-": Fixed(), "~": _MOVES, "|": Floating()}
+_JOINTS: dict[str, m.JointKind] = {"-": m.Fixed(), "~": _MOVES, "|": m.Floating()}
 
 
 @pytest.mark.parametrize(
     ("heavy", "joints", "option", "base", "bodies", "rules"),
     [
         # Massless links are frames of the body that they are fixed to.
-        ("a", "a-b b-c", "auto", Base.FLOATING, "a:abc", {"link-massless"}),
-        ("ab", "a-b", "auto", Base.FLOATING, "a:a b:b", set()),
+        ("a", "a-b b-c", "auto", m.Base.FLOATING, "a:abc", {"link-massless"}),
+        ("ab", "a-b", "auto", m.Base.FLOATING, "a:a b:b", set()),
         # A root called world without mass is the world: W.
-        ("a", "W-a", "auto", Base.FIXED, ":W a:a", set()),
-        ("a", "W-a", "floating", Base.FLOATING, "W:Wa", {"link-lumped"}),
-        ("a", "W|a", "auto", Base.FLOATING, ":W a:a", set()),
-        ("a", "W|a", "fixed", Base.FLOATING, ":W a:a", {"base-floats"}),
-        ("a", "W~a", "auto", Base.FIXED, "W:W a:a", {"base-regularised"}),
-        ("Wa", "W-a", "auto", Base.FLOATING, "W:W a:a", set()),
-        ("ra", "r~a", "auto", Base.FLOATING, "r:r a:a", set()),
-        ("ra", "r~a", "fixed", Base.FIXED, "r:r a:a", set()),
-        ("a", "r~a", "fixed", Base.FIXED, "r:r a:a", {"base-regularised"}),
-        ("a", "r-a", "fixed", Base.FIXED, ":r a:a", set()),
-        ("a", "r~a", "auto", Base.FLOATING, "r:r a:a", {"link-regularised"}),
-        ("", "r-a", "auto", Base.STATIC, ":ra", {"robot-static"}),
-        ("", "r-a", "fixed", Base.STATIC, ":ra", {"link-massless"}),
-        ("", "r-a", "floating", Base.FLOATING, "r:ra", {"link-massless", "link-regularised"}),
+        ("a", "W-a", "auto", m.Base.FIXED, ":W a:a", set()),
+        ("a", "W-a", "floating", m.Base.FLOATING, "W:Wa", {"link-lumped"}),
+        ("a", "W|a", "auto", m.Base.FLOATING, ":W a:a", set()),
+        ("a", "W|a", "fixed", m.Base.FLOATING, ":W a:a", {"base-floats"}),
+        ("a", "W~a", "auto", m.Base.FIXED, "W:W a:a", {"base-regularised"}),
+        ("Wa", "W-a", "auto", m.Base.FLOATING, "W:W a:a", set()),
+        ("ra", "r~a", "auto", m.Base.FLOATING, "r:r a:a", set()),
+        ("ra", "r~a", "fixed", m.Base.FIXED, "r:r a:a", set()),
+        ("a", "r~a", "fixed", m.Base.FIXED, "r:r a:a", {"base-regularised"}),
+        ("a", "r-a", "fixed", m.Base.FIXED, ":r a:a", set()),
+        ("a", "r~a", "auto", m.Base.FLOATING, "r:r a:a", {"link-regularised"}),
+        ("", "r-a", "auto", m.Base.STATIC, ":ra", {"robot-static"}),
+        ("", "r-a", "fixed", m.Base.STATIC, ":ra", {"link-massless"}),
+        ("", "r-a", "floating", m.Base.FLOATING, "r:ra", {"link-massless", "link-regularised"}),
         # Several links on the base: it is one body with all that is fixed to it.
         (
-            *("bc", "r-m r~b m~c", "fixed", Base.FIXED, "r:rm b:b c:c"),
+            *("bc", "r-m r~b m~c", "fixed", m.Base.FIXED, "r:rm b:b c:c"),
             {"link-massless", "base-regularised"},
         ),
-        ("mbc", "r-m r~b m~c", "fixed", Base.FIXED, "r:rm b:b c:c", {"link-lumped"}),
+        ("mbc", "r-m r~b m~c", "fixed", m.Base.FIXED, "r:rm b:b c:c", {"link-lumped"}),
         (
-            *("b", "W-r r-m m~b", "fixed", Base.FIXED, ":W r:rm b:b"),
+            *("b", "W-r r-m m~b", "fixed", m.Base.FIXED, ":W r:rm b:b"),
             {"link-massless", "base-regularised"},
         ),
         # A massless root link, as KDL requires it.
-        ("ib", "W-r r-i r~b", "fixed", Base.FIXED, ":W r:ri b:b", {"link-lumped"}),
-        ("bc", "W-r r~b W|c", "fixed", Base.FIXED, ":W r:r b:b c:c", {"base-regularised"}),
+        ("ib", "W-r r-i r~b", "fixed", m.Base.FIXED, ":W r:ri b:b", {"link-lumped"}),
+        ("bc", "W-r r~b W|c", "fixed", m.Base.FIXED, ":W r:r b:b c:c", {"base-regularised"}),
     ],
 )
 def test_links_are_assigned_to_bodies(
-    heavy: str, joints: str, option: str, base: Base, bodies: str, rules: set[str]
+    heavy: str, joints: str, option: str, base: m.Base, bodies: str, rules: set[str]
 ) -> None:
     names = dict.fromkeys(joints.translate(str.maketrans("", "", "-~| ")))
     full = {name: "world" if name == "W" else name for name in names}
     masses = {full[name]: _HEAVY if name in heavy else None for name in names}
     robot = _robot(masses, *((full[j[0]], full[j[2]], _JOINTS[j[1]]) for j in joints.split()))
 
-    assigned = _bodies(robot, BaseOption(option))
+    assigned = _bodies(robot, m.BaseOption(option))
 
     parted = [text.partition(":") for text in bodies.split()]
     expected = {full[name]: full.get(body) for body, _, members in parted for name in members}
@@ -114,8 +100,8 @@ def test_links_are_assigned_to_bodies(
 def test_massless_first_link_gets_the_mass_of_its_group(
     head_moves: bool,
 ) -> None:
-    masses: dict[str, Inertial | None] = {"h": None, "b": _HEAVY, "c": _HEAVY}
-    joints = [("h", "b", Fixed()), ("b", "c", Fixed())]
+    masses: dict[str, m.Inertial | None] = {"h": None, "b": _HEAVY, "c": _HEAVY}
+    joints = [("h", "b", m.Fixed()), ("b", "c", m.Fixed())]
     robot = _robot(masses, *joints)
     if head_moves:
         robot = _robot({"r": _HEAVY, **masses}, ("r", "h", _MOVES), *joints)
@@ -134,16 +120,16 @@ def test_massless_first_link_gets_the_mass_of_its_group(
     tensor -= np.einsum("k,ki,kj->ij", points[:, 0], arms, arms)
     assert body.mass == pytest.approx(weight)
     np.testing.assert_allclose(body.center, center, atol=1e-14)
-    np.testing.assert_allclose(inertia_tensor(body.inertia), tensor, atol=1e-14)
+    np.testing.assert_allclose(spatial.inertia_tensor(body.inertia), tensor, atol=1e-14)
 
 
-def _point_masses(inertial: Inertial, rest: np.ndarray) -> np.ndarray:
+def _point_masses(inertial: m.Inertial, rest: np.ndarray) -> np.ndarray:
     """Return six points (m, x, y, z) in the root frame with given mass properties."""
-    moments, axes = np.linalg.eigh(inertia_tensor(inertial.inertia))
+    moments, axes = np.linalg.eigh(spatial.inertia_tensor(inertial.inertia))
     # Second moments of mass along the axes from the principal moments.
     seconds = moments.sum() / 2 - moments
     arms = np.sqrt(seconds / (2 * inertial.mass / 6))[:, None] * axes.T
-    rotation = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
+    rotation = spatial.rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
     local = inertial.origin.position + np.concatenate([arms, -arms]) @ rotation.T
     world = rest[:3, 3] + local @ rest[:3, :3].T
     return np.column_stack([np.full(6, inertial.mass / 6), world])
@@ -168,10 +154,12 @@ _FIXED_CHAIN = (("a", "b"), ("b", "c"), ("c", "d"))
 def test_merging_stops_at_joints_with_dont_collapse(
     kept: str, light: str, bodies: dict[str, str]
 ) -> None:
-    robot = Robot(
+    robot = m.Robot(
         "r",
-        tuple(Link(name, None if name in light else _HEAVY) for name in "abcd"),
-        tuple(Joint(p + c, p, c, Fixed(), _STEP, dont_collapse=c in kept) for p, c in _FIXED_CHAIN),
+        tuple(m.Link(name, None if name in light else _HEAVY) for name in "abcd"),
+        tuple(
+            m.Joint(p + c, p, c, m.Fixed(), _STEP, dont_collapse=c in kept) for p, c in _FIXED_CHAIN
+        ),
     )
 
     body_assignment = assign_bodies(build_tree(robot), merge_fixed=True)
@@ -186,19 +174,19 @@ def test_merging_stops_at_joints_with_dont_collapse(
 def test_merging_keeps_the_body_of_a_fixed_base() -> None:
     robot = _robot(
         {"world": None, "a": None, "b": _HEAVY},
-        ("world", "a", Fixed()),
-        ("a", "b", Fixed()),
+        ("world", "a", m.Fixed()),
+        ("a", "b", m.Fixed()),
     )
 
     body_assignment = assign_bodies(build_tree(robot), merge_fixed=True)
 
     assert body_assignment.body_of == {"world": None, "a": "a", "b": "a"}
-    assert body_assignment.base is Base.FIXED
+    assert body_assignment.base is m.Base.FIXED
 
 
 @given(robots())
 def test_merging_keeps_the_total_mass_and_splits_no_body(
-    robot: Robot,
+    robot: m.Robot,
 ) -> None:
     tree = build_tree(robot)
     apart, merged = assign_bodies(tree), assign_bodies(tree, merge_fixed=True)
@@ -227,8 +215,8 @@ def test_moving_links_without_mass_share_a_small_mass() -> None:
 
 def test_mass_below_float32_counts_as_zero() -> None:
     # USD would store zero, which means that colliders determine the mass.
-    dust = Inertial(1e-60, Pose(), (0.0,) * 6)
-    robot = _robot({"a": _HEAVY, "b": dust}, ("a", "b", Fixed()))
+    dust = m.Inertial(1e-60, m.Pose(), (0.0,) * 6)
+    robot = _robot({"a": _HEAVY, "b": dust}, ("a", "b", m.Fixed()))
 
     assert _bodies(robot).body_of["b"] == "a"
 
@@ -240,12 +228,12 @@ def test_mass_below_float32_counts_as_zero() -> None:
 def test_zero_inertia_of_a_link_with_mass_is_replaced_and_reported(
     inertia: tuple[float, float, float, float, float, float],
 ) -> None:
-    point = Inertial(3.0, Pose((0.5, 0.0, 0.0)), inertia)
+    point = m.Inertial(3.0, m.Pose((0.5, 0.0, 0.0)), inertia)
 
     body_assignment = _bodies(_robot({"a": point}))
 
     assert [d.rule for d in body_assignment.diagnostics] == ["inertia-regularised"]
-    received = np.linalg.eigvalsh(inertia_tensor(body_assignment.bodies[0].inertia))
+    received = np.linalg.eigvalsh(spatial.inertia_tensor(body_assignment.bodies[0].inertia))
     assert 0 < received[0] <= received[-1] < 1e-5 * 3.0 * 0.5**2
 
 
@@ -253,14 +241,14 @@ def test_zero_inertia_of_a_link_with_mass_is_replaced_and_reported(
 def test_tiny_point_mass_gets_an_inertia_that_newton_keeps(heavy: float) -> None:
     # Newton replaces less than 1e-10 kg m^2; at most 5e-7 of the robot's m L^2.
     links = {
-        "a": Inertial(heavy, Pose(), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01)),
-        "b": Inertial(1e-9, Pose(), (0.0,) * 6),
+        "a": m.Inertial(heavy, m.Pose(), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01)),
+        "b": m.Inertial(1e-9, m.Pose(), (0.0,) * 6),
     }
     harmless = 5e-7 * (heavy + 1e-9) * float(np.dot(_STEP.position, _STEP.position))
 
-    bodies = _bodies(_robot(links, ("a", "b", Fixed()))).bodies
+    bodies = _bodies(_robot(links, ("a", "b", m.Fixed()))).bodies
 
-    received = inertia_tensor(bodies[1].inertia)
+    received = spatial.inertia_tensor(bodies[1].inertia)
     np.testing.assert_allclose(received, min(2e-10, harmless) * np.eye(3), rtol=1e-9)
 
 
@@ -268,7 +256,7 @@ def test_inertia_of_a_very_small_link_is_kept() -> None:
     # A solder ball of 0.3 mm at 1 m from the root.
     mass = 8500 * 4 / 3 * np.pi * 0.15e-3**3
     moment = 0.4 * mass * 0.15e-3**2
-    speck = Inertial(mass, Pose((1.0, 0.0, 0.0)), (moment, 0, 0, moment, 0, moment))
+    speck = m.Inertial(mass, m.Pose((1.0, 0.0, 0.0)), (moment, 0, 0, moment, 0, moment))
 
     body_assignment = _bodies(_robot({"a": speck}))
 
@@ -283,10 +271,10 @@ def test_thin_rod_gets_inertia_about_its_axis(moment: float) -> None:
     tensor = turn @ np.diag([moment, 0.5, 0.5]) @ turn.T
     a, b, c, d, e, f = tensor[np.triu_indices(3)]
 
-    body_assignment = _bodies(_robot({"a": Inertial(3.0, Pose(), (a, b, c, d, e, f))}))
+    body_assignment = _bodies(_robot({"a": m.Inertial(3.0, m.Pose(), (a, b, c, d, e, f))}))
 
     assert [d.rule for d in body_assignment.diagnostics] == ["inertia-regularised"]
-    received = turn.T @ inertia_tensor(body_assignment.bodies[0].inertia) @ turn
+    received = turn.T @ spatial.inertia_tensor(body_assignment.bodies[0].inertia) @ turn
     np.testing.assert_allclose(received, np.diag([1e-6, 0.5, 0.5]), atol=1e-12)
 
 
@@ -294,12 +282,12 @@ def test_fixed_base_without_mass_gets_a_small_mass() -> None:
     masses = {"base": None, "mount": None, "arm": _HEAVY, "hand": None}
     robot = _robot(
         masses,
-        ("base", "mount", Fixed()),
+        ("base", "mount", m.Fixed()),
         ("mount", "arm", _MOVES),
         ("arm", "hand", _MOVES),
     )
 
-    body_assignment = _bodies(robot, BaseOption.FIXED)
+    body_assignment = _bodies(robot, m.BaseOption.FIXED)
 
     assert body_assignment.body_of == {
         "base": "base",
@@ -316,28 +304,28 @@ def test_fixed_base_without_mass_gets_a_small_mass() -> None:
 
 
 @given(robots())
-def test_fixed_base_is_the_only_body_connected_to_the_world(robot: Robot) -> None:
+def test_fixed_base_is_the_only_body_connected_to_the_world(robot: m.Robot) -> None:
     tree = build_tree(robot)
 
-    body_assignment = _bodies(robot, BaseOption.FIXED)
+    body_assignment = _bodies(robot, m.BaseOption.FIXED)
 
     at_world = [
         joint
         for joint in robot.joints
         if body_assignment.body_of[joint.parent] is None
         and body_assignment.body_of[joint.child] is not None
-        and not isinstance(joint.kind, Floating)
+        and not isinstance(joint.kind, m.Floating)
     ]
     if body_assignment.body_of[tree.root] is None:
-        assert all(isinstance(joint.kind, Fixed) for joint in at_world)
+        assert all(isinstance(joint.kind, m.Fixed) for joint in at_world)
         assert len(at_world) <= 1
     else:
         assert not at_world
 
 
 @given(robots())
-def test_every_body_has_mass_and_the_total_is_kept(robot: Robot) -> None:
-    for option in BaseOption:
+def test_every_body_has_mass_and_the_total_is_kept(robot: m.Robot) -> None:
+    for option in m.BaseOption:
         body_assignment = _bodies(robot, option)
 
         assert all(np.float32(body.mass) > 0 for body in body_assignment.bodies)

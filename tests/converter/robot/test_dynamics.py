@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.dynamics import (
     ROOT,
     degrees_of_freedom,
@@ -25,21 +26,6 @@ from urdf_usd.converter.robot.dynamics import (
     width,
 )
 from urdf_usd.converter.robot.kinematics import link_transforms
-from urdf_usd.converter.robot.model import (
-    UNLIMITED,
-    Continuous,
-    Fixed,
-    Floating,
-    Inertial,
-    Joint,
-    JointKind,
-    Link,
-    Planar,
-    Pose,
-    Prismatic,
-    Robot,
-    Spherical,
-)
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.urdf.parse import parse
 
@@ -47,26 +33,26 @@ Values: TypeAlias = Mapping[str, NDArray[np.float64]]
 
 _GRAVITY = (1.5, -2.5, -9.0)
 _OBLIQUE = (2 / 7, 3 / 7, 6 / 7)
-_BODY = Inertial(1.0, Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+_BODY = m.Inertial(1.0, m.Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 
 
-def _pendulum() -> Robot:
+def _pendulum() -> m.Robot:
     """Two rods that hang along -Z and swing about Y; their centres are halfway."""
     rods = ((2.0, 0.7, 0.11), (0.5, 0.4, 0.03))
     links = tuple(
-        Link(
+        m.Link(
             f"rod {index}",
-            Inertial(mass, Pose((0.0, 0.0, -length / 2)), (1.0, 0.0, 0.0, moment, 0.0, 1.0)),
+            m.Inertial(mass, m.Pose((0.0, 0.0, -length / 2)), (1.0, 0.0, 0.0, moment, 0.0, 1.0)),
         )
         for index, (mass, length, moment) in enumerate(rods)
     )
-    swing = Continuous((0.0, 1.0, 0.0))
-    return Robot(
+    swing = m.Continuous((0.0, 1.0, 0.0))
+    return m.Robot(
         "double pendulum",
-        (Link("wall"), *links),
+        (m.Link("wall"), *links),
         (
-            Joint("shoulder", "wall", "rod 0", swing, Pose((0.2, 0.3, 0.4))),
-            Joint("elbow", "rod 0", "rod 1", swing, Pose((0.0, 0.0, -0.7))),
+            m.Joint("shoulder", "wall", "rod 0", swing, m.Pose((0.2, 0.3, 0.4))),
+            m.Joint("elbow", "rod 0", "rod 1", swing, m.Pose((0.0, 0.0, -0.7))),
         ),
     )
 
@@ -97,21 +83,21 @@ def test_equations_of_a_double_pendulum() -> None:
 @pytest.mark.parametrize(
     ("kind", "columns"),
     [
-        (Fixed(), 0),
-        (Continuous(_OBLIQUE), 1),
-        (Prismatic(_OBLIQUE, UNLIMITED), 1),
-        (Spherical(), 3),
-        (Planar(_OBLIQUE), 4),
-        (Floating(), 6),
+        (m.Fixed(), 0),
+        (m.Continuous(_OBLIQUE), 1),
+        (m.Prismatic(_OBLIQUE, m.UNLIMITED), 1),
+        (m.Spherical(), 3),
+        (m.Planar(_OBLIQUE), 4),
+        (m.Floating(), 6),
     ],
 )
-def test_degrees_of_freedom_are_in_tree_order(kind: JointKind, columns: int) -> None:
-    robot = Robot(
+def test_degrees_of_freedom_are_in_tree_order(kind: m.JointKind, columns: int) -> None:
+    robot = m.Robot(
         "r",
-        (Link("c"), Link("b"), Link("a")),
+        (m.Link("c"), m.Link("b"), m.Link("a")),
         (
-            Joint("last", "b", "c", Continuous(_OBLIQUE)),
-            Joint("first", "a", "b", kind),
+            m.Joint("last", "b", "c", m.Continuous(_OBLIQUE)),
+            m.Joint("first", "a", "b", kind),
         ),
     )
 
@@ -124,8 +110,8 @@ def test_degrees_of_freedom_are_in_tree_order(kind: JointKind, columns: int) -> 
 
 
 def test_planar_joint_has_no_effect_along_its_normal() -> None:
-    joint = Joint("slab", "a", "b", Planar(_OBLIQUE))
-    robot = Robot("r", (Link("a", _BODY), Link("b", _BODY)), (joint,))
+    joint = m.Joint("slab", "a", "b", m.Planar(_OBLIQUE))
+    robot = m.Robot("r", (m.Link("a", _BODY), m.Link("b", _BODY)), (joint,))
     at = {"slab": np.array([[0.3, -0.2, 0.0, 0.7]])}
     normal = np.zeros(10)
     normal[6:9] = _OBLIQUE
@@ -137,7 +123,7 @@ def test_planar_joint_has_no_effect_along_its_normal() -> None:
     assert np.linalg.matrix_rank(inertia[6:, 6:]) == 3
 
 
-def _state(robot: Robot, seed: int) -> tuple[dict[str, NDArray[np.float64]], Values]:
+def _state(robot: m.Robot, seed: int) -> tuple[dict[str, NDArray[np.float64]], Values]:
     """Draw positions and velocities of all moving joints."""
     random = np.random.default_rng(seed)
     positions, velocities = {}, {}
@@ -151,17 +137,17 @@ def _state(robot: Robot, seed: int) -> tuple[dict[str, NDArray[np.float64]], Val
 
 
 def _moved(
-    kind: JointKind, start: NDArray[np.float64] | None, step: NDArray[np.float64]
+    kind: m.JointKind, start: NDArray[np.float64] | None, step: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Follow a constant velocity for a unit of time; from zero if no start is given."""
     match kind:
-        case Spherical():
+        case m.Spherical():
             own = np.array([[1.0, 0, 0, 0]]) if start is None else start
             return _turned(own, step)
-        case Floating():
+        case m.Floating():
             own = np.array([[0.0, 0, 0, 1, 0, 0, 0]]) if start is None else start
             return np.hstack([own[:, :3] + step[:, :3], _turned(own[:, 3:], step[:, 3:])])
-        case Planar():
+        case m.Planar():
             flat = np.eye(3) - np.outer(kind.axis, kind.axis)
             step = np.hstack([step[:, :3] @ flat, step[:, 3:]])
     return step if start is None else start + step
@@ -173,7 +159,7 @@ def _turned(quats: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray
     return result
 
 
-def _at(robot: Robot, positions: Values, velocities: Values, time: float) -> Values:
+def _at(robot: m.Robot, positions: Values, velocities: Values, time: float) -> Values:
     kinds = {joint.name: joint.kind for joint in robot.joints}
     return {
         name: _moved(kinds[name], start, time * velocities[name])
@@ -181,7 +167,7 @@ def _at(robot: Robot, positions: Values, velocities: Values, time: float) -> Val
     }
 
 
-def _energies(robot: Robot, positions: Values, velocities: Values) -> tuple[float, float]:
+def _energies(robot: m.Robot, positions: Values, velocities: Values) -> tuple[float, float]:
     """Kinetic energy by differences of link frames, and potential energy."""
     step = 1e-5
     before, now, after = (
@@ -205,13 +191,13 @@ def _energies(robot: Robot, positions: Values, velocities: Values) -> tuple[floa
     return kinetic, potential
 
 
-def _stacked(robot: Robot, velocities: Values) -> NDArray[np.float64]:
+def _stacked(robot: m.Robot, velocities: Values) -> NDArray[np.float64]:
     names = [name for name in dict.fromkeys(degrees_of_freedom(robot)) if name]
     return np.concatenate([np.zeros(6), *(velocities[name][0] for name in names)])
 
 
 @given(robots(), st.integers(0, 2**32 - 1))
-def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> None:
+def test_inertia_matrix_gives_the_kinetic_energy(robot: m.Robot, seed: int) -> None:
     # E = u M u / 2, with M symmetric and positive semidefinite.
     positions, velocities = _state(robot, seed)
     (inertia,) = inertia_matrices(robot, positions)
@@ -226,7 +212,7 @@ def test_inertia_matrix_gives_the_kinetic_energy(robot: Robot, seed: int) -> Non
 
 
 @given(robots(), st.integers(0, 2**32 - 1))
-def test_power_of_bias_forces_is_the_change_of_energy(robot: Robot, seed: int) -> None:
+def test_power_of_bias_forces_is_the_change_of_energy(robot: m.Robot, seed: int) -> None:
     positions, velocities = _state(robot, seed)
     speed = _stacked(robot, velocities)
     _, (bias,) = equations_of_motion(robot, positions, velocities, _GRAVITY)

@@ -9,29 +9,15 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.kinematics import link_transforms, motion, rest_transforms
-from urdf_usd.converter.robot.model import (
-    UNLIMITED,
-    Continuous,
-    Fixed,
-    Floating,
-    Joint,
-    JointKind,
-    Link,
-    Planar,
-    Pose,
-    Prismatic,
-    Robot,
-    Spherical,
-    Vec3,
-)
 from urdf_usd.converter.robot.topology import build_tree
 
-_OBLIQUE: Vec3 = (2 / 7, 3 / 7, 6 / 7)
+_OBLIQUE: m.Vec3 = (2 / 7, 3 / 7, 6 / 7)
 _TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))
 
 
-def _homogeneous(rotation: Rotation, position: Vec3) -> NDArray[np.float64]:
+def _homogeneous(rotation: Rotation, position: m.Vec3) -> NDArray[np.float64]:
     transform = np.eye(4)
     transform[:3, :3], transform[:3, 3] = rotation.as_matrix(), position
     return transform
@@ -39,13 +25,13 @@ def _homogeneous(rotation: Rotation, position: Vec3) -> NDArray[np.float64]:
 
 def test_link_transform_is_the_product_of_origins_and_motions() -> None:
     w, x, y, z = _TURN.as_quat(scalar_first=True)
-    origin = Pose((0.1, -0.2, 0.3), (w, x, y, z))
-    robot = Robot(
+    origin = m.Pose((0.1, -0.2, 0.3), (w, x, y, z))
+    robot = m.Robot(
         "r",
-        (Link("c"), Link("a"), Link("b")),
+        (m.Link("c"), m.Link("a"), m.Link("b")),
         (
-            Joint("slide", "b", "c", Prismatic(_OBLIQUE, UNLIMITED), origin),
-            Joint("turn", "a", "b", Continuous(_OBLIQUE), origin),
+            m.Joint("slide", "b", "c", m.Prismatic(_OBLIQUE, m.UNLIMITED), origin),
+            m.Joint("turn", "a", "b", m.Continuous(_OBLIQUE), origin),
         ),
     )
     turns, slides = np.array([[0.7], [-2.0]]), np.array([[0.25], [0.5]])
@@ -65,26 +51,26 @@ def test_link_transform_is_the_product_of_origins_and_motions() -> None:
 @pytest.mark.parametrize(
     ("kind", "position", "expected"),
     [
-        (Fixed(), [], np.eye(4)),
+        (m.Fixed(), [], np.eye(4)),
         (
-            Planar((0.0, 0.0, 1.0)),
+            m.Planar((0.0, 0.0, 1.0)),
             [0.1, 0.2, 0.0, np.pi / 2],
             _homogeneous(Rotation.from_euler("z", np.pi / 2), (0.1, 0.2, 0.0)),
         ),
         (
-            Floating(),
+            m.Floating(),
             [0.1, 0.2, 0.3, *_TURN.as_quat(scalar_first=True)],
             _homogeneous(_TURN, (0.1, 0.2, 0.3)),
         ),
         (
-            Spherical(),
+            m.Spherical(),
             list(_TURN.as_quat(scalar_first=True)),
             _homogeneous(_TURN, (0.0, 0.0, 0.0)),
         ),
     ],
 )
 def test_motion_of_joints_with_several_or_no_coordinates(
-    kind: JointKind, position: list[float], expected: NDArray[np.float64]
+    kind: m.JointKind, position: list[float], expected: NDArray[np.float64]
 ) -> None:
     actual = motion(kind, np.array([position]))
 
@@ -92,16 +78,16 @@ def test_motion_of_joints_with_several_or_no_coordinates(
 
 
 @given(robots())
-def test_link_transforms_at_zero_are_the_rest_transforms(robot: Robot) -> None:
+def test_link_transforms_at_zero_are_the_rest_transforms(robot: m.Robot) -> None:
     still = {
-        Floating: [[0.0, 0, 0, 1, 0, 0, 0]],
-        Spherical: [[1.0, 0, 0, 0]],
-        Planar: [[0.0] * 4],
+        m.Floating: [[0.0, 0, 0, 1, 0, 0, 0]],
+        m.Spherical: [[1.0, 0, 0, 0]],
+        m.Planar: [[0.0] * 4],
     }
     positions = {
         joint.name: np.array(still.get(type(joint.kind), [[0.0]]))
         for joint in robot.joints
-        if not isinstance(joint.kind, Fixed)
+        if not isinstance(joint.kind, m.Fixed)
     }
 
     moved = link_transforms(robot, positions)

@@ -10,18 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from urdf_usd.converter.robot import solids
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
-from urdf_usd.converter.robot.solids import (
-    EMPTY,
-    Solid,
-    fills_hull,
-    hull_solid,
-    is_closed,
-    joined_solid,
-    mesh_solid,
-    primitive_solid,
-    solid_of_mesh,
-)
 
 # Off the origin and rotated, so that no cross term is zero.
 _PLACE = np.eye(4)
@@ -29,7 +19,7 @@ _PLACE[:3, :3] = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
 _PLACE[:3, 3] = (0.4, -0.5, 0.6)
 
 
-def _assert_like(solid: Solid, mesh: trimesh.Trimesh, rel: float) -> None:
+def _assert_like(solid: solids.Solid, mesh: trimesh.Trimesh, rel: float) -> None:
     assert solid.volume == pytest.approx(mesh.volume, rel=rel)
     np.testing.assert_allclose(solid.center, mesh.center_mass, atol=rel)
     inertia = mesh.moment_inertia
@@ -48,14 +38,14 @@ def _assert_like(solid: Solid, mesh: trimesh.Trimesh, rel: float) -> None:
 def test_mass_properties_of_primitives_match_fine_meshes(
     shape: Box | Sphere | Cylinder | Capsule, mesh: trimesh.Trimesh
 ) -> None:
-    _assert_like(primitive_solid(shape), mesh, rel=2e-3)
+    _assert_like(solids.primitive_solid(shape), mesh, rel=2e-3)
 
 
 @given(st.integers(0, 2**32 - 1))
 def test_mass_properties_of_hulls_match_trimesh(seed: int) -> None:
     points = np.random.default_rng(seed).normal((3.0, -2.0, 1.0), size=(12, 3))
 
-    _assert_like(hull_solid(points), trimesh.convex.convex_hull(points), rel=1e-9)
+    _assert_like(solids.hull_solid(points), trimesh.convex.convex_hull(points), rel=1e-9)
 
 
 def test_mesh_solid_does_not_depend_on_face_orientation() -> None:
@@ -68,16 +58,16 @@ def test_mesh_solid_does_not_depend_on_face_orientation() -> None:
     reference = trimesh.Trimesh(points, faces, process=False)
     counts = np.full(len(faces), 3, dtype=np.int32)
 
-    _assert_like(mesh_solid(points, counts, faces.ravel()), reference, rel=1e-9)
-    backwards = mesh_solid(points, counts, faces[:, ::-1].ravel())
+    _assert_like(solids.mesh_solid(points, counts, faces.ravel()), reference, rel=1e-9)
+    backwards = solids.mesh_solid(points, counts, faces[:, ::-1].ravel())
     _assert_like(backwards, reference, rel=1e-9)
 
 
 def test_flat_solids_are_empty() -> None:
     flat = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
 
-    assert hull_solid(flat) is EMPTY
-    assert mesh_solid(flat[:3], np.array([3]), np.arange(3)) is EMPTY
+    assert solids.hull_solid(flat) is solids.EMPTY
+    assert solids.mesh_solid(flat[:3], np.array([3]), np.arange(3)) is solids.EMPTY
 
 
 def _arrays(
@@ -100,7 +90,7 @@ def _bracket() -> trimesh.Trimesh:
 def test_closed_mesh_is_its_own_solid() -> None:
     mesh = _bracket()
 
-    solid, is_hull = solid_of_mesh(*_arrays(mesh))
+    solid, is_hull = solids.solid_of_mesh(*_arrays(mesh))
 
     assert not is_hull
     _assert_like(solid, mesh, rel=1e-7)
@@ -111,10 +101,10 @@ def test_mesh_with_a_hole_is_the_solid_of_its_convex_hull() -> None:
     mesh = _bracket()
     points, counts, indices = _arrays(mesh)
 
-    solid, is_hull = solid_of_mesh(points, counts[1:], indices[3:])
+    solid, is_hull = solids.solid_of_mesh(points, counts[1:], indices[3:])
 
     assert is_hull
-    assert not is_closed(points, counts[1:], indices[3:])
+    assert not solids.is_closed(points, counts[1:], indices[3:])
     _assert_like(solid, mesh.convex_hull, rel=1e-7)
 
 
@@ -124,7 +114,7 @@ def test_closed_surface_without_volume_is_the_solid_of_its_convex_hull() -> None
     points = np.concatenate([upper, upper[:, ::-1]]).reshape(-1, 3)
     count = 2 * len(upper)
 
-    solid, is_hull = solid_of_mesh(points, np.full(count, 3), np.arange(3 * count))
+    solid, is_hull = solids.solid_of_mesh(points, np.full(count, 3), np.arange(3 * count))
 
     assert is_hull
     assert solid.volume == pytest.approx(trimesh.convex.convex_hull(upper.reshape(-1, 3)).volume)
@@ -137,8 +127,8 @@ def test_polygons_and_triangles_are_closed_alike() -> None:
 
     counts, indices = np.full(6, 4), np.array(quads).reshape(-1)
 
-    assert is_closed(corners.astype(np.float64), counts, indices)
-    assert mesh_solid(corners * 1.0, counts, indices).volume == pytest.approx(1.0)
+    assert solids.is_closed(corners.astype(np.float64), counts, indices)
+    assert solids.mesh_solid(corners * 1.0, counts, indices).volume == pytest.approx(1.0)
 
 
 def test_joined_solids_have_the_mass_properties_of_a_joined_mesh() -> None:
@@ -148,12 +138,12 @@ def test_joined_solids_have_the_mass_properties_of_a_joined_mesh() -> None:
     ball = trimesh.creation.icosphere(3, 0.25)
     box.apply_transform(_PLACE)
     parts = [
-        (primitive_solid(Box((0.3, 0.2, 0.7))), _PLACE),
-        (solid_of_mesh(*_arrays(ball))[0], shift),
+        (solids.primitive_solid(Box((0.3, 0.2, 0.7))), _PLACE),
+        (solids.solid_of_mesh(*_arrays(ball))[0], shift),
     ]
     ball.apply_transform(shift)
 
-    _assert_like(joined_solid(parts), box + ball, rel=1e-7)
+    _assert_like(solids.joined_solid(parts), box + ball, rel=1e-7)
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -168,20 +158,20 @@ def test_share_of_the_hull_is_that_of_trimesh(seed: int, depth: float, *, backwa
     faces = sphere.faces[:, ::-1] if backwards else sphere.faces
     surface = points, np.full(len(faces), 3), faces.ravel()
 
-    assert fills_hull(*surface, share - 1e-6)
-    assert not fills_hull(*surface, share + 1e-6)
+    assert solids.fills_hull(*surface, share - 1e-6)
+    assert not solids.fills_hull(*surface, share + 1e-6)
 
 
 def test_open_surface_fills_what_its_faces_enclose() -> None:
     cube = trimesh.creation.box((1.0, 1.0, 1.0))
     surface = cube.vertices, np.full(6, 3), cube.faces[:6].ravel()
-    enclosed = mesh_solid(*surface).volume
+    enclosed = solids.mesh_solid(*surface).volume
 
-    assert fills_hull(*surface, enclosed - 1e-9)
-    assert not fills_hull(*surface, enclosed + 1e-9)
+    assert solids.fills_hull(*surface, enclosed - 1e-9)
+    assert not solids.fills_hull(*surface, enclosed + 1e-9)
 
 
 def test_flat_surface_fills_its_hull() -> None:
     square = np.array([[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1.0]])
 
-    assert fills_hull(square, np.array([4]), np.arange(4), 0.95)
+    assert solids.fills_hull(square, np.array([4]), np.arange(4), 0.95)

@@ -10,26 +10,9 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import axes, inertials, poses, rotations
+from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.bodies import principal_inertia
 from urdf_usd.converter.robot.model import IDENTITY, Inertial, Pose, Vec3, Vec4
-from urdf_usd.converter.robot.spatial import (
-    compose,
-    diagonalise_inertia,
-    inertia_tensor,
-    invert_pose,
-    quat_wxyz_from_rotation,
-    quat_wxyz_from_rpy,
-    quats_wxyz_from_rotations,
-    rotate_inertia,
-    rotate_vector,
-    rotation_about,
-    rotation_from_quat_wxyz,
-    rotation_onto_axis,
-    rotations_from_quats_wxyz,
-    rpy_from_rotation,
-    shift_inertia,
-    transform_point,
-)
 
 
 def _scipy(quat_wxyz: Vec4) -> Rotation:
@@ -40,12 +23,14 @@ def _scipy(quat_wxyz: Vec4) -> Rotation:
 def test_batched_conversions_match_single_ones(rpys: list[Vec3]) -> None:
     matrices = Rotation.from_euler("xyz", rpys).as_matrix()
 
-    quats = quats_wxyz_from_rotations(matrices)
-    back = rotations_from_quats_wxyz(quats)
+    quats = spatial.quats_wxyz_from_rotations(matrices)
+    back = spatial.rotations_from_quats_wxyz(quats)
 
-    singly = [quat_wxyz_from_rotation(matrix) for matrix in matrices]
+    singly = [spatial.quat_wxyz_from_rotation(matrix) for matrix in matrices]
     np.testing.assert_allclose(quats, singly, atol=1e-15)
-    np.testing.assert_allclose(back, [rotation_from_quat_wxyz(quat) for quat in singly], atol=2e-15)
+    np.testing.assert_allclose(
+        back, [spatial.rotation_from_quat_wxyz(quat) for quat in singly], atol=2e-15
+    )
 
 
 @given(rotations())
@@ -53,7 +38,7 @@ def test_quaternion_of_a_matrix_gives_the_matrix(rpy: Vec3) -> None:
     # By scipy.
     rotation = Rotation.from_euler("xyz", rpy).as_matrix()
 
-    quat = quat_wxyz_from_rotation(rotation)
+    quat = spatial.quat_wxyz_from_rotation(rotation)
 
     assert quat[0] >= 0
     np.testing.assert_allclose(_scipy(quat).as_matrix(), rotation, atol=1e-14)
@@ -63,7 +48,7 @@ def test_quaternion_of_a_matrix_gives_the_matrix(rpy: Vec3) -> None:
 def test_rpy_of_a_rotation_gives_the_rotation(rpy: Vec3) -> None:
     rotation = Rotation.from_euler("xyz", rpy).as_matrix()
 
-    again = Rotation.from_euler("xyz", rpy_from_rotation(rotation)).as_matrix()
+    again = Rotation.from_euler("xyz", spatial.rpy_from_rotation(rotation)).as_matrix()
 
     np.testing.assert_allclose(again, rotation, atol=2e-9)
 
@@ -72,7 +57,7 @@ def test_rpy_of_a_rotation_gives_the_rotation(rpy: Vec3) -> None:
 def test_rotation_about_an_axis_matches_scipy(axis: Vec3, angle: float) -> None:
     expected = Rotation.from_rotvec(np.asarray(axis) * angle).as_matrix()
 
-    actual = rotation_about(axis, np.array([angle]))[0]
+    actual = spatial.rotation_about(axis, np.array([angle]))[0]
 
     np.testing.assert_allclose(actual, expected, atol=1e-14)
 
@@ -81,7 +66,7 @@ def test_moment_of_a_thin_rod_about_its_line_is_exactly_zero() -> None:
     line = np.array([0.48, 0.6, 0.64])
     tensor = 0.2504 * (np.eye(3) - np.outer(line, line))
 
-    (smallest, *others), axes = diagonalise_inertia(tensor)
+    (smallest, *others), axes = spatial.diagonalise_inertia(tensor)
 
     assert smallest == 0.0
     assert others == pytest.approx([0.2504, 0.2504])
@@ -98,7 +83,7 @@ def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
     # Lower-case xyz is scipy's notation for fixed axes, as URDF defines rpy.
     expected = Rotation.from_euler("xyz", rpy).as_matrix()
 
-    quat = quat_wxyz_from_rpy(rpy)
+    quat = spatial.quat_wxyz_from_rpy(rpy)
 
     assert quat[0] >= 0
     np.testing.assert_allclose(_matrix(quat), expected, atol=1e-14)
@@ -106,18 +91,20 @@ def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes(rpy: Vec3) -> None:
 
 @given(axes())
 def test_rotation_onto_axis_maps_a_coordinate_axis_to_the_axis(axis: Vec3) -> None:
-    letter, quat = rotation_onto_axis(axis)
+    letter, quat = spatial.rotation_onto_axis(axis)
 
     e = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-    np.testing.assert_allclose(rotate_vector(quat, e["XYZ".index(letter)]), axis, atol=1e-15)
+    np.testing.assert_allclose(
+        spatial.rotate_vector(quat, e["XYZ".index(letter)]), axis, atol=1e-15
+    )
     assert np.linalg.norm(quat) == pytest.approx(1.0)
     if set(np.abs(axis)) == {0.0, 1.0}:
         assert set(np.abs(quat)) == {0.0, 1.0}
 
 
 def test_rotation_onto_axis_is_minimal() -> None:
-    letter, ahead = rotation_onto_axis((0.6, 0.0, 0.8))
-    _, behind = rotation_onto_axis((0.6, 0.0, -0.8))
+    letter, ahead = spatial.rotation_onto_axis((0.6, 0.0, 0.8))
+    _, behind = spatial.rotation_onto_axis((0.6, 0.0, -0.8))
 
     assert letter == "Z"
     angle = np.arccos(0.8) / 2
@@ -138,14 +125,17 @@ def test_composed_pose_transforms_points_like_matrices(parent: Pose, child: Pose
     within = _matrix(child.quat_wxyz) @ point + child.position
     expected = _matrix(parent.quat_wxyz) @ within + parent.position
 
-    actual = transform_point(compose(parent, child), point)
+    actual = spatial.transform_point(spatial.compose(parent, child), point)
 
     np.testing.assert_allclose(actual, expected, atol=1e-13)
 
 
 @given(poses())
 def test_pose_composed_with_its_inverse_is_the_identity(pose: Pose) -> None:
-    for undone in (compose(invert_pose(pose), pose), compose(pose, invert_pose(pose))):
+    for undone in (
+        spatial.compose(spatial.invert_pose(pose), pose),
+        spatial.compose(pose, spatial.invert_pose(pose)),
+    ):
         np.testing.assert_allclose(undone.position, IDENTITY.position, atol=1e-14)
         np.testing.assert_allclose(undone.quat_wxyz, IDENTITY.quat_wxyz, atol=1e-14)
 
@@ -154,9 +144,11 @@ def test_pose_composed_with_its_inverse_is_the_identity(pose: Pose) -> None:
 def test_rotated_inertia_is_r_i_r_transposed(inertial: Inertial) -> None:
     # By scipy's matrices.
     turn = _matrix(inertial.origin.quat_wxyz)
-    expected = turn @ inertia_tensor(inertial.inertia) @ turn.T
+    expected = turn @ spatial.inertia_tensor(inertial.inertia) @ turn.T
 
-    actual = inertia_tensor(rotate_inertia(inertial.inertia, inertial.origin.quat_wxyz))
+    actual = spatial.inertia_tensor(
+        spatial.rotate_inertia(inertial.inertia, inertial.origin.quat_wxyz)
+    )
 
     np.testing.assert_allclose(actual, expected, rtol=1e-13, atol=1e-14)
 
@@ -166,14 +158,16 @@ def test_principal_moments_and_axes_give_the_inertia(inertial: Inertial) -> None
     moments, quat = principal_inertia(inertial.inertia)
 
     rebuilt = _matrix(quat) @ np.diag(moments) @ _matrix(quat).T
-    np.testing.assert_allclose(rebuilt, inertia_tensor(inertial.inertia), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        rebuilt, spatial.inertia_tensor(inertial.inertia), rtol=1e-12, atol=1e-14
+    )
 
 
 @given(rotations(), st.floats(1e-9, 1e3))
 def test_rotated_isotropic_inertia_has_identity_axes(rpy: Vec3, moment: float) -> None:
     ball = (moment, 0.0, 0.0, moment, 0.0, moment)
 
-    moments, quat = principal_inertia(rotate_inertia(ball, quat_wxyz_from_rpy(rpy)))
+    moments, quat = principal_inertia(spatial.rotate_inertia(ball, spatial.quat_wxyz_from_rpy(rpy)))
 
     assert quat == (1.0, 0.0, 0.0, 0.0)
     assert moments == pytest.approx((moment,) * 3, rel=1e-14)
@@ -194,6 +188,6 @@ def test_shifted_inertia_of_point_masses() -> None:
     inertia = (t[0][0], t[0][1], t[0][2], t[1][1], t[1][2], t[2][2])
     x, y, z = offset.tolist()
 
-    shifted = shift_inertia(inertia, 3 * mass, (x, y, z))
+    shifted = spatial.shift_inertia(inertia, 3 * mass, (x, y, z))
 
-    np.testing.assert_allclose(inertia_tensor(shifted), about(center + offset), rtol=1e-14)
+    np.testing.assert_allclose(spatial.inertia_tensor(shifted), about(center + offset), rtol=1e-14)

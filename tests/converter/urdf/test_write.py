@@ -15,70 +15,41 @@ from msgspec import structs
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
-from urdf_usd.converter.robot.model import (
-    UNLIMITED,
-    Calibration,
-    Capsule,
-    Collision,
-    Continuous,
-    Custom,
-    CustomAttribute,
-    CustomElement,
-    Dynamics,
-    Fixed,
-    Inertial,
-    Joint,
-    JointKind,
-    Link,
-    Material,
-    MeshFile,
-    Mimic,
-    Planar,
-    Pose,
-    Prismatic,
-    Range,
-    Revolute,
-    Robot,
-    SafetyController,
-    Vec3,
-    Vec4,
-    Visual,
-    XmlElement,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.write import rpy_from_quat_wxyz, write
 
 FLT_MAX = float(np.finfo(np.float32).max)
-OBLIQUE = Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
+OBLIQUE = m.Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
 
 
-def _again(robot: Robot) -> Robot:
+def _again(robot: m.Robot) -> m.Robot:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "robot.urdf")
         file.write_bytes(write(robot))
         return parse(file).robot
 
 
-def _pair(kind: JointKind, **fields: object) -> Robot:
-    joint = Joint("joint", "a", "b", kind, OBLIQUE)
-    links = (Link("a"), Link("b"))
-    return Robot("pair", links, (structs.replace(joint, **fields),))
+def _pair(kind: m.JointKind, **fields: object) -> m.Robot:
+    joint = m.Joint("joint", "a", "b", kind, OBLIQUE)
+    links = (m.Link("a"), m.Link("b"))
+    return m.Robot("pair", links, (structs.replace(joint, **fields),))
 
 
-def _limit(robot: Robot) -> dict[str, str] | None:
+def _limit(robot: m.Robot) -> dict[str, str] | None:
     """Return the attributes of the only ``<limit>`` in the text."""
     found = etree.fromstring(write(robot)).find("joint/limit")
     return None if found is None else {str(k): str(v) for k, v in found.items()}
 
 
-def _angle(first: Vec4, second: Vec4) -> float:
+def _angle(first: m.Vec4, second: m.Vec4) -> float:
     """Return the angle between two rotations, by scipy."""
     one, two = (Rotation.from_quat(q, scalar_first=True) for q in (first, second))
     return float((one.inv() * two).magnitude())
 
 
-def _poses(robot: Robot) -> list[Pose]:
+def _poses(robot: m.Robot) -> list[m.Pose]:
     poses = [joint.origin for joint in robot.joints]
     for link in robot.links:
         poses += [shape.origin for shape in link.shapes]
@@ -86,9 +57,9 @@ def _poses(robot: Robot) -> list[Pose]:
     return poses
 
 
-def _unplaced(robot: Robot) -> Robot:
+def _unplaced(robot: m.Robot) -> m.Robot:
     """Remove values that are equal only up to rounding: rotations and axes."""
-    still = Pose()
+    still = m.Pose()
     links = tuple(
         structs.replace(
             link,
@@ -103,7 +74,7 @@ def _unplaced(robot: Robot) -> Robot:
             joint,
             origin=still,
             kind=structs.replace(joint.kind, axis=(1.0, 0.0, 0.0))
-            if isinstance(joint.kind, Revolute | Continuous | Prismatic | Planar)
+            if isinstance(joint.kind, m.Revolute | m.Continuous | m.Prismatic | m.Planar)
             else joint.kind,
         )
         for joint in robot.joints
@@ -112,7 +83,7 @@ def _unplaced(robot: Robot) -> Robot:
 
 
 @given(robots())
-def test_written_robot_is_read_back(robot: Robot) -> None:
+def test_written_robot_is_read_back(robot: m.Robot) -> None:
     # Every number exactly; rotations and unit vectors to double precision.
     again = _again(robot)
 
@@ -143,34 +114,34 @@ def test_rotations_at_gimbal_lock_keep_all_digits(
 
 
 @pytest.mark.parametrize("rpy", [(1.5708, 0.0, 0.0), (0.1, -0.2, 3.14159), (0.0, 1.57, 0.0)])
-def test_round_angles_are_read_back_exactly(rpy: Vec3) -> None:
+def test_round_angles_are_read_back_exactly(rpy: m.Vec3) -> None:
     assert rpy_from_quat_wxyz(quat_wxyz_from_rpy(rpy)) == rpy
 
 
-@pytest.mark.parametrize("kind", [Continuous, lambda axis: Revolute(axis, UNLIMITED)])
-def test_unlimited_rotation_is_a_continuous_joint(kind: type[Continuous]) -> None:
+@pytest.mark.parametrize("kind", [m.Continuous, lambda axis: m.Revolute(axis, m.UNLIMITED)])
+def test_unlimited_rotation_is_a_continuous_joint(kind: type[m.Continuous]) -> None:
     robot = _pair(kind((0.0, 1.0, 0.0)), effort=3.0, velocity=None)
 
-    assert _again(robot).joints[0].kind == Continuous((0.0, 1.0, 0.0))
+    assert _again(robot).joints[0].kind == m.Continuous((0.0, 1.0, 0.0))
     assert _limit(robot) == {"effort": "3"}
 
 
 def test_limit_on_one_side_uses_the_largest_float32() -> None:
     # ROS and Drake refuse inf; an absent bound means zero.
-    open_above = Range(-0.25, math.inf)
+    open_above = m.Range(-0.25, math.inf)
 
-    assert _limit(_pair(Prismatic((0.0, 0.0, 1.0), open_above))) == {
+    assert _limit(_pair(m.Prismatic((0.0, 0.0, 1.0), open_above))) == {
         "lower": "-0.25",
         "upper": repr(FLT_MAX),
     }
-    assert _limit(_pair(Prismatic((0.0, 0.0, 1.0), UNLIMITED))) == {
+    assert _limit(_pair(m.Prismatic((0.0, 0.0, 1.0), m.UNLIMITED))) == {
         "lower": repr(-FLT_MAX),
         "upper": repr(FLT_MAX),
     }
 
 
 def test_absent_values_are_omitted_and_zeros_written() -> None:
-    kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
+    kind = m.Revolute((1.0, 0.0, 0.0), m.Range(-1.0, 2.0))
 
     assert _limit(_pair(kind)) == {"lower": "-1", "upper": "2"}
     assert _limit(_pair(kind, effort=0.0)) == {
@@ -178,48 +149,50 @@ def test_absent_values_are_omitted_and_zeros_written() -> None:
         "upper": "2",
         "effort": "0",
     }
-    assert _limit(_pair(Fixed())) is None
-    robot = _pair(kind, dynamics=Dynamics(friction=0.5))
-    assert _again(robot).joints[0].dynamics == Dynamics(None, 0.5)
+    assert _limit(_pair(m.Fixed())) is None
+    robot = _pair(kind, dynamics=m.Dynamics(friction=0.5))
+    assert _again(robot).joints[0].dynamics == m.Dynamics(None, 0.5)
 
 
 def test_other_elements_of_a_joint_are_written() -> None:
-    slide = Prismatic((0.0, 0.0, 1.0), Range(-0.1, 0.2))
-    leader = Joint("leader", "b", "c", slide)
+    slide = m.Prismatic((0.0, 0.0, 1.0), m.Range(-0.1, 0.2))
+    leader = m.Joint("leader", "b", "c", slide)
     robot = _pair(
         slide,
-        mimic=Mimic("leader", -0.5, 0.125),
-        safety=SafetyController(1.5, None, -0.05, 0.1),
-        calibration=Calibration(rising=0.01),
+        mimic=m.Mimic("leader", -0.5, 0.125),
+        safety=m.SafetyController(1.5, None, -0.05, 0.1),
+        calibration=m.Calibration(rising=0.01),
         dont_collapse=True,
         acceleration=2.5,
         deceleration=0.0,
         jerk=30.0,
     )
-    robot = structs.replace(robot, links=(*robot.links, Link("c")), joints=(*robot.joints, leader))
+    robot = structs.replace(
+        robot, links=(*robot.links, m.Link("c")), joints=(*robot.joints, leader)
+    )
 
     assert _unplaced(_again(robot)) == _unplaced(robot)
 
 
 def test_materials_of_the_same_name_keep_their_colours() -> None:
-    geometry = MeshFile("meshes/part.obj", None, (0.001, 0.001, -0.002))
+    geometry = m.MeshFile("meshes/part.obj", None, (0.001, 0.001, -0.002))
     looks = (
-        Material("paint", (0.25, 0.5, 0.75, 0.5)),
-        Material("paint", (1.0, 0.0, 0.0, 1.0)),
-        Material(None, (0.0, 1.0, 0.0, 1.0), "skin.png"),
+        m.Material("paint", (0.25, 0.5, 0.75, 0.5)),
+        m.Material("paint", (1.0, 0.0, 0.0, 1.0)),
+        m.Material(None, (0.0, 1.0, 0.0, 1.0), "skin.png"),
     )
-    visuals = tuple(Visual(None, OBLIQUE, geometry, look) for look in looks)
-    robot = Robot("painted", (Link("body", visuals=visuals),), ())
+    visuals = tuple(m.Visual(None, OBLIQUE, geometry, look) for look in looks)
+    robot = m.Robot("painted", (m.Link("body", visuals=visuals),), ())
 
     assert [visual.material for visual in _again(robot).links[0].visuals] == list(looks)
 
 
 def test_lowest_sufficient_version_is_written() -> None:
-    plain = Robot("plain", (Link("body", Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))),), ())
-    pill = Collision(None, OBLIQUE, Capsule(0.1, 0.3))
-    round_robot = Robot("pill", (Link("body", collisions=(pill,)),), ())
+    plain = m.Robot("plain", (m.Link("body", m.Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))),), ())
+    pill = m.Collision(None, OBLIQUE, m.Capsule(0.1, 0.3))
+    round_robot = m.Robot("pill", (m.Link("body", collisions=(pill,)),), ())
 
-    jerky = _pair(Prismatic((0.0, 0.0, 1.0), Range(-0.1, 0.2)), jerk=3.0)
+    jerky = _pair(m.Prismatic((0.0, 0.0, 1.0), m.Range(-0.1, 0.2)), jerk=3.0)
 
     assert etree.fromstring(write(plain)).get("version") is None
     assert etree.fromstring(write(round_robot)).get("version") == "1.1"
@@ -231,25 +204,25 @@ _STRIPPED = _WORDS.map(str.strip)
 _TAGS = st.sampled_from(["foo", "x:y", "a-b", "\u00e9", "_1", "gazebo", "Box"])
 _GIVEN = st.dictionaries(_TAGS, _WORDS, max_size=2).map(lambda d: tuple(d.items()))
 _ELEMENT = st.recursive(
-    st.builds(XmlElement, _TAGS, _GIVEN, _STRIPPED),
+    st.builds(m.XmlElement, _TAGS, _GIVEN, _STRIPPED),
     lambda inner: st.builds(
-        XmlElement, _TAGS, _GIVEN, _STRIPPED, st.lists(inner, max_size=2).map(tuple)
+        m.XmlElement, _TAGS, _GIVEN, _STRIPPED, st.lists(inner, max_size=2).map(tuple)
     ),
     max_leaves=3,
 )
 
 
-def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[Custom]:
+def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[m.Custom]:
     places = st.sampled_from([(), *within])
     attributes = st.dictionaries(st.tuples(_TAGS, places), _WORDS, max_size=3)
     return st.builds(
-        Custom,
+        m.Custom,
         attributes.map(
             lambda found: tuple(
-                CustomAttribute(name, text, place) for (name, place), text in found.items()
+                m.CustomAttribute(name, text, place) for (name, place), text in found.items()
             )
         ),
-        st.lists(st.builds(CustomElement, _ELEMENT, places), max_size=3).map(tuple),
+        st.lists(st.builds(m.CustomElement, _ELEMENT, places), max_size=3).map(tuple),
     )
 
 
@@ -260,14 +233,14 @@ def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[Custom]:
     _customs(("limit",), ("dynamics",), ("axis",)),
 )
 def test_custom_data_is_read_back_from_every_owner(
-    robots_own: Custom, links: Custom, shapes: Custom, joints: Custom
+    robots_own: m.Custom, links: m.Custom, shapes: m.Custom, joints: m.Custom
 ) -> None:
-    shape = Collision("c", OBLIQUE, Capsule(0.1, 0.3), custom=shapes)
-    inertial = Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))
-    kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
+    shape = m.Collision("c", OBLIQUE, m.Capsule(0.1, 0.3), custom=shapes)
+    inertial = m.Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))
+    kind = m.Revolute((1.0, 0.0, 0.0), m.Range(-1.0, 2.0))
     robot = structs.replace(
-        _pair(kind, dynamics=Dynamics(0.5), custom=joints),
-        links=(Link("a", inertial, (), (shape,), custom=links), Link("b")),
+        _pair(kind, dynamics=m.Dynamics(0.5), custom=joints),
+        links=(m.Link("a", inertial, (), (shape,), custom=links), m.Link("b")),
         custom=robots_own,
     )
 
@@ -286,18 +259,18 @@ def test_custom_data_is_read_back_from_every_owner(
 def test_custom_data_cannot_add_urdf_elements() -> None:
     # Custom data of a foreign USD changes neither numbers nor elements.
     attributes = (
-        CustomAttribute("effort", "7", ("limit",)),
-        CustomAttribute("rpy", "1 2 3", ("origin",)),
-        CustomAttribute("type", "fixed"),
-        CustomAttribute("not a name", "x"),
-        CustomAttribute("foo", "x", ("mimic",)),
+        m.CustomAttribute("effort", "7", ("limit",)),
+        m.CustomAttribute("rpy", "1 2 3", ("origin",)),
+        m.CustomAttribute("type", "fixed"),
+        m.CustomAttribute("not a name", "x"),
+        m.CustomAttribute("foo", "x", ("mimic",)),
     )
     elements = (
-        CustomElement(XmlElement("mimic", (("joint", "joint"),))),
-        CustomElement(XmlElement("<", ())),
+        m.CustomElement(m.XmlElement("mimic", (("joint", "joint"),))),
+        m.CustomElement(m.XmlElement("<", ())),
     )
-    kind = Revolute((1.0, 0.0, 0.0), Range(-1.0, 2.0))
-    robot = _pair(kind, custom=Custom(attributes, elements))
+    kind = m.Revolute((1.0, 0.0, 0.0), m.Range(-1.0, 2.0))
+    robot = _pair(kind, custom=m.Custom(attributes, elements))
 
     again = _again(robot)
 

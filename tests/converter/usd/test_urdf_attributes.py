@@ -8,41 +8,30 @@ from msgspec import structs
 
 from tests.converter.usd.scenes import joint_of
 from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.bodies import assign_bodies
-from urdf_usd.converter.robot.model import (
-    Calibration,
-    Fixed,
-    Inertial,
-    Joint,
-    Link,
-    Pose,
-    Prismatic,
-    Range,
-    Robot,
-    SafetyController,
-)
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.layouts import write_asset
 
 
 def test_custom_attributes_of_a_joint_are_read(tmp_path: Path) -> None:
     """Newer limits, soft limits, calibration edges and dont_collapse."""
-    kind = Prismatic((0.6, 0.0, 0.8), Range(-0.1, 0.2))
-    slide = Joint(
+    kind = m.Prismatic((0.6, 0.0, 0.8), m.Range(-0.1, 0.2))
+    slide = m.Joint(
         "slide",
         "a",
         "b",
         kind,
-        safety=SafetyController(1.5, None, -0.05, 0.1),
-        calibration=Calibration(rising=0.01),
+        safety=m.SafetyController(1.5, None, -0.05, 0.1),
+        calibration=m.Calibration(rising=0.01),
         acceleration=2.5,
         deceleration=0.0,
         jerk=30.0,
     )
-    weld = Joint("weld", "b", "c", Fixed(), dont_collapse=True)
-    body = Inertial(2.0, Pose(), (1.0, 0.1, 0.2, 1.5, 0.3, 2.0))
-    links = (Link("a", body), Link("b", body), Link("c"))
-    robot = Robot("r", links, (slide, weld))
+    weld = m.Joint("weld", "b", "c", m.Fixed(), dont_collapse=True)
+    body = m.Inertial(2.0, m.Pose(), (1.0, 0.1, 0.2, 1.5, 0.3, 2.0))
+    links = (m.Link("a", body), m.Link("b", body), m.Link("c"))
+    robot = m.Robot("r", links, (slide, weld))
     tree = build_tree(robot)
     write_asset(robot, tree, assign_bodies(tree), tmp_path)
 

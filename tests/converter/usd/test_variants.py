@@ -15,14 +15,7 @@ from tests.stored_cases import OPTIONS, Case, check_outcomes, stored_cases, writ
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.usd.loading import (
-    Combination,
-    open_stage,
-    robot_variant_sets,
-    select_variants,
-    selecting_layer,
-    variant_combinations,
-)
+from urdf_usd.converter.usd import loading
 
 _STORED = Path(__file__).with_name("variants.txt")
 
@@ -46,13 +39,13 @@ def _outcome(case: Case, folder: Path) -> str:
         lines.append(f"select {texts or 'nothing'}")
         given = choices(*texts.split())
         try:
-            opened = open_stage(usd, given)
+            opened = loading.open_stage(usd, given)
         except StageError as error:
             lines += map(str, error.diagnostics)
             continue
         lines += [f"selected {_names(opened.variants)}", *map(str, opened.diagnostics)]
         lines.append(f"prims {' '.join(prims(opened.stage))}")
-        for one in variant_combinations(Usd.Stage.Open(str(usd)), given):
+        for one in loading.variant_combinations(Usd.Stage.Open(str(usd)), given):
             omission = f" omits {one.omission[1]} by {one.omission[0]}" if one.omission else ""
             lines.append(f"combination {_names(one.choices)}{omission}")
     return "\n".join(lines)
@@ -89,11 +82,11 @@ def test_malformed_option_is_refused(text: str) -> None:
 def test_layer_over_the_usd_composes_to_the_selected_variants(usd: Path, tmp_path: Path) -> None:
     """With the metadata of the root layer; the asset stays as it is."""
     before = usd.read_bytes()
-    opened = open_stage(usd, choices("size=big", "arm=right", "/r/tool:look=red"))
+    opened = loading.open_stage(usd, choices("size=big", "arm=right", "/r/tool:look=red"))
     layer = tmp_path / "elsewhere/selection.usda"
     layer.parent.mkdir()
 
-    layer.write_text(selecting_layer(str(usd), opened.variants))
+    layer.write_text(loading.selecting_layer(str(usd), opened.variants))
 
     stage = Usd.Stage.Open(str(layer))
     assert prims(stage) == prims(opened.stage)
@@ -106,28 +99,28 @@ def test_layer_over_the_usd_composes_to_the_selected_variants(usd: Path, tmp_pat
 def test_optional_set_that_does_not_exist_is_a_note(usd: Path) -> None:
     stage = Usd.Stage.Open(str(usd))
 
-    selected, (note,) = select_variants(stage, choices("sise=big"), optional=True)
+    selected, (note,) = loading.select_variants(stage, choices("sise=big"), optional=True)
 
     assert selected == ()
     assert note.rule == "variant-absent"
     with pytest.raises(StageError, match="no variant 'huge'"):
-        select_variants(stage, choices("size=huge"), optional=True)
+        loading.select_variants(stage, choices("size=huge"), optional=True)
 
 
 def test_more_than_64_combinations_are_refused() -> None:
     stage = Usd.Stage.CreateInMemory()
     stage.SetDefaultPrim(stage.DefinePrim("/r"))
-    assert variant_combinations(stage) == (Combination(()),)
-    assert list(robot_variant_sets(stage)) == []
+    assert loading.variant_combinations(stage) == (loading.Combination(()),)
+    assert list(loading.robot_variant_sets(stage)) == []
     for number in range(7):
         added = stage.GetDefaultPrim().GetVariantSets().AddVariantSet(f"s{number}")
         added.AddVariant("a")
         added.AddVariant("b")
 
     with pytest.raises(StageError, match="have more than 64 combinations"):
-        variant_combinations(stage)
+        loading.variant_combinations(stage)
 
-    assert len(variant_combinations(stage, choices("s3=b"))) == 64
+    assert len(loading.variant_combinations(stage, choices("s3=b"))) == 64
 
 
 def test_robot_in_a_variant_that_is_not_selected_is_reported_as_such(tmp_path: Path) -> None:

@@ -12,49 +12,34 @@ from msgspec import structs
 from pxr import Usd, UsdPhysics, UsdValidation
 
 from urdf_usd.conformance.export.custom import read_custom
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.bodies import assign_bodies
-from urdf_usd.converter.robot.model import (
-    Box,
-    Collision,
-    Continuous,
-    Custom,
-    CustomAttribute,
-    CustomElement,
-    Fixed,
-    Inertial,
-    Joint,
-    Link,
-    Pose,
-    Robot,
-    Visual,
-    XmlElement,
-)
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.usd.writer.asset import asset_name
 from urdf_usd.converter.usd.writer.layouts import write_asset
 
-_INERTIAL = Inertial(2.0, Pose((0.1, 0.2, 0.3)), (3.0, 0.1, 0.2, 4.0, 0.3, 5.0))
-_BOX = Box((0.1, 0.2, 0.3))
+_INERTIAL = m.Inertial(2.0, m.Pose((0.1, 0.2, 0.3)), (3.0, 0.1, 0.2, 4.0, 0.3, 5.0))
+_BOX = m.Box((0.1, 0.2, 0.3))
 
 
-def _stage(robot: Robot, folder: Path) -> Usd.Stage:
+def _stage(robot: m.Robot, folder: Path) -> Usd.Stage:
     tree = build_tree(robot)
     write_asset(robot, tree, assign_bodies(tree), folder)
     return Usd.Stage.Open(str(folder / asset_name(robot)))
 
 
-def _robot(custom: Custom = Custom()) -> Robot:  # noqa: B008  a value that cannot change
+def _robot(custom: m.Custom = m.Custom()) -> m.Robot:  # noqa: B008  a value that cannot change
     """Return a robot in which everything that can have custom data has the same."""
-    shape = Pose((0.1, 0.2, 0.3)), _BOX
-    visual = Visual("seen", *shape, custom=custom)
-    collision = Collision("touched", *shape, custom=custom)
-    base = Link("base", _INERTIAL, (visual,), (collision,), custom=custom)
-    return Robot(
+    shape = m.Pose((0.1, 0.2, 0.3)), _BOX
+    visual = m.Visual("seen", *shape, custom=custom)
+    collision = m.Collision("touched", *shape, custom=custom)
+    base = m.Link("base", _INERTIAL, (visual,), (collision,), custom=custom)
+    return m.Robot(
         "r",
-        (base, Link("frame", custom=custom), Link("arm", _INERTIAL, custom=custom)),
+        (base, m.Link("frame", custom=custom), m.Link("arm", _INERTIAL, custom=custom)),
         (
-            Joint("weld", "base", "frame", Fixed(), custom=custom),
-            Joint("elbow", "frame", "arm", Continuous((0.0, 0.6, 0.8)), custom=custom),
+            m.Joint("weld", "base", "frame", m.Fixed(), custom=custom),
+            m.Joint("elbow", "frame", "arm", m.Continuous((0.0, 0.6, 0.8)), custom=custom),
         ),
         custom=custom,
     )
@@ -88,7 +73,7 @@ def test_invalid_and_reserved_names_are_changed_and_kept_as_display_name(
     tmp_path: Path, name: str, written: str
 ) -> None:
     """Names that USD does not allow, or that the USD reader interprets."""
-    custom = Custom((CustomAttribute(name, "v"),))
+    custom = m.Custom((m.CustomAttribute(name, "v"),))
 
     stage = _stage(_robot(custom), tmp_path)
 
@@ -100,9 +85,9 @@ def test_invalid_and_reserved_names_are_changed_and_kept_as_display_name(
 
 def test_names_of_schema_attributes_are_numbered(tmp_path: Path) -> None:
     """An attribute ``visibility`` is not the visibility of a Scope."""
-    element = XmlElement("sensor", (("visibility", "far"), ("purpose", "test")))
+    element = m.XmlElement("sensor", (("visibility", "far"), ("purpose", "test")))
 
-    stage = _stage(_robot(Custom(elements=(CustomElement(element),))), tmp_path)
+    stage = _stage(_robot(m.Custom(elements=(m.CustomElement(element),))), tmp_path)
 
     prim = stage.GetPrimAtPath("/r/Extensions/sensor")
     assert prim.GetAttribute("visibility").Get() == "inherited"
@@ -112,8 +97,8 @@ def test_names_of_schema_attributes_are_numbered(tmp_path: Path) -> None:
 
 def test_links_and_shapes_keep_their_names_before_elements(tmp_path: Path) -> None:
     """Users look for those."""
-    custom = Custom(
-        elements=tuple(CustomElement(XmlElement(tag)) for tag in ("frame", "seen", "touched"))
+    custom = m.Custom(
+        elements=tuple(m.CustomElement(m.XmlElement(tag)) for tag in ("frame", "seen", "touched"))
     )
 
     stage = _stage(_robot(custom), tmp_path)
@@ -136,9 +121,9 @@ _NAMES = st.sampled_from(
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")))
 _ATTRIBUTES = st.dictionaries(_NAMES, _TEXTS, max_size=3).map(lambda found: tuple(found.items()))
 _ELEMENTS = st.recursive(
-    st.builds(XmlElement, _NAMES, _ATTRIBUTES, _TEXTS),
+    st.builds(m.XmlElement, _NAMES, _ATTRIBUTES, _TEXTS),
     lambda inner: st.builds(
-        XmlElement,
+        m.XmlElement,
         _NAMES,
         _ATTRIBUTES,
         _TEXTS,
@@ -148,34 +133,34 @@ _ELEMENTS = st.recursive(
 )
 _WITHIN = st.sampled_from([(), ("limit",), ("geometry", "mesh"), ("inertial", "mass")])
 _CUSTOM = st.builds(
-    Custom,
+    m.Custom,
     st.dictionaries(st.tuples(_NAMES, _WITHIN), _TEXTS, max_size=3).map(
         lambda found: tuple(
-            CustomAttribute(name, text, within) for (name, within), text in found.items()
+            m.CustomAttribute(name, text, within) for (name, within), text in found.items()
         )
     ),
-    st.lists(st.builds(CustomElement, _ELEMENTS, _WITHIN), max_size=3).map(tuple),
+    st.lists(st.builds(m.CustomElement, _ELEMENTS, _WITHIN), max_size=3).map(tuple),
 )
 
 
-def _sorted(custom: Custom) -> Custom:
+def _sorted(custom: m.Custom) -> m.Custom:
     """Attributes have no order in USD."""
 
-    def element(one: XmlElement) -> XmlElement:
+    def element(one: m.XmlElement) -> m.XmlElement:
         return structs.replace(
             one,
             attributes=tuple(sorted(one.attributes)),
             children=tuple(map(element, one.children)),
         )
 
-    return Custom(
+    return m.Custom(
         tuple(sorted(custom.attributes, key=repr)),
         tuple(structs.replace(one, content=element(one.content)) for one in custom.elements),
     )
 
 
 @given(_CUSTOM)
-def test_custom_data_is_read_back_from_every_owner(custom: Custom) -> None:
+def test_custom_data_is_read_back_from_every_owner(custom: m.Custom) -> None:
     """Names, texts, nesting and order of elements; the stage passes validation."""
     registry = UsdValidation.ValidationRegistry()
     validators = registry.GetOrLoadAllValidators()
@@ -187,7 +172,7 @@ def test_custom_data_is_read_back_from_every_owner(custom: Custom) -> None:
             prim = stage.GetPrimAtPath("/r/Extensions" if path == "/r" else path)
             elements = read_custom(prim).elements if prim else ()
             attributes = read_custom(stage.GetPrimAtPath(path)).attributes
-            assert _sorted(Custom(attributes, elements)) == _sorted(custom)
+            assert _sorted(m.Custom(attributes, elements)) == _sorted(custom)
         frame = stage.GetPrimAtPath("/r/Geometry/base/frame")
         assert _sorted(read_custom(frame, of_joint=True)) == _sorted(custom)
         bodies = [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.RigidBodyAPI)]

@@ -12,25 +12,16 @@ from scipy.spatial.transform import Rotation
 from tests.converter.usd.authored import author
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.model import (
-    BaseOption,
-    Continuous,
-    Fixed,
-    Floating,
-    Joint,
-    Pose,
-    Vec3,
-    Vec4,
-)
+from urdf_usd.converter.robot import model as m
 
 _TURN = Rotation.from_euler("xyz", (0.3, -0.4, 0.5))
-_OBLIQUE: Vec3 = (2 / 7, -3 / 7, -6 / 7)
+_OBLIQUE: m.Vec3 = (2 / 7, -3 / 7, -6 / 7)
 
 
-def _pose(position: Vec3, rotation: Rotation = _TURN) -> Pose:
+def _pose(position: m.Vec3, rotation: Rotation = _TURN) -> m.Pose:
     w, x, y, z = rotation.as_quat(scalar_first=True)
-    quat: Vec4 = (w, x, y, z)
-    return Pose(position, quat)
+    quat: m.Vec4 = (w, x, y, z)
+    return m.Pose(position, quat)
 
 
 _NEARLY_Z = 1.0 / np.hypot(1.0, 7.8e-4)
@@ -46,10 +37,10 @@ _NEARLY_Z = 1.0 / np.hypot(1.0, 7.8e-4)
         (7.8e-4 * _NEARLY_Z, 0.0, _NEARLY_Z),
     ],
 )
-def test_joint_frames_state_axis_and_origin(tmp_path: Path, axis: Vec3) -> None:
+def test_joint_frames_state_axis_and_origin(tmp_path: Path, axis: m.Vec3) -> None:
     """The axis token rotated by localRot1 is the axis; both frames meet at zero."""
     origin = _pose((0.1, -0.2, 0.3))
-    stage = author(tmp_path, Joint("j", "a", "b", Continuous(axis), origin))
+    stage = author(tmp_path, m.Joint("j", "a", "b", m.Continuous(axis), origin))
 
     joint = UsdPhysics.RevoluteJoint.Get(stage, "/r/Physics/j")
     frames = []
@@ -73,39 +64,39 @@ def test_joint_frame_minimises_rounding(tmp_path: Path) -> None:
         turn = Rotation.random(rng=random)
         folder = tmp_path / str(number)
         folder.mkdir()
-        joint = Joint("j", "a", "b", Continuous((x, y, z)), _pose((0, 0, 1), turn))
+        joint = m.Joint("j", "a", "b", m.Continuous((x, y, z)), _pose((0, 0, 1), turn))
 
         author(folder, joint)
         again = read_usd(folder / "r.usda").robot.joints[0]
 
         stored = Rotation.from_quat(again.origin.quat_wxyz, scalar_first=True)
         assert (stored * turn.inv()).magnitude() < 2e-8
-        assert isinstance(again.kind, Continuous)
+        assert isinstance(again.kind, m.Continuous)
         np.testing.assert_allclose(again.kind.axis, (x, y, z), atol=2e-8)
 
 
 @pytest.mark.parametrize(
     ("joint", "massless", "base", "roots"),
     [
-        (Joint("j", "a", "b", Continuous(_OBLIQUE)), "", "auto", ["/r/Geometry/a"]),
-        (Joint("j", "a", "b", Continuous(_OBLIQUE)), "", "fixed", ["/r"]),
-        (Joint("j", "a", "b", Continuous(_OBLIQUE)), "a", "fixed", ["/r"]),
-        (Joint("j", "world", "b", Fixed()), "world", "auto", []),
-        (Joint("j", "a", "b", Floating()), "", "auto", []),
-        (Joint("j", "a", "b", Fixed()), "b", "auto", []),
+        (m.Joint("j", "a", "b", m.Continuous(_OBLIQUE)), "", "auto", ["/r/Geometry/a"]),
+        (m.Joint("j", "a", "b", m.Continuous(_OBLIQUE)), "", "fixed", ["/r"]),
+        (m.Joint("j", "a", "b", m.Continuous(_OBLIQUE)), "a", "fixed", ["/r"]),
+        (m.Joint("j", "world", "b", m.Fixed()), "world", "auto", []),
+        (m.Joint("j", "a", "b", m.Floating()), "", "auto", []),
+        (m.Joint("j", "a", "b", m.Fixed()), "b", "auto", []),
     ],
 )
 @pytest.mark.parametrize("nesting", BodyNesting)
 def test_articulation_root_depends_on_joints_and_base(
     tmp_path: Path,
     nesting: BodyNesting,
-    joint: Joint,
+    joint: m.Joint,
     massless: str,
     base: str,
     roots: list[str],
 ) -> None:
     """That of a fixed base is an ancestor of its joint to the world."""
-    stage = author(tmp_path, joint, massless=massless, base=BaseOption(base), nesting=nesting)
+    stage = author(tmp_path, joint, massless=massless, base=m.BaseOption(base), nesting=nesting)
 
     marked = [
         str(prim.GetPath())
@@ -117,8 +108,8 @@ def test_articulation_root_depends_on_joints_and_base(
 
 def test_openusd_reads_a_fixed_base_as_fixed(tmp_path: Path) -> None:
     """The reported root is the joint to the world, not the body."""
-    joint = Joint("j", "a", "b", Continuous(_OBLIQUE))
-    stage = author(tmp_path, joint, base=BaseOption.FIXED)
+    joint = m.Joint("j", "a", "b", m.Continuous(_OBLIQUE))
+    stage = author(tmp_path, joint, base=m.BaseOption.FIXED)
 
     parsed = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, ["/"])
 

@@ -10,14 +10,7 @@ from pxr import Sdf, Usd, UsdShade
 
 from tests.converter.usd.networks import CORNER_COLOR, Point, pixel
 from tests.converter.usd.textured_meshes import shaders
-from urdf_usd.converter.meshes.mesh_materials import (
-    MeshMaterial,
-    MeshTexture,
-    Sampling,
-    Slot,
-    Wrap,
-    linear_from_srgb,
-)
+from urdf_usd.converter.meshes import mesh_materials as mm
 from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.usd.writer.materials import write_networks
 from urdf_usd.converter.usd.writer.specs import define
@@ -100,12 +93,12 @@ _DEFINITIONS = {
 }
 # What both networks compute: input of the preview, of OpenPBR.
 _SHARED = {
-    Slot.COLOR: ("diffuseColor", "base_color"),
-    Slot.EMISSION: ("emissiveColor", "emission_color"),
-    Slot.OPACITY: ("opacity", "geometry_opacity"),
-    Slot.METALNESS: ("metallic", "base_metalness"),
-    Slot.ROUGHNESS: ("roughness", "specular_roughness"),
-    Slot.NORMAL: ("normal", "geometry_normal"),
+    mm.Slot.COLOR: ("diffuseColor", "base_color"),
+    mm.Slot.EMISSION: ("emissiveColor", "emission_color"),
+    mm.Slot.OPACITY: ("opacity", "geometry_opacity"),
+    mm.Slot.METALNESS: ("metallic", "base_metalness"),
+    mm.Slot.ROUGHNESS: ("roughness", "specular_roughness"),
+    mm.Slot.NORMAL: ("normal", "geometry_normal"),
 }
 POINT = Point({"st": (0.3, 0.8), "st1": (-1.2, 0.4), "st2": (2.5, -0.7)})
 
@@ -114,27 +107,27 @@ pairs = st.tuples(st.floats(-2, 2), st.floats(-2, 2))
 
 
 @st.composite
-def samplings(draw: st.DrawFn, slot: Slot) -> Sampling:
+def samplings(draw: st.DrawFn, slot: mm.Slot) -> mm.Sampling:
     """Draw a sampling of an image."""
-    whole = slot.is_color or slot is Slot.NORMAL
+    whole = slot.is_color or slot is mm.Slot.NORMAL
     gain = draw(st.tuples(units, units, units, units))
-    return Sampling(
+    return mm.Sampling(
         components="rgb" if whole else draw(st.sampled_from("rgba")),
-        wrap_s=draw(st.sampled_from(Wrap)),
-        wrap_t=draw(st.sampled_from(Wrap)),
+        wrap_s=draw(st.sampled_from(mm.Wrap)),
+        wrap_t=draw(st.sampled_from(mm.Wrap)),
         coordinates=draw(st.integers(0, 2)),
         scale=draw(pairs),
         rotation=draw(st.floats(-4, 4)),
         translation=draw(pairs),
-        gain=(1.0, 1.0, 1.0, 1.0) if slot is Slot.NORMAL else gain,
+        gain=(1.0, 1.0, 1.0, 1.0) if slot is mm.Slot.NORMAL else gain,
     )
 
 
 @st.composite
-def appearances(draw: st.DrawFn) -> MeshMaterial:
+def appearances(draw: st.DrawFn) -> mm.MeshMaterial:
     """Draw an appearance."""
-    slots = draw(st.lists(st.sampled_from(Slot), unique=True))
-    return MeshMaterial(
+    slots = draw(st.lists(st.sampled_from(mm.Slot), unique=True))
+    return mm.MeshMaterial(
         name="x",
         color=draw(st.none() | st.tuples(units, units, units)),
         opacity=draw(units),
@@ -146,19 +139,19 @@ def appearances(draw: st.DrawFn) -> MeshMaterial:
         textures=tuple(
             (
                 slot,
-                MeshTexture(f"./{draw(st.sampled_from('ab'))}.png", None, draw(samplings(slot))),
+                mm.MeshTexture(f"./{draw(st.sampled_from('ab'))}.png", None, draw(samplings(slot))),
             )
             for slot in slots
         ),
     )
 
 
-def written(appearance: MeshMaterial) -> UsdShade.Material:
+def written(appearance: mm.MeshMaterial) -> UsdShade.Material:
     """Give a new material both networks."""
     return _material(appearance, MaterialNetworks.OPENPBR)
 
 
-def _material(appearance: MeshMaterial, networks: MaterialNetworks) -> UsdShade.Material:
+def _material(appearance: mm.MeshMaterial, networks: MaterialNetworks) -> UsdShade.Material:
     layer = Sdf.Layer.CreateAnonymous()
     write_networks(define(layer, _PATH, "Material"), appearance, networks)
     stage = Usd.Stage.Open(layer)
@@ -176,7 +169,7 @@ def surface(material: UsdShade.Material, context: str = "") -> UsdShade.Shader:
 
 
 @given(appearances())
-def test_both_networks_compute_the_appearance(appearance: MeshMaterial) -> None:
+def test_both_networks_compute_the_appearance(appearance: mm.MeshMaterial) -> None:
     """Values of slots without image; otherwise the sampled image."""
     material = written(appearance)
 
@@ -197,7 +190,7 @@ def test_both_networks_compute_the_appearance(appearance: MeshMaterial) -> None:
             np.testing.assert_allclose(value, expected, atol=1e-5, err_msg=slot)
 
 
-def _expected(appearance: MeshMaterial, slot: Slot) -> np.ndarray | None:
+def _expected(appearance: mm.MeshMaterial, slot: mm.Slot) -> np.ndarray | None:
     texture = dict(appearance.textures).get(slot)
     if texture is None:
         return _number(appearance, slot)
@@ -208,22 +201,24 @@ def _expected(appearance: MeshMaterial, slot: Slot) -> np.ndarray | None:
     turned = turn * complex(*scaled)
     place = np.array([turned.real, turned.imag]) + sampling.translation
     rgba = pixel(place, is_color=slot.is_color) * sampling.gain
-    if slot is Slot.NORMAL:
+    if slot is mm.Slot.NORMAL:
         return rgba[:3] * 2 - 1
     if sampling.components == "rgb":
         return rgba[:3]
     return np.array(rgba["rgba".index(sampling.components)])
 
 
-def _number(appearance: MeshMaterial, slot: Slot) -> np.ndarray | None:
-    color = None if appearance.color is None else linear_from_srgb(appearance.color)
+def _number(appearance: mm.MeshMaterial, slot: mm.Slot) -> np.ndarray | None:
+    color = None if appearance.color is None else mm.linear_from_srgb(appearance.color)
     numbers = {
-        Slot.COLOR: CORNER_COLOR if appearance.shows_corners else color,
-        Slot.EMISSION: linear_from_srgb(appearance.emissive) if any(appearance.emissive) else None,
-        Slot.OPACITY: appearance.opacity,
-        Slot.METALNESS: appearance.metallic,
-        Slot.ROUGHNESS: appearance.roughness,
-        Slot.NORMAL: None,
+        mm.Slot.COLOR: CORNER_COLOR if appearance.shows_corners else color,
+        mm.Slot.EMISSION: mm.linear_from_srgb(appearance.emissive)
+        if any(appearance.emissive)
+        else None,
+        mm.Slot.OPACITY: appearance.opacity,
+        mm.Slot.METALNESS: appearance.metallic,
+        mm.Slot.ROUGHNESS: appearance.roughness,
+        mm.Slot.NORMAL: None,
     }
     value = numbers[slot]
     return None if value is None else np.array(value)
@@ -231,7 +226,7 @@ def _number(appearance: MeshMaterial, slot: Slot) -> np.ndarray | None:
 
 @given(appearances())
 def test_nodes_match_their_definitions(
-    appearance: MeshMaterial,
+    appearance: mm.MeshMaterial,
 ) -> None:
     """Inputs, outputs and the types of connections."""
     material = written(appearance)
@@ -249,20 +244,20 @@ def test_nodes_match_their_definitions(
 @pytest.mark.parametrize(
     ("wrap", "preview", "mode"),
     [
-        (Wrap.REPEAT, "repeat", None),
-        (Wrap.MIRROR, "mirror", "mirror"),
-        (Wrap.CLAMP, "clamp", "clamp"),
-        (Wrap.BLACK, "black", "constant"),
+        (mm.Wrap.REPEAT, "repeat", None),
+        (mm.Wrap.MIRROR, "mirror", "mirror"),
+        (mm.Wrap.CLAMP, "clamp", "clamp"),
+        (mm.Wrap.BLACK, "black", "constant"),
     ],
 )
 def test_wrap_modes_are_written_in_both_networks(
-    wrap: Wrap, preview: str, mode: str | None
+    wrap: mm.Wrap, preview: str, mode: str | None
 ) -> None:
     """``periodic`` is the default of MaterialX."""
-    texture = MeshTexture("./a.png", None, Sampling(wrap_t=wrap))
+    texture = mm.MeshTexture("./a.png", None, mm.Sampling(wrap_t=wrap))
     found = {
         shader.GetIdAttr().Get(): shader
-        for shader in shaders(written(MeshMaterial("x", textures=((Slot.COLOR, texture),))))
+        for shader in shaders(written(mm.MeshMaterial("x", textures=((mm.Slot.COLOR, texture),))))
     }
 
     image = found["UsdUVTexture"]
@@ -275,19 +270,19 @@ def test_wrap_modes_are_written_in_both_networks(
 def test_image_is_read_once_for_several_slots() -> None:
     """Alpha is read with the colour; roughness and metalness share a raw image."""
 
-    def part(components: str) -> MeshTexture:
-        return MeshTexture("./a.png", None, Sampling(components))
+    def part(components: str) -> mm.MeshTexture:
+        return mm.MeshTexture("./a.png", None, mm.Sampling(components))
 
-    appearance = MeshMaterial(
+    appearance = mm.MeshMaterial(
         "x",
         (0.5, 0.25, 0.0),
         opacity=0.75,
         metallic=0.5,
         textures=(
-            (Slot.COLOR, part("rgb")),
-            (Slot.OPACITY, part("a")),
-            (Slot.ROUGHNESS, part("g")),
-            (Slot.METALNESS, part("b")),
+            (mm.Slot.COLOR, part("rgb")),
+            (mm.Slot.OPACITY, part("a")),
+            (mm.Slot.ROUGHNESS, part("g")),
+            (mm.Slot.METALNESS, part("b")),
         ),
     )
 
@@ -311,11 +306,11 @@ def test_image_is_read_once_for_several_slots() -> None:
 
 def test_opacity_cutoff_is_a_threshold_in_both_networks() -> None:
     """An input of the preview surface, a comparison in MaterialX."""
-    texture = MeshTexture("./a.png", None, Sampling("a"))
+    texture = mm.MeshTexture("./a.png", None, mm.Sampling("a"))
     opacity = float(pixel(np.array(POINT.coordinates["st"]), is_color=False)[3])
 
     for cutoff, left in ((opacity - 0.01, 1.0), (opacity + 0.01, 0.0)):
-        appearance = MeshMaterial("x", cutoff=cutoff, textures=((Slot.OPACITY, texture),))
+        appearance = mm.MeshMaterial("x", cutoff=cutoff, textures=((mm.Slot.OPACITY, texture),))
         material = written(appearance)
         threshold = surface(material).GetInput("opacityThreshold").Get()
         assert threshold == pytest.approx(cutoff)
