@@ -314,7 +314,7 @@ def diagonalise_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
     if not np.any(tensor - np.diag(np.diagonal(tensor))):
         moments, axes = np.diagonal(tensor), np.eye(3)
     else:
-        moments, axes = np.linalg.eigh((tensor + tensor.T) / 2)
+        moments, axes = np.linalg.eigh(tensor / 2 + tensor.T / 2)
         if np.linalg.det(axes) < 0:
             axes = axes * np.array([1.0, 1.0, -1.0])
         # The zero moment of a thin rod becomes rounding of either sign.

@@ -161,23 +161,11 @@ def test_visual_shapes_count_if_no_collider_has_a_volume(tmp_path: Path) -> None
     assert masses == pytest.approx(expected, rel=1e-6)
 
 
-def test_link_that_is_fixed_to_a_massive_one_stays_a_frame(tmp_path: Path) -> None:
-    result = _converted(_urdf(tmp_path, _WHOLE, _BOX, kind="fixed"))
-
-    assert _rules(result) == ["link-massless"]
-
-
 def test_fixed_base_needs_no_mass(tmp_path: Path) -> None:
     urdf = _urdf(tmp_path, _BOX, _WHOLE)
 
     assert "mass-estimated" not in _rules(_converted(urdf, base=BaseOption.FIXED))
     assert _mass(_converted(urdf), "a") == pytest.approx(42.0, rel=1e-6)
-
-
-def test_robot_without_any_mass_receives_the_mass_of_all_shapes(tmp_path: Path) -> None:
-    result = _converted(_urdf(tmp_path, _BOX, _BOX), base=BaseOption.FIXED)
-
-    assert [_mass(result, n) for n in "ab"] == pytest.approx([42.0, 42.0], rel=1e-6)
 
 
 def test_scenery_stays_static(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,30 +32,8 @@ ARM = f"""<robot name="arm">
 <parent link="base"/><child link="tip"/><axis xyz="0.1 0.2 -0.9"/>
 <limit lower="-1.5" upper="2.5" effort="8" velocity="9"/>
 <dynamics damping="0.15" friction="0.25"/></joint></robot>"""
-# One of each: the attribute and the text that is replaced by something else.
-NUMBERS = tuple(
-    f'{name}="{value}"'
-    for name, value in (
-        ("xyz", "0.1 -0.2 0.3"),
-        ("rpy", "0.4 0.5 0.6"),
-        ("mass value", "2"),
-        ("ixx", "0.3"),
-        ("ixy", "0.01"),
-        ("size", "1 2 3"),
-        ("radius", "0.5"),
-        ("length", "0.7"),
-        ("radius", "0.4"),
-        ("rgba", "0.1 0.2 0.3 0.4"),
-        ("xyz", "0.5 0.6 0.7"),
-        ("xyz", "0.1 0.2 -0.9"),
-        ("lower", "-1.5"),
-        ("upper", "2.5"),
-        ("effort", "8"),
-        ("velocity", "9"),
-        ("damping", "0.15"),
-        ("friction", "0.25"),
-    )
-)
+# The attributes with numbers, one of each text.
+NUMBERS = tuple(dict.fromkeys(re.findall(r'(?:mass )?\w+="-?[\d.][-\d. ]*"', ARM)))
 
 
 def _convert_text(folder: Path, text: str) -> Usd.Stage | None:

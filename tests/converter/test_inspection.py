@@ -12,13 +12,11 @@ import trimesh
 
 from urdf_usd.converter.inspection import (
     Bounds,
-    bounds_at_zero,
     measure_link,
     measure_meshes,
 )
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
-from urdf_usd.converter.robot.topology import build_tree
 
 TURNED = m.Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
 SHAPES: dict[str, tuple[m.Geometry, trimesh.Trimesh]] = {
@@ -160,28 +158,6 @@ def test_unreadable_mesh_is_reported_once(tmp_path: Path) -> None:
 
     assert [diagnostic.rule for diagnostic in meshes.diagnostics] == ["mesh-unreadable"]
     assert measure_link(robot.links[0], meshes.by_path) is None
-
-
-def two_links(geometry: m.Geometry) -> m.Robot:
-    """Return a robot with a shape on its second link."""
-    joint = m.Joint("j", "a", "b", m.Prismatic((0.0, 0.0, 1.0), m.Range(0.0, 1.0)), TURNED)
-    shape = m.Visual(None, m.Pose(), geometry)
-    return m.Robot("r", (m.Link("a"), m.Link("b", visuals=(shape,))), (joint,))
-
-
-def test_bounds_of_a_robot_are_in_the_root_frame() -> None:
-    bounds = bounds_at_zero(build_tree(two_links(m.Box((0.3, 0.2, 0.1)))), {})
-
-    assert bounds is not None
-    expected = turned_bounds(SHAPES["box"][1])
-    assert bounds.lower == pytest.approx(expected[0])
-    assert bounds.upper == pytest.approx(expected[1])
-
-
-def test_robot_with_missing_meshes_only_has_no_bounds() -> None:
-    robot = two_links(m.MeshFile("missing.stl", None))
-
-    assert bounds_at_zero(build_tree(robot), {}) is None
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.meshes.gltf_files import CORNERS, Json, triangle
 from urdf_usd.converter.meshes import mesh as meshes
-from urdf_usd.converter.meshes import read
 from urdf_usd.converter.meshes.collada import read_floats
 from urdf_usd.converter.meshes.gltf import read_gltf
 from urdf_usd.converter.meshes.obj import obj_text, read_obj
@@ -157,32 +156,6 @@ def test_cached_mesh_is_decoded_once(tmp_path: Path) -> None:
     assert third is not fourth
     assert first.points.max() == 2.0
     assert third.points.max() == fourth.points.max() == 3.0
-
-
-def test_cache_has_a_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "_CACHE_SIZE", 2 * len(STL_TEXT))
-    one, two, three = (tmp_path / f"{name}.stl" for name in "abc")
-    for path in (one, two, three):
-        path.write_bytes(STL_TEXT)
-
-    def is_kept(path: Path) -> bool:
-        return read_mesh(path) is read_mesh(path)
-
-    with cached_meshes():
-        assert [is_kept(path) for path in (one, two, three)] == [True, True, False]
-        two.write_bytes(STL_TEXT * 9)
-        read_mesh(two)
-        assert [is_kept(path) for path in (one, three)] == [True, True]
-
-
-def test_file_of_two_gigabytes_is_not_read(tmp_path: Path) -> None:
-    file = tmp_path / "large.stl"
-    with file.open("wb") as sparse:
-        sparse.write(bytes(80) + struct.pack("<I", 2**31 // 50))
-        sparse.truncate(84 + 2**31 // 50 * 50)
-
-    with pytest.raises(meshes.MeshError, match="cannot be opened: it is larger than 256 MiB"):
-        read_mesh(file)
 
 
 # ---- OBJ

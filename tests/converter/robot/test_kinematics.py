@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
 from urdf_usd.converter.robot import model as m
-from urdf_usd.converter.robot.kinematics import link_transforms, motion, rest_transforms
+from urdf_usd.converter.robot.kinematics import link_transforms, rest_transforms
 from urdf_usd.converter.robot.topology import build_tree
 
 _OBLIQUE: m.Vec3 = (2 / 7, 3 / 7, 6 / 7)
@@ -46,35 +45,6 @@ def test_link_transform_is_the_product_of_origins_and_motions() -> None:
         expected = step @ _homogeneous(turn, (0.0, 0.0, 0.0)) @ step @ slide
         np.testing.assert_allclose(actual["c"][k], expected, atol=1e-14)
     np.testing.assert_array_equal(actual["a"], np.tile(np.eye(4), (2, 1, 1)))
-
-
-@pytest.mark.parametrize(
-    ("kind", "position", "expected"),
-    [
-        (m.Fixed(), [], np.eye(4)),
-        (
-            m.Planar((0.0, 0.0, 1.0)),
-            [0.1, 0.2, 0.0, np.pi / 2],
-            _homogeneous(Rotation.from_euler("z", np.pi / 2), (0.1, 0.2, 0.0)),
-        ),
-        (
-            m.Floating(),
-            [0.1, 0.2, 0.3, *_TURN.as_quat(scalar_first=True)],
-            _homogeneous(_TURN, (0.1, 0.2, 0.3)),
-        ),
-        (
-            m.Spherical(),
-            list(_TURN.as_quat(scalar_first=True)),
-            _homogeneous(_TURN, (0.0, 0.0, 0.0)),
-        ),
-    ],
-)
-def test_motion_of_joints_with_several_or_no_coordinates(
-    kind: m.JointKind, position: list[float], expected: NDArray[np.float64]
-) -> None:
-    actual = motion(kind, np.array([position]))
-
-    np.testing.assert_allclose(actual[0], expected, atol=1e-15)
 
 
 @given(robots())

@@ -83,18 +83,6 @@ def test_invalid_and_reserved_names_are_changed_and_kept_as_display_name(
     assert attribute.GetDisplayName() == ("" if written == f"urdf:{name}" else name)
 
 
-def test_names_of_schema_attributes_are_numbered(tmp_path: Path) -> None:
-    """An attribute ``visibility`` is not the visibility of a Scope."""
-    element = m.XmlElement("sensor", (("visibility", "far"), ("purpose", "test")))
-
-    stage = _stage(_robot(m.Custom(elements=(m.CustomElement(element),))), tmp_path)
-
-    prim = stage.GetPrimAtPath("/r/Extensions/sensor")
-    assert prim.GetAttribute("visibility").Get() == "inherited"
-    assert prim.GetAttribute("visibility_1").Get() == "far"
-    assert prim.GetAttribute("purpose_1").GetDisplayName() == "purpose"
-
-
 def test_links_and_shapes_keep_their_names_before_elements(tmp_path: Path) -> None:
     """Users look for those."""
     custom = m.Custom(
