@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
@@ -31,11 +31,10 @@ from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.build import GAZEBO, REFERENCE
-from urdf_usd.converter.urdf.grammar import AttributeType, ElementType, Version
+from urdf_usd.converter.urdf.grammar import ElementType, Version
 from urdf_usd.converter.urdf.xml import FORBIDDEN
 
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
-_Values: TypeAlias = "Iterable[tuple[AttributeType[Any], _Value]]"
 # The largest float32: finite for parsers of URDF, no limit for consumers of USD.
 _FARTHEST = 3.4028234663852886e38
 # First version with capsules.
@@ -52,17 +51,17 @@ def write(robot: m.Robot, *, comment: str | None = None) -> bytes:
     Raises:
         ValueError: A name contains characters that XML does not allow.
     """
-    version = _version(robot)
+    written = _written_version(robot)
+    version = written or _FIRST_VERSION
+    text_of_version = None if written is None else "{}.{}".format(*written)
     root = ET.Element(g.ROBOT.tag)
-    _set(root, g.OPTIONAL_NAME, robot.name)
+    _set(root, g.ROBOT, robot.name, text_of_version)
     for link in robot.links:
         _write_link(root, link, version)
     for joint in robot.joints:
         _write_joint(root, joint, version)
     parts = [link.custom for link in robot.links] + [joint.custom for joint in robot.joints]
     gazebo = [one for part in parts for one in part.elements if _is_addressed(one)]
-    if version > _FIRST_VERSION:
-        _set(root, g.VERSION, "{}.{}".format(*version))
     custom = m.Custom(robot.custom.attributes, (*robot.custom.elements, *gazebo))
     _write_custom(root, g.ROBOT, custom, version)
     ET.indent(root)
@@ -75,56 +74,37 @@ def write(robot: m.Robot, *, comment: str | None = None) -> bytes:
     return text.encode()
 
 
-def _version(robot: m.Robot) -> Version:
-    """Return the version of the original file, or a later one if required."""
+def _written_version(robot: m.Robot) -> Version | None:
+    """Return the version of the original file, or a later one if required; None for the first."""
     needed = [_FIRST_VERSION]
-    needed += [
-        (int(known[1]), int(known[2]))
-        for attribute in robot.custom.attributes
-        if attribute.name == g.VERSION.name and (known := _KNOWN_VERSION.fullmatch(attribute.value))
-    ]
+    for attribute in robot.custom.attributes:
+        known = _KNOWN_VERSION.fullmatch(attribute.value)
+        if attribute.name == g.VERSION.name and known:
+            needed.append((int(known[1]), int(known[2])))
     shapes = (shape for link in robot.links for shape in link.shapes)
     if any(isinstance(shape.geometry, m.Capsule) for shape in shapes):
         needed.append(_CAPSULES_SINCE)
-    needed += [
-        attribute.since
-        for joint in robot.joints
-        for attribute, value in _dynamic_limits(joint)
-        if value is not None
-    ]
-    return max(needed)
+    for joint in robot.joints:
+        limits = zip(g.LIMIT.attributes, _limits(joint), strict=True)
+        needed += [attribute.since for attribute, value in limits if value is not None]
+    return max(needed) if max(needed) > _FIRST_VERSION else None
 
 
-def _dynamic_limits(joint: m.Joint) -> tuple[tuple[AttributeType[Any], _Value], ...]:
-    return (
-        (g.ACCELERATION, joint.acceleration),
-        (g.DECELERATION, joint.deceleration),
-        (g.JERK, joint.jerk),
-    )
+def _set(element: ET.Element, kind: ElementType, *values: _Value) -> None:
+    """Set the attributes of an element, in the order of the grammar; None sets none."""
+    for attribute, value in zip(kind.attributes, values, strict=False):
+        if isinstance(value, str):
+            element.set(attribute.name, value)
+        elif value is not None:
+            numbers = value if isinstance(value, tuple) else (value,)
+            finite = (math.copysign(_FARTHEST, n) if math.isinf(n) else float(n) for n in numbers)
+            element.set(attribute.name, _numbers(finite))
 
 
-def _add(parent: ET.Element, kind: ElementType, values: _Values = ()) -> ET.Element:
+def _add(parent: ET.Element, kind: ElementType, *values: _Value) -> ET.Element:
     element = ET.SubElement(parent, kind.tag)
-    for attribute, value in values:
-        _set(element, attribute, value)
+    _set(element, kind, *values)
     return element
-
-
-def _add_all(parent: ET.Element, kind: ElementType, *values: _Value) -> None:
-    """Add an element with the values of all its attributes, in the order of the grammar."""
-    _add(parent, kind, zip(kind.attributes, values, strict=True))
-
-
-def _set(element: ET.Element, attribute: AttributeType[Any], value: _Value) -> None:
-    if value is None:
-        return
-    if isinstance(value, str):
-        text = value
-    else:
-        numbers = value if isinstance(value, tuple) else (value,)
-        finite = [math.copysign(_FARTHEST, n) if math.isinf(n) else float(n) for n in numbers]
-        text = _numbers(finite)
-    element.set(attribute.name, text)
 
 
 def _numbers(values: Iterable[float]) -> str:
@@ -133,89 +113,88 @@ def _numbers(values: Iterable[float]) -> str:
 
 def _add_origin(parent: ET.Element, pose: m.Pose) -> None:
     if pose != m.IDENTITY:
-        rpy = rpy_from_quat_wxyz(pose.quat_wxyz)
-        _add(parent, g.ORIGIN, ((g.XYZ, pose.position), (g.RPY, rpy)))
+        _add(parent, g.ORIGIN, pose.position, rpy_from_quat_wxyz(pose.quat_wxyz))
 
 
 def _write_link(robot: ET.Element, link: m.Link, version: Version) -> None:
-    element = _add(robot, g.LINK, ((g.NAME, link.name),))
+    element = _add(robot, g.LINK, link.name)
     if link.inertial is not None:
         inertial = _add(element, g.INERTIAL)
         _add_origin(inertial, link.inertial.origin)
-        _add_all(inertial, g.MASS, link.inertial.mass)
-        _add_all(inertial, g.INERTIA, *link.inertial.inertia)
+        _add(inertial, g.MASS, link.inertial.mass)
+        _add(inertial, g.INERTIA, *link.inertial.inertia)
     for visual in link.visuals:
-        shape = _add(element, g.VISUAL, ((g.OPTIONAL_NAME, visual.name),))
+        shape = _add(element, g.VISUAL, visual.name)
         _add_origin(shape, visual.origin)
         _add_geometry(shape, visual.geometry)
         if material := visual.material:
             # In the visual, because names need not be unique. ROS requires the
             # attribute, even if there is no name.
-            look = _add(shape, g.MATERIAL, ((g.OPTIONAL_NAME, material.name or ""),))
+            look = _add(shape, g.MATERIAL, material.name or "")
             if material.rgba is not None:
-                _add_all(look, g.COLOR, material.rgba)
+                _add(look, g.COLOR, material.rgba)
             if material.texture_uri is not None:
-                _add_all(look, g.TEXTURE, material.texture_uri)
+                _add(look, g.TEXTURE, material.texture_uri)
         _write_custom(shape, g.VISUAL, visual.custom, version)
     for collision in link.collisions:
-        shape = _add(element, g.COLLISION, ((g.OPTIONAL_NAME, collision.name),))
+        shape = _add(element, g.COLLISION, collision.name)
         _add_origin(shape, collision.origin)
         _add_geometry(shape, collision.geometry)
         _write_custom(shape, g.COLLISION, collision.custom, version)
-    _write_custom(element, g.LINK, _own(link.custom), version)
+    _write_custom(element, g.LINK, link.custom, version)
 
 
 def _add_geometry(shape: ET.Element, geometry: m.Geometry) -> None:
     element = _add(shape, g.GEOMETRY)
     match geometry:
-        case m.Box(size):
-            _add_all(element, g.BOX, size)
-        case m.Cylinder(radius, length):
-            _add_all(element, g.CYLINDER, radius, length)
-        case m.Capsule(radius, length):
-            _add_all(element, g.CAPSULE, radius, length)
-        case m.Sphere(radius):
-            _add_all(element, g.SPHERE, radius)
         case m.MeshFile(uri=uri, scale=scale):
-            _add_all(element, g.MESH, uri, None if scale == g.SCALE.default else scale)
+            _add(element, g.MESH, uri, None if scale == g.SCALE.default else scale)
+        case m.Box() | m.Cylinder() | m.Capsule() | m.Sphere():
+            tag = type(geometry).__name__.lower()
+            kind = next(child.type for child in g.GEOMETRY.children if child.type.tag == tag)
+            # Their fields are in the order of the grammar.
+            _add(element, kind, *structs.astuple(geometry))
         case _:
             assert_never(geometry)
 
 
+def _limits(joint: m.Joint) -> tuple[float | None, ...]:
+    """Return the values of ``<limit>``, in the order of the grammar."""
+    kind = joint.kind
+    bounds: tuple[float | None, float | None] = (None, None)
+    if isinstance(kind, m.Revolute | m.Prismatic) and _type_name(kind) != "continuous":
+        bounds = (kind.range.lower, kind.range.upper)
+    rates = joint.acceleration, joint.deceleration, joint.jerk
+    return (*bounds, joint.effort, joint.velocity, *rates)
+
+
 def _write_joint(robot: ET.Element, joint: m.Joint, version: Version) -> None:
-    kind, type_name = joint.kind, _type_name(joint.kind)
+    kind = joint.kind
     kept = "true" if joint.dont_collapse else None
-    element = _add(robot, g.JOINT)
-    for attribute, text in zip(g.JOINT.attributes, (joint.name, type_name, kept), strict=True):
-        _set(element, attribute, text)
+    element = _add(robot, g.JOINT, joint.name, _type_name(kind), kept)
     _add_origin(element, joint.origin)
-    _add_all(element, g.PARENT, joint.parent)
-    _add_all(element, g.CHILD, joint.child)
+    _add(element, g.PARENT, joint.parent)
+    _add(element, g.CHILD, joint.child)
     # Axis and limits without effect are custom data.
     idle: set[tuple[str, str]] = set()
     if isinstance(kind, m.Revolute | m.Continuous | m.Prismatic | m.Planar):
-        _add_all(element, g.AXIS, kind.axis)
+        _add(element, g.AXIS, kind.axis)
     else:
         idle.add((g.AXIS.tag, g.AXIS_XYZ.name))
-    limits: list[tuple[AttributeType[Any], _Value]] = []
     if not isinstance(kind, m.Revolute | m.Prismatic):
         idle |= {(g.LIMIT.tag, g.LOWER.name), (g.LIMIT.tag, g.UPPER.name)}
-    elif type_name != "continuous":
-        limits += [(g.LOWER, kind.range.lower), (g.UPPER, kind.range.upper)]
-    limits += [(g.EFFORT, joint.effort), (g.VELOCITY, joint.velocity), *_dynamic_limits(joint)]
-    if any(value is not None for _, value in limits):
-        _add(element, g.LIMIT, limits)
-    parts = (
+    if any(value is not None for value in _limits(joint)):
+        _add(element, g.LIMIT, *_limits(joint))
+    for part_type, part in (
         (g.DYNAMICS, joint.dynamics),
         (g.MIMIC, joint.mimic),
         (g.SAFETY_CONTROLLER, joint.safety),
         (g.CALIBRATION, joint.calibration),
-    )
-    for part_type, part in parts:
+    ):
         if part:
             # Their fields are in the order of the grammar.
-            _add_all(element, part_type, *structs.astuple(part))
-    _write_custom(element, g.JOINT, _own(joint.custom), version, idle)
+            _add(element, part_type, *structs.astuple(part))
+    _write_custom(element, g.JOINT, joint.custom, version, idle)
 
 
 def _type_name(kind: m.JointKind) -> str:
@@ -268,11 +247,6 @@ def _is_addressed(element: m.CustomElement) -> bool:
     return content.tag == GAZEBO and not element.within and REFERENCE in dict(content.attributes)
 
 
-def _own(custom: m.Custom) -> m.Custom:
-    kept = tuple(one for one in custom.elements if not _is_addressed(one))
-    return m.Custom(custom.attributes, kept)
-
-
 def _write_custom(
     element: ET.Element,
     element_type: ElementType,
@@ -297,6 +271,8 @@ def _write_custom(
         if (is_version or not is_read) and name not in place.attrib:
             place.set(name, attribute.value)
     for one in custom.elements:
+        if element_type in (g.LINK, g.JOINT) and _is_addressed(one):
+            continue
         found = _place(element, element_type, one.within)
         if found is None:
             continue
@@ -315,8 +291,8 @@ def _place(
     if element_type is g.ROBOT and within[:1] == (g.MATERIAL.tag,) and len(within) > 1:
         # The robot's material with a name.
         name = within[1]
-        same = [m for m in element.iterfind(g.MATERIAL.tag) if m.get("name") == name]
-        material = same[0] if same else _add(element, g.MATERIAL, ((g.OPTIONAL_NAME, name),))
+        same = [one for one in element.iterfind(g.MATERIAL.tag) if one.get("name") == name]
+        material = same[0] if same else _add(element, g.MATERIAL, name)
         return _place(material, g.MATERIAL, within[2:])
     for tag in within:
         child = element_type.child(tag)
