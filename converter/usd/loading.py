@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PureWindowsPath
 
 from msgspec import Struct
@@ -237,18 +237,14 @@ def robot_variant_sets(stage: Usd.Stage) -> Iterator[VariantSet]:
     yield from _variant_sets(stage.GetDefaultPrim() or stage.GetPseudoRoot())
 
 
-def _variant_sets(root: Usd.Prim) -> Iterator[VariantSet]:
-    for prim in Usd.PrimRange(root):
-        yield from _sets_of(prim)
-
-
-def _sets_of(prim: Usd.Prim) -> Iterator[VariantSet]:
-    sets = prim.GetVariantSets()
-    for name in sets.GetNames() if prim.HasVariantSets() else ():
-        variants = tuple(sorted(sets.GetVariantSet(name).GetVariantNames()))
-        if variants:
-            selection = sets.GetVariantSelection(name)
-            yield VariantSet(str(prim.GetPath()), name, variants, selection)
+def _variant_sets(root: Usd.Prim, *, below: bool = True) -> Iterator[VariantSet]:
+    for prim in Usd.PrimRange(root) if below else (root,):
+        sets = prim.GetVariantSets()
+        for name in sets.GetNames() if prim.HasVariantSets() else ():
+            variants = tuple(sorted(sets.GetVariantSet(name).GetVariantNames()))
+            if variants:
+                selection = sets.GetVariantSelection(name)
+                yield VariantSet(str(prim.GetPath()), name, variants, selection)
 
 
 def unselected_variant_sets(stage: Usd.Stage) -> Iterator[Diagnostic]:
@@ -291,11 +287,11 @@ def select_variants(
         pending.remove(choice)
         _author(stage, owner, choice.variant)
         selected[owner.prim, owner.name] = VariantChoice(owner.name, choice.variant, owner.prim)
-    notes, problem = [], None
+    notes, problems = [], []
     for choice in pending:
         owners = _owners(stage, choice)
         if len(owners) == 1:
-            problem = problem or (
+            problems.append(
                 f"variant set {owners[0].name!r} of {owners[0].prim} has no variant "
                 f"{choice.variant!r}; its variants are {_quoted(owners[0].variants)}"
             )
@@ -303,16 +299,15 @@ def select_variants(
             message = f"{_without(stage, choice, owners)}; the USD is read as it is"
             notes.append(Diagnostic("variant-absent", message))
         else:
-            problem = problem or _without(stage, choice, owners)
-    for choice in selected.values():
-        owners = _owners(stage, choice)
-        if problem is None and [owner.selection for owner in owners] != [choice.variant]:
-            problem = (
-                f"variant set {choice.variant_set!r} of {choice.prim} does not exist "
-                "with the other variants that are selected"
-            )
-    if problem:
-        raise StageError((Diagnostic("variant-unknown", problem),))
+            problems.append(_without(stage, choice, owners))
+    problems += [
+        f"variant set {choice.variant_set!r} of {choice.prim} does not exist "
+        "with the other variants that are selected"
+        for choice in selected.values()
+        if [owner.selection for owner in _owners(stage, choice)] != [choice.variant]
+    ]
+    if problems:
+        raise StageError((Diagnostic("variant-unknown", problems[0]),))
     return tuple(selected.values()), tuple(notes)
 
 
@@ -325,7 +320,7 @@ def _owners(stage: Usd.Stage, choice: VariantChoice) -> list[VariantSet]:
     """Return the variant sets of a choice: of its prim or the default prim, else of any prim."""
     prim = _prim_of(stage, choice)
     # Nothing can be authored in an instance.
-    own = _sets_of(prim) if prim and not prim.IsInstanceProxy() else ()
+    own = _variant_sets(prim, below=False) if prim and not prim.IsInstanceProxy() else ()
     found = [each for each in own if each.name == choice.variant_set]
     if found or choice.prim is not None:
         return found
@@ -383,56 +378,36 @@ def variant_combinations(
     Raises:
         StageError: A choice does not exist, or there are more than 64 combinations.
     """
-    selected, _ = select_variants(stage, choices)
-    found: dict[tuple[VariantChoice, ...], frozenset[str]] = {}
-    for combination in _combinations(stage, selected):
-        found[combination] = _kinds_of_physics(stage)
-        if len(found) > _MOST_COMBINATIONS:
-            sets = truncate_list(map(str, robot_variant_sets(stage)))
-            most = f"have more than {_MOST_COMBINATIONS} combinations"
-            message = f"the variant sets {', '.join(sets)} {most}"
-            raise StageError((Diagnostic("variant-combinations", message),))
-    return tuple(Combination(each, _omission(each, found, len(selected))) for each in found)
+    given, _ = select_variants(stage, choices)
+    # What each combination has of physics and colliders.
+    found: dict[tuple[VariantChoice, ...], set[str]] = {}
 
+    def visit(selected: tuple[VariantChoice, ...]) -> None:
+        known = {(choice.prim, choice.variant_set) for choice in selected}
+        sets = robot_variant_sets(stage)
+        following = next((each for each in sets if (each.prim, each.name) not in known), None)
+        if following is None:
+            kinds = found[selected] = set()
+            root = stage.GetDefaultPrim() or stage.GetPseudoRoot()
+            for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
+                if prim.HasAPI(UsdPhysics.CollisionAPI):
+                    kinds |= {_PHYSICS, _COLLIDERS}
+                elif prim.HasAPI(UsdPhysics.RigidBodyAPI) or prim.IsA(UsdPhysics.Joint):
+                    kinds.add(_PHYSICS)
+            if len(found) > _MOST_COMBINATIONS:
+                listed = truncate_list(map(str, robot_variant_sets(stage)))
+                most = f"have more than {_MOST_COMBINATIONS} combinations"
+                message = f"the variant sets {', '.join(listed)} {most}"
+                raise StageError((Diagnostic("variant-combinations", message),))
+            return
+        for variant in following.variants:
+            _author(stage, following, variant)
+            visit((*selected, VariantChoice(following.name, variant, following.prim)))
+        over = stage.GetSessionLayer().GetPrimAtPath(following.prim)
+        del over.variantSelections[following.name]
 
-def _combinations(
-    stage: Usd.Stage, selected: tuple[VariantChoice, ...]
-) -> Iterator[tuple[VariantChoice, ...]]:
-    """Yield combinations that begin with some choices, which are selected already."""
-    known = {(choice.prim, choice.variant_set) for choice in selected}
-    sets = robot_variant_sets(stage)
-    following = next((each for each in sets if (each.prim, each.name) not in known), None)
-    if following is None:
-        yield selected
-        return
-    for variant in following.variants:
-        _author(stage, following, variant)
-        choice = VariantChoice(following.name, variant, following.prim)
-        yield from _combinations(stage, (*selected, choice))
-    over = stage.GetSessionLayer().GetPrimAtPath(following.prim)
-    del over.variantSelections[following.name]
-
-
-def _kinds_of_physics(stage: Usd.Stage) -> frozenset[str]:
-    """Return whether the robot has physics and colliders."""
-    found = set()
-    root = stage.GetDefaultPrim() or stage.GetPseudoRoot()
-    for prim in Usd.PrimRange(root, Usd.TraverseInstanceProxies()):
-        if prim.HasAPI(UsdPhysics.CollisionAPI):
-            return frozenset({_PHYSICS, _COLLIDERS})
-        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or prim.IsA(UsdPhysics.Joint):
-            found.add(_PHYSICS)
-    return frozenset(found)
-
-
-def _omission(
-    combination: tuple[VariantChoice, ...],
-    found: Mapping[tuple[VariantChoice, ...], frozenset[str]],
-    given: int,
-) -> tuple[VariantChoice, str] | None:
-    """Return the omission of a combination, except by one of the given choices."""
-    for place, choice in enumerate(combination):
-        if choice.variant == _NONE and place >= given:
+    def omission(combination: tuple[VariantChoice, ...]) -> tuple[VariantChoice, str] | None:
+        for place, choice in enumerate(combination[len(given) :], start=len(given)):
             others = set[str]().union(
                 *(
                     kinds
@@ -440,10 +415,13 @@ def _omission(
                     if (*other[:place], choice, *other[place + 1 :]) == combination
                 )
             )
-            for kind in (_PHYSICS, _COLLIDERS):
+            for kind in (_PHYSICS, _COLLIDERS) if choice.variant == _NONE else ():
                 if kind in others - found[combination]:
                     return choice, kind
-    return None
+        return None
+
+    visit(given)
+    return tuple(Combination(each, omission(each)) for each in found)
 
 
 def selecting_layer(root: str, choices: Iterable[VariantChoice], default: str | None = None) -> str:
