@@ -212,7 +212,9 @@ def _read(path: str, changed: int) -> MjcfRobot:
         raise UnsupportedError(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
     start = np.array(model.qpos0)
     _count_from_initial_pose(model)
-    robot = _structure(spec, model, root is not None)
+    # A root without mass is singular.
+    with collected_warnings():
+        robot = _structure(spec, model, root is not None)
     base = Base.FLOATING if all(free) else Base.FIXED
     if not any(link.mass for link in robot.structure.links):
         base = Base.STATIC

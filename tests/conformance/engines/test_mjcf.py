@@ -238,13 +238,16 @@ def test_root_is_the_body_or_the_world(bodies: str, root: str, base: Base, tmp_p
     ],
 )
 def test_fixed_root_may_lack_mass_or_inertia(
-    content: str, mass: float | None, tmp_path: Path
+    content: str, mass: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     inner = "<body name='b'><joint/><geom size='0.1' mass='1'/></body>"
     robot, _ = _body(f"<body name='a'>{content}{inner}</body>", tmp_path)
 
     stated = robot.links[0].mass
     assert (stated and (stated.mass, stated.center)) == (mass and (mass, (0.1, 0.0, 0.0)))
+    # MuJoCo writes warnings to a file.
+    assert [file.name for file in tmp_path.iterdir()] == ["robot.xml"]
 
 
 def test_unnamed_bodies_and_joints_are_numbered(tmp_path: Path) -> None:
