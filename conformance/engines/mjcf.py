@@ -210,30 +210,18 @@ def _read(path: str, changed: int) -> MjcfRobot:
             model, held = _compiled(spec, root)
     except ValueError as error:
         raise UnsupportedError(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
-    start = np.array(model.qpos0)
+    up = matrices(model.qpos0[3:7])[2] if root else np.eye(3)[2]
     _count_from_initial_pose(model)
+    uncompared.update(_uncompared_of_model(model, held))
+    notes = tuple(f"MuJoCo warns: {' '.join(text.split())}" for text in dict.fromkeys(messages))
     # A root without mass is singular.
     with collected_warnings():
-        robot = _structure(spec, model, root is not None)
-    base = Base.FLOATING if all(free) else Base.FIXED
-    if not any(link.mass for link in robot.structure.links):
-        base = Base.STATIC
-    uncompared.update(_uncompared_of_model(model, held))
-    data = mujoco.MjData(model)
-    data.qpos[:7] = start[:7] if root is not None else data.qpos[:7]
-    mujoco.mj_kinematics(model, data)
-    up = data.xmat[int(root is not None)].reshape(3, 3)[2]
-    notes = [f"MuJoCo warns: {' '.join(text.split())}" for text in dict.fromkeys(messages)]
-    return structs.replace(
-        robot,
-        structure=structs.replace(
-            robot.structure,
-            base=base,
-            up=vec3(up),
-            uncompared=tuple((name, count) for name, count in uncompared.items() if count),
-            notes=tuple(notes),
-        ),
-    )
+        robot = _structure(
+            spec, model, root is not None, Base.FLOATING if all(free) else Base.FIXED
+        )
+    counts = tuple((name, count) for name, count in uncompared.items() if count)
+    stated = structs.replace(robot.structure, up=vec3(up), uncompared=counts, notes=notes)
+    return structs.replace(robot, structure=stated)
 
 
 def _is_free(body: mujoco.MjsBody) -> bool:
@@ -288,14 +276,13 @@ def _count_from_initial_pose(model: mujoco.MjModel) -> None:
     model.body_gravcomp[:] = 0.0
 
 
-def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> MjcfRobot:
+def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: Base) -> MjcfRobot:
     """State names, links, joints and masses."""
-    names = _body_names(model)
+    names, joint_names = _names(model)
     made_up = {f"link {names[body]}" for body in range(1, model.nbody) if not model.body(body).name}
     bodies = {} if rooted else {WORLD: 0}
     made_up |= {f"link {world}" for world in bodies}
     bodies |= {names[body]: body for body in range(1, model.nbody)}
-    joint_names = _joint_names(model, names)
     # The first joint of a rooted model is that of the root.
     unnamed = (j for j in range(int(rooted), model.njnt) if not model.joint(j).name)
     made_up |= {f"joint {joint_names[joint]}" for joint in unnamed}
@@ -339,6 +326,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> Mjcf
         nondynamic=tuple(names[b] for b in range(1, model.nbody) if model.body_mocapid[b] >= 0),
         implied=tuple(_implied(spec, model, names, joint_names)),
         simulation=_simulation(model, names, joint_names),
+        base=base if any(link.mass for link in links) else Base.STATIC,
     )
     mechanism = Mechanism(model, tuple(places.values()), free_root=rooted)
     if rooted:
@@ -350,33 +338,23 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool) -> Mjcf
     return MjcfRobot(model, mechanism, observation, bodies, between, places)
 
 
-def _body_names(model: mujoco.MjModel) -> dict[int, str]:
-    """Return the name of each body; an unnamed one is numbered among its parent's."""
+def _names(model: mujoco.MjModel) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the names of bodies and joints; what has none is numbered within its parent."""
+    bodies, joints = {0: WORLD}, {}
     taken = {model.body(body).name for body in range(model.nbody)}
-    names = {0: WORLD}
-    unnamed: Counter[int] = Counter()
+    unnamed: Counter[str] = Counter()
     for body in range(1, model.nbody):
-        parent = int(model.body_parentid[body])
-        name = model.body(body).name
+        parent, name = bodies[model.body_parentid[body]], model.body(body).name
         while not name or (name in taken and not model.body(body).name):
             unnamed[parent] += 1
-            name = f"{names[parent]}_body{unnamed[parent]}"
-        names[body] = name
-    return names
-
-
-def _joint_names(model: mujoco.MjModel, bodies: Mapping[int, str]) -> dict[int, str]:
+            name = f"{parent}_body{unnamed[parent]}"
+        bodies[body] = name
     taken = {model.joint(joint).name for joint in range(model.njnt)}
-    names = {}
     for joint in range(model.njnt):
-        name = model.joint(joint).name
-        body = int(model.jnt_bodyid[joint])
-        number = joint - int(model.body_jntadr[body]) + 1
-        if not name:
-            name = f"{bodies[body]}_joint{number}"
-            name += "_" * (name in taken)
-        names[joint] = name
-    return names
+        body = model.jnt_bodyid[joint]
+        name = f"{bodies[body]}_joint{joint - model.body_jntadr[body] + 1}"
+        joints[joint] = model.joint(joint).name or name + "_" * (name in taken)
+    return bodies, joints
 
 
 def _mimics(
@@ -639,23 +617,23 @@ def _simulation(
     model: mujoco.MjModel, names: Mapping[int, str], joints: Mapping[int, str]
 ) -> SimulationObservation:
     """State armature, contact friction, and pairs of bodies without contacts."""
-    armatures = [
-        (joints[joint], float(model.dof_armature[model.jnt_dofadr[joint]]))
-        for joint in range(model.njnt)
+    armatures = (
+        (name, float(model.dof_armature[model.jnt_dofadr[joint]]))
+        for joint, name in joints.items()
         if COORDINATES[_TYPES[model.jnt_type[joint]]] == 1
-    ]
+    )
+    pairs = (
+        sorted((names[signature >> 16], names[signature & 0xFFFF]))
+        for signature in model.exclude_signature.tolist()
+    )
     frictions = {names[body]: _frictions(model, body) for body in range(1, model.nbody)}
-    pairs = []
-    for signature in model.exclude_signature.tolist():
-        first, second = sorted((names[signature >> 16], names[signature & 0xFFFF]))
-        pairs.append((first, second))
     return SimulationObservation(
         drives=(),
         positions=(),
         limit_stiffnesses=(),
         limit_dampings=(),
         armatures=tuple((name, value) for name, value in armatures if value),
-        filtered_pairs=tuple(sorted(pairs)),
+        filtered_pairs=tuple(sorted((first, second) for first, second in pairs)),
         contact_materials=tuple(
             ContactMaterialObservation(link, *found * 2)
             for link, found in frictions.items()
