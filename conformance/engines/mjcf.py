@@ -749,6 +749,7 @@ def _uncompared_of_model(model: mujoco.MjModel, held: bool) -> dict[str, int]:
             bool(model.jnt_limited[j]) for j in joints if model.jnt_type[j] == _BALL
         ),
         "mocap bodies": model.nmocap,
+        "textured materials": int((model.mat_texid >= 0).any(axis=1).sum()),
     }
     of_world = np.array(model.geom_bodyid) == 0
     for kind, what in _UNREAD_GEOMS.items():

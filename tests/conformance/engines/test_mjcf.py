@@ -12,7 +12,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines.mjcf import ellipsoid_surface, mjcf_joints, observe_mjcf
-from urdf_usd.conformance.engines.protocol import UnsupportedError
+from urdf_usd.conformance.engines.protocol import Observed, UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     ROOT_MOTION,
@@ -24,6 +24,8 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.reports.records.record import Verdict
 
 # A shoulder of two oblique hinges and a slide at places of their own, and a ball below.
 _SHOULDER = """
@@ -311,6 +313,23 @@ def test_contacts_and_groups_decide_colliders_and_visuals(tmp_path: Path) -> Non
         "hit",
         "half",
     ]
+
+
+def test_textures_are_counted_and_not_compared(tmp_path: Path) -> None:
+    text = """<mujoco><asset><texture name='t' type='2d' builtin='flat' width='4' height='4'/>
+        <material name='m' texture='t'/></asset>
+      <worldbody><body name='a'><geom size='0.1' material='m'/></body></worldbody></mujoco>"""
+    robot, *_ = _observed(text, tmp_path)
+    shapes = []
+    for shape in robot.shapes:
+        looks = (structs.replace(one, texture="1a2b", image="t.png") for one in shape.appearances)
+        shapes.append(structs.replace(shape, appearances=tuple(looks)))
+    usd = Observed(structs.replace(robot, shapes=tuple(shapes)))
+
+    judgement = judge({"mujoco-mjcf": Observed(robot)}, usd, decides="mujoco-mjcf", described=True)
+
+    assert judgement.verdict is Verdict.EXACT, judgement.reason
+    assert dict(robot.uncompared) == {"textured materials": 1}
 
 
 def test_ellipsoid_has_the_area_of_a_sphere_and_of_a_spheroid() -> None:
