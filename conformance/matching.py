@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field, structs
 
@@ -95,50 +96,64 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
         # The stage itself, which needs no prim.
         stage = NamedPrim("/", "world", is_body=False)
         prims = structs.replace(prims, links=(*prims.links, stage))
-    links = _Matches([link.name for link in expected.links], prims.links)
-    joints = _Matches([joint.name for joint in expected.joints], prims.joints)
     # A body comes before a frame of the same name.
+    frames = {prim.path for prim in prims.links if not prim.is_body}
+    links = _Matches(
+        [link.name for link in expected.links],
+        {prim.path: prim.name for prim in sorted(prims.links, key=lambda one: not one.is_body)},
+        frames,
+    )
+    joints = _Matches(
+        [joint.name for joint in expected.joints], {prim.path: prim.name for prim in prims.joints}
+    )
     for key in (str, _plain):
         for part in (links, joints):
             part.match(key)
     spelled = {**links.new, **joints.new}
-    _match_base(expected, prims, links)
+    # The root link is the only body that is no child of another body.
+    children = {joint.ends[1] for joint in prims.joints if joint.ends[0]}
+    bases = [path for path in links.prims if path not in frames and path not in children]
+    if len(bases) == 1:
+        links.add(expected.root, bases[0])
     matches = None
     while matches != (matches := (len(links.path_of), len(joints.path_of))):
-        _match_along_joints(expected.joints, links, joints)
-        _match_single_joints(expected.joints, links, joints)
+        _match_along_joints(expected.joints, prims.joints, links, joints)
+        _match_single_joints(expected.joints, prims.joints, links, joints)
     new = {**links.new, **joints.new}
     return Labels(spelled, {path: name for path, name in new.items() if path not in spelled})
 
 
 class _Matches:
-    """One-to-one matches between URDF names and prims; bodies come before frames."""
+    """One-to-one matches between URDF names and prims."""
 
-    def __init__(self, names: Sequence[str], prims: Sequence[NamedPrim | NamedJoint]) -> None:
+    def __init__(
+        self, names: Sequence[str], prims: Mapping[str, str], frames: AbstractSet[str] = frozenset()
+    ) -> None:
         self.names = list(dict.fromkeys(names))
-        self.prims = {prim.path: prim for prim in sorted(prims, key=_is_frame)}
+        self.prims = prims  # names by path, those of bodies first
+        self.frames = frames  # candidates for links that are no bodies
         self.path_of: dict[str, str] = {}
         self.name_of: dict[str, str] = {}
 
     @property
     def new(self) -> dict[str, str]:
         """URDF names of matched prims that have another name, by path."""
-        return {path: name for path, name in self.name_of.items() if self.prims[path].name != name}
+        return {path: name for path, name in self.name_of.items() if self.prims[path] != name}
 
     def match(self, key: Callable[[str], str]) -> None:
         """Match names and prims with equal keys that are unique on both sides."""
         names = Counter(key(name) for name in self.names if name not in self.path_of)
         unmatched: dict[str, list[str]] = {}
-        for path, prim in self.prims.items():
+        for path, name in self.prims.items():
             if path not in self.name_of:
-                unmatched.setdefault(key(prim.name), []).append(path)
+                unmatched.setdefault(key(name), []).append(path)
         for name in self.names:
             paths = unmatched.get(key(name), [])
             if name in self.path_of or not paths or names[key(name)] > 1:
                 continue
-            bodies = [path for path in paths if not _is_frame(self.prims[path])]
-            if key is str or len(bodies or paths) == 1:
-                self.add(name, (bodies or paths)[0])
+            bodies = [path for path in paths if path not in self.frames] or paths
+            if key is str or len(bodies) == 1:
+                self.add(name, bodies[0])
 
     def add(self, name: str, path: str) -> None:
         """Match a name with the prim at a path, unless one of them is matched."""
@@ -153,11 +168,19 @@ class _Matches:
         """
         body = path
         while body:
-            prim = self.prims.get(body)
-            if prim is not None and not _is_frame(prim):
+            if body in self.prims and body not in self.frames:
                 return body
             body = body.rpartition("/")[0]
         return "" if path in self.prims else path
+
+    def bodies(self, joint: JointObservation | NamedJoint) -> frozenset[str]:
+        """Return the bodies that a prim connects, or those of the matched links of a joint."""
+        ends: Iterable[str | None] = (
+            joint.ends
+            if isinstance(joint, NamedJoint)
+            else map(self.path_of.get, (joint.parent, joint.child))
+        )
+        return frozenset(self.body(path) for path in ends if path is not None)
 
 
 def _has_world(expected: Observation) -> bool:
@@ -165,129 +188,85 @@ def _has_world(expected: Observation) -> bool:
 
     That of an MJCF, which has no name in the file, is the world whatever moves there.
     """
-    if expected.root == "world" and "link world" in expected.made_up:
-        return True
-    return (
-        expected.root == "world"
-        and all(shape.link != "world" for shape in expected.shapes)
-        and not any(link.mass and link.mass.mass for link in expected.links if link.name == "world")
-        and all(
-            joint.type is JointType.FIXED for joint in expected.joints if joint.parent == "world"
+    if expected.root != "world":
+        return False
+    return "link world" in expected.made_up or not (
+        any(shape.link == "world" for shape in expected.shapes)
+        or any(link.mass and link.mass.mass for link in expected.links if link.name == "world")
+        or any(
+            joint.type is not JointType.FIXED
+            for joint in expected.joints
+            if joint.parent == "world"
         )
     )
 
 
-def _match_base(expected: Observation, prims: NamedPrims, links: _Matches) -> None:
-    """Match the root link with the only body that is no child of another body."""
-    children = {joint.ends[1] for joint in prims.joints if joint.ends[0]}
-    bases = [prim.path for prim in prims.links if prim.is_body and prim.path not in children]
-    if len(bases) == 1 and expected.root is not None:
-        links.add(expected.root, bases[0])
-
-
 def _match_along_joints(
-    expected: Sequence[JointObservation], links: _Matches, joints: _Matches
+    expected: Sequence[JointObservation],
+    prims: Sequence[NamedJoint],
+    links: _Matches,
+    joints: _Matches,
 ) -> None:
     """Match the links of matched joints, and joints between matched links."""
+    prim_at = {prim.path: prim for prim in prims}
     for joint in expected:
-        path = joints.path_of.get(joint.name)
-        if path is not None:
-            for name, body in _unmatched_ends(joint, joints.prims[path], links):
-                links.add(name, body)
-    between = {
-        bodies: joint.name
-        for joint in expected
-        if joint.name not in joints.path_of
-        for bodies in [_matched_bodies(joint, links)]
-        if len(bodies) == 2
-    }
-    for path, prim in joints.prims.items():
-        joint_name = between.get(_bodies(prim, links))
-        if joint_name is not None:
-            joints.add(joint_name, path)
-
-
-def _unmatched_ends(
-    joint: JointObservation, prim: NamedPrim | NamedJoint, links: _Matches
-) -> Iterator[tuple[str, str]]:
-    """Pair the links of a joint with the bodies of its prim, where they are not matched."""
-    first, second = _ends(prim)
-    bodies = [links.body(first), links.body(second)]
-    parent, child = (
-        path and links.body(path)
-        for path in (links.path_of.get(joint.parent), links.path_of.get(joint.child))
-    )
-    if parent in bodies and child is None:
-        yield joint.child, second if parent == bodies[0] else first
-    elif child in bodies and parent is None:
-        yield joint.parent, second if child == bodies[0] else first
-    elif parent is None and child is None:
+        if (path := joints.path_of.get(joint.name)) is None:
+            continue
         # Most converters let the parent come first.
-        yield joint.parent, first
-        yield joint.child, second
+        first, second = prim_at[path].ends
+        bodies = [links.body(first), links.body(second)]
+        parent, child = (
+            end and links.body(end) for end in map(links.path_of.get, (joint.parent, joint.child))
+        )
+        if parent in bodies and child is None:
+            links.add(joint.child, second if parent == bodies[0] else first)
+        elif child in bodies and parent is None:
+            links.add(joint.parent, second if child == bodies[0] else first)
+        elif parent is None and child is None:
+            links.add(joint.parent, first)
+            links.add(joint.child, second)
+    between = {
+        ends: joint.name
+        for joint in expected
+        if joint.name not in joints.path_of and len(ends := links.bodies(joint)) == 2
+    }
+    for prim in prims:
+        if (matched := between.get(links.bodies(prim))) is not None:
+            joints.add(matched, prim.path)
 
 
 def _match_single_joints(
-    expected: Sequence[JointObservation], links: _Matches, joints: _Matches
+    expected: Sequence[JointObservation],
+    prims: Sequence[NamedJoint],
+    links: _Matches,
+    joints: _Matches,
 ) -> None:
     """Match joints that are the only unmatched ones of their type at a matched link."""
     for link in tuple(links.name_of):
         for motion in _MOTIONS:
+            # One body may carry both links of a joint, which then has no prim.
             unmatched = [
                 joint
                 for joint in expected
                 if joint.name not in joints.path_of
                 and joint.type in motion
-                and link in _matched_bodies(joint, links)
-                and not _is_within_a_body(joint, links)
+                and link in (ends := links.bodies(joint))
+                and (len(ends) > 1 or not {joint.parent, joint.child} <= links.path_of.keys())
             ]
-            paths = [
-                path
-                for path, prim in joints.prims.items()
-                if path not in joints.name_of
-                and isinstance(prim, NamedJoint)
+            found = [
+                prim
+                for prim in prims
+                if prim.path not in joints.name_of
                 and prim.type in motion
-                and link in _bodies(prim, links)
+                and link in links.bodies(prim)
             ]
-            if len(unmatched) == len(paths) == 1 and _may_match(
-                unmatched[0], joints.prims[paths[0]], links
-            ):
-                joints.add(unmatched[0].name, paths[0])
-
-
-def _may_match(joint: JointObservation, prim: NamedPrim | NamedJoint, links: _Matches) -> bool:
-    """Whether the existing matches of a joint's links allow it to match a prim.
-
-    A joint between the base and the world matches no joint below the base.
-    """
-    if "" in _ends(prim) and joint.parent in links.path_of:
-        return False
-    return _matched_bodies(joint, links) <= _bodies(prim, links)
-
-
-def _matched_bodies(joint: JointObservation, links: _Matches) -> frozenset[str]:
-    """Return the bodies of the matched links of a joint of the URDF."""
-    paths = map(links.path_of.get, (joint.parent, joint.child))
-    return frozenset(links.body(path) for path in paths if path is not None)
-
-
-def _is_within_a_body(joint: JointObservation, links: _Matches) -> bool:
-    """Whether one body carries both matched links, so that the joint has no prim."""
-    matched = joint.parent in links.path_of and joint.child in links.path_of
-    return matched and len(_matched_bodies(joint, links)) < 2
-
-
-def _bodies(prim: NamedPrim | NamedJoint, links: _Matches) -> frozenset[str]:
-    return frozenset(links.body(path) for path in _ends(prim))
-
-
-def _ends(prim: NamedPrim | NamedJoint) -> tuple[str, str]:
-    return prim.ends if isinstance(prim, NamedJoint) else ("", "")
-
-
-def _is_frame(prim: NamedPrim | NamedJoint) -> bool:
-    """Whether a prim is a candidate for a link without being a body."""
-    return isinstance(prim, NamedPrim) and not prim.is_body
+            if len(unmatched) != 1 or len(found) != 1:
+                continue
+            (joint,), (prim,) = unmatched, found
+            # A joint between the base and the world matches no joint below the base.
+            to_world = "" in prim.ends and joint.parent in links.path_of
+            if not to_world and links.bodies(joint) <= links.bodies(prim):
+                joints.add(joint.name, prim.path)
 
 
 def _plain(name: str) -> str:
