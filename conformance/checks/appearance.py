@@ -79,13 +79,16 @@ def _of_pairs(
     note: str = "no appearance of a visual is stated on both sides",
     *,
     usd_alone: bool = False,
+    reads: str = "",
 ) -> Callable[[_Measure], _Measure]:
     """Define a check that compares the appearances of visuals by one measure."""
 
     def define(measure: _Measure) -> _Measure:
         clause = " ".join((measure.__doc__ or "").split())
 
-        @check(id, title, Quantity.VISUAL, unit, note, clause=clause, usd_alone=usd_alone)
+        @check(
+            id, title, Quantity.VISUAL, unit, note, clause=clause, usd_alone=usd_alone, reads=reads
+        )
         def compare(sides: Sides) -> Differences:
             return _worst_by_link(
                 lambda part: (measure(part, pair, sides) for pair in _pairs(part)), sides
@@ -165,7 +168,13 @@ def _of_part(part: LinkShapes, pair: _Pair, what: str, values: Sequence[Value], 
     return f"{what} of {named(part.expected)} is {texts[1]}, not {texts[0]}{where}"
 
 
-@_of_pairs("visual.colour", "colour of visuals", "1")
+@_of_pairs(
+    "visual.colour",
+    "colour of visuals",
+    "1",
+    reads="familyName indices info:id info:implementationSource outputs:surface "
+    "primvars:displayColor",
+)
 def _color(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
     """Largest difference of a component of linear colours, or of the factor of a texture. Materials
     of mesh files override the URDF's; parts of a surface are paired by area.
@@ -189,7 +198,7 @@ def _color(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
     return _difference(part, text, amount, values, _BOUND, tolerance, unit="linear")
 
 
-@_of_pairs("visual.opacity", "opacity of visuals", "1")
+@_of_pairs("visual.opacity", "opacity of visuals", "1", reads="primvars:displayOpacity")
 def _opacity(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
     """Opacity of every part of a surface, or its opacity texture."""
     expected, actual = pair.expected, pair.actual
@@ -233,6 +242,7 @@ def _texture(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     "1",
     "no link has a visual mesh whose normals both sides state",
     usd_alone=True,
+    reads="normals",
 )
 def _normals(sides: Sides) -> Differences:
     """Normals of meshes are those of the mesh file, by their mean and their mean cosine to the
@@ -362,7 +372,12 @@ def _mapping_value(part: Appearance) -> Value:
     return u, v, way * math.sqrt(max(uu, 0.0)), math.sqrt(max(vv, 0.0))
 
 
-@_of_pairs("visual.material", "other properties of materials", usd_alone=True)
+@_of_pairs(
+    "visual.material",
+    "other properties of materials",
+    usd_alone=True,
+    reads="doubleSided outputs:displacement outputs:volume",
+)
 def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     """Emission, metalness, roughness and every other input of a surface are those of the mesh file,
     or the fallback for a material of the URDF, which defines colour and texture alone. Images are
@@ -434,6 +449,7 @@ unexpected(
     "shapes that are shown, and is not more than a diagonal larger; primitives are "
     "right-handed; a mesh has no holes, and no face in two material subsets; and no other "
     "property of UsdGeom has an effect.",
+    "elementType extent orientation",
 )
 unexpected(
     SettingKind.SUBDIVISION,
@@ -441,4 +457,5 @@ unexpected(
     "subdivision of visuals",
     "No mesh is subdivided, which would round off its edges; without an authored scheme, USD "
     "assumes Catmull-Clark.",
+    "subdivisionScheme",
 )

@@ -91,6 +91,7 @@ class Check(Struct, frozen=True):
     clause: str  # what is compared, and why it matters
     usd_alone: bool = False  # concerns the USD alone: URDF engines take no part
     note: str | None = None  # why nothing was compared, if there are no differences
+    reads: tuple[str, ...] = ()  # attributes of a USD; ``*`` stands for the instance of a schema
     direct: str | None = None  # of a check of the round trip: the check that it repeats
 
     @property
@@ -111,12 +112,20 @@ def check(
     *,
     clause: str = "",
     usd_alone: bool = False,
+    reads: str = "",
 ) -> Callable[[Comparer], Comparer]:
-    """Define a check by the decorated function; its docstring is the clause, if there is none."""
+    """Define a check by the decorated function; its docstring is the clause, if there is none.
+
+    ``reads`` lists the attributes of a USD that it compares. Other attributes are settings that a
+    URDF does not imply, unless they are known to be harmless.
+    """
 
     def define(function: Comparer) -> Comparer:
         text = clause or " ".join((function.__doc__ or "").split())
-        DEFINED.append(Check(id, title, unit, quantity, function, text, usd_alone, note))
+        made = Check(
+            id, title, unit, quantity, function, text, usd_alone, note, tuple(reads.split())
+        )
+        DEFINED.append(made)
         return function
 
     return define
@@ -249,14 +258,14 @@ _OF_JOINTS = {SettingKind.DRIVE, SettingKind.JOINT}
 _OF_BODIES = {SettingKind.BODY, SettingKind.INITIAL_STATE}
 
 
-def unexpected(kind: SettingKind, id: str, title: str, clause: str) -> None:
+def unexpected(kind: SettingKind, id: str, title: str, clause: str, reads: str = "") -> None:
     """Define the check that there are no unexpected settings of one kind."""
     role = _ROLES.get(kind)
     quantity = Quantity.JOINTS if kind in _OF_JOINTS else Quantity.LINKS
     if role:
         quantity = Quantity(f"{role} shapes")
 
-    @check(id, title, quantity, clause=clause, usd_alone=True)
+    @check(id, title, quantity, clause=clause, usd_alone=True, reads=reads)
     def compare(sides: Sides) -> Comparison:
         actual, links = sides.actual, {link.name for link in sides.expected.links}
         if actual.unexpected is None:

@@ -45,6 +45,8 @@ unexpected(
     "drives without gains",
     "No drive has stiffness or damping, and no actuator acts on a joint: URDF states the "
     "limit of a motor, but no controller. A controller sets gains when it is attached.",
+    "newton:targets mjc:biasPrm mjc:biasType mjc:dynType mjc:forceLimited mjc:forceRange:max "
+    "mjc:forceRange:min mjc:gainPrm mjc:gainType mjc:gear",
 )
 unexpected(
     obs.SettingKind.JOINT,

@@ -181,6 +181,7 @@ check(
     "m",
     clause="Origin of every link frame relative to the root link, over all configurations: zero, "
     "both limits, and samples within the limits.",
+    reads="physics:localPos0 physics:localPos1 xformOpOrder",
 )(partial(_frames, "position"))
 check(
     "kinematics.rotation",
@@ -188,6 +189,7 @@ check(
     Quantity.FRAMES,
     "rad",
     clause="Orientation of every link frame relative to the root link, over all configurations.",
+    reads="physics:axis physics:localRot0 physics:localRot1",
 )(partial(_frames, "rotation"))
 
 

@@ -54,8 +54,9 @@ def _position_check(side: str, absent: float) -> None:
         "limit and 1 rad or 1 m; unlimited equals unlimited."
     )
     title, note = f"{side} position limits", "no joint has one axis"
+    reads = f"physics:{side}Limit"
 
-    @check(f"limits.{side}", title, Quantity.LIMITS, "1", note, clause=clause)
+    @check(f"limits.{side}", title, Quantity.LIMITS, "1", note, clause=clause, reads=reads)
     def limits(sides: Sides) -> Iterator[Difference]:
         for pair in _pairs(sides):
             values = (getattr(joint, side) for joint in pair)
@@ -79,12 +80,13 @@ def _number_check(
     quantity: Quantity,
     units: tuple[str, str],  # of other joints, and of prismatic ones
     clause: str,
+    reads: str,
     absent: float | None = None,  # the default, if there is one
 ) -> None:
     """Define the check of one number of each joint."""
     field = id.partition(".")[2]
 
-    @check(id, title, quantity, "1", f"no joint states {field}", clause=clause)
+    @check(id, title, quantity, "1", f"no joint states {field}", clause=clause, reads=reads)
     def numbers(sides: Sides) -> Iterator[Difference]:
         for pair in _pairs(sides):
             value, found = values = [getattr(joint, field) for joint in pair]
@@ -121,14 +123,40 @@ def _ratio(expected: float | None, actual: float | None) -> float:
 _position_check("lower", -math.inf)
 _position_check("upper", math.inf)
 _FORCE, _SPEED, _RATE = ("N m", "N"), ("rad/s", "m/s"), ("N m s/rad", "N s/m")
-for _field, _quantity, _units, _what in (
-    ("effort", Quantity.EFFORT, _FORCE, "force or torque"),
-    ("velocity", Quantity.VELOCITY, _SPEED, "speed"),
+for _field, _quantity, _units, _what, _reads in (
+    (
+        "effort",
+        Quantity.EFFORT,
+        _FORCE,
+        "force or torque",
+        "drive:*:physics:maxForce mjc:actuatorfrclimited mjc:actuatorfrcrange:max "
+        "mjc:actuatorfrcrange:min",
+    ),
+    (
+        "velocity",
+        Quantity.VELOCITY,
+        _SPEED,
+        "speed",
+        "newton:velocityLimit physxJoint:maxJointVelocity physxJointAxis:*:maxJointVelocity",
+    ),
 ):
     _clause = f"Largest {_what}; absent differs from zero."
-    _number_check(f"limits.{_field}", f"{_field} limits", _quantity, _units, _clause)
-for _field, _units, _what in (("damping", _RATE, "Viscous"), ("friction", _FORCE, "Coulomb")):
+    _number_check(f"limits.{_field}", f"{_field} limits", _quantity, _units, _clause, _reads)
+for _field, _units, _what, _reads in (
+    (
+        "damping",
+        _RATE,
+        "Viscous",
+        "newton:damping mjc:damping physxJointAxis:*:viscousFrictionCoefficient",
+    ),
+    (
+        "friction",
+        _FORCE,
+        "Coulomb",
+        "newton:friction mjc:frictionloss physxJointAxis:*:dynamicFrictionEffort "
+        "physxJointAxis:*:staticFrictionEffort",
+    ),
+):
+    _id, _title = f"dynamics.{_field}", f"joint {_field}"
     _clause = f"{_what} {_field}; absent means zero, as in URDF."
-    _number_check(
-        f"dynamics.{_field}", f"joint {_field}", Quantity.DYNAMICS, _units, _clause, absent=0.0
-    )
+    _number_check(_id, _title, Quantity.DYNAMICS, _units, _clause, _reads, absent=0.0)

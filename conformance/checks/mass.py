@@ -80,7 +80,7 @@ def _stated(sides: Sides) -> Differences:
     return flags("link", bodies, actual.defaulted, message, ("authored", "not authored"))
 
 
-@check("mass.link.mass", "mass per link", Quantity.MASS, "1", _CARRIED)
+@check("mass.link.mass", "mass per link", Quantity.MASS, "1", _CARRIED, reads="physics:mass")
 def _link_masses(sides: Sides) -> Differences:
     """Effective mass of every link, relative to that of the URDF. A link that is part of another
     body of its rigid group in the USD is compared as part of the group.
@@ -90,7 +90,9 @@ def _link_masses(sides: Sides) -> Differences:
         yield _mass_difference("link", name, masses[0], masses[1], sides.model)
 
 
-@check("mass.link.center", "centre of mass per link", Quantity.MASS, "m")
+@check(
+    "mass.link.center", "centre of mass per link", Quantity.MASS, "m", reads="physics:centerOfMass"
+)
 def _link_centers(sides: Sides) -> Comparison:
     """Centre of mass in the link frame, of links with mass."""
     differences = tuple(
@@ -100,7 +102,13 @@ def _link_centers(sides: Sides) -> Comparison:
     return Compared(differences, note=None if sides.model.total_mass else _NO_MASS)
 
 
-@check("mass.link.inertia", "inertia per link", Quantity.MASS, "1")
+@check(
+    "mass.link.inertia",
+    "inertia per link",
+    Quantity.MASS,
+    "1",
+    reads="physics:diagonalInertia physics:principalAxes",
+)
 def _link_inertias(sides: Sides) -> Comparison:
     """Inertia tensor about the centre of mass in the link frame, relative to the link's largest
     principal moment. Tensors are compared, as principal axes and their order are not unique.
@@ -122,7 +130,13 @@ def _link_inertias(sides: Sides) -> Comparison:
 
 
 @check(
-    "mass.link.agreement", "consistent inertia per link", Quantity.MASS, "1", _TWICE, usd_alone=True
+    "mass.link.agreement",
+    "consistent inertia per link",
+    Quantity.MASS,
+    "1",
+    _TWICE,
+    usd_alone=True,
+    reads="newton:inertia",
 )
 def _agreement(sides: Sides) -> Differences:
     """An inertia that is authored both in the mass schema and in newton:inertia has the same value

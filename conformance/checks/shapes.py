@@ -260,6 +260,7 @@ def _define_presence(role: Role) -> None:
         "OBJ file is one. Shapes that are split, merged or written as meshes are close if their "
         "surface is the same and no convex hull is over several of them. A mesh of the URDF that "
         "cannot be read is reported, but does not fail the USD.",
+        reads="physics:collisionEnabled" if role is Role.COLLISION else "purpose visibility",
     )
     def compare(sides: Sides) -> Comparison:
         links, differences = shapes_by_link(sides, role), []
@@ -317,19 +318,23 @@ def _presence(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, str]:
     return 1.0, f"{message}: the same surface"
 
 
-def _measure(name: str, title: str) -> Callable[[Measure], Measure]:
+def _measure(
+    name: str, title: str, collision: str = "", visual: str = ""
+) -> Callable[[Measure], Measure]:
     """Define the checks of colliders and visuals by one measure; its docstring is the clause.
 
-    There is one difference per link, its worst one.
+    There is one difference per link, its worst one. The attributes that are read are those of
+    colliders and of visuals.
     """
 
     def define(measure: Measure) -> Measure:
         clause = " ".join((measure.__doc__ or "").split())
 
         def define_for(role: Role) -> None:
-            quantity = Quantity(f"{role} shapes")
+            quantity, titled = Quantity(f"{role} shapes"), title.format(_NOUNS[role])
+            reads = collision if role is Role.COLLISION else visual
 
-            @check(f"{role}.{name}", title.format(_NOUNS[role]), quantity, "1", clause=clause)
+            @check(f"{role}.{name}", titled, quantity, "1", clause=clause, reads=reads)
             def compare(sides: Sides) -> Comparison:
                 links = _matches_by_link(sides, role)
                 measured = ([d for part in of for d in measure(part, sides.model)] for of in links)
@@ -369,7 +374,7 @@ for _role in _NOUNS:
     _define_presence(_role)
 
 
-@_measure("support", "extents of {}")
+@_measure("support", "extents of {}", "axis height length radius size width", "points")
 def support(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     """Support function along 134 directions of the link frame, and centroid of the surface,
     relative to the size of the shape: pose, scale and dimensions. The convex hull of a mesh
@@ -418,7 +423,7 @@ def _area_bound(shape: CombinedSurface) -> float:
     return shape.point_bound * shape.edges / (2.0 * shape.area) + _AREA
 
 
-@_measure("area", "surface area of {}")
+@_measure("area", "surface area of {}", visual="faceVertexCounts faceVertexIndices")
 def area(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     """Surface area, relative; it also detects parts that others enclose."""
     expected, actual = part.surfaces
@@ -473,6 +478,8 @@ unexpected(
     "Links that no joint connects collide with each other and with everything else; links "
     "that a joint connects do not collide with each other. Filtered pairs, collision groups, "
     "triggers and self-collision flags change that.",
+    "physics:filteredGroups physics:filteredPairs physics:invertFilteredGroups "
+    "physics:mergeGroup newton:selfCollisionEnabled physxArticulation:enabledSelfCollisions",
 )
 unexpected(
     SettingKind.APPROXIMATION,
@@ -481,6 +488,7 @@ unexpected(
     "The approximation of every mesh is one that UsdPhysics or PhysX defines, and keeps the "
     "surface or its convex hull, perhaps in parts: consumers differ in what they make of "
     "others. Contacts are at the surface itself.",
+    "physics:approximation",
 )
 unexpected(
     SettingKind.MATERIAL,
@@ -489,4 +497,7 @@ unexpected(
     "No material with friction or restitution is bound to a collider, except one with "
     "friction 0.5 or 1 and no restitution: URDF states none, so that every simulator uses its"
     " own, which are these.",
+    "physics:dynamicFriction physics:restitution physics:staticFriction "
+    "newton:contactAdhesion newton:contactDamping newton:contactFrictionGain "
+    "newton:contactStiffness newton:rollingFriction newton:torsionalFriction",
 )

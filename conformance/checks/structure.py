@@ -45,7 +45,7 @@ def _links(sides: Sides) -> Differences:
         yield _named("link", name, name in links, name in found, sides.actual)
 
 
-@check("structure.joints", "joints", obs.Quantity.JOINTS)
+@check("structure.joints", "joints", obs.Quantity.JOINTS, reads="physics:jointEnabled")
 def _joints(sides: Sides) -> Differences:
     """Every URDF joint is found in the USD by its name, and there is no other joint. A fixed joint
     may also be expressed by one body for both links.
@@ -94,7 +94,12 @@ def _welded_otherwise(joint: obs.JointObservation, side: obs.Observation) -> boo
     return known and carrier == body[joint.child]
 
 
-@check("structure.types", "joint types", obs.Quantity.JOINT_TYPES)
+@check(
+    "structure.types",
+    "joint types",
+    obs.Quantity.JOINT_TYPES,
+    reads="limit:*:physics:high limit:*:physics:low",
+)
 def _types(sides: Sides) -> Differences:
     """Joints of the same name have the same type. A continuous joint equals a revolute one
     without limits.
@@ -116,7 +121,12 @@ def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
     return equality(f"joint {joint}", expected == actual, message, expected, actual)
 
 
-@check("structure.parents", "parents and children", obs.Quantity.JOINTS)
+@check(
+    "structure.parents",
+    "parents and children",
+    obs.Quantity.JOINTS,
+    reads="physics:body0 physics:body1",
+)
 def _parents(sides: Sides) -> Differences:
     """Joints of the same name connect the same parent and child."""
     # A frame counts as the body that carries it.
@@ -130,7 +140,15 @@ def _parents(sides: Sides) -> Differences:
         yield _equality(joint.name, "links", links, links if same else others)
 
 
-@check("structure.mimic", "mimic couplings", obs.Quantity.MIMIC, note="no joint mimics another")
+@check(
+    "structure.mimic",
+    "mimic couplings",
+    obs.Quantity.MIMIC,
+    note="no joint mimics another",
+    reads="newton:mimicCoef0 newton:mimicCoef1 newton:mimicEnabled newton:mimicJoint mjc:coef0 "
+    "mjc:coef1 mjc:target physxMimicJoint:*:gearing physxMimicJoint:*:offset "
+    "physxMimicJoint:*:referenceJoint physxMimicJoint:*:referenceJointAxis",
+)
 def _mimic(sides: Sides) -> Differences:
     """Followers, leaders, multipliers and offsets are equal to float32 precision. Without its
     coupling a follower moves freely.
@@ -181,7 +199,14 @@ def _mimic_problem(
     return None
 
 
-@check("structure.articulation", "articulation roots", obs.Quantity.JOINTS, usd_alone=True)
+@check(
+    "structure.articulation",
+    "articulation roots",
+    obs.Quantity.JOINTS,
+    usd_alone=True,
+    reads="physics:excludeFromArticulation isaac:physics:robotJoints isaac:physics:robotLinks "
+    "isaac:namespace isaac:nameOverride isaac:NameOverride",
+)
 def _articulation(sides: Sides) -> Comparison:
     """A robot with moving joints has exactly one articulation root, and all its joints belong to
     it. Without one, solvers simulate separate bodies; with two, they reject the robot or simulate
@@ -295,7 +320,12 @@ _NO_BODY = "no link has a rigid body"
 
 
 @check(
-    "structure.bodies", "dynamic rigid bodies", obs.Quantity.LINKS, note=_NO_BODY, usd_alone=True
+    "structure.bodies",
+    "dynamic rigid bodies",
+    obs.Quantity.LINKS,
+    note=_NO_BODY,
+    usd_alone=True,
+    reads="physics:kinematicEnabled physics:rigidBodyEnabled",
 )
 def _bodies(sides: Sides) -> Differences:
     """No rigid body of a link is kinematic or disabled: forces do not move such a body."""
@@ -313,6 +343,8 @@ unexpected(
     "Physics scenes have the gravity of the Earth, down along the up axis; all bodies are "
     "simulated by the same scene; and the USD has no body, collider or visual besides those "
     "of the robot.",
+    "physics:gravityDirection physics:gravityMagnitude physics:simulationOwner "
+    "newton:gravityEnabled",
 )
 unexpected(
     obs.SettingKind.INITIAL_STATE,

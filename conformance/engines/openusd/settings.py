@@ -1,6 +1,6 @@
 """Settings of a stage that no URDF implies, by one rule for the properties of all schemas.
 
-An authored value is a setting if no check reads it (``compared`` in ``attributes.toml``), it is not
+An authored value is a setting if no check reads it (``reads`` of its definition), it is not
 harmless (``harmless``), and it differs from the fallback of its schema. Fallbacks are those of the
 schema registry; ``fallbacks`` has those of schemas that are not registered, and of attributes that
 consumers read from prims without their schemas. So are attributes of PhysX or MuJoCo of which
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
+from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED
 from urdf_usd.conformance.engines.openusd.reading import (
     PROXIES,
@@ -42,7 +43,11 @@ def _by_name(table: str) -> dict[str, str]:
     return {name: key for key, names in _TABLES[table].items() for name in names}
 
 
-COMPARED: Mapping[str, str] = _by_name("compared")
+COMPARED: Mapping[str, str] = {
+    name: check.id
+    for check in sorted(CHECKS, key=operator.attrgetter("id"))
+    for name in check.reads
+}
 """The check that compares each attribute; ``*`` stands for the instance of a schema."""
 HARMLESS: Mapping[str, str] = _by_name("harmless")
 """Why each of these attributes makes no difference; ``…`` stands for any end of a name."""
