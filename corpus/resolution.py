@@ -66,7 +66,7 @@ def announce_on_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-class _Row(Struct, frozen=True, forbid_unknown_fields=True):
+class _Row(Struct, frozen=True):
     """One table of a list; what it states overrides what the source of the robot states."""
 
     reference: Text

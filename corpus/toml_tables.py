@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from urdf_usd.corpus.robots import CorpusError
+from urdf_usd.corpus.robots import CorpusError, close_names
 
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 """Text that is not blank."""
@@ -39,9 +39,14 @@ def read_tables(path: Path, name: str, row: type[Row]) -> list[tuple[str, Row]]:
     starts = [line for line, one in enumerate(text.split("\n"), 1) if header.match(one)]
     # An inline list has no headers.
     starts += [1] * (len(stated) - len(starts))
-    tables, problems = [], []
+    tables: list[tuple[str, Row]] = []
+    problems: list[str] = []
     for values, start in zip(stated, starts, strict=False):
         location = f"{path}:{start}"
+        for key in values if isinstance(values, dict) else ():
+            if key not in row.__struct_fields__:
+                hint = close_names(key, row.__struct_fields__)
+                problems.append(f"{location}: {key!r} is not known here{hint}")
         try:
             tables.append((location, msgspec.convert(values, row)))
         except msgspec.ValidationError as error:

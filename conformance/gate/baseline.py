@@ -43,7 +43,7 @@ _GRADES = tuple(grade.value for grade in Grade if grade not in _PASSED)
 _VERDICTS = tuple(verdict.value for verdict in Verdict if not verdict.agrees)
 
 
-class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
+class Expectation(Struct, frozen=True):
     """A failure that is known, as the file has it."""
 
     robot: Text

@@ -187,11 +187,11 @@ license = "MIT"
         ('[[robots]]\nreference = "x.urdf"\n', ":1: x.urdf does not exist"),
         (
             '[[robots]]\nreference = "a"\n\n[[robots]]\nreferenc = "a"\n',
-            ":4: Object contains unknown field `referenc`",
+            ":4: 'referenc' is not known here; close to it: reference",
         ),
         ("robots = 3\n", ": it has 'robots', and may have [[robots]] tables alone"),
         ("a = 1\n[[robot]]\n", ": it has 'a, robot', and may have [[robots]] tables alone"),
-        ("robots = [{ nam = 'x' }]\n", ":1: Object contains unknown field `nam`"),
+        ("robots = [{ nam = 'x' }]\n", ":1: 'nam' is not known here"),
         ("[[robots]]\nreference = x\n", ": Invalid value (at line 2, column 13)"),
         ("# \udcff", ": it is not UTF-8"),
         ("", ": it has no [[robots]]"),

@@ -64,7 +64,7 @@ def test_baseline_is_read_and_written(tmp_path: Path) -> None:
         ),
         ('"fails"', '"exact"', "known.toml:1: 'exact' is none of close, fails"),
         ('"fails"', '"crashed"', "known.toml:1: 'crashed' is none of"),
-        ("robot", "robots", "known.toml:1: Object contains unknown field `robots`"),
+        ("robot", "robots", "known.toml:1: 'robots' is not known here; close to it: robot"),
         ("[[expected]]", "[[expect]]", "known.toml: it has 'expect'"),
         ('"ada"', '"ada"\nexpires = "soon"', "known.toml:1: Invalid RFC3339"),
         ('"ada"', '"ada"\nexpires = 2026-12-31T10:00:00Z', "known.toml:1: Expected `date | null`"),
