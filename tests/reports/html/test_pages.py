@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lxml import html
@@ -13,9 +17,10 @@ from msgspec import structs
 
 from tests.reports import samples
 from tests.reports.documents import write_converters, write_run
-from urdf_usd.reports.appearance import appearance
-from urdf_usd.reports.html.rendering import run_command
-from urdf_usd.reports.html.site import render_robot, write_site
+from urdf_usd.reports.appearance import GRADES, appearance
+from urdf_usd.reports.html.rendering import island, run_command
+from urdf_usd.reports.html.robot_page import Limits, tree
+from urdf_usd.reports.html.site import matrix, render_robot, write_site
 from urdf_usd.reports.records.record import (
     ConverterRecord,
     Difference,
@@ -23,7 +28,18 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.records.scene import Scene, pack_scene, scene_path
+from urdf_usd.reports.records.scene import (
+    Coupling,
+    LinkErrors,
+    Motion,
+    MotionKind,
+    Scene,
+    SceneJoint,
+    SceneLink,
+    SceneModel,
+    pack_scene,
+    scene_path,
+)
 
 _HOSTILE = "<script>alert(1)</script>"
 _TURNED = "left\u202egnorw"
@@ -247,3 +263,212 @@ def test_command_names_other_converters(name: str, recipe: str, option: str) -> 
     assert run_command(run, "erd") == (
         f"urdf-usd run erd --bodies nested --base auto{option} --out report"
     )
+
+
+def _written(*robots: RobotRecord) -> dict[str, Any]:
+    text = island(matrix(robots))
+    # Neither ends the script element nor reorders text, and can be encoded.
+    assert not set("<>&\u2028\u202e") & set(text)
+    text.encode()
+    written: dict[str, Any] = json.loads(text)
+    return written
+
+
+def test_grades_are_encoded_as_letters() -> None:
+    """In the order of the checks, with a dot for a missing one."""
+    written = _written(
+        samples.robot(name="A", checks=(samples.joint_types(), samples.position())),
+        samples.robot(name="B", checks=(samples.mass(Grade.FAILS),)),
+        samples.robot(Verdict.UNREADABLE, name="C", checks=()),
+    )
+    letters = {one["name"]: one["letter"] for one in written["grades"]}
+    exact, fails = letters["exact"], letters["fails"]
+
+    assert set(letters) == {grade.value for grade in GRADES}
+    checks = ["structure.joint_types", "kinematics.position", "mass.link"]
+    assert [check["id"] for check in written["checks"]] == checks
+    assert [one["grades"] for one in written["robots"]] == [f"{exact}{exact}.", f"..{fails}", "..."]
+
+
+def test_checks_are_sorted_by_group() -> None:
+    written = _written(
+        samples.robot(name="A", checks=(samples.mass(), samples.joint_types())),
+        samples.robot(name="B", checks=(samples.not_comparable(),)),
+    )
+    assert [check["group"] for check in written["checks"]] == ["mass", "mass", "structure"]
+
+
+def test_values_are_rounded_for_plots() -> None:
+    """Infinity is encoded as text, nan as null."""
+    robots = [
+        samples.robot(name=f"{value}", checks=(samples.position(worst=value),))
+        for value in (6.2345678e-8, math.inf, math.nan)
+    ]
+    assert [one["worst"] for one in _written(*robots)["robots"]] == [
+        [6.23e-8],
+        ["Infinity"],
+        [None],
+    ]
+
+
+def test_limits_are_a_range_over_robots() -> None:
+    """They depend on each robot's size."""
+    near, far = samples.position(), structs.replace(samples.position(), bound=1.5e-6)
+    (check,) = _written(*(samples.robot(checks=(one,)) for one in (near, far)))["checks"]
+
+    assert check["bound"] == [2.1e-7, 1.5e-6]
+    assert check["tolerance"] == [1e-5, 1e-5]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("</script><script>alert(1)</script>", "</script><script>alert(1)</script>"),
+        ("<!--", "<!--"),
+        ("a\u2028b\u202ec", "a\\u2028b\\u202ec"),
+        ("\ud800", "\ufffd"),
+    ],
+)
+def test_names_decode_to_the_sanitised_text(name: str, shown: str) -> None:
+    (robot,) = _written(samples.robot(name=name, id="hostile"))["robots"]
+
+    assert robot["title"] == shown
+
+
+def test_long_name_is_cut() -> None:
+    """The index would be too large."""
+    (robot,) = _written(samples.robot(name="wrist_" * 1_700, id="long"))["robots"]
+
+    assert len(robot["title"]) <= 200
+    assert len(robot["reference"]) <= 200
+
+
+_LIMITS = Limits("m", 2e-7, 1e-5), Limits("rad", 3e-7, 1e-5)
+_ZERO = (0.0,) * 5
+
+
+def _joint(parent: str, child: str, kind: MotionKind | None, leader: str = "") -> SceneJoint:
+    motion = Motion(kind=kind or MotionKind.TURN, label="", axis=(0.6, 0, 0.8), lower=-1, upper=2)
+    return SceneJoint(
+        name=f"to {child}",
+        parent=parent,
+        child=child,
+        rest=(1.0, 0.0, 0.0, 0.1, 0.0, 1.0, 0.0, -0.2, 0.0, 0.0, 1.0, 0.3),
+        anchor=(0.0, 0.0, 0.0),
+        motions=(motion,) if kind else (),
+        mimic=Coupling(leader=leader, multiplier=2.0, offset=0.1) if leader else None,
+    )
+
+
+# The trunk carries arm and leg, the arm the hand, the hand the thumb.
+_LINKS = ("trunk", "arm", "hand", "thumb", "leg")
+_MODEL = SceneModel(
+    side="urdf",
+    reader="reference",
+    root="trunk",
+    links=tuple(SceneLink(name=name) for name in _LINKS),
+    joints=(
+        _joint("trunk", "arm", MotionKind.TURN),
+        _joint("trunk", "leg", MotionKind.SLIDE),
+        _joint("arm", "hand", None),
+        _joint("hand", "thumb", MotionKind.TURN, "to arm"),
+    ),
+)
+_ERRORS = LinkErrors(
+    links=_LINKS, configurations=("zero", "upper"), positions=(_ZERO,) * 2, rotations=(_ZERO,) * 2
+)
+_SCENE = Scene(mark=0.1, models=(_MODEL,), errors=_ERRORS)
+
+
+def test_tree_lists_parents_before_children() -> None:
+    assert [(row.link, row.joint, row.kind, row.depth) for row in tree(_SCENE, *_LIMITS)] == [
+        ("trunk", None, "root", 0),
+        ("arm", "to arm", "rotates", 1),
+        ("hand", "to hand", "fixed", 2),
+        ("thumb", "to thumb", "rotates, mimics to arm", 3),
+        ("leg", "to leg", "translates", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("errors", "first", "failing"),
+    [
+        # All links below the first are wrong as well.
+        (
+            {"positions": (_ZERO, (0.0, 1e-8, 0.02, 0.3, 0.0))},
+            ("hand", 0.02, 0.0, "upper"),
+            {"hand", "thumb"},
+        ),
+        ({"rotations": ((0.0, 0.5, 0.0, 0.0, 0.0), _ZERO)}, ("arm", 0.0, 0.5, "zero"), {"arm"}),
+        # A pose that is not finite.
+        ({"positions": (_ZERO, (*_ZERO[:4], None))}, ("leg", float("inf"), 0.0, "upper"), {"leg"}),
+    ],
+)
+def test_first_wrong_link_of_a_chain_is_marked(
+    errors: dict[str, tuple[tuple[float | None, ...], ...]],
+    first: tuple[str, float, float, str],
+    failing: set[str],
+) -> None:
+    scene = structs.replace(_SCENE, errors=structs.replace(_ERRORS, **errors))
+    rows = tree(scene, *_LIMITS)
+    (row,) = (row for row in rows if row.first)
+
+    assert (row.link, row.position, row.rotation, row.configuration) == first
+    assert {row.link for row in rows if row.grade is Grade.FAILS} == failing
+
+
+def test_limits_are_taken_from_the_check() -> None:
+    """Without a check they are zero."""
+    limits = Limits.of(samples.position(), "m")
+    grades = [limits.grade(value) for value in (2.1e-7, 2.2e-7, 1.1e-5)]
+
+    assert grades == [Grade.EXACT, Grade.CLOSE, Grade.FAILS]
+    assert Limits.of(None, "rad").grade(0.0) is Grade.EXACT
+
+
+def test_scene_with_one_model_has_a_tree_without_errors() -> None:
+    """The USD could not be read."""
+    rows = tree(structs.replace(_SCENE, errors=None), *_LIMITS)
+
+    assert {row.grade for row in rows} == {Grade.NOT_COMPARABLE}
+    assert not any(row.first for row in rows)
+    assert tree(Scene(mark=0.1, models=()), *_LIMITS) == ()
+
+
+_REPORTS = Path(__file__).parents[3] / "reports/html"
+_LICENSES = {
+    "viewer": ("three.js authors", "Permission is hereby granted"),
+    "pages": ("Observable, Inc.", "Mike Bostock", "Permission to use, copy, modify"),
+}
+# Sources that both bundles include.
+_BORROWED = {"viewer": ("pages/src/quantity.js",), "pages": ()}
+
+
+def _bundle(name: str) -> str:
+    return (_REPORTS / "static" / f"{name}.js").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", _LICENSES)
+def test_bundle_matches_its_sources(name: str) -> None:
+    """`nox -s viewer` rebuilds both."""
+    folder = _REPORTS / name
+    digest = hashlib.sha256((folder / "package.json").read_bytes())
+    for source in sorted((folder / "src").iterdir()):
+        digest.update(source.read_bytes())
+    for borrowed in _BORROWED[name]:
+        digest.update((_REPORTS / borrowed).read_bytes())
+    stated = re.search(r"sources: sha256 (\w+)", _bundle(name))
+    assert stated is not None
+    assert stated[1] == digest.hexdigest()
+
+
+@pytest.mark.parametrize("name", _LICENSES)
+def test_bundle_includes_licences_of_bundled_packages(name: str) -> None:
+    """As these licences require."""
+    assert all(words in _bundle(name) for words in _LICENSES[name])
+
+
+@pytest.mark.parametrize("name", _LICENSES)
+def test_bundle_can_be_embedded_in_a_page(name: str) -> None:
+    """It contains no end tag of a script element."""
+    assert "</script" not in _bundle(name)

@@ -1,17 +1,23 @@
-"""``urdf-usd inspect``: the tree, totals, and the other formats."""
+"""``urdf-usd inspect``: the tree, totals, the other formats, and orders of joints."""
 
 from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import mujoco
+import numpy as np
+import pybullet
 import pytest
 from click.testing import Result
 from rich.console import Console
 
 from tests.urdf_usd.cli.command import DATA, urdf_usd
+from urdf_usd.cli.inspect import index_maps
 from urdf_usd.cli.robot_views import tree_lines
 from urdf_usd.converter.inspection import inspect
 from urdf_usd.converter.urdf.parse import parse
@@ -73,3 +79,88 @@ def test_deep_links_show_their_depth(tmp_path: Path) -> None:
 
     assert max(map(len, lines)) < 120
     assert any(line.endswith("l299  (depth 299)") for line in lines)
+
+
+# Two chains; the joints of the file are in neither depth-first nor breadth-first order.
+_JOINTS = ["left_knee", "right_hip", "left_hip", "right_knee"]
+_URDF = DATA / "legs.urdf"
+
+
+def _invoke(*arguments: str) -> Result:
+    return urdf_usd("inspect", "--joints", *arguments)
+
+
+@pytest.fixture(scope="module")
+def orders() -> dict[str, list[str]]:
+    result = _invoke(str(_URDF), "--format", "json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)["joints"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_reference_has_the_order_of_the_file(orders: dict[str, list[str]]) -> None:
+    assert orders["reference"] == _JOINTS
+
+
+def test_mujoco_has_the_order_of_qpos(orders: dict[str, list[str]]) -> None:
+    model = mujoco.MjModel.from_xml_path(str(_URDF))
+    names = sorted(
+        (int(model.jnt_qposadr[joint]), model.joint(joint).name) for joint in range(model.njnt)
+    )
+
+    assert orders["mujoco"] == [name for _, name in names]
+
+
+def test_pybullet_has_the_order_of_joint_indices(orders: dict[str, list[str]]) -> None:
+    program = (
+        "import pybullet as p, sys; c = p.connect(p.DIRECT); "
+        "b = p.loadURDF(sys.argv[1]); "
+        "rows = [p.getJointInfo(b, i) for i in range(p.getNumJoints(b))]; "
+        f"print(*[r[1].decode() for r in rows if r[2] != {pybullet.JOINT_FIXED}])"
+    )
+    done = subprocess.run(  # the program above
+        [sys.executable, "-c", program, str(_URDF)],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+
+    assert orders["pybullet"] == done.stdout.splitlines()[-1].split()
+
+
+def test_maps_reorder_positions(orders: dict[str, list[str]]) -> None:
+    for name, places in index_maps(orders).items():
+        source, target = name.split("_to_")
+
+        assert [orders[source][place] for place in places] == orders[target]
+
+
+def test_joint_that_an_engine_lacks_has_index_minus_one() -> None:
+    maps = index_maps({"mujoco": ("a", "b"), "physx": ("b",)})
+
+    assert maps["physx_to_mujoco"].tolist() == [-1, 0]
+    assert maps["mujoco_to_physx"].tolist() == [1]
+
+
+def test_maps_are_written_as_arrays(tmp_path: Path) -> None:
+    """The table on stdout marks no joint that all engines number alike."""
+    file = tmp_path / "maps.npz"
+    result = _invoke(str(_URDF), "--numpy", str(file))
+    with np.load(file) as stored:
+        maps = dict(stored)
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[0].split()[:2] == ["joint", "reference"]
+    assert maps["reference_to_mujoco"].dtype == np.int64
+    assert sorted(maps["reference_to_mujoco"]) == [0, 1, 2, 3]
+
+
+def test_robot_without_moving_joints_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "box.urdf"
+    file.write_text('<robot name="box"><link name="box"/></robot>')
+    result = _invoke(str(file))
+
+    assert result.exit_code == 0
+    assert "box: no joint moves" in result.stderr
+    assert not result.stdout

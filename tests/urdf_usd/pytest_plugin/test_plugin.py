@@ -170,7 +170,8 @@ def test_fixture_checks_robots(project: pytest.Pytester) -> None:
             "*[[]mass.link.mass]*",
             "*expected (URDF): 2.5 kg*",
             "*actual (USD):    3.5 kg*",
-            "*If the expected values are those of the URDF file*",
+            "*Fault: USD: *",
+            "*Remedy: in the USD, check physics:mass*",
         ]
     )
     result.stdout.no_fnmatch_line("*urdf_usd/pytest_plugin/fixture.py*")

@@ -1,13 +1,21 @@
-"""History of runs."""
+"""Files of records, histories of runs, and the published schema."""
 
 from __future__ import annotations
 
+import json
+import math
+import resource
 from pathlib import Path
 
+import jsonschema
+import msgspec
 import pytest
 from msgspec import structs
 
 from tests.reports import samples
+from urdf_usd.conformance.execution.run import check
+from urdf_usd.converter import convert
+from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.changes import changed_results, changed_settings
 from urdf_usd.reports.records.history import (
     HistoryEntry,
@@ -16,6 +24,86 @@ from urdf_usd.reports.records.history import (
     read_history,
 )
 from urdf_usd.reports.records.record import CaseOutcome, Grade, RunSummary, Verdict
+from urdf_usd.reports.records.results import (
+    record_json,
+    write_atomically,
+    write_new,
+    write_record,
+)
+from urdf_usd.reports.records.schema import record_schema, write_schemas
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (math.inf, "inf"),
+        (-math.inf, "-inf"),
+        (math.nan, "nan"),
+        (0.1, 0.1),
+        (1e-300, 1e-300),
+        (None, None),
+    ],
+)
+def test_numbers_that_json_lacks_are_written_as_text(
+    value: float | None, expected: float | str | None
+) -> None:
+    """So that a strict parser reads every record."""
+
+    def refuse(text: str) -> None:
+        raise AssertionError(text)
+
+    deviation = structs.replace(samples.DEVIATION, largest=value)
+    text = record_json(samples.robot(deviations=(deviation,)))
+
+    assert json.loads(text, parse_constant=refuse)["deviations"][0]["largest"] == expected
+
+
+def test_record_is_written_atomically(tmp_path: Path) -> None:
+    """No temporary file remains, and the folder is created."""
+    path = tmp_path / "results" / "arm.json"
+    write_record(samples.robot(name="Ärm"), path)
+    first = path.read_bytes()
+    write_record(samples.robot(name="Ärm"), path)
+
+    assert path.read_bytes() == first
+    assert json.loads(first)["name"] == "Ärm"
+    assert [entry.name for entry in path.parent.iterdir()] == ["arm.json"]
+
+
+def test_failed_write_keeps_the_former_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "arm.json"
+    write_atomically(path, b"old")
+
+    def fail(_: object, __: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, b"new")
+
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["arm.json"]
+
+
+def test_new_file_that_cannot_be_written_does_not_remain(tmp_path: Path) -> None:
+    """It would block the next try; one that exists is not touched."""
+    file = tmp_path / "new.toml"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"new\.toml"):
+            write_new(file, bytes(1024))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert not file.exists()
+    write_new(file, b"1")
+    with pytest.raises(FileExistsError):
+        write_new(file, b"2")
+    assert file.read_bytes() == b"1"
+
 
 _MASS = "mass.link.mass"
 
@@ -118,3 +206,44 @@ def test_damaged_history_is_refused(content: str, tmp_path: Path) -> None:
 
     with pytest.raises(HistoryError, match=r"000001\.json: no entry of a history"):
         read_history(tmp_path)
+
+
+_PUBLISHED = Path(__file__).parents[3] / "docs" / "schema"
+
+
+@pytest.mark.parametrize("kind", ["history", "robot", "summary"])
+def test_records_match_their_schema(kind: str, tmp_path: Path) -> None:
+    schema = record_schema(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    summary = samples.summary(samples.corpus())
+    append_entry(tmp_path, summary, "first")
+    records: dict[str, tuple[msgspec.Struct, ...]] = {
+        "history": read_history(tmp_path),
+        "robot": (*samples.corpus(), *samples.cases()),
+        "summary": (summary,),
+    }
+    for record in records[kind]:
+        jsonschema.validate(json.loads(record_json(record)), schema)
+
+
+def test_schema_allows_infinity_and_nan_as_text() -> None:
+    schema = record_schema("robot")
+    robot = structs.replace(samples.robot(), total_mass=float("inf"))
+    jsonschema.validate(json.loads(record_json(robot)), schema)
+    wrong = json.loads(record_json(robot)) | {"total_mass": "much"}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, schema)
+
+
+def test_real_record_matches_the_schema(tmp_path: Path) -> None:
+    source = resolve_robot("pybullet:r2d2.urdf")
+    asset = convert(source.path, tmp_path / "asset").root_layer
+    record = check(source.path, asset)
+    jsonschema.validate(json.loads(record_json(record)), record_schema("robot"))
+
+
+def test_published_schema_is_current(tmp_path: Path) -> None:
+    """`python -m urdf_usd.reports.records.schema docs/schema` writes it."""
+    write_schemas(tmp_path)
+    for path in tmp_path.iterdir():
+        assert (_PUBLISHED / path.name).read_text("utf-8") == path.read_text("utf-8")

@@ -1,9 +1,11 @@
-"""Failures that are not bugs: one line with cause and remedy, and exit status 2."""
+"""The process of the command: imports, output, signals, and failures that are not bugs."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +13,132 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.cli.failures import explained_failures
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.usd_reading import compose
 from urdf_usd.conformance.execution.worker import ClusterError
+
+# Each takes a noticeable part of a second to import.
+_HEAVY = {"jinja2", "mujoco", "pxr", "pybullet", "scipy", "trimesh"}
+
+
+def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (sys.executable, "-c", program, *arguments),
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["convert", "--help"], ["check", "none", "none"]]
+)
+def test_help_and_refused_arguments_load_no_heavy_library(arguments: list[str]) -> None:
+    program = f"""
+import json, sys
+from urdf_usd.cli.main import main
+try:
+    main({arguments!r})
+except SystemExit:
+    print(json.dumps(list(sys.modules)))
+"""
+
+    modules = json.loads(_run(program).stdout.splitlines()[-1])
+
+    assert not _HEAVY & set(modules)
+
+
+def test_output_is_complete_and_exit_handlers_run(tmp_path: Path) -> None:
+    links = "".join(f'<link name="link_{number}"/>' for number in range(9000))
+    file = tmp_path / "many.xacro"
+    file.write_text(f'<robot name="many">{links}</robot>')
+
+    done = _run(
+        "import atexit; atexit.register(print, 'handled')\n"
+        "from urdf_usd.cli.program import start; start()",
+        *("expand", str(file)),
+    )
+
+    assert done.returncode == 0
+    assert done.stdout.endswith("</robot>\nhandled\n")
+
+
+XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="a"/></robot>"""
+# In this process, a function is replaced by one that does not return.
+_HANGING = """
+import importlib, sys, time
+from pathlib import Path
+
+def hang(*_, **__):
+    Path(sys.argv[1]).touch()
+    time.sleep(3600)
+
+module, names = sys.argv[2].split(":")
+*holders, name = names.split(".")
+holder = importlib.import_module(module)
+for one in holders:
+    holder = getattr(holder, one)
+setattr(holder, name, hang)
+from urdf_usd.cli.main import main
+main(sys.argv[3:])
+"""
+_WAITING = "urdf_usd.conformance.execution.worker:_Worker.begin"
+_EXPANDING = "xacro:process_doc"
+_WRITING = "urdf_usd.converter.conversion:_move_into_place"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.usefixtures("hangup")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("hangs", "command"),
+    [
+        (_WRITING, ("convert", "r.urdf", "out")),
+        (_EXPANDING, ("convert", "r.xacro", "out")),
+        (_WAITING, ("export", "r.usda", "new.urdf")),
+        (_EXPANDING, ("inspect", "r.xacro")),
+        (_EXPANDING, ("lint", "r.xacro")),
+        (_EXPANDING, ("expand", "r.xacro")),
+    ],
+)
+def test_interrupted_command_leaves_no_files_and_processes(
+    tmp_path: Path,
+    short_path: Path,
+    hangs: str,
+    command: tuple[str, ...],
+    number: signal.Signals,
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "r.urdf").write_text('<robot name="r"><link name="a"/></robot>')
+    (work / "r.xacro").write_text(XACRO)
+    (work / "r.usda").write_text('#usda 1.0\n(defaultPrim = "r")\ndef Xform "r" {}\n')
+    before = sorted(work.rglob("*"))
+    begun = tmp_path / "begun"
+    mark = f"MARK_OF_TEST={tmp_path}"
+    process = subprocess.Popen(  # this command
+        [sys.executable, "-c", _HANGING, str(begun), hangs, *command],
+        env=os.environ | {"MARK_OF_TEST": str(tmp_path), "TMPDIR": str(short_path)},
+        cwd=work,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(begun.exists)
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=300)
+    finally:
+        process.kill()
+
+    assert process.returncode == 130, stderr
+    assert "interrupted" in stderr
+    assert "Traceback" not in stderr
+    wait_until(lambda: not processes_with(mark))
+    assert list(short_path.iterdir()) == []
+    assert sorted(work.rglob("*")) == before
+
 
 _NOT_UTF8 = os.fsdecode(b"\xff.urdf")
 _PROGRAM = "from urdf_usd.cli.program import start; start()"
