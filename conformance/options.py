@@ -103,10 +103,7 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
     strict: StrictFiles = False
     root: Annotated[
         str | None,
-        Option(
-            "Prim of the robot, if it is not below the default prim, or there is none.",
-            metavar="PATH",
-        ),
+        "--root PATH: Prim of the robot, if it is not below the default prim, or there is none.",
     ] = None
     limits: Limits = DEFAULT_LIMITS  # of each process
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -21,10 +22,15 @@ MeshProgress: TypeAlias = Callable[[str, int, int], None]
 """Is called with the name of a mesh, its number from one on, and the number of all."""
 
 
+# A flag, a placeholder and the help.
+_STATED = re.compile(r"(--[a-z-]+)(?: (\S+))?: (.*)", re.DOTALL)
+
+
 class Option(Struct, frozen=True):
     """How the command line states a field of a struct of options.
 
-    Fields are annotated with it, or its help alone: ``scene: Annotated[bool, "Add ..."] = False``.
+    Fields are annotated with it, or a text: ``Annotated[bool, "Add ..."]``, the help alone, or
+    ``Annotated[Path | None, "--json FILE: Write ..."]``, which states flag and placeholder as well.
     The options of a command, its part of ``urdf-usd.toml``, the JSON Schema of that file, the
     options in the record of a run and the command that a report prints derive from these fields.
     """
@@ -49,8 +55,13 @@ class OptionField(Struct, frozen=True):
 
     @property
     def option(self) -> Option | None:
-        texts = (Option(one) if isinstance(one, str) else one for one in self.metadata)
-        return next((one for one in texts if isinstance(one, Option)), None)
+        for one in self.metadata:
+            if isinstance(one, str):
+                found = _STATED.fullmatch(one)
+                return Option(found[3], found[1], found[2]) if found else Option(one)
+            if isinstance(one, Option):
+                return one
+        return None
 
     @property
     def flag(self) -> str:
@@ -418,12 +429,8 @@ Arguments: TypeAlias = Annotated[
 ]
 Environment: TypeAlias = Annotated[
     tuple[str, ...],
-    Option(
-        "Environment variable that xacro may read by $(env NAME), besides those of ROS. "
-        "Repeatable.",
-        "--env",
-        "NAME",
-    ),
+    "--env NAME: Environment variable that xacro may read by $(env NAME), besides those of ROS. "
+    "Repeatable.",
 ]
 
 

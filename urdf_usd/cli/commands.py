@@ -40,9 +40,9 @@ _Pairs: TypeAlias = tuple[tuple[str, str], ...]
 Robot: TypeAlias = Annotated[str, Argument()]
 Urdf: TypeAlias = Annotated[str, Argument("URDF")]
 Usd: TypeAlias = Annotated[Path, Argument("USD", EXISTING)]
-Format: TypeAlias = Annotated[Literal["text", "json"], Option("", "--format")]
-JsonFile: TypeAlias = Annotated[Path | None, Option("Write the record here.", "--json")]
-HtmlFile: TypeAlias = Annotated[Path | None, Option("Write the report page here.", "--html")]
+Format: TypeAlias = Annotated[Literal["text", "json"], "--format: "]
+JsonFile: TypeAlias = Annotated[Path | None, "--json: Write the record here."]
+HtmlFile: TypeAlias = Annotated[Path | None, "--html: Write the report page here."]
 FailOnOption: TypeAlias = Annotated[
     FailOn,
     "close: fail on every check that is not exact; incomplete: also on robots of which parts "
@@ -87,13 +87,9 @@ class CorpusOptions(Struct, frozen=True, kw_only=True):
     ] = ()
     forbidden: Annotated[
         _Texts,
-        Option(
-            "Refuse the command if a selected robot is under this licence, by SPDX identifier, or "
-            "'copyleft' for GPL, LGPL, AGPL, MPL and the like; robots whose licence is unknown are "
-            "counted. Nothing is downloaded then. Repeatable.",
-            "--forbid-license",
-            "TEXT",
-        ),
+        "--forbid-license TEXT: Refuse the command if a selected robot is under this licence, by "
+        "SPDX identifier, or 'copyleft' for GPL, LGPL, AGPL, MPL and the like; robots whose "
+        "licence is unknown are counted. Nothing is downloaded then. Repeatable.",
     ] = ()
     mirror: Mirror = None
 
@@ -276,9 +272,7 @@ class Convert(Struct, frozen=True, kw_only=True):
     conversion: ConvertOptions
     root: Annotated[
         str | None,
-        Option(
-            "Convert only the tree below this link, for a robot with several roots.", metavar="LINK"
-        ),
+        "--root LINK: Convert only the tree below this link, for a robot with several roots.",
     ] = None
     scene: Annotated[
         bool, "Add a physics scene with gravity, to simulate the asset on its own."
@@ -315,7 +309,7 @@ class CorpusList(Struct, frozen=True, kw_only=True):
     corpus: Annotated[_Texts, Argument()] = ()
     output_format: Annotated[
         Literal["table", "tsv", "json"] | None,
-        Option("[default: table on a terminal, tsv in a pipe]", "--format"),
+        "--format: [default: table on a terminal, tsv in a pipe]",
     ] = None
     selected: CorpusOptions
 
@@ -453,11 +447,8 @@ class Export(Struct, frozen=True, kw_only=True):
     force: Annotated[bool, "Replace files that were not written by an export of this URDF."] = False
     root: Annotated[
         str | None,
-        Option(
-            "Prim of the robot to export, of a stage with several: an articulation root, a body, "
-            "or a prim above the bodies of one robot.",
-            metavar="PATH",
-        ),
+        "--root PATH: Prim of the robot to export, of a stage with several: an articulation root, "
+        "a body, or a prim above the bodies of one robot.",
     ] = None
     loops: Annotated[
         bool,
@@ -519,15 +510,12 @@ class Inspect(Struct, frozen=True, kw_only=True):
     ] = None
     output_format: Annotated[
         Literal["text", "json", "dot", "mermaid"],
-        Option("A tree with totals, all values, or a graph for Graphviz or Mermaid.", "--format"),
+        "--format: A tree with totals, all values, or a graph for Graphviz or Mermaid.",
     ] = "text"
     joints: Annotated[bool, "Show the order of joints in each engine, as text or JSON."] = False
     numpy_file: Annotated[
         Path | None,
-        Option(
-            "With --joints: write the index maps here, as arrays of an .npz file.",
-            "--numpy",
-        ),
+        "--numpy: With --joints: write the index maps here, as arrays of an .npz file.",
     ] = None
     engines: Engines = ()
     sources: Sources
@@ -566,27 +554,21 @@ class Lint(Struct, frozen=True, kw_only=True):
     """
 
     named: Annotated[_Texts, Argument("SOURCE...")] = ()
-    output_format: Annotated[
-        Literal["text", "json", "sarif"], Option("Output format.", "--format")
-    ] = "text"
+    output_format: Annotated[Literal["text", "json", "sarif"], "--format: Output format."] = "text"
     select: Annotated[
         _Texts,
-        Option(
-            "Report only these rules, separated by commas; * matches any text. Repeatable.",
-            metavar="RULE",
-        ),
+        "--select RULE: Report only these rules, separated by commas; * matches any text. "
+        "Repeatable.",
     ] = ()
     ignore: Annotated[
         _Texts,
-        Option(
-            "Do not report these rules, separated by commas; * matches any text. Repeatable.",
-            metavar="RULE",
-        ),
+        "--ignore RULE: Do not report these rules, separated by commas; * matches any text. "
+        "Repeatable.",
     ] = ()
     fail_on: Annotated[Severity, "Lowest severity that gives exit status 1."] = Severity.ERROR
     list_rules: Annotated[bool, "List the rules and exit."] = False
     fix: Annotated[bool, "Repair mistakes that have one possible correction."] = False
-    output: Annotated[Path | None, Option("With --fix: write the repaired file here.")] = None
+    output: Annotated[Path | None, "With --fix: write the repaired file here."] = None
     in_place: Annotated[bool, "With --fix: overwrite the file."] = False
     sources: Sources
 
@@ -624,17 +606,12 @@ class Reduce(Struct, frozen=True, kw_only=True):
     out: Annotated[Path, Argument(kind=FOLDER)]
     check: Annotated[
         str | None,
-        Option(
-            "Check that has to fail, such as mass.link.mass.  [default: a conversion that fails, "
-            "else the first check that fails, else an engine that crashes]",
-            metavar="ID",
-        ),
+        "--check ID: Check that has to fail, such as mass.link.mass.  [default: a conversion that "
+        "fails, else the first check that fails, else an engine that crashes]",
     ] = None
     converter: Annotated[
         str | None,
-        Option(
-            "Converter to test, as for urdf-usd run.  [default: urdf-usd]", metavar="NAME[=HOW]"
-        ),
+        "--converter NAME[=HOW]: Converter to test, as for urdf-usd run.  [default: urdf-usd]",
     ] = None
     conversion: ConvertOptions
     engines: Engines = ()
@@ -651,13 +628,10 @@ class Converters(Struct, frozen=True, kw_only=True):
 
     texts: Annotated[
         _Texts,
-        Option(
-            "Converter to test; repeat to compare several. HOW is a command with {urdf} and {out}, "
-            "such as 'other=urdf2usd {urdf} {out} [--package {name}={path}]', or folder:PATH with "
-            "existing USDs; without it, NAME is an installed entry point.  [default: urdf-usd]",
-            "--converter",
-            metavar="NAME[=HOW]",
-        ),
+        "--converter NAME[=HOW]: Converter to test; repeat to compare several. HOW is a command "
+        "with {urdf} and {out}, such as 'other=urdf2usd {urdf} {out} [--package {name}={path}]', "
+        "or folder:PATH with existing USDs; without it, NAME is an installed entry point.  "
+        "[default: urdf-usd]",
     ] = ()
     versions: Annotated[
         _Pairs,
@@ -670,11 +644,7 @@ class Converters(Struct, frozen=True, kw_only=True):
     ] = ()
     gated: Annotated[
         str | None,
-        Option(
-            "Converter that decides the exit status.  [default: urdf-usd, else the first]",
-            "--gate",
-            metavar="NAME",
-        ),
+        "--gate NAME: Converter that decides the exit status.  [default: urdf-usd, else the first]",
     ] = None
 
 
@@ -685,7 +655,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     strict: Annotated[bool, "Fail also on robots that cannot be read or fetched."] = False
     baseline: Annotated[
         Path | None,
-        Option("Fail only on results that are worse than FILE expects.", metavar="FILE"),
+        "--baseline FILE: Fail only on results that are worse than FILE expects.",
     ] = None
     update_baseline: Annotated[bool, "Rewrite the baseline so that this run passes."] = False
 
@@ -753,11 +723,9 @@ class Run(Struct, frozen=True, kw_only=True):
     ] = None
     changed_since: Annotated[
         str | None,
-        Option(
-            "Only robots with a URDF, xacro, mesh or texture file that changed since REVISION of "
-            "their git repository, such as origin/main; nothing is written if there are none.",
-            metavar="REVISION",
-        ),
+        "--changed-since REVISION: Only robots with a URDF, xacro, mesh or texture file that "
+        "changed since REVISION of their git repository, such as origin/main; nothing is written "
+        "if there are none.",
     ] = None
     history: Annotated[
         Path | None,
@@ -803,9 +771,7 @@ class View(Struct, frozen=True, kw_only=True):
         tuple[VariantChoice, ...],
         variants_option("of the prim with path PRIM, as for urdf-usd check."),
     ] = ()
-    html_file: Annotated[
-        Path | None, Option("Write the page here, and open no browser.", "--html")
-    ] = None
+    html_file: Annotated[Path | None, "--html: Write the page here, and open no browser."] = None
     limits: Limits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
