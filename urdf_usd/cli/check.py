@@ -29,7 +29,7 @@ from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.execution.run import compare_descriptions, variant_combinations
 from urdf_usd.conformance.execution.usd_reading import call_on_usd
-from urdf_usd.conformance.gate.decision import FailOn, failures
+from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter.conversion import convert

@@ -13,7 +13,7 @@ from msgspec import Struct
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.parameters import Argument, Command, refuse
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.gate.decision import FailOn
+from urdf_usd.conformance.gate import FailOn
 from urdf_usd.conformance.options import (
     CheckOptions,
     Engines,

@@ -20,6 +20,7 @@ from urdf_usd.cli.terminal import (
     shown_progress,
     shown_status,
 )
+from urdf_usd.conformance import gate as decision
 from urdf_usd.conformance.converters.candidates import (
     OURS,
     OWN,
@@ -30,8 +31,7 @@ from urdf_usd.conformance.converters.candidates import (
 from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.folder import RunFolder, RunFolderError, claim_run_folder
 from urdf_usd.conformance.execution.worker import ClusterError, processors
-from urdf_usd.conformance.gate import decision
-from urdf_usd.conformance.gate.baseline import Baseline, read_baseline
+from urdf_usd.conformance.gate import Baseline, read_baseline
 from urdf_usd.conformance.options import RunOptions
 from urdf_usd.corpus import Resolved, parse_reference, resolve_corpora
 from urdf_usd.corpus.formats import Format

@@ -20,7 +20,7 @@ from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.record import unavailable_record
 from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.execution.worker import Workers
-from urdf_usd.conformance.gate.decision import FailOn, failures
+from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import option_fields

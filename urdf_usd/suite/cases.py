@@ -15,12 +15,13 @@ from urdf_usd.conformance.checks.catalogue import (
     SIMULATION_CHECKS,
 )
 from urdf_usd.conformance.converters.candidates import OURS
-from urdf_usd.conformance.gate.baseline import (
+from urdf_usd.conformance.gate import (
     VERDICT,
     Expectation,
+    FailOn,
+    failures,
     read_baseline,
 )
-from urdf_usd.conformance.gate.decision import FailOn, failures
 from urdf_usd.corpus import Resolved, resolve_corpora
 from urdf_usd.pytest_plugin.fixture import failure_message
 from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from urdf_usd.cli.main import main
-from urdf_usd.conformance.gate.baseline import OWNER, REASON, read_baseline
+from urdf_usd.conformance.gate import OWNER, REASON, read_baseline
 
 ROOT = Path(__file__).parents[3]
 # Reverses every joint's axis in any process: both frames of the joint are rotated, so

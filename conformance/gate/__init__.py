@@ -1,1 +1,0 @@
-"""What fails a run, and which failures are expected."""
