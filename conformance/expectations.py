@@ -27,9 +27,9 @@ from urdf_usd.conformance.observation.shapes import (
     merge_appearances,
 )
 from urdf_usd.conformance.tolerance.model import group_masses
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import CaseOutcome, CaseReadingRecord, Difference, Value
 from urdf_usd.reports.records.suite_case import AppearanceValues, Expected, ShapeValues
+from urdf_usd.reports.text import value_text
 
 # The engine that decides; simulators may have deviations of their own.
 _DECISIVE = "openusd"

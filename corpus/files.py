@@ -1,4 +1,4 @@
-"""Robots in files on this machine, named by path or found below a folder.
+"""Robots in files on this machine, named by path or found below a folder; their formats.
 
 Also ROS packages below a folder, by the names that ``package://`` URIs use.
 """
@@ -11,11 +11,11 @@ import re
 import sys
 import tempfile
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 
 from lxml import etree
 
-from urdf_usd.corpus.formats import Format, has_bodies, robot_format
 from urdf_usd.corpus.robots import (
     Origin,
     Resolved,
@@ -36,6 +36,45 @@ _GENERATED = frozenset({"__pycache__", "build", "node_modules"})
 # reports of ``urdf-usd run``, which have expanded xacro files.
 _MARKS = ("pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", "AMENT_IGNORE", ".urdf-usd-run")
 _INCLUDED = re.compile(r"<(?:\w+:)?include\s[^>]*\bfilename\s*=\s*[\"'](?:[^\"']*/)?([^\"'/]*)")
+# What may come before the root element.
+_BEFORE = re.compile(rb"<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
+_ELEMENT = re.compile(rb"<\s*(?:[\w.-]+:)?([A-Za-z_][\w.-]*)")
+
+
+class Format(StrEnum):
+    """A format of robot descriptions; a xacro file is URDF."""
+
+    URDF = "urdf"
+    MJCF = "mjcf"
+
+
+def robot_format(path: Path) -> Format:
+    """Return MJCF if the root element is ``mujoco``, else URDF, also if there is no such file.
+
+    A URDF with an element ``<mujoco>`` inside is URDF.
+    """
+    return Format.MJCF if _root(_markup(path)) == "mujoco" else Format.URDF
+
+
+def has_bodies(path: Path) -> bool:
+    """Whether a file is MJCF and has bodies itself, not only in files that it includes."""
+    content = _markup(path)
+    return _root(content) == "mujoco" and b"<body" in content and b"<worldbody" in content
+
+
+def _markup(path: Path) -> bytes:
+    """Return the content of an XML file without what may come before elements."""
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        return b""
+    is_markup = content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
+    return _BEFORE.sub(b"", content) if is_markup else b""
+
+
+def _root(content: bytes) -> str | None:
+    found = _ELEMENT.search(content)
+    return found[1].decode() if found else None
 
 
 def _stored_stdin() -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from urdf_usd.reports.quantities import quantity, value_text
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
@@ -14,7 +13,7 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.summary import statement
-from urdf_usd.reports.text import of_formats, plain
+from urdf_usd.reports.text import of_formats, plain, quantity, value_text
 
 _ROUND_TRIP = "round-trip."
 _JOINT_FRAMES = (

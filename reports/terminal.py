@@ -13,7 +13,6 @@ from rich.text import Text
 
 from urdf_usd.reports.appearance import VERDICTS, appearance
 from urdf_usd.reports.diagnosis import diagnose
-from urdf_usd.reports.quantities import duration, quantity, size
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     EngineStatus,
@@ -34,7 +33,7 @@ from urdf_usd.reports.summary import (
     title,
     values,
 )
-from urdf_usd.reports.text import of_formats, one_line, path_line
+from urdf_usd.reports.text import duration, of_formats, one_line, path_line, quantity, size
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140

@@ -1,4 +1,4 @@
-"""Sanitising of names for display.
+"""Text of reports: names that are safe to show, quantities with few digits and SI prefixes.
 
 Names in a URDF are free text. Control characters are replaced by visible ones, and so
 are bidirectional marks, which would reorder the text around the name.
@@ -6,9 +6,13 @@ are bidirectional marks, which would reorder the text around the name.
 
 from __future__ import annotations
 
+import math
 import re
+from functools import lru_cache
 
 import msgspec
+
+from urdf_usd.reports.records.record import Range, Value
 
 # Controls except tab and newline, lone surrogates and the non-characters of the first
 # plane: everything that XML 1.0 forbids, and terminal control codes.
@@ -19,6 +23,18 @@ _DELETE_PICTURE = "\u2421"
 _REPLACEMENT = "\ufffd"
 _FORMATS = re.compile(r"\bU(?:RDF|SD)\b")
 _MARKDOWN = re.compile(r"[&<>|`*_\[\]~\\@#]")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+# Only units of the first power take a prefix: 1 µm² is not a micro-(m²).
+_TAKES_PREFIX = re.compile(r"(m|rad|s|N|g)(?![A-Za-z^])")
+# Unit of checks of both angles and lengths, such as joint positions.
+_OR = " or "
+_SMALLEST_MANTISSA = 0.1
+_LARGEST_PLAIN = 1e6
+_SMALLEST_PLAIN = 1e-3
+_SMALLEST_PERCENTAGE = 1e-3
+_KIBI = 1024
+_NOTHING = "\N{EN DASH}"
 
 
 def of_formats(text: str, formats: tuple[str, str] | msgspec.UnsetType) -> str:
@@ -75,3 +91,118 @@ def _picture(match: re.Match[str]) -> str:
 def _entity(match: re.Match[str]) -> str:
     entity = f"&#{ord(match[0])};"
     return f"{entity}<!-- -->" if match[0] == "@" else entity
+
+
+def quantity(value: float, unit: str, digits: int = 2) -> str:
+    """Format a value with an SI prefix, for example ``3.1 µm``.
+
+    Args:
+        value: Amount in ``unit``.
+        unit: Such as ``m``, ``kg m^2`` or ``rad or m``; ``1`` for a ratio, empty for a
+            plain number.
+        digits: Significant digits; digits before the decimal point are always shown.
+
+    Returns:
+        ``0`` for zero and ``inf`` or ``nan`` as such, without unit.
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}".replace("-0", "0")
+    # Rounded first, because a carry (9.97 -> 10) affects the choice of the format.
+    rounded = float(f"{value:.{digits - 1}e}")
+    number = value if abs(value) >= 10**digits else rounded
+    if unit == "1":
+        return _ratio(number, digits)
+    if unit == "kg":
+        return _mass(number, digits)
+    if all(_TAKES_PREFIX.match(choice) for choice in unit.split(_OR)):
+        return _prefixed(number, unit, digits)
+    return _plain(number, unit, digits)
+
+
+def value_text(value: Value | None, unit: str = "") -> str:
+    """Format a value of a difference, for example ``(0, 0, 0.5) m``; None is ``nothing``."""
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            return value
+        case Range(low=low, high=high):
+            text = f"{value_text(low)} to {value_text(high)}"
+        case tuple():
+            text = f"({', '.join(f'{number:.6g}' for number in value)})"
+        case int():
+            text = str(value)
+        case float():
+            text = f"{value:.7g}"
+    return f"{text} {unit}".rstrip()
+
+
+def exact(value: float, unit: str) -> str:
+    return f"{value!r}{_suffix('' if unit == '1' else unit)}"
+
+
+def duration(seconds: float | None) -> str:
+    """Format a duration [s] with two digits."""
+    return _NOTHING if seconds is None else quantity(seconds, "s")
+
+
+def size(count: int | None) -> str:
+    """Format a number of bytes with a binary prefix."""
+    if count is None:
+        return _NOTHING
+    amount = float(count)
+    for prefix in ("", "Ki", "Mi"):
+        if amount < _KIBI:
+            return f"{amount:.3g} {prefix}B"
+        amount /= _KIBI
+    return f"{amount:.3g} GiB"
+
+
+@lru_cache
+def unit_symbol(unit: str) -> str:
+    """Typeset a unit: ``kg m^2`` becomes ``kg·m²``."""
+    raised = re.sub(r"\^(-?\d+)", lambda m: m[1].translate(_SUPERSCRIPTS), unit)
+    return _OR.join(choice.replace(" ", "·") for choice in raised.split(_OR))
+
+
+def _ratio(number: float, digits: int) -> str:
+    if abs(number) < _SMALLEST_PERCENTAGE:
+        return _plain(number, "", digits)
+    if abs(number) < _LARGEST_PLAIN / 100:
+        return f"{_decimal(number * 100, digits, grouped=True)} %"
+    return _plain(number * 100, "%", digits)
+
+
+def _mass(number: float, digits: int) -> str:
+    if abs(number) >= _SMALLEST_MANTISSA:
+        return _plain(number, "kg", digits)
+    return _prefixed(number * 1e3, "g", digits)
+
+
+def _prefixed(number: float, unit: str, digits: int) -> str:
+    for factor, prefix in _PREFIXES:
+        mantissa = number / factor
+        # The margin formats 1e-4 m, which is 0.0999… mm in binary, in millimetres.
+        if abs(mantissa) >= _SMALLEST_MANTISSA * (1 - 1e-9):
+            prefixed = _OR.join(prefix + choice for choice in unit.split(_OR))
+            return _plain(mantissa, prefixed, digits)
+    return _plain(number, unit, digits)
+
+
+def _plain(number: float, unit: str, digits: int) -> str:
+    if _SMALLEST_PLAIN <= abs(number) < _LARGEST_PLAIN:
+        return _decimal(number, digits) + _suffix(unit)
+    mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
+    power = str(int(exponent)).translate(_SUPERSCRIPTS)
+    return f"{mantissa.removesuffix('.0')}\N{MULTIPLICATION SIGN}10{power}{_suffix(unit)}"
+
+
+def _decimal(number: float, digits: int, *, grouped: bool = False) -> str:
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(number))))
+    text = f"{number:{',' if grouped else ''}.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _suffix(unit: str) -> str:
+    # No line break between a number and its unit.
+    return f"\N{NO-BREAK SPACE}{unit_symbol(unit)}" if unit else ""

@@ -30,8 +30,8 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE, largest
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Value
+from urdf_usd.reports.text import value_text
 
 # Parts of the surface below this share are not compared.
 _SLIVER = 1e-4

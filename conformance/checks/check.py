@@ -23,8 +23,8 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 from urdf_usd.conformance.tolerance.model import ToleranceModel
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Value
+from urdf_usd.reports.text import value_text
 
 
 class Sides(Struct, frozen=True, eq=False, dict=True):

@@ -50,8 +50,8 @@ from urdf_usd.conformance.tolerance.model import (
     masses_of,
     tensor_of,
 )
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Grade
+from urdf_usd.reports.text import value_text
 
 Array = NDArray[np.float64]
 _Mass: TypeAlias = MassProperties | None

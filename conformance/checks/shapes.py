@@ -40,8 +40,8 @@ from urdf_usd.conformance.observation.shapes import (
 )
 from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION, RELATIVE, length
 from urdf_usd.conformance.tolerance.model import ToleranceModel
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Grade, Range, Value
+from urdf_usd.reports.text import value_text
 
 Array: TypeAlias = NDArray[np.float64]
 Shapes: TypeAlias = tuple[ShapeObservation, ...]

@@ -24,8 +24,8 @@ from urdf_usd.conformance.checks.limits import stored_limit, unit_hint
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
 from urdf_usd.conformance.tolerance.model import rigid_groups
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Range, Value
+from urdf_usd.reports.text import value_text
 
 # Words that differ by less are equal: float32 keeps 6e-8.
 _SAME = 1e-6

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.corpus.formats import Format
+from urdf_usd.corpus.files import Format
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 
 GROUP = "urdf_usd.converters"

@@ -92,7 +92,7 @@ from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import Parsed
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
-from urdf_usd.corpus.formats import Format, robot_format
+from urdf_usd.corpus.files import Format, robot_format
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 from urdf_usd.reports.records.record import (
     CaseOutcome,

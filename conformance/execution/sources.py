@@ -62,7 +62,7 @@ from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
 from urdf_usd.converter.urdf.xacro import expand, is_xacro
-from urdf_usd.corpus.formats import Format
+from urdf_usd.corpus.files import Format
 
 Array = NDArray[np.float64]
 Names = Mapping[str, str]

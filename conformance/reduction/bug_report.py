@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from urdf_usd.conformance.reduction.reduce import FailureKind, Reduction
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Grade
+from urdf_usd.reports.text import value_text
 
 # A longer URDF is attached instead of quoted.
 _LONGEST = 8000

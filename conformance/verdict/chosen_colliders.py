@@ -26,8 +26,8 @@ from urdf_usd.conformance.checks.shapes import LinkShapes, Shapes, combined_surf
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 from urdf_usd.conformance.tolerance.model import ToleranceModel
 from urdf_usd.conformance.verdict.judged import ColliderChoice
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Difference, Range
+from urdf_usd.reports.text import value_text
 
 _MEASURES = {
     "collision.support": compared.support,

@@ -12,7 +12,6 @@ from msgspec import Struct, field
 
 from urdf_usd.reports.changes import changed_results, changed_settings
 from urdf_usd.reports.html.rendering import write_page
-from urdf_usd.reports.quantities import duration
 from urdf_usd.reports.records.history import (
     KEPT_CHECKS,
     HistoryEntry,
@@ -20,6 +19,7 @@ from urdf_usd.reports.records.history import (
 )
 from urdf_usd.reports.records.record import ChangeRecord, Verdict
 from urdf_usd.reports.summary import score_text, suite_totals
+from urdf_usd.reports.text import duration
 
 PAGE = "history.html"
 FILE = "history.json"

@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import UNSET, Struct
 
-from urdf_usd.reports import changes, quantities, summary, text
+from urdf_usd.reports import changes, summary, text
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
 from urdf_usd.reports.records.record import (
     ConverterRecord,
@@ -145,12 +145,12 @@ def template_environment(suffix: str = "html") -> Environment:
         finalize=None if markdown else _printable,
     )
     environment.filters |= {
-        "quantity": quantities.quantity,
-        "value": quantities.value_text,
-        "exact": quantities.exact,
-        "unit": quantities.unit_symbol,
-        "duration": quantities.duration,
-        "bytes": quantities.size,
+        "quantity": text.quantity,
+        "value": text.value_text,
+        "exact": text.exact,
+        "unit": text.unit_symbol,
+        "duration": text.duration,
+        "bytes": text.size,
         "page": lambda robot: quote(page_name(robot)),
         # Addresses in a run of several converters.
         "sheet": page_address,

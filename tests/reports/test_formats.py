@@ -12,9 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
-from urdf_usd.reports.quantities import exact, quantity, unit_symbol, value_text
 from urdf_usd.reports.records.record import Grade, Range, Value, Verdict
-from urdf_usd.reports.text import markdown, one_line, path_line, plain
+from urdf_usd.reports.text import (
+    exact,
+    markdown,
+    one_line,
+    path_line,
+    plain,
+    quantity,
+    unit_symbol,
+    value_text,
+)
 
 
 def _typed(text: str) -> str:

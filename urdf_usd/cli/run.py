@@ -34,7 +34,7 @@ from urdf_usd.conformance.execution.worker import ClusterError, processors
 from urdf_usd.conformance.gate import Baseline, read_baseline
 from urdf_usd.conformance.options import RunOptions
 from urdf_usd.corpus import Resolved, parse_reference, resolve_corpora
-from urdf_usd.corpus.formats import Format
+from urdf_usd.corpus.files import Format
 from urdf_usd.reports.changes import compare_runs
 from urdf_usd.reports.records.history import HistoryEntry, HistoryError, append_entry, read_history
 from urdf_usd.reports.records.record import (

@@ -33,8 +33,8 @@ from urdf_usd.conformance.engines.openusd.reading import (
 )
 from urdf_usd.conformance.engines.openusd.values import Authored, has_default, numbers_of
 from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
-from urdf_usd.reports.quantities import value_text
 from urdf_usd.reports.records.record import Value
+from urdf_usd.reports.text import value_text
 
 _TABLES = tomllib.loads(Path(__file__).with_name("attributes.toml").read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-/* sources: sha256 8d148723ae6699dac36b9a18ea80d92c6c21ea78f5e7a042d376ee825cc573ae
+/* sources: sha256 f71623fc553358ae4683c05347cc453a900db67a57b36e03a5f1fa5f7bb7fa50
 
 Includes @observablehq/plot 0.6.17:
 

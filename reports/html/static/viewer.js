@@ -1,4 +1,4 @@
-/* sources: sha256 32144fcaa695947cc75e2a6853fed09032e78992eda93f5b6ea44674f5c3c358
+/* sources: sha256 d97b7b8d9a6033bf2914d553079c66e3b06577a6b09400f848d3a8fc5d86ee25
 
 Includes three.js:
 The MIT License

@@ -20,7 +20,7 @@ from urdf_usd.conformance.converters.candidates import (
     parse_candidates,
     portable_text,
 )
-from urdf_usd.corpus.formats import Format
+from urdf_usd.corpus.files import Format
 from urdf_usd.reports.records.environment import DISTRIBUTION
 
 TEMPLATE = f"{sys.executable} tool.py {{urdf}} {{out}}"

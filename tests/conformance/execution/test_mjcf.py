@@ -9,7 +9,7 @@ import pytest
 from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.conformance.execution.mjcf import mjcf_inputs
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.corpus.formats import Format, robot_format
+from urdf_usd.corpus.files import Format, robot_format
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 
 _MJCF = """<!-- <robot/> --><mujoco model="neck">

@@ -1,4 +1,4 @@
-// Formatting of quantities, as in reports/quantities.py.
+// Formatting of quantities, as in reports/text.py.
 
 const PREFIXES = [
   [1, ""],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { counted, quantity } from "../src/quantity.js";
 
-// The same values as in the tests of reports/quantities.py.
+// The same values as in the tests of reports/text.py.
 const CASES = [
   [0, "m", "0"],
   [3.1e-6, "m", "3.1\u00a0µm"],
