@@ -47,7 +47,7 @@ from urdf_usd.conformance.engines.protocol import (
     UnsupportedError,
 )
 from urdf_usd.conformance.engines.rotations import matrices
-from urdf_usd.conformance.engines.statements import along_link, read_only, vec3, vec6
+from urdf_usd.conformance.engines.statements import along_link, build_frames, vec3, vec6
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -434,44 +434,29 @@ def _mass(model: mujoco.MjModel, body: int) -> MassProperties | None:
 def _frames(robot: MjcfRobot, configurations: Configurations) -> Frames:
     """State poses relative to the root link.
 
-    A link between joints is where the body is without the joints that follow.
+    A link between joints is where the body is while the joints that follow are at their start.
     """
     model, data = robot.model, mujoco.MjData(robot.model)
     qpos, _ = robot.mechanism.states(configurations)
-    links = (*robot.bodies, *robot.between)
-    placed = np.tile(np.eye(4), (configurations.count, len(links), 1, 1))
-    bodies = [*robot.bodies.values(), *(body for body, _ in robot.between.values())]
-    for row in range(configurations.count):
-        data.qpos[:] = qpos[row]
-        mujoco.mj_kinematics(model, data)
-        placed[row, :, :3, :3] = data.xmat.reshape(-1, 3, 3)[bodies]
-        placed[row, :, :3, 3] = data.xpos[bodies]
-    for column, (body, following) in enumerate(robot.between.values(), start=len(robot.bodies)):
+    starts = [*model.jnt_qposadr.tolist(), model.nq]
+    still = [(body, slice(0)) for body in robot.bodies.values()]
+    for body, joint in robot.between.values():
         last = int(model.body_jntadr[body] + model.body_jntnum[body])
-        for joint in reversed(range(following, last)):
-            motions = _motions(model, joint, qpos)
-            placed[:, column] = placed[:, column] @ np.linalg.inv(motions)
-    relative = np.linalg.inv(placed[:, :1]) @ placed
-    positions, rotations = relative[..., :3, 3], relative[..., :3, :3]
-    return Frames(links, read_only(positions), read_only(rotations), configurations.labels)
+        still.append((body, slice(starts[joint], starts[last])))
 
+    def place(row: int) -> tuple[Array, Array]:
+        poses: list[tuple[Array, Array]] = []
+        for body, kept in still:
+            # All bodies at once, and links between joints one by one.
+            if not poses or kept.stop:
+                data.qpos[:] = qpos[row]
+                data.qpos[kept] = model.qpos0[kept]
+                mujoco.mj_kinematics(model, data)
+            poses.append((data.xpos[body].copy(), data.xmat[body].reshape(3, 3).copy()))
+        origins, turns = zip(*poses, strict=True)
+        return np.array(origins), np.array(turns)
 
-def _motions(model: mujoco.MjModel, joint: int, qpos: Array) -> Array:
-    """Return the (K, 4, 4) motions of a joint in the frame of its body."""
-    start, axis = int(model.jnt_qposadr[joint]), model.jnt_axis[joint]
-    motions = np.tile(np.eye(4), (len(qpos), 1, 1))
-    kind = _TYPES[model.jnt_type[joint]]
-    if kind is JointType.PRISMATIC:
-        motions[:, :3, 3] = qpos[:, start, np.newaxis] * axis
-        return motions
-    quats = qpos[:, start : start + 4]
-    if kind is JointType.REVOLUTE:
-        half = qpos[:, start] / 2.0
-        quats = np.column_stack([np.cos(half), np.sin(half)[:, np.newaxis] * axis])
-    motions[:, :3, :3] = matrices(quats)
-    anchor = model.jnt_pos[joint]
-    motions[:, :3, 3] = anchor - motions[:, :3, :3] @ anchor
-    return motions
+    return build_frames((*robot.bodies, *robot.between), configurations, place)
 
 
 def draw_mjcf(path: str) -> tuple[Drawing, ...]:
