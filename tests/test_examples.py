@@ -20,7 +20,7 @@ from tests.installed_examples import EXAMPLES, installed_example
 
 ROOT = Path(__file__).parents[1]
 _ARM = (EXAMPLES / "arm.urdf").read_text(encoding="utf-8")
-_BROKEN = '<robot name="two"><link name="a"/><link name="b"/></robot>'
+_BROKEN = '<robot name="cut"><link name="a">'
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="they are for bash")
 

@@ -57,7 +57,7 @@ def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
     urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
     urdf.write_text(_LINKS.replace("</robot>", '<link name="x" name="y"/><a:b/></robot>'))
 
-    result = urdf_usd("reduce", str(urdf), str(out))
+    result = urdf_usd("reduce", str(urdf), str(out), "--engine", "openusd")
 
     assert result.exit_code == 0, result.stderr
     reduced = etree.parse(out / "arm.urdf").getroot()
@@ -84,6 +84,7 @@ def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
     assert "SIGSEGV" in report
 
 
+@pytest.mark.corpus
 def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
     """PyBullet ends with a segmentation fault if a joint is stated twice."""
     urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"

@@ -44,7 +44,7 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def _suite(project: pytest.Pytester, *words: str) -> pytest.RunResult:
-    return project.runpytest_subprocess(
+    return project.runpytest_inprocess(
         *("--pyargs", "urdf_usd.suite", "--robots", "dir:robots"),
         *("--conformance-engine", "mujoco", *FLAGS, *words),
     )
@@ -85,7 +85,7 @@ def test_one_worker_runs_all_tests_of_a_robot(project: pytest.Pytester) -> None:
 
 
 def test_unknown_corpus_is_a_usage_error(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess(
+    result = project.runpytest_inprocess(
         *("--pyargs", "urdf_usd.suite", "--robots", "dir:nowhere", *FLAGS)
     )
 
@@ -159,7 +159,7 @@ def test_fixture_checks_robots(project: pytest.Pytester) -> None:
             conformance("robots/arm.urdf", usd={str(usd)!r}).assert_conforms()
         """
     )
-    result = project.runpytest_subprocess(*FLAGS)
+    result = project.runpytest_inprocess("-W", "default", *FLAGS)
 
     result.assert_outcomes(passed=3, failed=2, warnings=1)
     result.stdout.fnmatch_lines(
@@ -213,8 +213,8 @@ def test_short_option_of_another_plugin_is_kept(project: pytest.Pytester) -> Non
             assert request.config.getoption("theirs") == "three"
         """
     )
-    result = project.runpytest_subprocess("--robots", "three", *FLAGS)
-    ours = project.runpytest_subprocess(
+    result = project.runpytest_inprocess("--robots", "three", *FLAGS)
+    ours = project.runpytest_inprocess(
         *("--pyargs", "urdf_usd.suite", "--conformance-robots", "dir:robots"),
         *("--collect-only", "-q", "-k", "arm-mass", *FLAGS),
     )
