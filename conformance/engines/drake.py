@@ -20,29 +20,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Request,
-    Side,
-    UnsupportedError,
-    optional_engine,
-)
-from urdf_usd.conformance.engines.statements import (
-    OF_ANY_URDF,
-    build_frames,
-    positions_in_order,
-    with_frames,
-)
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.engines import protocol, statements
+from urdf_usd.conformance.observation import robot as obs
 
 if TYPE_CHECKING:
     from pydrake.multibody.plant import MultibodyPlant
@@ -63,10 +42,10 @@ _STEPS = (
     ),
 )
 _TYPES = {
-    "weld": JointType.FIXED,
-    "revolute": JointType.REVOLUTE,
-    "prismatic": JointType.PRISMATIC,
-    "planar": JointType.PLANAR,
+    "weld": obs.JointType.FIXED,
+    "revolute": obs.JointType.REVOLUTE,
+    "prismatic": obs.JointType.PRISMATIC,
+    "planar": obs.JointType.PLANAR,
 }
 
 
@@ -74,13 +53,13 @@ class DrakeEngine(Struct, frozen=True):
     """Reads a URDF with Drake's parser and multibody plant."""
 
     name: str = "drake"
-    side: Side = Side.URDF
+    side: protocol.Side = protocol.Side.URDF
 
-    def availability(self) -> Availability:
+    def availability(self) -> protocol.Availability:
         """Return the installed version, if any."""
-        return optional_engine("pydrake", "drake", "drake")
+        return protocol.optional_engine("pydrake", "drake", "drake")
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: protocol.Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -89,13 +68,13 @@ class DrakeEngine(Struct, frozen=True):
         urdf = prepared.prepare(request.path, _STEPS)
         plant, models, warnings = _read(urdf)
         if len(models) != 1:
-            raise UnsupportedError(f"Drake finds {len(models)} robots")
+            raise protocol.UnsupportedError(f"Drake finds {len(models)} robots")
         found = map(plant.get_body, plant.GetBodyIndices(*models))
         bodies = {urdf.original(body.name()): body for body in found}
         inner = {urdf.original(child) for child in urdf.joint_of_child}
         roots = [link for link in bodies if link not in inner]
         if len(roots) != 1:
-            raise UnsupportedError(f"Drake finds {len(roots)} root links")
+            raise protocol.UnsupportedError(f"Drake finds {len(roots)} root links")
         # A free body has a joint as well, with the name of the body.
         moved = [
             joint
@@ -104,23 +83,23 @@ class DrakeEngine(Struct, frozen=True):
             and joint.parent_body() != plant.world_body()
         ]
         joints = tuple(_joint(joint, urdf) for joint in moved)
-        reading = Observation(
+        reading = obs.Observation(
             engine=self.name,
             robot=plant.GetModelInstanceName(*models),
             root=roots[0],
-            states=OF_ANY_URDF | {Quantity.VELOCITY},
+            states=statements.OF_ANY_URDF | {obs.Quantity.VELOCITY},
             links=tuple(
-                LinkObservation(link, _mass(body, link, urdf)) for link, body in bodies.items()
+                obs.LinkObservation(link, _mass(body, link, urdf)) for link, body in bodies.items()
             ),
             joints=joints,
             notes=tuple(f"Drake warns: {text}" for text in dict.fromkeys(warnings)),
         )
 
-        def frames(links: tuple[str, ...]) -> Frames:
+        def frames(links: tuple[str, ...]) -> obs.Frames:
             framed = {link: bodies[link] for link in links}
             return _frames(plant, moved, joints, framed, request.configurations)
 
-        return with_frames(reading, "Drake", urdf, request, frames, drops_floating=True)
+        return statements.with_frames(reading, "Drake", urdf, request, frames, drops_floating=True)
 
 
 def _read(
@@ -136,7 +115,7 @@ def _read(
         try:
             models = Parser(plant).AddModelsFromString(urdf.text.decode(), "urdf")
         except (RuntimeError, ValueError) as error:
-            raise UnsupportedError(_portable(str(error))) from error
+            raise protocol.UnsupportedError(_portable(str(error))) from error
         plant.Finalize()
     return plant, models, messages
 
@@ -167,7 +146,7 @@ def _portable(text: str) -> str:
     return " ".join(text.split())
 
 
-def _mass(body: RigidBody, link: str, urdf: prepared.UrdfCopy) -> MassProperties | None:
+def _mass(body: RigidBody, link: str, urdf: prepared.UrdfCopy) -> obs.MassProperties | None:
     inertia = body.default_spatial_inertia()
     mass, center = float(inertia.get_mass()), inertia.get_com()
     if mass == 0:
@@ -176,21 +155,21 @@ def _mass(body: RigidBody, link: str, urdf: prepared.UrdfCopy) -> MassProperties
     return urdf.stated_mass([link], mass, center, central)
 
 
-def _joint(joint: Joint, urdf: prepared.UrdfCopy) -> JointObservation:
+def _joint(joint: Joint, urdf: prepared.UrdfCopy) -> obs.JointObservation:
     ends = joint.parent_body().name(), joint.child_body().name()
     named = joint.name(), *map(urdf.original, ends)
     kind = _TYPES.get(joint.type_name())
     if kind is None:
-        raise UnsupportedError(f"Drake reads joint {joint.name()} as {joint.type_name()}")
+        raise protocol.UnsupportedError(f"Drake reads joint {joint.name()} as {joint.type_name()}")
     name, parent, child = named
-    if kind in {JointType.FIXED, JointType.PLANAR}:
-        return JointObservation(name, kind, parent, child)
+    if kind in {obs.JointType.FIXED, obs.JointType.PLANAR}:
+        return obs.JointObservation(name, kind, parent, child)
     lower = float(joint.position_lower_limits()[0])
     upper = float(joint.position_upper_limits()[0])
-    if kind is JointType.REVOLUTE and math.isinf(lower) and math.isinf(upper):
-        kind = JointType.CONTINUOUS
+    if kind is obs.JointType.REVOLUTE and math.isinf(lower) and math.isinf(upper):
+        kind = obs.JointType.CONTINUOUS
     velocity = float(joint.velocity_upper_limits()[0])
-    return JointObservation(
+    return obs.JointObservation(
         name,
         kind,
         parent,
@@ -205,18 +184,18 @@ def _joint(joint: Joint, urdf: prepared.UrdfCopy) -> JointObservation:
 def _frames(
     plant: MultibodyPlant,
     moved: list[Joint],
-    joints: tuple[JointObservation, ...],
+    joints: tuple[obs.JointObservation, ...],
     bodies: dict[str, RigidBody],
-    configurations: Configurations,
-) -> Frames:
+    configurations: obs.Configurations,
+) -> obs.Frames:
     context = plant.CreateDefaultContext()
     joint_of = {joint.name(): joint for joint in moved}
 
     def coordinates(
-        name: str, kind: JointType, values: NDArray[np.float64]
+        name: str, kind: obs.JointType, values: NDArray[np.float64]
     ) -> tuple[int, NDArray[np.float64]]:
         joint = joint_of[name]
-        if kind is JointType.PLANAR:
+        if kind is obs.JointType.PLANAR:
             # Drake's plane is x, y of a frame with the axis as z, which is rotated relative
             # to the child's link frame.
             link_to_plane = joint.frame_on_child().GetFixedPoseInBodyFrame().rotation().matrix()
@@ -224,7 +203,7 @@ def _frames(
         return joint.position_start(), values
 
     default = plant.GetDefaultPositions()
-    positions = positions_in_order(default, joints, configurations, coordinates)
+    positions = statements.positions_in_order(default, joints, configurations, coordinates)
 
     def place(row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         plant.SetPositions(context, positions[row])
@@ -234,4 +213,4 @@ def _frames(
             np.array([pose.rotation().matrix() for pose in poses]),
         )
 
-    return build_frames(tuple(bodies), configurations, place)
+    return statements.build_frames(tuple(bodies), configurations, place)

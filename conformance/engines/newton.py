@@ -19,15 +19,9 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
+from urdf_usd.conformance.engines import statements
+from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.reading import (
-    SchemaFamily,
-    Units,
-    captured_diagnostics,
-    open_reading,
-    refusal,
-    urdf_name,
-)
 from urdf_usd.conformance.engines.protocol import (
     Availability,
     Request,
@@ -36,33 +30,7 @@ from urdf_usd.conformance.engines.protocol import (
     optional_engine,
 )
 from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
-from urdf_usd.conformance.engines.statements import (
-    OF_ANY_URDF,
-    blocked_note,
-    build_frames,
-    moving_joints,
-    reachable_links,
-    read_only,
-    settable_positions,
-    unreachable_joints,
-    vec3,
-    vec6,
-    with_frames,
-)
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    SINGLE_PRECISION,
-    Configurations,
-    Dynamics,
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    MimicObservation,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.simulation import DriveObservation, SimulationObservation
 
 if TYPE_CHECKING:
@@ -84,42 +52,44 @@ _URDF_STEPS = (
 # Names in a USD are those of prims.
 _OF_USD = frozenset(
     {
-        Quantity.JOINT_TYPES,
-        Quantity.FRAMES,
-        Quantity.MASS,
-        Quantity.LIMITS,
-        Quantity.MOTION,
-        Quantity.SIMULATION,
+        obs.Quantity.JOINT_TYPES,
+        obs.Quantity.FRAMES,
+        obs.Quantity.MASS,
+        obs.Quantity.LIMITS,
+        obs.Quantity.MOTION,
+        obs.Quantity.SIMULATION,
     }
 )
 # Stated only if the asset uses Newton's or MuJoCo's schemas.
-_BY_SCHEMA = frozenset({Quantity.MIMIC, Quantity.EFFORT, Quantity.VELOCITY, Quantity.DYNAMICS})
+_BY_SCHEMA = frozenset(
+    {obs.Quantity.MIMIC, obs.Quantity.EFFORT, obs.Quantity.VELOCITY, obs.Quantity.DYNAMICS}
+)
 _NO_SCHEMA = (
     "Newton states no efforts, speeds, damping, friction and couplings: no joint uses its schemas."
 )
 _NO_SPEED = "Newton states no speeds: MuJoCo's schemas have none."
-_SI = Units(1.0, 1.0)
-_FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.MUJOCO})
-_AT_REST = Configurations((), (), ("zero",))
+_SI = stages.Units(1.0, 1.0)
+_FAMILIES = frozenset({stages.SchemaFamily.NEWTON, stages.SchemaFamily.MUJOCO})
+_AT_REST = obs.Configurations((), (), ("zero",))
 # Newton uses 1e10 for "no limit"; an angle may have been converted from degrees.
 _UNLIMITED = math.radians(1e10) * (1 - 1e-6)
 _DEVICE = "cpu"
 # The smallest normal number of float32.
 _SMALLEST = 2.0**-126
 TYPES = {
-    "FIXED": JointType.FIXED,
-    "REVOLUTE": JointType.REVOLUTE,
-    "PRISMATIC": JointType.PRISMATIC,
-    "BALL": JointType.SPHERICAL,
-    "FREE": JointType.FLOATING,
+    "FIXED": obs.JointType.FIXED,
+    "REVOLUTE": obs.JointType.REVOLUTE,
+    "PRISMATIC": obs.JointType.PRISMATIC,
+    "BALL": obs.JointType.SPHERICAL,
+    "FREE": obs.JointType.FLOATING,
 }
 # Types of D6 joints, by their numbers of translations and rotations.
 _D6_TYPES = {
-    (0, 0): JointType.FIXED,
-    (1, 0): JointType.PRISMATIC,
-    (0, 1): JointType.REVOLUTE,
-    (2, 0): JointType.PLANAR,
-    (2, 1): JointType.PLANAR,
+    (0, 0): obs.JointType.FIXED,
+    (1, 0): obs.JointType.PRISMATIC,
+    (0, 1): obs.JointType.REVOLUTE,
+    (2, 0): obs.JointType.PLANAR,
+    (2, 1): obs.JointType.PLANAR,
 }
 
 
@@ -133,7 +103,7 @@ class NewtonEngine(Struct, frozen=True):
         """Return the installed version, if any."""
         return optional_engine("newton", "newton", "newton")
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -149,26 +119,27 @@ class NewtonEngine(Struct, frozen=True):
                 raise UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
             joints.append(joint)
         stated = tuple(joints)
-        reading = Observation(
+        reading = obs.Observation(
             engine=self.name,
             robot=_robot_name(robot.builder),
             root=next(iter(robot.bodies)),
-            states=OF_ANY_URDF | {Quantity.MIMIC, Quantity.EFFORT, Quantity.VELOCITY},
+            states=statements.OF_ANY_URDF
+            | {obs.Quantity.MIMIC, obs.Quantity.EFFORT, obs.Quantity.VELOCITY},
             links=tuple(
-                LinkObservation(link, mass and urdf.stated_mass([link], *mass))
+                obs.LinkObservation(link, mass and urdf.stated_mass([link], *mass))
                 for link in robot.bodies
                 for mass in [body_mass(robot, link)]
             ),
             joints=stated,
-            joint_order=moving_joints(stated),
+            joint_order=statements.moving_joints(stated),
             notes=robot.warnings,
-            precision=SINGLE_PRECISION,
+            precision=obs.SINGLE_PRECISION,
         )
 
-        def frames(links: tuple[str, ...]) -> Frames:
+        def frames(links: tuple[str, ...]) -> obs.Frames:
             return _frames(robot, stated, links, request.configurations)
 
-        return with_frames(reading, "Newton", urdf, request, frames)
+        return statements.with_frames(reading, "Newton", urdf, request, frames)
 
 
 class NewtonUsdEngine(Struct, frozen=True):
@@ -181,7 +152,7 @@ class NewtonUsdEngine(Struct, frozen=True):
         """Return the installed version, if any."""
         return optional_engine("newton", "newton", "newton")
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: Request) -> obs.Observation:
         """Read the stage and state its quantities.
 
         Raises:
@@ -190,8 +161,8 @@ class NewtonUsdEngine(Struct, frozen=True):
             InvalidFileError: Newton refuses a stage that is made for it.
         """
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
-        with captured_diagnostics():
-            reading = open_reading(request.path)
+        with stages.captured_diagnostics():
+            reading = stages.open_reading(request.path)
             if reading.units != _SI:
                 raise UnsupportedError("Newton reads all numbers as SI units")
             links, families = reading.links, reading.families
@@ -203,7 +174,7 @@ class NewtonUsdEngine(Struct, frozen=True):
                     if path in links.by_path
                 }
                 joints = {
-                    urdf_name(reading.prim(path)): index
+                    stages.urdf_name(reading.prim(path)): index
                     for index, path in enumerate(builder.joint_label)
                     if path in reading.joints
                 }
@@ -212,37 +183,39 @@ class NewtonUsdEngine(Struct, frozen=True):
             try:
                 robot = build(lambda builder: _add_usd(builder, request.path, families), find_names)
             except UnsupportedError as error:
-                raise refusal(str(error), families, _FAMILIES) from error
+                raise stages.refusal(str(error), families, _FAMILIES) from error
             if not robot.bodies:
                 reason = "Newton finds no body"
                 if reading.bodies:
-                    raise refusal(reason, families, _FAMILIES)
+                    raise stages.refusal(reason, families, _FAMILIES)
                 raise UnsupportedError(reason)
             still = None
             if names.root not in robot.bodies:
                 pose = reading.rigid(links.by_name[names.root].path)
                 still = pose[np.newaxis, :3, 3], pose[np.newaxis, :3, :3]
         by_schema, notes = _BY_SCHEMA, tuple[str, ...]()
-        if SchemaFamily.NEWTON not in families:
-            by_mujoco = SchemaFamily.MUJOCO in families
-            by_schema = _BY_SCHEMA - {Quantity.VELOCITY} if by_mujoco else frozenset()
+        if stages.SchemaFamily.NEWTON not in families:
+            by_mujoco = stages.SchemaFamily.MUJOCO in families
+            by_schema = _BY_SCHEMA - {obs.Quantity.VELOCITY} if by_mujoco else frozenset()
             notes = (_NO_SPEED if by_mujoco else _NO_SCHEMA,)
         joints = tuple(joint for name in robot.joints if (joint := _joint(robot, name)))
         # Newton's forward kinematics ignores joints in no articulation.
         articulation = robot.builder.joint_articulation
         movable = [joint for joint in joints if articulation[robot.joints[joint.name]] >= 0]
-        blocked = unreachable_joints(movable, request.configurations)
-        reach = reachable_links(names.root, names.joints, blocked)
+        blocked = statements.unreachable_joints(movable, request.configurations)
+        reach = statements.reachable_links(names.root, names.joints, blocked)
         framed = [link for link in reach if link in robot.bodies or link == names.root]
-        return Observation(
+        return obs.Observation(
             engine=self.name,
             robot=names.robot,
             root=names.root,
             states=_OF_USD | by_schema,
             links=tuple(
-                LinkObservation(
+                obs.LinkObservation(
                     link.name,
-                    MassProperties(mass[0], vec3(mass[1]), vec6(mass[2])) if mass else None,
+                    obs.MassProperties(mass[0], statements.vec3(mass[1]), statements.vec6(mass[2]))
+                    if mass
+                    else None,
                     link.name,
                 )
                 if link.name in robot.bodies
@@ -251,12 +224,12 @@ class NewtonUsdEngine(Struct, frozen=True):
                 for mass in [body_mass(robot, link.name)]
             ),
             joints=joints,
-            joint_order=moving_joints(joints),
+            joint_order=statements.moving_joints(joints),
             frames=_frames(robot, joints, framed, request.configurations, still),
-            notes=(*robot.warnings, *blocked_note("Newton", blocked), *notes),
+            notes=(*robot.warnings, *statements.blocked_note("Newton", blocked), *notes),
             dynamics=None if blocked else _dynamics(robot, joints, request.configurations),
             simulation=_simulation(robot, joints),
-            precision=SINGLE_PRECISION,
+            precision=obs.SINGLE_PRECISION,
         )
 
 
@@ -333,11 +306,13 @@ def _urdf_names(builder: newton.ModelBuilder) -> Names:
     )
 
 
-def _add_usd(builder: newton.ModelBuilder, path: str, families: Iterable[SchemaFamily]) -> None:
+def _add_usd(
+    builder: newton.ModelBuilder, path: str, families: Iterable[stages.SchemaFamily]
+) -> None:
     import newton
 
     schemas: dict[str, Any] = {}
-    if SchemaFamily.MUJOCO in families:
+    if stages.SchemaFamily.MUJOCO in families:
         # MuJoCo's schemas are read first; the resolver requires the attributes.
         newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
         resolvers = [newton.usd.SchemaResolverMjc(), newton.usd.SchemaResolverNewton()]
@@ -363,7 +338,7 @@ def body_mass(robot: Robot, link: str) -> tuple[float, Array, Array] | None:
     return mass, robot.model.body_com.numpy()[index], robot.model.body_inertia.numpy()[index]
 
 
-def _joint(robot: Robot, name: str) -> JointObservation | None:
+def _joint(robot: Robot, name: str) -> obs.JointObservation | None:
     """State a joint; None if it has no URDF type in Newton."""
     builder, index = robot.builder, robot.joints[name]
     link_of = {body: link for link, body in robot.bodies.items()}
@@ -376,15 +351,15 @@ def _joint(robot: Robot, name: str) -> JointObservation | None:
         return None
     parent = link_of.get(builder.joint_parent[index], "world")
     child = link_of.get(builder.joint_child[index], "world")
-    if kind not in {JointType.REVOLUTE, JointType.PRISMATIC}:
-        return JointObservation(name, kind, parent, child)
+    if kind not in {obs.JointType.REVOLUTE, obs.JointType.PRISMATIC}:
+        return obs.JointObservation(name, kind, parent, child)
     axis = builder.joint_qd_start[index]
     lower = limit(builder.joint_limit_lower[axis])
     upper = limit(builder.joint_limit_upper[axis])
-    if kind is JointType.REVOLUTE and (lower, upper) == (-math.inf, math.inf):
-        kind = JointType.CONTINUOUS
+    if kind is obs.JointType.REVOLUTE and (lower, upper) == (-math.inf, math.inf):
+        kind = obs.JointType.CONTINUOUS
     effort = builder.joint_effort_limit[axis]
-    return JointObservation(
+    return obs.JointObservation(
         name,
         kind,
         parent,
@@ -409,7 +384,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _mimic(robot: Robot, index: int) -> MimicObservation | None:
+def _mimic(robot: Robot, index: int) -> obs.MimicObservation | None:
     builder = robot.builder
     leader = builder.joint_mimic_joint[index]
     offset, multiplier = builder.joint_mimic_coeffs[index]
@@ -422,7 +397,7 @@ def _mimic(robot: Robot, index: int) -> MimicObservation | None:
     names = {number: name for name, number in robot.joints.items()}
     if leader not in names:
         return None
-    return MimicObservation(names[leader], float(multiplier), float(offset))
+    return obs.MimicObservation(names[leader], float(multiplier), float(offset))
 
 
 def body_poses(robot: Robot) -> Callable[[Array, Sequence[int]], Placed]:
@@ -442,11 +417,11 @@ def body_poses(robot: Robot) -> Callable[[Array, Sequence[int]], Placed]:
 
 def _frames(
     robot: Robot,
-    joints: Sequence[JointObservation],
+    joints: Sequence[obs.JointObservation],
     links: Sequence[str],
-    configurations: Configurations,
+    configurations: obs.Configurations,
     still: Placed | None = None,
-) -> Frames:
+) -> obs.Frames:
     """Compute poses of links' bodies, relative to the first of them.
 
     Args:
@@ -462,7 +437,7 @@ def _frames(
     stated = {joint.name: joint for joint in joints}
     targets = [
         _coordinates(robot, stated[name], positions)
-        for name, positions in settable_positions(joints, configurations).items()
+        for name, positions in statements.settable_positions(joints, configurations).items()
     ]
 
     def place(row: int) -> Placed:
@@ -474,10 +449,10 @@ def _frames(
             return origins, turns
         return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
 
-    return build_frames(links, configurations, place)
+    return statements.build_frames(links, configurations, place)
 
 
-def _coordinates(robot: Robot, joint: JointObservation, values: Array) -> tuple[slice, Array]:
+def _coordinates(robot: Robot, joint: obs.JointObservation, values: Array) -> tuple[slice, Array]:
     """Return the slice of a joint in Newton's positions, and its (K, n) values.
 
     Newton's joint frame may be rotated relative to the link frame, in which the
@@ -492,22 +467,22 @@ def _coordinates(robot: Robot, joint: JointObservation, values: Array) -> tuple[
         return np.roll(own, -1, axis=1)
 
     match joint.type:
-        case JointType.FLOATING:
+        case obs.JointType.FLOATING:
             values = np.column_stack([values[:, :3] @ joint_to_link, turned(values[:, 3:])])
-        case JointType.SPHERICAL:
+        case obs.JointType.SPHERICAL:
             values = turned(values)
-        case JointType.PLANAR:
+        case obs.JointType.PLANAR:
             slides, turns = builder.joint_dof_dim[index]
             first = builder.joint_qd_start[index]
-            axes = [vec3(axis) for axis in builder.joint_axis[first : first + slides]]
+            axes = [statements.vec3(axis) for axis in builder.joint_axis[first : first + slides]]
             slid = values[:, :3] @ joint_to_link @ np.array(axes).T
             values = np.column_stack([slid, values[:, 3:][:, :turns]])
     return slice(start, start + values.shape[1]), values
 
 
 def _dynamics(
-    robot: Robot, joints: Sequence[JointObservation], configurations: Configurations
-) -> Dynamics | None:
+    robot: Robot, joints: Sequence[obs.JointObservation], configurations: obs.Configurations
+) -> obs.Dynamics | None:
     """Compute the equations of motion of the joints; the root's are left out.
 
     Newton adds armature to the mass matrix; it is left out.
@@ -519,15 +494,15 @@ def _dynamics(
     import warp
 
     model, sampled = robot.model, configurations.for_motion
-    moving = [joint for joint in joints if COORDINATES[joint.type]]
+    moving = [joint for joint in joints if obs.COORDINATES[joint.type]]
     if (
         not moving
         or not sampled.velocities
         or model.articulation_count != 1
-        or any(COORDINATES[joint.type] > 1 for joint in moving)
+        or any(obs.COORDINATES[joint.type] > 1 for joint in moving)
     ):
         return None
-    given = settable_positions(joints, sampled)
+    given = statements.settable_positions(joints, sampled)
     rates = dict(zip(sampled.joints, sampled.velocities, strict=True))
     indices = [robot.joints[joint.name] for joint in moving]
     columns = [robot.builder.joint_qd_start[index] for index in indices]
@@ -556,18 +531,18 @@ def _dynamics(
         tensors.append(inertia.numpy()[0].astype(np.float64))
         forces.append(gravity.numpy().astype(np.float64) + coriolis.numpy())
     armature = np.diag(np.array(robot.builder.joint_armature)[columns])
-    return Dynamics(
+    return obs.Dynamics(
         tuple(joint.name for joint in moving),
-        read_only(np.array(tensors)[:, columns][:, :, columns] - armature),
-        read_only(np.array(forces)[:, columns]),
-        read_only(velocities),
+        statements.read_only(np.array(tensors)[:, columns][:, :, columns] - armature),
+        statements.read_only(np.array(forces)[:, columns]),
+        statements.read_only(velocities),
     )
 
 
-def _simulation(robot: Robot, joints: Sequence[JointObservation]) -> SimulationObservation:
+def _simulation(robot: Robot, joints: Sequence[obs.JointObservation]) -> SimulationObservation:
     """Return drives, armature, springs at limits and positions of joints."""
     builder = robot.builder
-    moved = [joint.name for joint in joints if COORDINATES[joint.type] == 1]
+    moved = [joint.name for joint in joints if obs.COORDINATES[joint.type] == 1]
     rate = {name: builder.joint_qd_start[robot.joints[name]] for name in moved}
     place = {name: builder.joint_q_start[robot.joints[name]] for name in moved}
 

@@ -21,16 +21,8 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines import protocol, statements
+from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.openusd.reading import (
-    Reading,
-    SchemaFamily,
-    Units,
-    captured_diagnostics,
-    open_reading,
-    refusal,
-    urdf_name,
-)
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.rotations import matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.observation import robot as obs
@@ -51,7 +43,7 @@ _OF_ARTICULATION = _OF_BODIES | {
 _BY_SCHEMA = frozenset(
     {obs.Quantity.EFFORT, obs.Quantity.VELOCITY, obs.Quantity.DYNAMICS, obs.Quantity.MIMIC}
 )
-_FAMILIES = frozenset({SchemaFamily.NEWTON, SchemaFamily.PHYSX})
+_FAMILIES = frozenset({stages.SchemaFamily.NEWTON, stages.SchemaFamily.PHYSX})
 _ANGULAR = frozenset({obs.JointType.REVOLUTE, obs.JointType.CONTINUOUS})
 _ONE_AXIS = _ANGULAR | {obs.JointType.PRISMATIC}
 _SEVERAL_AXES = frozenset(obs.JointType) - _ONE_AXIS - {obs.JointType.FIXED}
@@ -59,7 +51,7 @@ _SEVERAL_AXES = frozenset(obs.JointType) - _ONE_AXIS - {obs.JointType.FIXED}
 _ACCELERATION = 2
 # PhysX reports the largest float where there is no limit.
 _UNLIMITED = float(np.finfo(np.float32).max) * (1 - 1e-6)
-_SI = Units(1.0, 1.0)
+_SI = stages.Units(1.0, 1.0)
 _NOT_SI = "only stages in metres and kilograms are compared"
 # Position [rad or m] up to which couplings are measured.
 _REACH = 0.3
@@ -94,9 +86,9 @@ class PhysxEngine(Struct, frozen=True):
                 of its bodies.
         """
         names = OpenusdEngine().observe(protocol.Request(request.path, _AT_REST))
-        with captured_diagnostics():
-            reading = open_reading(request.path)
-            paths = {urdf_name(reading.prim(path)): path for path in reading.joints}
+        with stages.captured_diagnostics():
+            reading = stages.open_reading(request.path)
+            paths = {stages.urdf_name(reading.prim(path)): path for path in reading.joints}
             families = reading.families
             by_schema = bool(_FAMILIES & families)
             root = reading.links.by_name.get(names.root)
@@ -110,7 +102,7 @@ class PhysxEngine(Struct, frozen=True):
             usd, passive = Path(folder, "passive.usda"), None
             if by_schema and movable:
                 free = root.path if root and names.base is obs.Base.FLOATING else None
-                with captured_diagnostics():
+                with stages.captured_diagnostics():
                     _author_passive(reading, usd, free if free in reading.bodies else None)
                 stated = {joint.name: joint.mimic for joint in names.joints}
                 heads = [obs.head_coupling(joint.name, stated.get) for joint in movable]
@@ -131,7 +123,7 @@ class PhysxEngine(Struct, frozen=True):
                     }
                 )
             except protocol.UnsupportedError as error:
-                raise refusal(str(error), families, _FAMILIES) from error
+                raise stages.refusal(str(error), families, _FAMILIES) from error
         count = len(answer["articulations"])
         if count > 1:
             raise protocol.UnsupportedError(f"PhysX makes {count} articulations of the stage")
@@ -143,7 +135,7 @@ class PhysxEngine(Struct, frozen=True):
         if not rows:
             reason = "PhysX finds no body"
             if reading.bodies:
-                raise refusal(reason, families, _FAMILIES)
+                raise stages.refusal(reason, families, _FAMILIES)
             raise protocol.UnsupportedError(reason)
         name_of = {path: name for name, path in paths.items()}
         dofs = [name_of.get(path, path) for path in answer["dofs"].tolist()]
@@ -227,7 +219,7 @@ def _motion_request(
     }
 
 
-def _author_passive(reading: Reading, path: Path, root: str | None) -> None:
+def _author_passive(reading: stages.Reading, path: Path, root: str | None) -> None:
     """Write a layer over a stage in which PhysX can measure couplings.
 
     Collisions of the robot with itself and sleeping are off. A floating root is fixed.

@@ -17,6 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
+from urdf_usd.conformance.engines import statements
 from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.protocol import (
     Availability,
@@ -25,22 +26,7 @@ from urdf_usd.conformance.engines.protocol import (
     UnsupportedError,
     optional_engine,
 )
-from urdf_usd.conformance.engines.statements import (
-    OF_ANY_URDF,
-    build_frames,
-    positions_in_order,
-    with_frames,
-)
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation import robot as obs
 
 if TYPE_CHECKING:
     import pinocchio
@@ -59,9 +45,9 @@ _STEPS = (
 # Numbers of coordinates and velocities identify the URDF type, except for prismatic and
 # revolute joints.
 _TYPES = {
-    (2, 1): JointType.CONTINUOUS,
-    (4, 3): JointType.PLANAR,
-    (7, 6): JointType.FLOATING,
+    (2, 1): obs.JointType.CONTINUOUS,
+    (4, 3): obs.JointType.PLANAR,
+    (7, 6): obs.JointType.FLOATING,
 }
 _SLIDES = "JointModelP"
 _WORLD = "world"
@@ -77,7 +63,7 @@ class PinocchioEngine(Struct, frozen=True):
         """Return the installed version, if any."""
         return optional_engine("pinocchio", "pin", "pinocchio")
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -86,19 +72,19 @@ class PinocchioEngine(Struct, frozen=True):
         urdf = prepared.prepare(request.path, _STEPS)
         robot = _read(urdf)
         joints = tuple(_joint(robot, name, urdf) for name in robot.frame_of_joint)
-        reading = Observation(
+        reading = obs.Observation(
             engine=self.name,
             robot=robot.model.name,
             root=robot.root,
-            states=OF_ANY_URDF | {Quantity.EFFORT, Quantity.VELOCITY},
+            states=statements.OF_ANY_URDF | {obs.Quantity.EFFORT, obs.Quantity.VELOCITY},
             links=_links(robot, urdf),
             joints=joints,
         )
 
-        def frames(links: tuple[str, ...]) -> Frames:
+        def frames(links: tuple[str, ...]) -> obs.Frames:
             return _frames(robot, joints, links, request.configurations)
 
-        return with_frames(reading, "Pinocchio", urdf, request, frames)
+        return statements.with_frames(reading, "Pinocchio", urdf, request, frames)
 
 
 class _Robot(Struct, frozen=True, eq=False):
@@ -134,7 +120,7 @@ def _read(urdf: prepared.UrdfCopy) -> _Robot:
     return _Robot(pinocchio, model, roots[0], links, joints)
 
 
-def _links(robot: _Robot, urdf: prepared.UrdfCopy) -> tuple[LinkObservation, ...]:
+def _links(robot: _Robot, urdf: prepared.UrdfCopy) -> tuple[obs.LinkObservation, ...]:
     """State links; the head of a rigid group has the mass of all its links.
 
     A root ``world`` without inertial is no body.
@@ -144,7 +130,7 @@ def _links(robot: _Robot, urdf: prepared.UrdfCopy) -> tuple[LinkObservation, ...
     observed = []
     for name, index in robot.frame_of_link.items():
         if name == robot.root == _WORLD and name in urdf.without_inertial:
-            observed.append(LinkObservation(name))
+            observed.append(obs.LinkObservation(name))
         else:
             groups.setdefault(frames[index].parentJoint, []).append(name)
 
@@ -156,13 +142,13 @@ def _links(robot: _Robot, urdf: prepared.UrdfCopy) -> tuple[LinkObservation, ...
         head = next(filter(heads, members), members[0])
         for name in members:
             mass = _mass(robot, joint, head, members, urdf) if name == head else None
-            observed.append(LinkObservation(name, mass, body=head))
+            observed.append(obs.LinkObservation(name, mass, body=head))
     return tuple(observed)
 
 
 def _mass(
     robot: _Robot, joint: int, head: str, members: list[str], urdf: prepared.UrdfCopy
-) -> MassProperties | None:
+) -> obs.MassProperties | None:
     # The frame of the joint is that of the head, except for one fixed to the world.
     frame = robot.model.frames[robot.frame_of_link[head]]
     inertia = frame.placement.actInv(robot.model.inertias[joint])
@@ -171,7 +157,7 @@ def _mass(
     return urdf.stated_mass(members, float(inertia.mass), inertia.lever, inertia.inertia)
 
 
-def _joint(robot: _Robot, name: str, urdf: prepared.UrdfCopy) -> JointObservation:
+def _joint(robot: _Robot, name: str, urdf: prepared.UrdfCopy) -> obs.JointObservation:
     model, index = robot.model, robot.frame_of_joint[name]
     frame = model.frames[index]
     parent = model.frames[frame.parentFrame].name
@@ -179,17 +165,17 @@ def _joint(robot: _Robot, name: str, urdf: prepared.UrdfCopy) -> JointObservatio
         link for link, i in robot.frame_of_link.items() if model.frames[i].parentFrame == index
     )
     if frame.type == robot.engine.FrameType.FIXED_JOINT:
-        return JointObservation(name, JointType.FIXED, parent, child)
+        return obs.JointObservation(name, obs.JointType.FIXED, parent, child)
     joint = model.joints[frame.parentJoint]
     slides = joint.shortname().startswith(_SLIDES)
-    one_axis = JointType.PRISMATIC if slides else JointType.REVOLUTE
+    one_axis = obs.JointType.PRISMATIC if slides else obs.JointType.REVOLUTE
     kind = _TYPES.get((joint.nq, joint.nv), one_axis)
-    if kind in {JointType.PLANAR, JointType.FLOATING}:
-        return JointObservation(name, kind, parent, child)
+    if kind in {obs.JointType.PLANAR, obs.JointType.FLOATING}:
+        return obs.JointObservation(name, kind, parent, child)
     at, speed = joint.idx_q, joint.idx_v
-    bounded = kind is not JointType.CONTINUOUS and name not in urdf.limits_unknown
+    bounded = kind is not obs.JointType.CONTINUOUS and name not in urdf.limits_unknown
     effort, velocity = model.effortLimit[speed], model.velocityLimit[speed]
-    return JointObservation(
+    return obs.JointObservation(
         name,
         kind,
         parent,
@@ -210,29 +196,29 @@ def _finite(value: float) -> float | None:
 
 def _frames(
     robot: _Robot,
-    joints: tuple[JointObservation, ...],
+    joints: tuple[obs.JointObservation, ...],
     links: tuple[str, ...],
-    configurations: Configurations,
-) -> Frames:
+    configurations: obs.Configurations,
+) -> obs.Frames:
     model, cache = robot.model, robot.model.createData()
     frames = [robot.frame_of_link[link] for link in links]
 
     def coordinates(
-        name: str, kind: JointType, values: NDArray[np.float64]
+        name: str, kind: obs.JointType, values: NDArray[np.float64]
     ) -> tuple[int, NDArray[np.float64]]:
         match kind:
-            case JointType.CONTINUOUS:
+            case obs.JointType.CONTINUOUS:
                 values = np.column_stack([np.cos(values), np.sin(values)])
-            case JointType.PLANAR:
+            case obs.JointType.PLANAR:
                 # Its plane is always x, y; other displacements cannot be set.
                 angle = values[:, 3]
                 values = np.column_stack([values[:, :2], np.cos(angle), np.sin(angle)])
-            case JointType.FLOATING:
+            case obs.JointType.FLOATING:
                 values = np.column_stack([values[:, :3], np.roll(values[:, 3:], -1, axis=1)])
         return model.joints[model.getJointId(name)].idx_q, values
 
     neutral = robot.engine.neutral(model)
-    positions = positions_in_order(neutral, joints, configurations, coordinates)
+    positions = statements.positions_in_order(neutral, joints, configurations, coordinates)
 
     def place(row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         robot.engine.framesForwardKinematics(model, cache, positions[row])
@@ -242,4 +228,4 @@ def _frames(
             np.array([pose.rotation for pose in poses]),
         )
 
-    return build_frames(links, configurations, place)
+    return statements.build_frames(links, configurations, place)

@@ -18,18 +18,7 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.observation.robot import (
-    ROOT_MOTION,
-    TRANSLATIONS,
-    JointObservation,
-    JointType,
-    MassProperties,
-    Observation,
-    Rollout,
-    RolloutState,
-    Vec3,
-    Vec6,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance.bounds import (
     ARITHMETIC,
     DEFAULTED,
@@ -114,14 +103,14 @@ class GroupMass(Struct, frozen=True, eq=False):
 
 
 def rigid_groups(
-    links: Sequence[str], joints: Sequence[JointObservation]
+    links: Sequence[str], joints: Sequence[obs.JointObservation]
 ) -> tuple[tuple[str, ...], ...]:
     """Partition links into groups connected by fixed joints; the head comes first."""
     parent_joint = {joint.child: joint for joint in joints}
     groups: dict[str, list[str]] = {}
     for name in links:
         head = name
-        while (joint := parent_joint.get(head)) and joint.type is JointType.FIXED:
+        while (joint := parent_joint.get(head)) and joint.type is obs.JointType.FIXED:
             head = joint.parent
         groups.setdefault(head, []).append(name)
     return tuple(
@@ -129,21 +118,21 @@ def rigid_groups(
     )
 
 
-def masses_of(observation: Observation) -> dict[str, MassProperties | None]:
+def masses_of(observation: obs.Observation) -> dict[str, obs.MassProperties | None]:
     """Return the own mass properties of each link."""
     return {link.name: link.mass for link in observation.links}
 
 
-def tensor_of(values: Vec6) -> Array:
+def tensor_of(values: obs.Vec6) -> Array:
     """Return the (3, 3) tensor of (ixx, ixy, ixz, iyy, iyz, izz)."""
     ixx, ixy, ixz, iyy, iyz, izz = values
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
 def group_masses(
-    observation: Observation,
+    observation: obs.Observation,
     groups: Sequence[Sequence[str]],
-    joints: Sequence[JointObservation],
+    joints: Sequence[obs.JointObservation],
 ) -> tuple[GroupMass | None, ...]:
     """Combine the masses of each group by the parallel axis theorem.
 
@@ -231,7 +220,7 @@ class _Motion(Struct, frozen=True, eq=False):
 
 
 def motion_scale(
-    expected: Observation,
+    expected: obs.Observation,
     groups: Sequence[Sequence[str]],
     bounds: Mapping[str, FrameBound],
     size: float,
@@ -295,7 +284,7 @@ def motion_scale(
 
 
 def _group_motions(
-    expected: Observation,
+    expected: obs.Observation,
     heads: Sequence[str],
     masses: Sequence[GroupMass],
     bounds: Mapping[str, FrameBound],
@@ -326,13 +315,13 @@ def _group_motions(
     spin, spin_error = np.zeros((2, len(heads), len(dynamics.joints)))
     kinds: list[tuple[str, bool]] = []
     for name, width in Counter(dynamics.joints).items():
-        link, joint_type, axis = expected.root, JointType.FLOATING, None
+        link, joint_type, axis = expected.root, obs.JointType.FLOATING, None
         bound = FrameBound(0.0, 0.0)
-        if name != ROOT_MOTION:
+        if name != obs.ROOT_MOTION:
             joint = joint_named[name]
             link, joint_type, axis = joint.child, joint.type, joint.axis
             bound = bounds[link]
-        rows, translations = carried.get(link, []), TRANSLATIONS.get(joint_type, 0)
+        rows, translations = carried.get(link, []), obs.TRANSLATIONS.get(joint_type, 0)
         directions = rotations[:, column[link]] @ _directions(joint_type, axis)
         arms = centers[:, rows] - positions[:, None, column[link]]
         reach = np.linalg.norm(arms, axis=2)
@@ -354,7 +343,7 @@ def _group_motions(
     return _Motion(speed, spin, velocities), rounded, kinds
 
 
-def _directions(joint_type: JointType, axis: Vec3 | None) -> Array:
+def _directions(joint_type: obs.JointType, axis: obs.Vec3 | None) -> Array:
     """Return the (3, d) directions of a joint's freedoms, in the frame of its child.
 
     Only their lengths matter here, so those of the joint frame are taken as unit vectors of
@@ -362,11 +351,11 @@ def _directions(joint_type: JointType, axis: Vec3 | None) -> Array:
     """
     own = np.array([axis or (0.0, 0.0, 0.0)])
     match joint_type:
-        case JointType.PLANAR:
+        case obs.JointType.PLANAR:
             return np.hstack([np.eye(3) - own.T @ own, own.T])
-        case JointType.FLOATING:
+        case obs.JointType.FLOATING:
             return np.hstack([np.eye(3), np.eye(3)])
-        case JointType.SPHERICAL:
+        case obs.JointType.SPHERICAL:
             return np.eye(3)
         case _:
             return own.T
@@ -376,7 +365,7 @@ class ToleranceModel(Struct, frozen=True, eq=False):
     """Bounds and scales for all comparisons of a robot, from the reference observation."""
 
     tolerance: Tolerance  # engineering tolerance
-    joint_to: Mapping[str, JointObservation]  # joint by child link
+    joint_to: Mapping[str, obs.JointObservation]  # joint by child link
     groups: tuple[tuple[str, ...], ...]  # rigid groups, the first link of each first
     bounds: Mapping[str, FrameBound]  # bounds of the rounding of link poses
     total_mass: float  # [kg]
@@ -388,7 +377,7 @@ class ToleranceModel(Struct, frozen=True, eq=False):
     # per joint, the spread of perturbed rollouts at each state
     spread: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-    def chain(self, link: str) -> tuple[JointObservation, ...]:
+    def chain(self, link: str) -> tuple[obs.JointObservation, ...]:
         """Joints from the root to a link."""
         path = []
         while joint := self.joint_to.get(link):
@@ -397,7 +386,7 @@ class ToleranceModel(Struct, frozen=True, eq=False):
         return tuple(reversed(path))
 
 
-def derive_tolerance_model(expected: Observation, tolerance: Tolerance) -> ToleranceModel:
+def derive_tolerance_model(expected: obs.Observation, tolerance: Tolerance) -> ToleranceModel:
     """Derive the tolerance model from the reference observation of a robot.
 
     Raises:
@@ -429,7 +418,7 @@ def derive_tolerance_model(expected: Observation, tolerance: Tolerance) -> Toler
 
 
 def rollout_spread(
-    rollout: Rollout | None, joints: Mapping[str, JointObservation]
+    rollout: obs.Rollout | None, joints: Mapping[str, obs.JointObservation]
 ) -> dict[str, tuple[float, ...]]:
     """Return the largest distance of perturbed rollouts, per joint and state.
 
@@ -448,18 +437,21 @@ def rollout_spread(
 
 
 def distance(
-    first: RolloutState, second: RolloutState, at: tuple[int, int], joint_type: JointType
+    first: obs.RolloutState,
+    second: obs.RolloutState,
+    at: tuple[int, int],
+    joint_type: obs.JointType,
 ) -> float:
     """Return the distance of two states of a joint: the larger of both kinds.
 
     Translations in metres, rotations in radians, and both per second; inf if a value is not
     finite. ``at`` is the index of the joint in each state.
     """
-    count = TRANSLATIONS.get(joint_type, 0)
+    count = obs.TRANSLATIONS.get(joint_type, 0)
     p, q = first.positions[at[0]], second.positions[at[1]]
     u, v = first.velocities[at[0]], second.velocities[at[1]]
     angle = math.dist(p[count:], q[count:])
-    if joint_type in {JointType.FLOATING, JointType.SPHERICAL}:
+    if joint_type in {obs.JointType.FLOATING, obs.JointType.SPHERICAL}:
         # Quaternions of either sign; |p - q| = 2 sin(angle / 4).
         chord = min(angle, math.dist(p[count:], [-value for value in q[count:]]))
         angle = 4 * math.asin(min(chord / 2, 1.0))
