@@ -49,16 +49,6 @@ _SHARED_REPAIR = (
     " and does not confirm it."
 )
 
-_TYPES = {
-    model.Revolute: obs.JointType.REVOLUTE,
-    model.Continuous: obs.JointType.CONTINUOUS,
-    model.Prismatic: obs.JointType.PRISMATIC,
-    model.Planar: obs.JointType.PLANAR,
-    model.Fixed: obs.JointType.FIXED,
-    model.Floating: obs.JointType.FLOATING,
-    model.Spherical: obs.JointType.SPHERICAL,
-}
-
 
 class ReferenceEngine:
     """Reads a URDF by its specification."""
@@ -144,78 +134,71 @@ def observe_robot(
     """
     tree = build_tree(robot)
     # The rules by which malformed XML was repaired, each once.
-    malformed = tuple(
-        rule for rule in dict.fromkeys(each.rule for each in diagnostics) if rule in XML_REPAIRS
-    )
+    rules = dict.fromkeys(diagnostic.rule for diagnostic in diagnostics)
+    malformed = tuple(rule for rule in rules if rule in XML_REPAIRS)
     joints = structure(robot)
+    links = []
+    for link in robot.links:
+        mass = None
+        if (inertial := link.inertial) is not None:
+            turn = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
+            tensor = inertia_values(turn @ inertia_tensor(inertial.inertia) @ turn.T)
+            mass = obs.MassProperties(inertial.mass, inertial.origin.position, tensor)
+        links.append(obs.LinkObservation(link.name, mass))
+    names = tuple(link.name for link in links)
+    positions = dict(zip(configurations.joints, configurations.positions, strict=True))
+    transforms = link_transforms(robot, positions)
+    # Without a moving joint the pose is the same in all configurations.
+    shape = configurations.count, 4, 4
+    poses = np.stack([np.broadcast_to(transforms[name], shape) for name in names], axis=1)
+    poses.setflags(write=False)
     return obs.Observation(
         engine=NAME,
         robot=robot.name,
         root=tree.root,
         states=frozenset(obs.Quantity),
-        links=tuple(obs.LinkObservation(link.name, _mass_properties(link)) for link in robot.links),
+        links=tuple(links),
         joints=joints,
         joint_order=moving_joints(joints),
-        frames=_frames(robot, configurations),
+        frames=obs.Frames(names, poses[..., :3, 3], poses[..., :3, :3], configurations.labels),
         base=_base(tree),
         repaired=_repaired(robot, diagnostics),
         malformed=malformed,
         notes=(_SHARED_REPAIR.format(", ".join(malformed)),) if malformed else (),
         dynamics=_dynamics(robot, configurations),
         shapes=state_shapes(robot) if shapes else (),
-        words=_words(robot),
+        words=tuple(_words(robot)),
     )
 
 
 def structure(robot: model.Robot) -> tuple[obs.JointObservation, ...]:
     """State the joints of a robot, in the order in which they are written."""
-    return tuple(_joint(joint) for joint in robot.joints)
-
-
-def _joint(joint: model.Joint) -> obs.JointObservation:
-    limits = axis = mimic = None
-    if isinstance(joint.kind, model.Revolute | model.Prismatic):
-        limits = joint.kind.range
-    if isinstance(joint.kind, model.Revolute | model.Continuous | model.Prismatic | model.Planar):
-        axis = joint.kind.axis
-    # A mimic coupling has an effect only on joints with one coordinate.
-    joint_type = _TYPES[type(joint.kind)]
-    if joint.mimic and obs.COORDINATES[joint_type] == 1:
-        mimic = obs.MimicObservation(joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
-    return obs.JointObservation(
-        name=joint.name,
-        type=joint_type,
-        parent=joint.parent,
-        child=joint.child,
-        lower=limits.lower if limits else None,
-        upper=limits.upper if limits else None,
-        effort=joint.effort,
-        velocity=joint.velocity,
-        damping=joint.dynamics.damping if joint.dynamics else None,
-        friction=joint.dynamics.friction if joint.dynamics else None,
-        mimic=mimic,
-        axis=axis,
-    )
-
-
-def _mass_properties(link: model.Link) -> obs.MassProperties | None:
-    inertial = link.inertial
-    if inertial is None:
-        return None
-    rotation = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
-    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
-    return obs.MassProperties(inertial.mass, inertial.origin.position, inertia_values(tensor))
-
-
-def _frames(robot: model.Robot, configurations: obs.Configurations) -> obs.Frames:
-    positions = dict(zip(configurations.joints, configurations.positions, strict=True))
-    transforms = link_transforms(robot, positions)
-    links = tuple(link.name for link in robot.links)
-    # Without a moving joint the pose is the same in all configurations.
-    shape = configurations.count, 4, 4
-    stacked = np.stack([np.broadcast_to(transforms[link], shape) for link in links], axis=1)
-    stacked.setflags(write=False)
-    return obs.Frames(links, stacked[..., :3, 3], stacked[..., :3, :3], configurations.labels)
+    joints = []
+    for joint in robot.joints:
+        kind, mimic = joint.kind, None
+        joint_type = obs.JointType[type(kind).__name__.upper()]
+        # A mimic coupling has an effect only on joints with one coordinate.
+        if joint.mimic and obs.COORDINATES[joint_type] == 1:
+            coupling = joint.mimic
+            mimic = obs.MimicObservation(coupling.joint, coupling.multiplier, coupling.offset)
+        limits = kind.range if isinstance(kind, model.Revolute | model.Prismatic) else None
+        turning = model.Revolute | model.Continuous | model.Prismatic | model.Planar
+        observed = obs.JointObservation(
+            name=joint.name,
+            type=joint_type,
+            parent=joint.parent,
+            child=joint.child,
+            lower=limits.lower if limits else None,
+            upper=limits.upper if limits else None,
+            effort=joint.effort,
+            velocity=joint.velocity,
+            damping=joint.dynamics.damping if joint.dynamics else None,
+            friction=joint.dynamics.friction if joint.dynamics else None,
+            mimic=mimic,
+            axis=kind.axis if isinstance(kind, turning) else None,
+        )
+        joints.append(observed)
+    return tuple(joints)
 
 
 def _dynamics(robot: model.Robot, configurations: obs.Configurations) -> obs.Dynamics:
@@ -242,12 +225,8 @@ def _quaternions(path: str) -> tuple[str, ...]:
     # The reader decodes more encodings than lxml, such as UTF-32.
     except etree.XMLSyntaxError:
         return ()
-    return tuple(
-        part.get("name", "")
-        for part in document.iterfind("*")
-        if part.find("origin[@quat_xyzw]") is not None
-        or part.find("inertial/origin[@quat_xyzw]") is not None
-    )
+    turned = document.xpath("/*/*[origin/@quat_xyzw or inertial/origin/@quat_xyzw]")
+    return tuple(part.get("name", "") for part in turned)
 
 
 def _repaired(robot: model.Robot, diagnostics: Sequence[Diagnostic]) -> tuple[str, ...]:
@@ -274,16 +253,13 @@ def _base(tree: Tree) -> obs.Base | None:
     joints alone leave them, the robot floats.
     """
     root = tree.link[tree.root]
-    if root.name != "world" or root.mass or root.visuals or root.collisions:
+    is_world = root.name == "world" and not (root.mass or root.visuals or root.collisions)
+    if not is_world or not tree.child_joints[tree.root]:
         return None
-    if not tree.child_joints[tree.root]:
-        return None
-    frames = [tree.root]
-    leaving = []
+    frames, leaving = [tree.root], []
     for name in frames:
         for joint in tree.child_joints[name]:
-            is_frame = isinstance(joint.kind, model.Fixed) and not tree.link[joint.child].mass
-            if is_frame:
+            if isinstance(joint.kind, model.Fixed) and not tree.link[joint.child].mass:
                 frames.append(joint.child)
             else:
                 leaving.append(joint)
@@ -291,32 +267,28 @@ def _base(tree: Tree) -> obs.Base | None:
     return obs.Base.FLOATING if floats else obs.Base.FIXED
 
 
-def _words(robot: model.Robot) -> tuple[obs.Word, ...]:
+def _words(robot: model.Robot) -> Iterator[obs.Word]:
     """State controllers, calibrations, and what is no part of URDF or has no schema in USD."""
-    words = [*_custom(("robot",), robot.custom)]
+    yield from _custom(("robot",), robot.custom)
     for link in robot.links:
-        words += _custom((f"link {link.name}",), link.custom)
+        yield from _custom((f"link {link.name}",), link.custom)
         for shape in link.shapes:
-            words += _custom(("", f"link {link.name}"), shape.custom)
+            yield from _custom(("", f"link {link.name}"), shape.custom)
     for joint in robot.joints:
-        words += (
-            obs.Word((f"joint {joint.name}",), name, value) for name, value in _numbers(joint)
-        )
-        words += _custom((f"joint {joint.name}",), joint.custom)
-    return tuple(words)
-
-
-def _numbers(joint: model.Joint) -> Iterator[tuple[str, float]]:
-    # A fixed joint has nothing to control or limit, and to a frame no prim.
-    if isinstance(joint.kind, model.Fixed):
-        return
-    for name in ("acceleration", "deceleration", "jerk"):
-        if (value := getattr(joint, name)) is not None:
-            yield f"limit:{name}", value
-    for tag, element in (("safety_controller", joint.safety), ("calibration", joint.calibration)):
-        for name, value in (structs.asdict(element) if element else {}).items():
+        owners = (f"joint {joint.name}",)
+        values: dict[str, float | None] = {}
+        # A fixed joint has nothing to control or limit, and to a frame no prim.
+        if not isinstance(joint.kind, model.Fixed):
+            for name in ("acceleration", "deceleration", "jerk"):
+                values[f"limit:{name}"] = getattr(joint, name)
+            tags = (("safety_controller", joint.safety), ("calibration", joint.calibration))
+            for tag, element in tags:
+                own = structs.asdict(element) if element else {}
+                values |= {f"{tag}:{name}": value for name, value in own.items()}
+        for name, value in values.items():
             if value is not None:
-                yield f"{tag}:{name}", value
+                yield obs.Word(owners, name, value)
+        yield from _custom(owners, joint.custom)
 
 
 def _custom(owners: tuple[str, ...], custom: model.Custom) -> Iterator[obs.Word]:

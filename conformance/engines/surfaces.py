@@ -1,5 +1,9 @@
 """Measures of surfaces in a link's frame, for engines that state points or sizes.
 
+Of a mesh, ``points`` are (N, 3) in its own frame, ``triangles`` (M, 3) indices of points,
+counter-clockwise seen from outside, and ``transform`` is the (4, 4) matrix from that frame to the
+link's [m]; it may scale and shear. A mirroring transform keeps the outside of a surface outside.
+
 It shares no code with the converter, so that an error of one side is not repeated.
 """
 
@@ -44,12 +48,7 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
 
 
 def unused_points(points: Array, triangles: Indices) -> Array:
-    """Return the (K, 3) points that are finite and no corner of a triangle.
-
-    Args:
-        points: (N, 3).
-        triangles: (M, 3) indices of points.
-    """
+    """Return the (K, 3) points that are finite and no corner of a triangle."""
     unused = np.ones(len(points), dtype=bool)
     unused[triangles.reshape(-1)] = False
     found: Array = points[unused]
@@ -57,12 +56,7 @@ def unused_points(points: Array, triangles: Indices) -> Array:
 
 
 def support_of(points: Array, transform: Array) -> Array:
-    """Return the support function of points per direction of ``DIRECTIONS`` [m].
-
-    Args:
-        points: (N, 3) in a frame of their own, at least one.
-        transform: (4, 4) from there to the link's frame [m].
-    """
+    """Return the support function of one or more points per direction of ``DIRECTIONS`` [m]."""
     return _reach(_moved(points, transform))
 
 
@@ -71,15 +65,7 @@ def measured_mesh(
 ) -> tuple[Surface, Array] | None:
     """Measure a surface of triangles, and the (M) areas of these [m^2].
 
-    A mirroring transform keeps the outside of a surface outside.
-
-    Args:
-        points: (N, 3) in the mesh's own frame.
-        triangles: (M, 3) indices of points, counter-clockwise seen from outside.
-        transform: (4, 4) from there to the link's frame [m]; it may scale and shear.
-
-    Returns:
-        None if there is no triangle, or a point that is not finite.
+    None if there is no triangle, or a point that is not finite.
     """
     if not len(triangles):
         return None
@@ -122,14 +108,8 @@ def measured_shading(
 ) -> Shading:
     """Measure the normals of a surface of triangles.
 
-    Normals are transformed by the inverse transpose, as by renderers.
-
-    Args:
-        points: (N, 3) in the mesh's own frame.
-        triangles: (M, 3) indices of points, counter-clockwise seen from outside.
-        normals: (M, 3, 3) of the corners of triangles, of any length, likewise; None
-            for the normals of the faces.
-        transform: (4, 4) from there to the link's frame [m]; it may scale and shear.
+    Normals, (M, 3, 3) of the corners of triangles and of any length, are transformed by the inverse
+    transpose, as by renderers; without any, those of the faces are measured.
     """
     linear, outwards = transform[:3, :3], _outwards(transform)
     a, b, c = _corners(_moved(points, transform), triangles)
@@ -158,14 +138,7 @@ def measured_shading(
 def surface_center(
     points: Array, triangles: Indices, areas: Array, transform: Array
 ) -> Vec3 | None:
-    """Return the centroid of triangles [m]; None without area.
-
-    Args:
-        points: (N, 3) in the mesh's own frame.
-        triangles: (M, 3) indices of points.
-        areas: (M) areas of the triangles [m^2].
-        transform: (4, 4) from that frame to the link's [m].
-    """
+    """Return the centroid of triangles with (M) areas [m^2]; None without area."""
     total = float(areas.sum())
     if not total:
         return None
@@ -176,16 +149,10 @@ def surface_center(
 def measured_mapping(
     points: Array, triangles: Indices, coordinates: NDArray[np.floating], transform: Array
 ) -> Mapping:
-    """Measure the texture coordinates of a surface of triangles.
+    """Measure the texture coordinates of a surface, (M, 3, 2) of the corners of triangles.
 
     A product of two functions that are linear on a triangle, p and q, has the mean
     (sum of p q + sum of p times sum of q) / 12, with sums over its corners.
-
-    Args:
-        points: (N, 3) in the mesh's own frame.
-        triangles: (M, 3) indices of points, counter-clockwise seen from outside.
-        coordinates: (M, 3, 2) of the corners of triangles.
-        transform: (4, 4) from that frame to the link's [m]; it may scale and shear.
     """
     a, b, c = _corners(_moved(points, transform), triangles)
     areas = _lengths(_cross(b - a, c - a)) / 2.0
@@ -237,12 +204,9 @@ def fan_places(counts: Indices) -> Indices:
 
 
 def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) -> Surface | None:
-    """Measure a primitive.
+    """Measure a box, cylinder, capsule or sphere, with a rigid transform.
 
-    Args:
-        kind: Box, cylinder, capsule or sphere.
-        size: As in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`.
-        transform: (4, 4) rigid transform from the shape's frame to the link's [m].
+    Sizes are as in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`.
     """
     if not all(math.isfinite(value) and value >= 0 for value in size):
         return None
@@ -282,11 +246,7 @@ def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) 
 
 
 def hull_surface(points: Array) -> Surface:
-    """Measure a convex hull by its points alone.
-
-    Args:
-        points: (N, 3) in the link's frame [m].
-    """
+    """Measure a convex hull by its points alone, (N, 3) in the link's frame [m]."""
     support = _reach(points.T)
     middle = (support[:3] - support[3:6]) / 2.0
     return Surface(
