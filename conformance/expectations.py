@@ -77,16 +77,7 @@ def judge_case(
     crash: str,
     rules: Collection[str] | None,
 ) -> tuple[CaseOutcome, str]:
-    """Return the outcome of a case, and why it does not pass.
-
-    Args:
-        expected: The values.
-        readings: Comparisons with the USD, if there is one.
-        refusal: Why the converter wrote no USD, if it refused the URDF.
-        written: Whether there is a USD.
-        crash: Why there is neither a USD nor a refusal.
-        rules: Rules that the converter reported; None if it has others.
-    """
+    """Return the outcome of a case, and why it does not pass."""
     if not written and refusal is None:
         return CaseOutcome.CRASHED, crash
     missing = [] if rules is None else sorted({*expected.diagnostics} - {*rules})
@@ -143,12 +134,7 @@ def compare_readings(
 
 
 def compare_case(expected: Expected, actual: obs.Observation) -> CaseReadingRecord:
-    """Compare the values of a case with those that an engine reports of the USD.
-
-    Args:
-        expected: The values.
-        actual: Observed at the configurations of :func:`configurations_of`.
-    """
+    """Compare the values of a case with those that an engine reports of the USD."""
     values = [*_of_robot(expected, actual), *_of_joints(expected, actual)]
     if obs.Quantity.MASS in actual.states:
         values += _of_bodies(expected, actual)

@@ -56,10 +56,6 @@ class Labelled(Struct, frozen=True):
 def label_robot(usd: str, expected: Observation) -> Labelled | None:
     """Match names and make the layer; run in a worker process.
 
-    Args:
-        usd: Root layer.
-        expected: Observation of the URDF.
-
     Returns:
         None if no link or joint is matched under another name.
     """
@@ -86,12 +82,7 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
 
 
 def match_names(expected: Observation, prims: NamedPrims) -> Labels:
-    """Find the prims for the names of a URDF that have another name.
-
-    Args:
-        expected: Observation of the URDF.
-        prims: Candidates in the USD.
-    """
+    """Find the prims for the names of a URDF that have another name."""
     if _has_world(expected) and all(prim.name != "world" for prim in prims.links):
         # The stage itself, which needs no prim.
         stage = NamedPrim("/", "world", is_body=False)

@@ -31,12 +31,6 @@ def requested_settings(
 ) -> SimulationObservation:
     """Return what a settings file requests of the USD of a robot.
 
-    Args:
-        description: The settings file.
-        urdf: Path of the URDF.
-        expected: Observation of the URDF.
-        solids: Colliders of the USD, if overlapping pairs are filtered.
-
     Raises:
         ConversionError: A natural frequency is requested for a joint without inertia.
     """
@@ -110,10 +104,6 @@ def touching_links(expected: Observation, solids: Sequence[Solid]) -> dict[tuple
 
     Links of one rigid group, and those that a joint connects, are left out: simulators do not
     let them collide. So are links with thin colliders.
-
-    Args:
-        expected: Observation of the URDF.
-        solids: Colliders of the USD at rest.
     """
     distances, _ = link_distances(solids)
     return {

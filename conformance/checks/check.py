@@ -173,16 +173,7 @@ def difference(
     hint: str = "",
     **fields: Any,  # noqa: ANN401  of a difference
 ) -> Difference:
-    """Return the difference of a measured value: ``subject: what is actual, not expected``.
-
-    Args:
-        subject: Kind and name: ``link forearm``.
-        what: The quantity, for the message.
-        values: On the URDF side, and on the USD side.
-        unit: Of both values.
-        hint: End of the message.
-        fields: Others of the difference; a message replaces the usual one.
-    """
+    """Return the difference of a measured value: ``subject: what is actual, not expected``."""
     expected, actual = values
     if "message" not in fields:
         texts = [value_text(value, unit) for value in values if value is not None]
@@ -207,15 +198,7 @@ def equality(
 def flags(
     kind: str, names: Iterable[str], flagged: Iterable[str], message: str, values: tuple[str, str]
 ) -> tuple[Difference, ...]:
-    """Return a difference per link or joint; those with a flag fail.
-
-    Args:
-        kind: Of the names: link or joint.
-        names: All that are compared.
-        flagged: Names of those with the flag.
-        message: Describes a failure; ``{}`` stands for the name.
-        values: The expected value, and that of a failure.
-    """
+    """Return a difference per link or joint; those with a flag fail."""
     wrong = set(flagged)
     return tuple(
         equality(

@@ -215,11 +215,6 @@ def mtl_materials(
 ) -> tuple[FileMaterial, ...]:
     """Read the materials that an OBJ file uses.
 
-    Args:
-        lines: Arguments of ``mtllib``, line by line.
-        names: Of the materials.
-        folder: Folder of the OBJ file.
-
     Returns:
         One material per name; an empty one if it is not defined.
 
@@ -362,12 +357,6 @@ def gltf_material(document: Json, binary: bytes, folder: str, primitive: Json) -
     """Return the material of a primitive of glTF; an empty one without a material.
 
     A malformed document raises errors of Python.
-
-    Args:
-        document: The JSON.
-        binary: Content of the buffer without a URI.
-        folder: What files that it names are relative to.
-        primitive: Part of the document.
     """
     if "material" not in primitive:
         return FileMaterial()

@@ -218,11 +218,6 @@ def roll_out(
     The integrator treats damping implicitly, as damping that makes explicit integration
     unstable is common in URDFs. Both sides take the same steps.
 
-    Args:
-        mechanism: The robot.
-        configurations: Configurations with a plan.
-        perturbed: Whether to simulate perturbed copies of the robot as well.
-
     Returns:
         None if there is no plan, or if masses are unknown.
     """
@@ -365,11 +360,6 @@ def with_motion(
     """Add equations of motion and rollout to an observation.
 
     Equations of motion that the observation states itself are kept.
-
-    Args:
-        observation: An observation with link frames.
-        configurations: Those of the frames.
-        perturbed: Whether to simulate perturbed copies of the robot as well.
     """
     try:
         mechanism = build(observation, configurations)
@@ -391,12 +381,9 @@ def build(
 ) -> Mechanism:
     """Make a model of an observation, its root free to move from the world's origin.
 
-    Args:
-        observation: An observation with link frames.
-        configurations: Those of the frames.
-        prepare: Changes the specification before it is compiled. It is also given the
-            bodies by link, and the URDF names of moving joints: the name of a joint
-            with one axis is the place of its URDF name among these.
+    ``prepare`` changes the specification before it is compiled. It is also given the bodies by
+    link, and the URDF names of moving joints: the name of a joint with one axis is the place of its
+    URDF name among these.
 
     Raises:
         UnbuildableError: A link with mass is not connected to the root, or by two
@@ -584,9 +571,6 @@ def link_distances(
     solids: Sequence[Solid],
 ) -> tuple[Mapping[tuple[str, str], float], frozenset[str]]:
     """Return the smallest distance of each two links, negative if they overlap [m].
-
-    Args:
-        solids: Colliders of the links, each convex.
 
     Returns:
         Distances of links that are nearer than 1 cm; and links with thin colliders,

@@ -422,15 +422,7 @@ def _frames(
     configurations: obs.Configurations,
     still: Placed | None = None,
 ) -> obs.Frames:
-    """Compute poses of links' bodies, relative to the first of them.
-
-    Args:
-        robot: The model.
-        joints: Joints that Newton states.
-        links: Names of the links, the root first.
-        configurations: The configurations.
-        still: Pose of the root, if it is part of the world instead of a body.
-    """
+    """Compute poses of links' bodies, relative to the first of them."""
     start = robot.model.joint_q.numpy()
     poses = body_poses(robot)
     indices = [robot.bodies[link] for link in (links[1:] if still else links)]

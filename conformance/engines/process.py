@@ -103,10 +103,6 @@ def answer_requests(
 
     An exception is an answer with its text, ``error``. All answers have ``seconds`` and
     ``messages``, the lines that were printed.
-
-    Args:
-        answer: Returns the answer to a request.
-        configure: Is called before the first request.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with captured():

@@ -123,12 +123,6 @@ def observe_robot(
 ) -> obs.Observation:
     """State everything about a parsed robot.
 
-    Args:
-        robot: A robot that is a tree.
-        configurations: Positions of every moving joint.
-        diagnostics: Diagnostics of the reader.
-        shapes: Whether to state shapes, whose meshes are slow to read.
-
     Raises:
         SourceError: The robot is not a tree.
     """

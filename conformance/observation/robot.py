@@ -181,11 +181,7 @@ class Dynamics(Struct, frozen=True, eq=False):
 
 
 def velocity_indices(joints: Sequence[str]) -> dict[tuple[str, int], int]:
-    """Index velocities by joint, and number within the joint.
-
-    Args:
-        joints: Joint of each velocity, as in :class:`Dynamics`.
-    """
+    """Index velocities by joint, and number within the joint."""
     seen: Counter[str] = Counter()
     indices = {}
     for index, name in enumerate(joints):
@@ -403,10 +399,6 @@ def head_coupling(
     name: str, coupling_of: Callable[[str], MimicObservation | None]
 ) -> HeadCoupling | None:
     """Follow the chain of a joint to its head.
-
-    Args:
-        name: The joint.
-        coupling_of: Returns the coupling of a joint by name; None if it has none.
 
     Returns:
         None if the joint has no coupling. A loop is followed once around.

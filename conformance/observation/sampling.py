@@ -60,10 +60,6 @@ def configurations(joints: Sequence[obs.JointObservation], count: int = 32) -> o
     leader, through chains; a leader is sampled within its followers' limits as well, unless they
     exclude each other, and such that a follower without limits moves by 1000 rad or m at most.
     Without moving joints there is one configuration.
-
-    Args:
-        joints: All joints, fixed ones included.
-        count: Number of configurations, at least four.
     """
     moving = [joint for joint in joints if obs.COORDINATES[joint.type]]
     if not moving:

@@ -128,10 +128,6 @@ def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameB
     of u times its length. An angular error displaces the links below by the angle times their
     distance: from the joint's origin in the parent for localRot0, from the child for localRot1,
     at the configuration where it is largest.
-
-    Args:
-        frames: Link frames of the reference; the first configuration is zero.
-        parents: Parent link by child link.
     """
     column = {name: index for index, name in enumerate(frames.links)}
     chains: dict[str, list[str]] = {}

@@ -136,11 +136,6 @@ def group_masses(
 ) -> tuple[GroupMass | None, ...]:
     """Combine the masses of each group by the parallel axis theorem.
 
-    Args:
-        observation: With masses and frames; its first configuration is used.
-        groups: Rigid groups, the head first.
-        joints: All joints.
-
     Returns:
         One per group; None if a required mass or frame is not known.
     """

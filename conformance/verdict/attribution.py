@@ -73,14 +73,7 @@ class Attribution(Struct, frozen=True):
 def attribute(
     check: str, reference: Observation, to_usd: Comparison, comparisons: Iterable[EngineComparison]
 ) -> Attribution:
-    """Attribute the differences of a check.
-
-    Args:
-        check: Identifier of the check.
-        reference: Observation of the URDF by the reference engine.
-        to_usd: The reference compared with the USD.
-        comparisons: The other engines that read the URDF.
-    """
+    """Attribute the differences of a check."""
     supported: set[str] = set()
     disagreements: dict[str, list[Disagreement]] = {}
     for one in comparisons:
@@ -122,15 +115,7 @@ def compare_simulator(
     simulated: Observation,
     model: ToleranceModel,
 ) -> SimulatorResult:
-    """Compare the URDF with a simulator's reading of the USD.
-
-    Args:
-        check: A check that does not concern the USD alone.
-        reference: The reference observation of the URDF, with the requested base.
-        actual: The observation of the USD that is judged.
-        simulated: The simulator's observation of the USD.
-        model: Bounds and tolerances.
-    """
+    """Compare the URDF with a simulator's reading of the USD."""
     engine, precision = simulated.engine, simulated.precision
     comparison = compare(check, reference, simulated, model)
     if isinstance(comparison, Incomparable):

@@ -50,12 +50,6 @@ def compare_chosen(
 ) -> Comparison:
     """Compare the colliders of some links with what was requested for them.
 
-    Args:
-        check: Identifier of the check.
-        comparison: With the colliders of the URDF.
-        sides: Observations of the URDF and of the USD.
-        choices: Requested colliders, by link.
-
     Returns:
         The comparison, with other differences for these links.
     """

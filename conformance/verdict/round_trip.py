@@ -63,13 +63,6 @@ def compare_round_trip(
 ) -> RoundTrip | None:
     """Compare each engine's observations of the original and the written URDF.
 
-    Args:
-        check: A check of the round trip.
-        reference: The reference observation of the original URDF.
-        before: Outcomes for the original URDF.
-        back: Outcomes for the written URDF.
-        model: Bounds and tolerances.
-
     Returns:
         None if no engine states the quantity of the check for the original.
     """
