@@ -12,7 +12,7 @@ import contextlib
 import math
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,6 +79,10 @@ _GROUP = re.compile(rb"[\n\r][ \t]*+[go][ \t]")
 _SHORT_FACE = re.compile(rb"[\n\r][ \t]*+f(?:[ \t]++[^\s]++){0,2}[ \t]*+[\n\r]")
 
 
+class _PoseError(Exception):
+    """PyBullet does not state the poses of the links."""
+
+
 class PybulletEngine(Struct, frozen=True):
     """Reads a URDF with Bullet's importer."""
 
@@ -113,7 +117,16 @@ class PybulletEngine(Struct, frozen=True):
             joints = tuple(
                 _joint(body, number, urdf.limits_unknown) for number in range(len(body.joints))
             )
-            links = _links(body, urdf)
+            links, defaulted = [], []
+            for number, link in enumerate(body.links):
+                mass, _, moments, center = body.masses[number][:4]
+                stated = None
+                if mass or any(moments):
+                    tensor = along_link(moments, body.axes[number])
+                    stated = urdf.stated_mass([link], float(mass), center, tensor)
+                links.append(obs.LinkObservation(link, stated))
+                if stated and link in urdf.without_inertial:
+                    defaulted.append(link)
             reading = obs.Observation(
                 engine=self.name,
                 robot=body.robot,
@@ -121,10 +134,8 @@ class PybulletEngine(Struct, frozen=True):
                 joints=joints,
                 joint_order=moving_joints(joints),
                 states=OF_ANY_URDF | {obs.Quantity.EFFORT, obs.Quantity.VELOCITY},
-                links=links,
-                defaulted=tuple(
-                    sorted(urdf.without_inertial & {link.name for link in links if link.mass})
-                ),
+                links=tuple(links),
+                defaulted=tuple(sorted(defaulted)),
             )
             reading = with_frames(reading, "PyBullet", urdf, request, frames, immovable=_IMMOVABLE)
         shapes = _shapes(request)
@@ -175,12 +186,24 @@ def loaded(urdf: prepared.UrdfCopy) -> Iterator[Body]:
                 physicsClientId=client,
             )
         except pybullet.error as error:
-            reason = _reason(printed(), copy) or str(error)
+            # What it printed, without its source positions and the path of the copy.
+            text = re.sub(r"b3(?:Error|Warning|Printf)\[[^\]]*\]:", "\n", printed())
+            lines = [line.strip() for line in text.replace(str(copy), copy.name).splitlines()]
+            kept = dict.fromkeys(line for line in lines if line and "build time" not in line)
             # Parts of the robot may have been added before the error.
             pybullet.resetSimulation(physicsClientId=client)
-            raise protocol.UnsupportedError(reason) from error
+            raise protocol.UnsupportedError("; ".join(kept) or str(error)) from error
         try:
-            yield _body(client, index)
+            root, robot = pybullet.getBodyInfo(index, physicsClientId=client)
+            numbers = range(pybullet.getNumJoints(index, physicsClientId=client))
+            joints = tuple(pybullet.getJointInfo(index, n, physicsClientId=client) for n in numbers)
+            masses = tuple(
+                pybullet.getDynamicsInfo(index, n, physicsClientId=client)
+                for n in (_BASE, *numbers)
+            )
+            links = (root.decode(), *(row[12].decode() for row in joints))
+            axes = matrices_of_xyzw([row[4] for row in masses])
+            yield Body(client, index, robot.decode(), links, joints, masses, axes)
         finally:
             pybullet.removeBody(index, physicsClientId=client)
 
@@ -189,32 +212,6 @@ def loaded(urdf: prepared.UrdfCopy) -> Iterator[Body]:
 def world() -> int:
     """Return the number of a world, which takes longer to make than to empty."""
     return int(pybullet.connect(pybullet.DIRECT))
-
-
-def _body(client: int, index: int) -> Body:
-    root, robot = pybullet.getBodyInfo(index, physicsClientId=client)
-    numbers = range(pybullet.getNumJoints(index, physicsClientId=client))
-    joints = tuple(pybullet.getJointInfo(index, n, physicsClientId=client) for n in numbers)
-    masses = tuple(
-        pybullet.getDynamicsInfo(index, n, physicsClientId=client) for n in (_BASE, *numbers)
-    )
-    return Body(
-        client=client,
-        index=index,
-        robot=robot.decode(),
-        links=(root.decode(), *(row[12].decode() for row in joints)),
-        joints=joints,
-        masses=masses,
-        axes=matrices_of_xyzw([row[4] for row in masses]),
-    )
-
-
-def _reason(printed: str, copy: Path) -> str:
-    """Return what PyBullet printed, without its source positions and the copy's path."""
-    text = re.sub(r"b3(?:Error|Warning|Printf)\[[^\]]*\]:", "\n", printed)
-    lines = (line.strip() for line in text.replace(str(copy), copy.name).splitlines())
-    kept = (line for line in lines if line and "build time" not in line)
-    return "; ".join(dict.fromkeys(kept))
 
 
 def _joint(body: Body, number: int, limits_unknown: set[str]) -> obs.JointObservation:
@@ -255,28 +252,18 @@ def _joint(body: Body, number: int, limits_unknown: set[str]) -> obs.JointObserv
     )
 
 
-def _links(body: Body, urdf: prepared.UrdfCopy) -> tuple[obs.LinkObservation, ...]:
-    def mass_of(number: int) -> obs.MassProperties | None:
-        mass, _, moments, center = body.masses[number][:4]
-        if mass == 0 and not any(moments):
-            return None
-        tensor = along_link(moments, body.axes[number])
-        return urdf.stated_mass([body.links[number]], float(mass), center, tensor)
-
-    return tuple(obs.LinkObservation(link, mass_of(n)) for n, link in enumerate(body.links))
-
-
-class _PoseError(Exception):
-    """PyBullet does not state the poses of the links."""
-
-
 def _frames(
     body: Body,
     joints: tuple[obs.JointObservation, ...],
     links: tuple[str, ...],
     configurations: obs.Configurations,
 ) -> obs.Frames:
-    """Return poses relative to the root link."""
+    """Return poses relative to the root link.
+
+    Raises:
+        pybullet.error: PyBullet refuses, as it does beyond a number of links.
+        _PoseError: It states a quaternion that is not finite.
+    """
     numbers = [body.links.index(link) for link in links]
     shape = configurations.count, len(numbers)
     centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
@@ -284,7 +271,18 @@ def _frames(
     centers[:, 0], quats_xyzw[:, 0] = pybullet.getBasePositionAndOrientation(
         body.index, physicsClientId=body.client
     )
-    targets = _targets(body, joints, configurations)
+    # (K, d) positions of the joints that PyBullet can set, by index.
+    positions = settable_positions(joints, configurations)
+    targets: dict[int, Array] = {}
+    for index, joint in enumerate(joints):
+        if joint.type in _IMMOVABLE or joint.name not in positions:
+            continue
+        targets[index] = positions[joint.name]
+        if joint.type is obs.JointType.SPHERICAL:
+            # PyBullet rotates the link about the axes of its inertial frame.
+            to_link = body.axes[index + 1]
+            turned = quats_wxyz(to_link.T @ matrices(targets[index]) @ to_link)
+            targets[index] = np.roll(turned, -1, axis=1)
     for row in range(configurations.count if len(numbers) > 1 else 0):
         if targets:
             # PyBullet crashes on tuples here.
@@ -310,39 +308,37 @@ def _frames(
     origins = centers - (in_world @ offsets[..., np.newaxis])[..., 0]
     # The root is the same in all configurations.
     to_world = in_world[0, 0]
-    positions = (origins - origins[:, :1]) @ to_world
-    rotations = to_world.T @ in_world
-    return obs.Frames(links, read_only(positions), read_only(rotations), configurations.labels)
-
-
-def _targets(
-    body: Body, joints: tuple[obs.JointObservation, ...], configurations: obs.Configurations
-) -> dict[int, Array]:
-    """Return the (K, d) targets of the joints that PyBullet can set, by index."""
-    positions = settable_positions(joints, configurations)
-    targets = {}
-    for index, joint in enumerate(joints):
-        if joint.type in _IMMOVABLE or joint.name not in positions:
-            continue
-        values = positions[joint.name]
-        if joint.type is obs.JointType.SPHERICAL:
-            # PyBullet rotates the link about the axes of its inertial frame.
-            to_link = body.axes[index + 1]
-            turned = quats_wxyz(to_link.T @ matrices(values) @ to_link)
-            values = np.roll(turned, -1, axis=1)
-        targets[index] = values
-    return targets
+    placed = read_only((origins - origins[:, :1]) @ to_world)
+    return obs.Frames(links, placed, read_only(to_world.T @ in_world), configurations.labels)
 
 
 def _shapes(request: protocol.Request) -> tuple[ShapeObservation, ...] | None:
-    """State shapes, from another copy; None if PyBullet rejects that."""
+    """State shapes, from another copy; None if PyBullet rejects that.
+
+    Links of that copy have no inertial, so that poses are in their frames.
+    """
     for loads in (_has_groups, lambda *_: False):
         separated: dict[str, str] = {}
         steps = prepared.name_robot, partial(_separate_meshes, separated)
         copy, unread = prepared.prepare_shapes(request, loads, *steps)
         try:
             with loaded(copy) as body:
-                return (*unread, *_shapes_of(body, separated))
+                shapes, at = unread, {"physicsClientId": body.client}
+                visuals = pybullet.getVisualShapeData(body.index, **at)
+                for index, link in enumerate(body.links, start=_BASE):
+                    if link in separated:
+                        shapes += _hulls(body, index, separated[link])
+                        continue
+                    rows = {
+                        Role.COLLISION: pybullet.getCollisionShapeData(body.index, index, **at),
+                        Role.VISUAL: [row for row in visuals if row[1] == index],
+                    }
+                    shapes += (
+                        _primitive(link, role, number, row)
+                        for role, of_role in rows.items()
+                        for number, row in enumerate(of_role)
+                    )
+                return tuple(shapes)
         except protocol.UnsupportedError:
             continue
     return None
@@ -387,20 +383,6 @@ def _separate_meshes(separated: dict[str, str], copy: prepared.UrdfCopy) -> None
             etree.SubElement(joint, "parent", link=separated[name])
             etree.SubElement(joint, "child", link=name)
             etree.SubElement(robot, "link", name=name).append(collision)
-
-
-def _shapes_of(body: Body, separated: Mapping[str, str]) -> Iterator[ShapeObservation]:
-    """State the shapes of a robot without inertials, so that poses are in the frames of links."""
-    visuals = pybullet.getVisualShapeData(body.index, physicsClientId=body.client)
-    for index, link in enumerate(body.links, start=_BASE):
-        if link in separated:
-            yield from _hulls(body, index, separated[link])
-            continue
-        colliders = pybullet.getCollisionShapeData(body.index, index, physicsClientId=body.client)
-        for number, row in enumerate(colliders):
-            yield _primitive(link, Role.COLLISION, number, row)
-        for number, row in enumerate(row for row in visuals if row[1] == index):
-            yield _primitive(link, Role.VISUAL, number, row)
 
 
 def _hulls(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
