@@ -180,7 +180,13 @@ def equations_of_motion(mechanism: Mechanism, configurations: obs.Configurations
     qpos, qvel = mechanism.states(sampled)
     for row in range(sampled.count):
         data.qpos[:], data.qvel[:] = qpos[row], qvel[row]
-        _evaluate(model, data, full[row], forces[row])
+        # In single steps: a whole stage would factorise M, which may be singular.
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_rne(model, data, 0, forces[row])
+        mujoco.mj_fullM(model, data, full[row])
     # From velocities of the observation to the model's; its rows are orthonormal.
     names, columns = list[str](), [np.empty((model.nv, 0))]
     blocks = [(obs.ROOT_MOTION, slice(0, _ROOT_FREEDOMS), np.eye(_ROOT_FREEDOMS))]
@@ -198,16 +204,6 @@ def equations_of_motion(mechanism: Mechanism, configurations: obs.Configurations
         read_only(forces @ rates),
         read_only(qvel @ rates),
     )
-
-
-def _evaluate(model: mujoco.MjModel, data: mujoco.MjData, inertia: Array, bias: Array) -> None:
-    # In single steps: a whole stage would factorise M, which may be singular.
-    mujoco.mj_kinematics(model, data)
-    mujoco.mj_comPos(model, data)
-    mujoco.mj_makeM(model, data)
-    mujoco.mj_comVel(model, data)
-    mujoco.mj_rne(model, data, 0, bias)
-    mujoco.mj_fullM(model, data, inertia)
 
 
 def roll_out(
@@ -400,7 +396,19 @@ def build(
         for name, positions in zip(configurations.joints, configurations.positions, strict=True)
         if positions.shape[1] == 1
     }
-    masses, centers, moments, axes = _inertials([stated.get(name) for name in order])
+    # (L) masses, (L, 3) centres and moments, and (L, 4) axes of these as quaternions.
+    tensors, centers = np.zeros((len(order), 3, 3)), np.zeros((len(order), 3))
+    masses = np.array([max(0.0, mass.mass) if (mass := stated.get(n)) else 0.0 for n in order])
+    for row, mass in enumerate(map(stated.get, order)):
+        if mass is not None:
+            if mass.inertia is None:
+                raise UnbuildableError("an inertia is not stated")
+            tensors[row][np.triu_indices(3)] = mass.inertia
+            centers[row] = mass.center
+    moments, axes = np.linalg.eigh(tensors + np.triu(tensors, 1).swapaxes(-1, -2))
+    axes *= np.linalg.det(axes)[:, np.newaxis, np.newaxis]
+    moments[masses == 0.0] = 0.0
+    axes = quats_wxyz(axes)
     poses = _relative_poses(observation, order)
     turns = quats_wxyz(poses[:, :3, :3])
     spec = mujoco.MjSpec()
@@ -485,43 +493,29 @@ def _relative_poses(
     return relative
 
 
-def _inertials(stated: Sequence[obs.MassProperties | None]) -> tuple[Array, Array, Array, Array]:
-    """Return (L) masses, (L, 3) centres and moments, and (L, 4) axes of these as quaternions."""
-    tensors, centers = np.zeros((len(stated), 3, 3)), np.zeros((len(stated), 3))
-    masses = np.array([max(0.0, mass.mass) if mass else 0.0 for mass in stated])
-    for row, mass in enumerate(stated):
-        if mass is not None:
-            if mass.inertia is None:
-                raise UnbuildableError("an inertia is not stated")
-            tensors[row][np.triu_indices(3)] = mass.inertia
-            centers[row] = mass.center
-    moments, axes = np.linalg.eigh(tensors + np.triu(tensors, 1).swapaxes(-1, -2))
-    axes *= np.linalg.det(axes)[:, np.newaxis, np.newaxis]
-    moments[masses == 0.0] = 0.0
-    return masses, centers, moments, quats_wxyz(axes)
-
-
 def _add_joint(
     body: mujoco.MjsBody, joint: obs.JointObservation, name: str, reference: float
 ) -> None:
-    """Add the joints of a body."""
+    """Add the joints of a body.
+
+    The name, and the position at the pose of the body, are those of a joint with one coordinate.
+    """
     kinds = mujoco.mjtJoint
     if obs.COORDINATES[joint.type] == 1:
         slides = joint.type is obs.JointType.PRISMATIC
         kind = kinds.mjJNT_SLIDE if slides else kinds.mjJNT_HINGE
         body.add_joint(name=name, type=kind, axis=_axis(joint), pos=joint.anchor, ref=reference)
-        return
-    if joint.type is obs.JointType.SPHERICAL:
+    elif joint.type is obs.JointType.SPHERICAL:
         body.add_joint(type=kinds.mjJNT_BALL, pos=joint.anchor)
-        return
-    # A body that may also translate rotates about its own origin.
-    planar = joint.type is obs.JointType.PLANAR
-    for direction in _plane(_axis(joint)) if planar else np.eye(3):
-        body.add_joint(type=kinds.mjJNT_SLIDE, axis=direction)
-    if planar:
-        body.add_joint(type=kinds.mjJNT_HINGE, axis=_axis(joint))
     else:
-        body.add_joint(type=kinds.mjJNT_BALL)
+        # A body that may also translate rotates about its own origin.
+        planar = joint.type is obs.JointType.PLANAR
+        for direction in _plane(_axis(joint)) if planar else np.eye(3):
+            body.add_joint(type=kinds.mjJNT_SLIDE, axis=direction)
+        if planar:
+            body.add_joint(type=kinds.mjJNT_HINGE, axis=_axis(joint))
+        else:
+            body.add_joint(type=kinds.mjJNT_BALL)
 
 
 def _axis(joint: obs.JointObservation) -> obs.Vec3:
@@ -572,19 +566,44 @@ def link_distances(
 ) -> tuple[Mapping[tuple[str, str], float], frozenset[str]]:
     """Return the smallest distance of each two links, negative if they overlap [m].
 
+    ``solids`` are colliders of the links, each convex.
+
     Returns:
         Distances of links that are nearer than 1 cm; and links with thin colliders,
         which are left out.
     """
-    thin = frozenset(solid.link for solid in solids if _is_thin(solid))
-    spec = mujoco.MjSpec()
-    links: list[str] = []
+    spec, links, thin = mujoco.MjSpec(), list[str](), set[str]()
     for solid in solids:
-        if not _is_thin(solid):
-            _add_solid(spec, solid, f"{len(links)}")
-            links.append(solid.link)
+        kind, points = solid.kind, np.array(solid.points).reshape(-1, 3)
+        if kind is ShapeKind.MESH:
+            is_thin = 0 < len(points) < 4
+            if len(points) >= 4:
+                # The least singular value is zero for a plane.
+                spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+                is_thin = bool(spread[-1] < _FLAT)
+        else:
+            # A capsule may be a sphere.
+            is_thin = min(solid.size[:1] if kind is ShapeKind.CAPSULE else solid.size) <= 0.0
+        if is_thin:
+            thin.add(solid.link)
+            continue
+        if kind is ShapeKind.MESH:
+            mesh = spec.add_mesh(name=f"{len(links)}", uservert=list(solid.points))
+            mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+            spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=mesh.name)
+        else:
+            # MuJoCo refuses capsules without a straight part.
+            if kind is ShapeKind.CAPSULE and solid.size[1] <= 0.0:
+                kind = ShapeKind.SPHERE
+            spec.worldbody.add_geom(
+                type=getattr(mujoco.mjtGeom, f"mjGEOM_{kind.name}"),
+                size=[*solid.size, 0.0, 0.0][:3],
+                pos=solid.position,
+                quat=quats_wxyz(np.reshape(solid.rotation, (3, 3))),
+            )
+        links.append(solid.link)
     if not links:
-        return {}, thin
+        return {}, frozenset(thin)
     model = compiled_quietly(spec)
     state = mujoco.MjData(model)
     mujoco.mj_kinematics(model, state)
@@ -600,35 +619,4 @@ def link_distances(
             if found < _FAR:
                 first, second = sorted((links[one], links[other]))
                 nearest[first, second] = min(nearest.get((first, second), _FAR), found)
-    return nearest, thin
-
-
-def _is_thin(solid: Solid) -> bool:
-    if solid.kind is not ShapeKind.MESH:
-        # A capsule may be a sphere.
-        sizes = solid.size[:1] if solid.kind is ShapeKind.CAPSULE else solid.size
-        return min(sizes) <= 0.0
-    points = np.array(solid.points).reshape(-1, 3)
-    if not len(points):
-        return False
-    # The least singular value is zero for a plane.
-    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-    return bool(len(points) < 4 or spread[-1] < _FLAT)
-
-
-def _add_solid(spec: mujoco.MjSpec, solid: Solid, name: str) -> None:
-    if solid.kind is ShapeKind.MESH:
-        mesh = spec.add_mesh(name=name, uservert=list(solid.points))
-        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
-        spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=name)
-        return
-    kind = solid.kind
-    if kind is ShapeKind.CAPSULE and solid.size[1] <= 0.0:
-        # MuJoCo refuses capsules without a straight part.
-        kind = ShapeKind.SPHERE
-    spec.worldbody.add_geom(
-        type=getattr(mujoco.mjtGeom, f"mjGEOM_{kind.name}"),
-        size=[*solid.size, 0.0, 0.0][:3],
-        pos=solid.position,
-        quat=quats_wxyz(np.reshape(solid.rotation, (3, 3))),
-    )
+    return nearest, frozenset(thin)
