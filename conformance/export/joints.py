@@ -14,17 +14,11 @@ import numpy as np
 from msgspec import Struct
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import (
-    MUJOCO,
-    Freedom,
-    force_range,
-    schema_couplings,
-    stated_numbers,
-)
+from urdf_usd.conformance.engines.openusd import joint_attributes
+from urdf_usd.conformance.engines.openusd.joint_attributes import MUJOCO
 from urdf_usd.conformance.engines.openusd.joints import Connection, free_axes
 from urdf_usd.conformance.engines.openusd.reading import (
     Reading,
-    Units,
     applied_schemas,
     number_attribute,
     text_attribute,
@@ -47,7 +41,6 @@ from urdf_usd.converter.robot.model import (
     Revolute,
     SafetyController,
     Spherical,
-    Vec3,
 )
 
 # Relative and absolute tolerance between a double and its float32.
@@ -55,6 +48,10 @@ _SAME = 1e-6
 _NOTHING = 1e-36
 _TYPES = UsdPhysics.ObjectType
 _SAFETY = ("k_velocity", "k_position", "soft_lower_limit", "soft_upper_limit")
+_SIMPLE: dict[JointType | None, JointKind] = {
+    JointType.FLOATING: Floating(),
+    JointType.SPHERICAL: Spherical(),
+}
 
 
 class Motion(Struct, frozen=True):
@@ -69,155 +66,123 @@ class Motion(Struct, frozen=True):
     # Instance name of multiple-apply schemas, such as ``rotX``, and type of each joint. Axes are in
     # the joint frame, except that of the last joint, which is in the child body
     axes: tuple[tuple[str, JointKind], ...]
-    backwards: bool = False  # whether the child is on side 0
-    # Angles of the cone limit of a spherical joint [deg]; None for others
-    cone: tuple[float, float] | None = None
+    cone: tuple[float, float] | None = None  # angles of the limit of a spherical joint [deg]
 
 
 def read_motion(
     joint: Connection, reading: Reading, notes: list[Diagnostic], *, lockable: bool
 ) -> Motion:
     """Read the motion of a joint; if ``lockable``, reversed limits lock it."""
-    descriptor, mobility = reading.joints[joint.path], joint.mobility
-    prim = reading.prim(joint.path)
+    descriptor, mobility, cone = reading.joints[joint.path], joint.mobility, None
+    prim, is_generic = reading.prim(joint.path), descriptor.type == _TYPES.D6Joint
+    # Limits of the free axes [m or rad], in the order from side 0 to side 1.
+    free = free_axes(descriptor, reading.units) if is_generic else {}
+    is_bounded = any(limits != (-math.inf, math.inf) for limits in free.values())
     if not descriptor.jointEnabled:
         return Motion((("", Floating()),))
     if descriptor.type == _TYPES.SphericalJoint and descriptor.limit.enabled:
+        # Angle 0 turns the primary axis towards the next axis, that is about the one after it.
         message = f"the cone limit of joint {joint.path} becomes a limit about each of two axes"
         notes.append(Diagnostic("joint-limit-approximated", message))
-        return _cone(UsdPhysics.SphericalJoint(prim), joint)
-    is_generic = descriptor.type == _TYPES.D6Joint
-    free = free_axes(descriptor, reading.units) if is_generic else {}
-    is_bounded = any(limits != (-math.inf, math.inf) for limits in free.values())
-    if is_generic and (mobility.type is None or (len(free) > 1 and is_bounded)):
-        return _chain(free, joint)
-    axis, token = joint.axis_in_child, ""
-    kind: JointKind = Fixed()
-    if mobility.type is JointType.FLOATING:
-        kind = Floating()
-    elif mobility.type is JointType.SPHERICAL:
-        kind = Spherical()
-    elif mobility.type is JointType.PLANAR and axis:
-        kind = Planar(_positive(axis))
-    elif mobility.type not in {None, JointType.FIXED} and axis:
+        spherical = UsdPhysics.SphericalJoint(prim)
+        primary = "XYZ".index(str(spherical.GetAxisAttr().Get() or "X"))
+        attributes = spherical.GetConeAngle0LimitAttr(), spherical.GetConeAngle1LimitAttr()
+        cone = float(attributes[0].Get()), float(attributes[1].Get())
+        for step, angle in ((2, cone[0]), (1, cone[1]), (0, math.inf)):
+            free[f"rot{'XYZ'[(primary + step) % 3]}"] = -math.radians(angle), math.radians(angle)
+    elif not (is_generic and (mobility.type is None or (len(free) > 1 and is_bounded))):
+        axis, kind = joint.axis_in_child, _SIMPLE.get(mobility.type, Fixed())
+        if axis is None or mobility.type in {None, JointType.FIXED, *_SIMPLE}:
+            return Motion((("", kind),))
+        if mobility.type is JointType.PLANAR:
+            return Motion((("", Planar(vec3(np.array(axis) + 0.0))),))
         limits = UNLIMITED
         if mobility.lower is not None and mobility.upper is not None:
             limits = Range(mobility.lower, mobility.upper)
         declared = text_attribute(prim, "urdf:joint:type")
         # Not in our own conversions.
-        if not (limits.lower > limits.upper and declared is None and lockable):
-            linear = mobility.type is JointType.PRISMATIC
-            token = next(iter(free), "linear" if linear else "angular")
-            is_limited = limits != UNLIMITED or declared == "revolute"
-            kind = _single(_positive(axis), limits, linear=linear, is_limited=is_limited)
-    return Motion(((token, kind),))
-
-
-def _single(axis: Vec3, limits: Range, *, linear: bool, is_limited: bool) -> JointKind:
-    if linear:
-        return Prismatic(axis, limits)
-    return Revolute(axis, limits) if is_limited else Continuous(axis)
-
-
-def _positive(axis: Vec3) -> Vec3:
-    return vec3(np.array(axis) + 0.0)
-
-
-def _cone(spherical: UsdPhysics.SphericalJoint, joint: Connection) -> Motion:
-    """Read a spherical joint whose primary axis is limited to a cone.
-
-    Angle 0 turns the primary axis towards the next axis, that is about the one after it. The
-    rotation about the primary axis is the last of the chain and not limited. OpenUSD's parser reads
-    no limit if one of the angles is negative.
-    """
-    primary = "XYZ".index(str(spherical.GetAxisAttr().Get() or "X"))
-    first, second = spherical.GetConeAngle0LimitAttr(), spherical.GetConeAngle1LimitAttr()
-    angles = float(first.Get()), float(second.Get())
-    limits = {
-        f"rot{'XYZ'[(primary + step) % 3]}": (-math.radians(angle), math.radians(angle))
-        for step, angle in zip((2, 1), angles, strict=True)
-    }
-    limits[f"rot{'XYZ'[primary]}"] = (-math.inf, math.inf)
-    return _chain(limits, joint, angles)
-
-
-def _chain(
-    free: Mapping[str, tuple[float, float]],
-    joint: Connection,
-    cone: tuple[float, float] | None = None,
-) -> Motion:
-    """Return the chain of the free axes, given in the order from side 0 to side 1."""
+        if limits.lower > limits.upper and declared is None and lockable:
+            return Motion((("", kind),))
+        is_linear = mobility.type is JointType.PRISMATIC
+        token = next(iter(free), "linear" if is_linear else "angular")
+        kind = _single(axis, limits, linear=is_linear, revolute=declared == "revolute")
+        return Motion(((token, kind),))
     tokens = [*free][::-1] if joint.reversed else [*free]
     frame = joint.anchors[joint.child][:3, :3]
     axes = []
     for token in tokens:
         column = (frame if token == tokens[-1] else np.eye(3))[:, "XYZ".index(token[-1])]
-        axis = _positive(vec3(-column if joint.reversed else column))
-        limits, linear = Range(*free[token]), token.startswith("trans")
-        axes.append((token, _single(axis, limits, linear=linear, is_limited=limits != UNLIMITED)))
-    return Motion(tuple(axes) or (("", Fixed()),), joint.reversed, cone)
+        axis = vec3(-column if joint.reversed else column)
+        axes.append((token, _single(axis, Range(*free[token]), linear=token.startswith("trans"))))
+    return Motion(tuple(axes) or (("", Fixed()),), cone)
+
+
+def _single(
+    axis: Sequence[float], limits: Range, *, linear: bool, revolute: bool = False
+) -> JointKind:
+    own = vec3(np.array(axis) + 0.0)
+    if linear:
+        return Prismatic(own, limits)
+    return Revolute(own, limits) if revolute or limits != UNLIMITED else Continuous(own)
 
 
 def read_fields(
-    prim: Usd.Prim, kind: JointKind, token: str, names: Mapping[str, str], reading: Reading
+    prim: Usd.Prim,
+    kind: JointKind,
+    token: str,
+    names: Mapping[str, str],
+    reading: Reading,
+    *,
+    of_axis: bool = False,
 ) -> dict[str, Any]:
     """Read the fields of a joint of URDF other than its type and frames.
 
-    ``names`` are those of the joints that others can mimic, by path.
+    Args:
+        prim: The joint.
+        kind: Its type.
+        token: Instance of schemas for its axis.
+        names: Names of the joints that others can mimic, by path.
+        reading: The stage.
+        of_axis: Whether it is one of several axes of the joint. Attributes of the whole joint are
+            not read then, because schemas do not state how they apply to several axes.
     """
-    numbers = _schema_numbers(prim, kind, token, reading.units)
+    moves = isinstance(kind, Revolute | Continuous | Prismatic)
+    freedom = joint_attributes.Freedom(not isinstance(kind, Prismatic), token)
+    # NaN is a range with two bounds, of which URDF has one.
+    lower, upper = joint_attributes.force_range(prim) or (0.0, 0.0)
+    bound = max(-lower, upper) * reading.units.effort(angular=freedom.angular)
 
     def own(name: str) -> float | None:
-        return number_attribute(prim, f"urdf:{name}")
+        return None if of_axis else number_attribute(prim, f"urdf:{name}")
 
-    def effective(name: str, field: str) -> float | None:
-        custom, schema = own(name), numbers.get(field)
-        if schema is None or (custom is not None and _close(custom, schema)):
-            return custom
-        return schema
+    def number(field: str, name: str) -> float | None:
+        """Return the first number in schemas, or the smallest effort, unless ours is the same."""
+        custom, units = own(name), reading.units
+        sources = joint_attributes.stated_numbers(field, prim, freedom, units, of_axis=of_axis)
+        values = [x for _, _, x in sources if x is not None] if moves else []
+        if field == "effort":
+            values = sorted(bound if math.isnan(x) else x for x in values)
+        return (
+            custom
+            if not values or (custom is not None and _close(custom, values[0]))
+            else values[0]
+        )
 
     dynamics = Dynamics(
-        effective("dynamics:damping", "damping"), effective("dynamics:friction", "friction")
+        number("damping", "dynamics:damping"), number("friction", "dynamics:friction")
     )
     safety = SafetyController(*(own(f"safety_controller:{name}") for name in _SAFETY))
     calibration = Calibration(own("calibration:rising"), own("calibration:falling"))
-    moves = isinstance(kind, Revolute | Continuous | Prismatic)
     return {
-        "effort": effective("limit:effort", "effort"),
-        "velocity": effective("limit:velocity", "velocity"),
+        "effort": number("effort", "limit:effort"),
+        "velocity": number("velocity", "limit:velocity"),
         **{name: own(f"limit:{name}") for name in ("acceleration", "deceleration", "jerk")},
         "dynamics": None if dynamics == Dynamics() else dynamics,
-        "mimic": _read_mimic(prim, names, reading) if moves else None,
+        "mimic": _read_mimic(prim, names, reading) if moves and not of_axis else None,
         "safety": None if safety == SafetyController() else safety,
         "calibration": None if calibration == Calibration() else calibration,
-        "dont_collapse": bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
+        "dont_collapse": not of_axis and bool(prim.GetAttribute("urdf:joint:dont_collapse").Get()),
     }
-
-
-def read_axis_fields(prim: Usd.Prim, kind: JointKind, token: str, units: Units) -> dict[str, Any]:
-    """Read the fields of one axis of a joint of several axes.
-
-    Attributes of the whole joint are not read, because schemas do not state how they apply to
-    several axes.
-    """
-    numbers = _schema_numbers(prim, kind, token, units, of_axis=True)
-    dynamics = Dynamics(numbers.pop("damping", None), numbers.pop("friction", None))
-    return {**numbers, "dynamics": None if dynamics == Dynamics() else dynamics}
-
-
-def _schema_numbers(
-    prim: Usd.Prim, kind: JointKind, token: str, units: Units, *, of_axis: bool = False
-) -> dict[str, float]:
-    """Return the numbers in schemas: of several the first, and the smallest effort."""
-    if not isinstance(kind, Revolute | Continuous | Prismatic):
-        return {}
-    freedom = Freedom(not isinstance(kind, Prismatic), token)
-    stated = stated_numbers(prim, freedom, units, of_axis=of_axis)
-    # NaN is a range with two bounds, of which URDF has one.
-    lower, upper = force_range(prim) or (0.0, 0.0)
-    bound = max(-lower, upper) * units.effort(angular=freedom.angular)
-    stated["effort"] = sorted(bound if math.isnan(x) else x for x in stated["effort"])
-    return {field: values[0] for field, values in stated.items() if values}
 
 
 def _close(one: float, other: float) -> bool:
@@ -230,31 +195,31 @@ def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], reading: Reading) -> M
     The schemas of simulators take precedence. If they agree with the ``urdf:`` attributes, possibly
     after resolving a chain, the coupling of these is returned.
     """
-    custom = _custom_mimic(prim)
-    effective = next(
-        (
-            Mimic(names[path], coupling.multiplier + 0.0, coupling.offset + 0.0)
-            for schema, coupling in schema_couplings(prim, reading)
-            if (path := str(coupling.leader.GetPath())) in names
-            and coupling.leader != prim
-            and not (schema == MUJOCO and _is_polynomial(prim))
-        ),
-        None,
-    )
-    if effective is None:
-        return custom if custom and custom.joint in names.values() else None
     paths = {name: path for path, name in names.items()}
-    seen: set[str] = set()
+
+    def stated(prim: Usd.Prim) -> Mimic | None:
+        leader = text_attribute(prim, "urdf:mimic:joint")
+        multiplier = number_attribute(prim, "urdf:mimic:multiplier")
+        offset = number_attribute(prim, "urdf:mimic:offset")
+        if leader is None or multiplier is None or offset is None:
+            return None
+        return Mimic(leader, multiplier, offset)
+
+    custom, seen = stated(prim), set[str]()
     step = custom
+    for schema, coupling in joint_attributes.schema_couplings(prim, reading).items():
+        leader = names.get(str(coupling.leader.GetPath()))
+        if leader and coupling.leader != prim and not (schema == MUJOCO and _is_polynomial(prim)):
+            effective = Mimic(leader, coupling.multiplier + 0.0, coupling.offset + 0.0)
+            break
+    else:
+        return custom if custom and custom.joint in paths else None
     while step and step.joint not in seen:
-        if (
-            step.joint == effective.joint
-            and _close(step.multiplier, effective.multiplier)
-            and _close(step.offset, effective.offset)
-        ):
+        multipliers = _close(step.multiplier, effective.multiplier)
+        if step.joint == effective.joint and multipliers and _close(step.offset, effective.offset):
             return custom
         seen.add(step.joint)
-        above = _custom_mimic(reading.prim(paths[step.joint])) if step.joint in paths else None
+        above = stated(reading.prim(paths[step.joint])) if step.joint in paths else None
         step = above and Mimic(
             above.joint,
             step.multiplier * above.multiplier,
@@ -263,17 +228,8 @@ def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], reading: Reading) -> M
     return effective
 
 
-def _custom_mimic(prim: Usd.Prim) -> Mimic | None:
-    leader = text_attribute(prim, "urdf:mimic:joint")
-    multiplier = number_attribute(prim, "urdf:mimic:multiplier")
-    offset = number_attribute(prim, "urdf:mimic:offset")
-    if leader is None or multiplier is None or offset is None:
-        return None
-    return Mimic(leader, multiplier, offset)
-
-
 def _is_polynomial(prim: Usd.Prim) -> bool:
-    """Return whether MuJoCo's coupling of a joint is not linear."""
+    """Whether MuJoCo's coupling of a joint is not linear."""
     return any(prim.GetAttribute(f"mjc:coef{power}").Get() for power in (2, 3, 4))
 
 

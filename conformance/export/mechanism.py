@@ -7,14 +7,13 @@ the child of no joint.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.joints import BodyTree, Connection, connections, span_tree
+from urdf_usd.conformance.engines.openusd.joints import Connection, connections, span_tree
 from urdf_usd.conformance.engines.openusd.reading import PROXIES, WORLD, Reading, text_attribute
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.export.custom import legible_name, read_custom
@@ -22,7 +21,6 @@ from urdf_usd.conformance.export.joints import (
     Motion,
     dropped_settings,
     faulty_leaders,
-    read_axis_fields,
     read_fields,
     read_motion,
 )
@@ -35,7 +33,6 @@ from urdf_usd.converter.robot.model import (
     Custom,
     Fixed,
     Joint,
-    JointKind,
     Link,
     LoopJoint,
     Planar,
@@ -156,12 +153,12 @@ def read_connections(reading: Reading, notes: list[Diagnostic]) -> list[Connecti
     return sorted(kept, key=lambda joint: order.get(joint.path, -1))
 
 
-class _StageRobot(Struct, frozen=True):
+class _StageRobot(Struct):
     """Bodies that joints connect."""
 
-    bodies: tuple[str, ...]  # paths of the bodies, in stage order
-    joints: tuple[str, ...]  # paths of the joints
-    roots: tuple[str, ...]  # paths of the articulation roots at or above bodies or joints
+    bodies: list[str]  # paths of the bodies, in stage order
+    joints: list[str]  # paths of the joints
+    roots: list[str]  # paths of the articulation roots at or above bodies or joints
     path: str = ""  # of a prim of this robot alone: its articulation root, or else its first body
 
 
@@ -180,9 +177,9 @@ def choose_robot(
         StageError: There are several robots and none is named, or the named prim does not belong to
             exactly one.
     """
-    bodies = [link.path for link in links if link.is_body]
-    robots = _robots(bodies, joints, stage)
+    robots = _robots([link.path for link in links if link.is_body], joints, stage)
     chosen = [robot for robot in robots if robot.roots] or [x for x in robots if x.joints] or robots
+    refusal = ""
     if named is not None:
         own = [x for x in robots if named in (*x.joints, *x.bodies)]
         chosen = [
@@ -192,33 +189,26 @@ def choose_robot(
         own = [x for x in chosen if x in own or x.path == named]
         chosen = own if len(own) == 1 else chosen
         if not chosen:
-            _refuse(f"{named} belongs to no robot; the stage holds {_listed(robots)}")
+            refusal = f"{named} belongs to no robot; the stage holds "
     elif len(robots) < 2:
-        return frozenset(bodies)
+        return frozenset(robots[0].bodies if robots else ())
     if len(chosen) > 1:
-        several = f"{named or 'the stage'} holds {len(chosen)} robots"
-        _refuse(f"{several}; choose one with --root PATH: {_listed(chosen)}")
+        refusal = (
+            f"{named or 'the stage'} holds {len(chosen)} robots; choose one with --root PATH: "
+        )
+    if refusal:
+        shown = [
+            f"{robot.path} ({len(robot.bodies)} {'body' if len(robot.bodies) == 1 else 'bodies'})"
+            for robot in chosen or robots
+        ]
+        more = len(shown) - _MOST_LISTED
+        shown[_MOST_LISTED:] = [f"and {more} more"] if more > 0 else []
+        raise StageError((Diagnostic("stage-structure", refusal + ", ".join(shown)),))
     for robot in robots if named is None else ():
         if robot is not chosen[0]:
-            message = (
-                f"body {robot.path} is connected by no joint of the robot; left out, "
-                f"--root {robot.path} exports it"
-            )
-            notes.append(Diagnostic("stage-loose-body", message))
+            message = f"body {robot.path} is connected by no joint of the robot; left out, "
+            notes.append(Diagnostic("stage-loose-body", f"{message}--root {robot.path} exports it"))
     return frozenset(chosen[0].bodies)
-
-
-def _refuse(message: str) -> NoReturn:
-    raise StageError((Diagnostic("stage-structure", message),))
-
-
-def _listed(robots: Sequence[_StageRobot]) -> str:
-    shown = [
-        f"{robot.path} ({len(robot.bodies)} {'body' if len(robot.bodies) == 1 else 'bodies'})"
-        for robot in robots[:_MOST_LISTED]
-    ]
-    more = len(robots) - _MOST_LISTED
-    return ", ".join([*shown, f"and {more} more"] if more > 0 else shown)
 
 
 def _robots(
@@ -235,67 +225,40 @@ def _robots(
         if WORLD not in joint.bodies:
             kept, merged = sorted(part_of[body] for body in joint.bodies)
             part_of |= {body: kept for body, part in part_of.items() if part == merged}
-    parts, origins = {}, dict[int, object]()
-    for part in dict.fromkeys(part_of.values()):
-        members = tuple(body for body in bodies if part_of[body] == part)
-        held = [joint for joint in joints if {*joint.bodies} & {*members}]
-        paths = tuple(joint.path for joint in held)
-        roots = _articulation_roots(members, paths, stage)
-        parts[part] = _StageRobot(members, paths, roots)
-        if any(WORLD in joint.bodies for joint in held):
-            scopes = (
-                (path.rpartition("/")[0],)
-                for path in paths
-                if text_attribute(stage.GetPrimAtPath(path), "urdf:joint:type") is not None
-            )
-            origins[part] = next(scopes, roots)
+
+    def robot_of(members: list[str]) -> _StageRobot:
+        paths = [joint.path for joint in joints if {*joint.bodies} & {*members}]
+        roots: dict[str, None] = {}
+        for path in (*sorted(members), *paths) if paths else ():
+            prim = stage.GetPrimAtPath(path)
+            while prim and not prim.HasAPI(UsdPhysics.ArticulationRootAPI):
+                prim = prim.GetParent()
+            if prim:
+                roots[str(prim.GetPath())] = None
+        return _StageRobot(members, paths, [*roots])
+
+    at_world = {body for joint in joints if WORLD in joint.bodies for body in joint.bodies}
+    origins: dict[int, object] = {}
+    for part in dict.fromkeys(part_of[body] for body in bodies if body in at_world):
+        robot = robot_of([body for body in bodies if part_of[body] == part])
+        scopes = (
+            (path.rpartition("/")[0],)
+            for path in robot.joints
+            if text_attribute(stage.GetPrimAtPath(path), "urdf:joint:type") is not None
+        )
+        origins[part] = next(scopes, tuple(robot.roots))
     several = len({*filter(None, origins.values())}) > 1
-    groups: dict[object, list[_StageRobot]] = {}
-    for part, robot in parts.items():
+    groups: dict[object, list[str]] = {}
+    for body in bodies:
+        part = part_of[body]
         key = ((origins[part] or part) if several else WORLD) if part in origins else part
-        groups.setdefault(key, []).append(robot)
-    whole = []
-    for group in groups.values():
-        inside = {body for robot in group for body in robot.bodies}
-        paths = tuple(path for robot in group for path in robot.joints)
-        roots = tuple(dict.fromkeys(root for robot in group for root in robot.roots))
-        whole.append(_StageRobot(tuple(x for x in bodies if x in inside), paths, roots))
-    uses = Counter(root for robot in whole for root in robot.roots)
-    named = [
-        structs.replace(x, path=x.roots[0] if [uses[y] for y in x.roots] == [1] else x.bodies[0])
-        for x in whole
-    ]
-    return sorted(named, key=lambda robot: bodies.index(robot.bodies[0]))
-
-
-def _articulation_roots(
-    bodies: Sequence[str], joints: Sequence[str], stage: Usd.Stage
-) -> tuple[str, ...]:
-    """Return the nearest articulation roots at or above bodies and joints."""
-    found: dict[str, None] = {}
-    for path in (*sorted(bodies), *joints) if joints else ():
-        prim = stage.GetPrimAtPath(path)
-        while prim and not prim.HasAPI(UsdPhysics.ArticulationRootAPI):
-            prim = prim.GetParent()
-        if prim:
-            found[str(prim.GetPath())] = None
-    return tuple(found)
-
-
-def _tree(members: Sequence[str], joints: Sequence[Connection], stage: Usd.Stage) -> BodyTree:
-    """Span the tree from the world, or from a body that is the child of no joint.
-
-    Of several bodies, the articulation root is preferred, then the first of the stage.
-    """
-    carried = {
-        joint.bodies[1]
-        for joint in joints
-        if joint.articulated or joint.mobility.type is JointType.FLOATING
-    }
-    free = [body for body in members if body not in carried] or list(members)
-    root = UsdPhysics.ArticulationRootAPI
-    marked = [body for body in free if stage.GetPrimAtPath(body).HasAPI(root)]
-    return span_tree(joints, members, (marked or free)[:1])
+        groups.setdefault(key, []).append(body)
+    robots = [robot_of(group) for group in groups.values()]
+    uses = Counter(root for robot in robots for root in robot.roots)
+    for robot in robots:
+        own = [uses[root] for root in robot.roots] == [1]
+        robot.path = robot.roots[0] if own else robot.bodies[0]
+    return robots
 
 
 def read_mechanism(
@@ -305,7 +268,17 @@ def read_mechanism(
     reversed_limits: Container[str],
     notes: list[Diagnostic],
 ) -> Mechanism:
-    tree = _tree([link.path for link in links if link.is_body], joints, reading.stage)
+    # The tree starts at the world, or at a body that is the child of no joint: of several, the
+    # articulation root is preferred, then the first of the stage.
+    members = [link.path for link in links if link.is_body]
+    carried = {
+        joint.bodies[1]
+        for joint in joints
+        if joint.articulated or joint.mobility.type is JointType.FLOATING
+    }
+    free = [body for body in members if body not in carried] or members
+    marked = [x for x in free if reading.prim(x).HasAPI(UsdPhysics.ArticulationRootAPI)]
+    tree = span_tree(joints, members, (marked or free)[:1])
     for loop in tree.loops:
         message = f"joint {loop.path} closes a loop; left out, --loops keeps it as data"
         notes.append(Diagnostic("joint-loop-opened", message))
@@ -323,54 +296,69 @@ def read_mechanism(
     at_world = any(WORLD in joint.bodies for joint in joints) or tree.base is None
     every = [*zip(tree_joints, names, motions, strict=True)]
     single = {joint.path: name for joint, name, motion in every if len(motion.axes) == 1}
-    writer = _JointWriter(reading, links, None if at_world else tree.base, single, notes)
+    frames = _Frames(reading, links, None if at_world else tree.base)
     for joint, name, motion in every:
-        writer.move_to_axis(joint, name, motion.axes[-1][1])
-    taken = set(names)
-    written = [joint for one in every for joint in writer.write(*one, taken)]
+        if frames.move_to_axis(joint, motion):
+            message = f"frame of {joint.ends[1]} moves to joint {name!r}"
+            notes.append(Diagnostic("joint-moved", message))
+    intermediate: list[Link] = []
+    taken, taken_links = set(names), {*link_names, frames.world_name}
+    written: list[Joint] = []
+    for joint, name, motion in every:
+        chain = _write(joint, name, motion, frames, single, taken, taken_links, notes)
+        intermediate += (Link(link.child, MASSLESS) for link in chain[:-1])
+        written += chain
     taken = {joint.name for joint in written}
-    frames = (link for link in links if not link.is_body and link.above is not None)
-    written += [writer.frame_joint(link, taken) for link in frames]
+    by_path = {link.path: link for link in links}
+    for link in links:
+        # USD represents the fixed joint of a frame only by nested prims.
+        if link.is_body or link.above is None:
+            continue
+        prim, nested = reading.prim(link.path), rigid(reading.within(link.path, link.above))
+        if (moved := frames.moved.get(link.above)) is not None:
+            nested = inverses(moved) @ nested
+        frame = Joint(
+            _unused(text_attribute(prim, "urdf:joint:name") or f"{link.name}_joint", taken),
+            by_path[link.above].name,
+            link.name,
+            Fixed(),
+            pose_from_transform(nested),
+            **read_fields(prim, Fixed(), "", single, reading),
+            custom=read_custom(prim, of_joint=True),
+        )
+        written.append(frame)
     taken = {joint.name for joint in written}
     return Mechanism(
         links=tuple(links),
-        world=writer.world_name if at_world and writer.world_link is None else None,
+        world=frames.world_name if at_world and frames.world_link is None else None,
         joints=tuple(written),
-        moved=writer.moved,
-        intermediate=tuple(writer.intermediate),
-        loops=tuple(writer.loop(joint, taken) for joint in joints if joint in tree.loops),
+        moved=frames.moved,
+        intermediate=tuple(intermediate),
+        loops=tuple(_loop(joint, frames, taken) for joint in joints if joint in tree.loops),
     )
 
 
-class _JointWriter:
-    """Writes joints of a stage as joints of URDF.
+class _Frames:
+    """Frames of links.
 
-    Frames of links differ from those of their prims where the up axis or a joint axis away from the
-    origin demands it.
+    They differ from those of their prims where the up axis or a joint axis away from the origin
+    demands it.
     """
 
-    def __init__(
-        self,
-        reading: Reading,
-        links: Sequence[StageLink],
-        root: str | None,  # path of the root link, if the world is no link
-        single: Mapping[str, str],  # names of the joints of one axis, by path
-        notes: list[Diagnostic],
-    ) -> None:
-        self.intermediate: list[Link] = []  # between the joints of chains
+    def __init__(self, reading: Reading, links: Sequence[StageLink], root: str | None) -> None:
+        """``root`` is the path of the root link, if the world is no link."""
+        self.reading = reading
+        self.by_name = {link.name: link for link in links}
         # prim that represents the world
         self.world_link = next((x for x in links if x.body == WORLD and x.above is None), None)
-        self._by_path = {link.path: link for link in links}
-        self._by_name = {link.name: link for link in links}
         self.world_name = "world"
-        while self.world_name in self._by_name:
+        while self.world_name in self.by_name:
             self.world_name += "_"
-        self._reading, self._single, self._notes = reading, single, notes
-        self._robot = str(reading.robot.GetPath())
-        self._taken_links = {*self._by_name, self.world_name}
-        self._is_y_up = UsdGeom.GetStageUpAxis(reading.stage) == UsdGeom.Tokens.y
         # (4, 4) frame of a link in the frame of its prim, if they differ
         self.moved: dict[str, Array] = {}
+        self._by_path = {link.path: link for link in links}
+        self._robot = str(reading.robot.GetPath())
+        self._is_y_up = UsdGeom.GetStageUpAxis(reading.stage) == UsdGeom.Tokens.y
         start = self.world_link.path if self.world_link else root
         if start is not None and self._is_y_up:
             self.moved[start] = self._upright(start)
@@ -381,110 +369,105 @@ class _JointWriter:
         The identity if the prim's Z axis points up more than its Y axis: robots that were converted
         from Z up are often rotated at their root prim.
         """
-        up = self._reading.rigid(path)[1, :3]
+        up = self.reading.rigid(path)[1, :3]
         return _STANDING if self._is_y_up and not up[2] > up[1] else np.eye(4)
 
-    def move_to_axis(self, joint: Connection, name: str, kind: JointKind) -> None:
+    def move_to_axis(self, joint: Connection, motion: Motion) -> bool:
         """Move the frame of a joint's child to the joint, if its axis is elsewhere.
 
         In URDF, a joint axis passes through the origin of the child link. For prismatic and fixed
         joints, the origin does not matter.
         """
-        child, place = joint.bodies[joint.child], joint.anchors[joint.child][:3, 3]
-        match kind:
+        place = joint.anchors[joint.child][:3, 3]
+        match motion.axes[-1][1]:
             case Revolute(axis) | Continuous(axis) | Planar(axis):
                 away = place - np.dot(place, axis) * np.array(axis)
             case Spherical():
                 away = place
             case _:
-                return
-        if np.linalg.norm(away) > _AT_ORIGIN:
-            self.moved[child] = np.eye(4)
-            self.moved[child][:3, 3] = place + 0.0
-            message = f"frame of {child} moves to joint {name!r}"
-            self._notes.append(Diagnostic("joint-moved", message))
+                return False
+        if is_moved := bool(np.linalg.norm(away) > _AT_ORIGIN):
+            frame = self.moved[joint.ends[1]] = np.eye(4)
+            frame[:3, 3] = place + 0.0
+        return is_moved
 
-    def _frame(self, link: StageLink | None) -> Array:
+    def frame(self, link: StageLink | None) -> Array:
         """Return the (4, 4) frame of a link, or the world, in its body, or in the robot's frame."""
         if link is None:
             return self._upright(self._robot)
         moved = self.moved.get(link.path, np.eye(4))
         if link.is_body:
             return moved
-        return rigid(self._reading.within(link.path, link.body or self._robot)) @ moved
+        return rigid(self.reading.within(link.path, link.body or self._robot)) @ moved
 
-    def _side(self, joint: Connection, side: int) -> tuple[StageLink | None, Array]:
+    def side(self, joint: Connection, side: int) -> tuple[StageLink | None, Array]:
         """Return the link of a side, and the (4, 4) joint frame in its body, or the robot's."""
         if joint.bodies[side] != WORLD:
             return self._by_path[joint.bodies[side]], joint.anchors[side]
-        return self.world_link, self._reading.inverse(self._robot) @ joint.anchors[side]
+        return self.world_link, self.reading.inverse(self._robot) @ joint.anchors[side]
 
-    def write(
-        self, joint: Connection, name: str, motion: Motion, taken: set[str]
-    ) -> Iterator[Joint]:
-        """Write a joint of the tree; one of several axes as a chain, whose names are taken."""
-        prim = self._reading.prim(joint.path)
-        parent, anchor = self._side(joint, joint.parent)
-        # A conversion stores the name of a parent link that is no body.
-        stated = self._by_name.get(text_attribute(prim, "urdf:joint:parent") or "")
-        if stated is not None and not joint.reversed:
-            parent = stated
-        child, child_anchor = self._side(joint, joint.child)
-        assert child is not None  # noqa: S101  the world is no child
-        before = inverses(self._frame(parent)) @ anchor
-        after = inverses(child_anchor) @ self._frame(child)
-        parent_name = parent.name if parent else self.world_name
-        self._notes += faulty_leaders(prim, self._single)
-        if len(motion.axes) == 1:
-            ((token, kind),) = motion.axes
-            fields = read_fields(prim, kind, token, self._single, self._reading)
-            origin = pose_from_transform(before @ after)
-            custom = read_custom(prim)
-            yield Joint(name, parent_name, child.name, kind, origin, **fields, custom=custom)
-            return
-        tokens = tuple(token for token, _ in motion.axes)
+
+def _write(
+    joint: Connection,
+    name: str,
+    motion: Motion,
+    frames: _Frames,
+    single: Mapping[str, str],
+    taken: set[str],
+    taken_links: set[str],
+    notes: list[Diagnostic],
+) -> list[Joint]:
+    """Write a joint of the tree; one of several axes as a chain, whose names are taken.
+
+    ``single`` are names of the joints of one axis, by path.
+    """
+    reading, prim = frames.reading, frames.reading.prim(joint.path)
+    parent, anchor = frames.side(joint, joint.parent)
+    # A conversion stores the name of a parent link that is no body.
+    stated = frames.by_name.get(text_attribute(prim, "urdf:joint:parent") or "")
+    if stated is not None and not joint.reversed:
+        parent = stated
+    child, child_anchor = frames.side(joint, joint.child)
+    assert child is not None  # noqa: S101  the world is no child
+    before = inverses(frames.frame(parent)) @ anchor
+    after = inverses(child_anchor) @ frames.frame(child)
+    notes += faulty_leaders(prim, single)
+    tokens, custom = tuple(token for token, _ in motion.axes), read_custom(prim)
+    is_chain = len(tokens) > 1
+    names, between = [name], list[str]()
+    origins = [pose_from_transform(before @ after)]
+    if is_chain:
         names = [_unused(f"{name}_{token}", taken) for token in tokens]
-        between = [_unused(f"{name}_{token}_link", self._taken_links) for token in tokens[:-1]]
-        mark = chain_mark(name, tokens, backwards=motion.backwards, cone=motion.cone)
-        custom = read_custom(prim) + Custom(elements=(mark,))
-        ends = [parent_name, *between, child.name]
-        for index, (token, kind) in enumerate(motion.axes):
-            origin = pose_from_transform(before) if index == 0 else IDENTITY
-            if index == len(between):
-                origin = pose_from_transform(after)
-            fields = read_axis_fields(prim, kind, token, self._reading.units)
-            own = custom if index == 0 else Custom()
-            yield Joint(
-                names[index], ends[index], ends[index + 1], kind, origin, **fields, custom=own
-            )
-        self.intermediate += (Link(link, MASSLESS) for link in between)
+        between = [_unused(f"{name}_{token}_link", taken_links) for token in tokens[:-1]]
+        mark = chain_mark(name, tokens, backwards=joint.reversed, cone=motion.cone)
+        custom += Custom(elements=(mark,))
+        inner = [IDENTITY] * (len(tokens) - 2)
+        origins = [pose_from_transform(before), *inner, pose_from_transform(after)]
         message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(names)}"
-        self._notes.append(Diagnostic("joint-split", message))
-
-    def frame_joint(self, link: StageLink, taken: set[str]) -> Joint:
-        """Return the fixed joint of a frame, which USD represents only by nested prims."""
-        prim, above = self._reading.prim(link.path), link.above or ""
-        nested = rigid(self._reading.within(link.path, above))
-        if (moved := self.moved.get(above)) is not None:
-            nested = inverses(moved) @ nested
-        return Joint(
-            _unused(text_attribute(prim, "urdf:joint:name") or f"{link.name}_joint", taken),
-            self._by_path[above].name,
-            link.name,
-            Fixed(),
-            pose_from_transform(nested),
-            **read_fields(prim, Fixed(), "", self._single, self._reading),
-            custom=read_custom(prim, of_joint=True),
+        notes.append(Diagnostic("joint-split", message))
+    ends = [parent.name if parent else frames.world_name, *between, child.name]
+    return [
+        Joint(
+            names[index],
+            ends[index],
+            ends[index + 1],
+            kind,
+            origins[index],
+            **read_fields(prim, kind, token, single, reading, of_axis=is_chain),
+            custom=custom if index == 0 else Custom(),
         )
+        for index, (token, kind) in enumerate(motion.axes)
+    ]
 
-    def loop(self, joint: Connection, taken: set[str]) -> LoopJoint:
-        """Return a joint that closes a loop, with its frames in the links."""
-        prim = self._reading.prim(joint.path)
-        sides = [self._side(joint, side) for side in (0, 1)]
-        first, second = (link.name if link else self.world_name for link, _ in sides)
-        frames = [pose_from_transform(inverses(self._frame(x)) @ anchor) for x, anchor in sides]
-        axis = None
-        if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
-            axis = _AXES[str(prim.GetAttribute("physics:axis").Get() or "X")]
-        name, kind = _unused(legible_name(prim), taken), str(prim.GetTypeName())
-        return LoopJoint(name, kind, (first, second), (frames[0], frames[1]), axis)
+
+def _loop(joint: Connection, frames: _Frames, taken: set[str]) -> LoopJoint:
+    """Return a joint that closes a loop, with its frames in the links."""
+    prim = frames.reading.prim(joint.path)
+    sides = [frames.side(joint, side) for side in (0, 1)]
+    first, second = (link.name if link else frames.world_name for link, _ in sides)
+    poses = [pose_from_transform(inverses(frames.frame(x)) @ anchor) for x, anchor in sides]
+    axis = None
+    if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
+        axis = _AXES[str(prim.GetAttribute("physics:axis").Get() or "X")]
+    name, kind = _unused(legible_name(prim), taken), str(prim.GetTypeName())
+    return LoopJoint(name, kind, (first, second), (poses[0], poses[1]), axis)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Sdf, Usd, UsdGeom, UsdShade
 
+from urdf_usd.conformance.engines.openusd.appearances import Geometry as GprimGeometry
 from urdf_usd.conformance.engines.openusd.appearances import (
     UnusableError,
     read_coordinates,
@@ -17,7 +18,6 @@ from urdf_usd.conformance.engines.openusd.appearances import (
     texture_coordinates,
 )
 from urdf_usd.conformance.engines.openusd.reading import PROXIES, Reading
-from urdf_usd.conformance.engines.openusd.shapes import Geometry as GprimGeometry
 from urdf_usd.conformance.engines.openusd.shapes import gprim_geometry, roles_of
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.statements import vec3
@@ -242,12 +242,12 @@ def _surface(
     if texture is not None:
         try:
             node = texture.node
-            found = (
+            values, indices = (
                 texture_coordinates(node, prim, geometry)
                 if node
                 else read_coordinates("st", prim, geometry)
             )
-            coordinates = corner_values(found.values, found.indices[order])
+            coordinates = corner_values(values, indices[order])
         except UnusableError:
             pass
     attributes = SurfaceAttributes(coordinate_sets=(coordinates,))

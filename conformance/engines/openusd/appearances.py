@@ -10,34 +10,32 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Ar, Sdr, Usd, UsdGeom, UsdShade
 
+from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.mesh_materials import LARGEST_IMAGE, image_digest
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.statements import vec3
-from urdf_usd.conformance.engines.surfaces import (
-    fan_places,
-    measured_mapping,
-    measured_shading,
-    surface_center,
-)
 from urdf_usd.conformance.observation.shapes import (
     DOUBLE_SIDED,
     Appearance,
     Mapping,
     Shading,
+    ShapeKind,
     merge_appearances,
 )
 
 Property: TypeAlias = tuple[str, tuple[float, ...] | str]
 Indices: TypeAlias = NDArray[np.integer]
+CornerValues: TypeAlias = tuple[NDArray[np.floating], Indices]
+"""(K, D) values, and the value of each of :attr:`Geometry.corners`."""
 
 _PREVIEW = "UsdPreviewSurface"
 _TEXTURE = "UsdUVTexture"
@@ -50,8 +48,6 @@ _NEEDS = {"specularColor": "useSpecularWorkflow", "clearcoatRoughness": "clearco
 _OF_OPACITY = frozenset({"opacityThreshold", "opacityMode"})
 # Colour spaces of the preview surface.
 _LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
-# Purposes of bindings, apart from the one for all purposes.
-_PURPOSES = (UsdShade.Tokens.full, UsdShade.Tokens.preview)
 # Inputs of the preview surface, and those of nodes of MaterialX in the same order.
 _INPUTS = ("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior")
 _MATERIALX = {
@@ -79,47 +75,35 @@ _LAYERS = (
 _APART = 1e-4
 # Range of texture coordinates in which the wrap mode of an image has no effect.
 _LEAST, _MOST = -1e-4, 1.0 + 1e-4
-_RGB = 3
 # Of the preview surface.
 _FALLBACK_COLOR = (0.18, 0.18, 0.18)
-# Bytes up to the end of the first chunk of a PNG file, and its colour types with colour: colour,
-# palette, and colour with alpha.
-_PNG_HEAD, _PNG_COLOR_TYPES = 33, frozenset({2, 3, 6})
+# Colour types of PNG files with colour: colour, palette, and colour with alpha.
+_PNG_COLOR_TYPES = frozenset({2, 3, 6})
 
 
 class UnusableError(Exception):
     """Values of corners cannot be used; the message says why."""
 
 
-class CornerValues(Struct, frozen=True, eq=False):
-    values: NDArray[np.floating]  # (K, D) values
-    indices: Indices  # value of each corner of :attr:`Mesh.corners`
+class Geometry(Struct, frozen=True, eq=False, kw_only=True):
+    """A Gprim, in units of the stage and in its own frame."""
 
-
-class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
-    """The faces of a mesh, in units of the stage and in its own frame."""
-
+    kind: ShapeKind = ShapeKind.MESH
+    size: tuple[float, ...] = ()  # as in ShapeObservation; empty for meshes
+    turn: Array = np.eye(4)  # (4, 4) from the frame of the shape, whose axis is Z, to the prim's
+    problem: str | None = None  # why it cannot be stated
     points: Array = np.zeros((0, 3))  # (N, 3)
-    triangles: Indices = np.zeros((0, 3), np.int64)  # (M, 3) its faces, as fans
+    triangles: Indices = np.zeros((0, 3), np.int64)  # (M, 3) faces of a mesh, as fans
     counts: Indices = np.zeros(0, np.int64)  # (F) number of corners of its faces
     corners: Indices = np.zeros(0, np.int64)  # points of all corners of its faces
     # Whether its faces are left-handed: the corners of triangles are in reverse order then.
     mirrored: bool = False
 
-    @cached_property
-    def face_of(self) -> Indices:
-        """(M) index of the face of each triangle."""
-        return np.repeat(np.arange(len(self.counts)), np.maximum(self.counts - 2, 0))
-
-    @cached_property
-    def places(self) -> Indices:
-        """(M, 3) places of corners of triangles in :attr:`corners`."""
-        found = fan_places(self.counts)
-        return found[:, ::-1] if self.mirrored else found
-
     def of_triangles(self, corners: CornerValues) -> NDArray[np.floating]:
         """Return (M, 3, D) values at the corners of triangles."""
-        found: NDArray[np.floating] = corners.values[corners.indices[self.places]]
+        values, indices = corners
+        places = surfaces.fan_places(self.counts)
+        found: NDArray[np.floating] = values[indices[places[:, ::-1] if self.mirrored else places]]
         return found
 
     def corner_values(
@@ -134,20 +118,18 @@ class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
         Raises:
             UnusableError: Their number or type does not fit, or one is not finite.
         """
-        places: Indices
-        match interpolation:
-            case "constant":
-                count, places = 1, np.zeros(len(self.corners), np.int64)
-            case "uniform":
-                count = len(self.counts)
-                places = np.repeat(np.arange(count), np.maximum(self.counts, 0))
-            case "vertex" | "varying":
-                count, places = len(self.points), self.corners
-            case "faceVarying":
-                count = len(self.corners)
-                places = np.arange(count)
-            case _:
-                raise UnusableError(f"have the unknown interpolation {interpolation!r}")
+        faces, corners = len(self.counts), len(self.corners)
+        of_points = len(self.points), self.corners
+        kinds: dict[str, tuple[int, Indices]] = {
+            "constant": (1, np.zeros(corners, np.int64)),
+            "uniform": (faces, np.repeat(np.arange(faces), np.maximum(self.counts, 0))),
+            "vertex": of_points,
+            "varying": of_points,
+            "faceVarying": (corners, np.arange(corners)),
+        }
+        if interpolation not in kinds:
+            raise UnusableError(f"have the unknown interpolation {interpolation!r}")
+        count, places = kinds[interpolation]
         if values.shape[1:] != (width,):
             raise UnusableError(f"have not {width} components")
         stated = len(values) if chosen is None else len(chosen)
@@ -155,7 +137,7 @@ class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
             raise UnusableError(f"are {stated}, not {count}, for {interpolation}")
         if not np.isfinite(values if chosen is None else values[chosen]).all():
             raise UnusableError("are not finite")
-        return CornerValues(values, places if chosen is None else chosen[places])
+        return values, places if chosen is None else chosen[places]
 
     def primvar_values(self, primvar: UsdGeom.Primvar, width: int) -> CornerValues:
         """Return the (K, width) values of a primvar at the corners of faces.
@@ -173,8 +155,8 @@ class Mesh(Struct, frozen=True, eq=False, dict=True, kw_only=True):
         return self.corner_values(values, str(primvar.GetInterpolation()), width, chosen)
 
 
-class MeshFaces(Struct, frozen=True, eq=False):
-    mesh: Mesh
+class MeshFaces(NamedTuple):
+    mesh: Geometry
     areas: Array  # (M) areas of the triangles [m^2]
     to_link: Array  # (4, 4) from the mesh's frame to the link's [m]
 
@@ -192,7 +174,7 @@ class _Texture(Struct, frozen=True):
     node: UsdShade.Shader  # that reads it
 
 
-class MaterialLook(Struct, frozen=True, eq=False):
+class MaterialLook(NamedTuple):
     """What a preview surface shows on any Gprim."""
 
     look: Appearance  # without area
@@ -211,19 +193,19 @@ def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("normals")
     try:
         if primvar and primvar.HasValue():
-            corners = mesh.primvar_values(primvar, _RGB)
+            corners = mesh.primvar_values(primvar, 3)
         elif values := geom.GetNormalsAttr().Get():
             interpolation = str(geom.GetNormalsInterpolation())
-            corners = mesh.corner_values(np.array(values), interpolation, _RGB)
+            corners = mesh.corner_values(np.array(values), interpolation, 3)
     except UnusableError as error:
         return Shading(
             stated=True, facing=0.0, against=1.0, mean=(0.0, 0.0, 0.0), problem=f"normals {error}"
         )
     normals = None if corners is None else mesh.of_triangles(corners)
-    return measured_shading(mesh.points, mesh.triangles, normals, faces.to_link)
+    return surfaces.measured_shading(mesh.points, mesh.triangles, normals, faces.to_link)
 
 
-class _Part(Struct, frozen=True, eq=False):
+class _Part(NamedTuple):
     """A part of a Gprim with one material."""
 
     gprim: Usd.Prim  # which holds the primvars
@@ -245,10 +227,11 @@ def state_appearances(
     for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets():
         chosen, own = np.zeros(0, dtype=bool), 0.0
         if faces is not None:
+            counts = faces.mesh.counts
             indices = np.array(subset.GetIndicesAttr().Get(), np.int64)
-            within = np.zeros(len(faces.mesh.counts), dtype=bool)
+            within = np.zeros(len(counts), dtype=bool)
             within[indices[(indices >= 0) & (indices < len(within))]] = True
-            chosen = within[faces.mesh.face_of]
+            chosen = np.repeat(within, np.maximum(counts - 2, 0))
             own = float(faces.areas[chosen].sum())
             left &= ~chosen
         looks.append(_look(subset.GetPrim(), _Part(prim, own, faces, chosen), materials))
@@ -265,15 +248,16 @@ def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
     material, _ = binding.ComputeBoundMaterial()
     look = _shown(material, part, materials)
     others: list[Property] = []
-    for purpose in _PURPOSES:
+    # Purposes of bindings, apart from the one for all purposes.
+    for purpose in (UsdShade.Tokens.full, UsdShade.Tokens.preview):
         other, _ = binding.ComputeBoundMaterial(purpose)
         is_same = bool(material) and bool(other) and other.GetPath() == material.GetPath()
         if other and not is_same and _shown(other, part, materials) != look:
             others.append((f"material:binding:{purpose}", other.GetPath().name))
     center, faces, chosen = None, part.faces, part.chosen
     if faces is not None and not chosen.all():
-        triangles = faces.mesh.triangles[chosen]
-        center = surface_center(faces.mesh.points, triangles, faces.areas[chosen], faces.to_link)
+        points, triangles = faces.mesh.points, faces.mesh.triangles[chosen]
+        center = surfaces.surface_center(points, triangles, faces.areas[chosen], faces.to_link)
     properties = tuple(sorted((*look.properties, *others)))
     return structs.replace(look, properties=properties, center=center)
 
@@ -281,9 +265,12 @@ def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
 def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Appearance:
     """State what a material shows; no colour if it has no preview surface."""
     gprim = part.gprim
-    colors, opacities = (_displayed(gprim, f"display{name}") for name in ("Color", "Opacity"))
-    color = vec3(colors[0]) if len(colors) == 1 else None
-    opacity = float(opacities[0]) if opacities else None
+    displayed: list[list[Any]] = []
+    for name in ("displayColor", "displayOpacity"):
+        primvar = UsdGeom.PrimvarsAPI(gprim).FindPrimvarWithInheritance(name)
+        displayed.append(list(primvar.ComputeFlattened() or ()) if primvar else [])
+    color = vec3(displayed[0][0]) if len(displayed[0]) == 1 else None
+    opacity = float(displayed[1][0]) if displayed[1] else None
     if not material:
         return Appearance(part.area, color, 1.0 if opacity is None else opacity)
     path = str(material.GetPath())
@@ -298,24 +285,19 @@ def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Ap
     look, properties = found.look, [*found.properties]
     if UsdGeom.Gprim(gprim).GetDoubleSidedAttr().Get():
         properties.append((DOUBLE_SIDED, (1.0,)))
-    mapping, described = None, list[Property]()
+    mapping = None
     if found.texture:
         mapping, described = _image_properties("diffuseColor", found.texture, part)
+        properties += described
     elif look.color and color and _differ(look.color, color):
         properties.append(("primvars:displayColor", color))
     if found.mask:
-        described += _image_properties("opacity", found.mask, part)[1]
+        properties += _image_properties("opacity", found.mask, part)[1]
     # Viewers without materials show these primvars.
     elif opacity is not None and look.opacity is not None and _differ((look.opacity,), (opacity,)):
         properties.append(("primvars:displayOpacity", (opacity,)))
-    properties = sorted((*properties, *described))
+    properties = sorted(properties)
     return structs.replace(look, area=part.area, properties=tuple(properties), mapping=mapping)
-
-
-def _displayed(prim: Usd.Prim, name: str) -> list[Any]:
-    """Return the values of a primvar of a prim, or inherited."""
-    primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance(name)
-    return list(primvar.ComputeFlattened() or ()) if primvar else []
 
 
 def _material_look(material: UsdShade.Material, shader: UsdShade.Shader) -> MaterialLook:
@@ -351,7 +333,7 @@ def _material_look(material: UsdShade.Material, shader: UsdShade.Shader) -> Mate
                 outputs.append((full, f"the shader {name} (not explained by the URDF)"))
                 continue
             outputs += ((f"{context}:{name}", value) for name, value in unlike)
-    return structs.replace(found, properties=(*found.properties, *outputs))
+    return found._replace(properties=(*found.properties, *outputs))
 
 
 def _unlike_preview(one: MaterialLook, other: MaterialLook) -> Iterator[Property]:
@@ -393,11 +375,12 @@ def _unlike_materialx(
 
 
 def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
+    """Read a preview surface: what is compared, and the inputs whose values have another effect."""
     texture, mask = _texture(shader, "diffuseColor"), _texture(shader, "opacity")
     sources = shader_sources(shader, "diffuseColor")
     color = sources[0].Get() if sources else _FALLBACK_COLOR
     if texture:
-        color = texture.factors[:_RGB]
+        color = texture.factors[:3]
     opacity = _number(shader, "opacity", 1.0)
     if mask:
         opacity = mask.factors["rgba".index(mask.output)] if mask.output in "rgba" else 1.0
@@ -410,34 +393,28 @@ def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
         image_sha256=texture.sha256 if texture else None,
         mask=mask.digest if mask else None,
     )
-    return MaterialLook(look, tuple(_surface_properties(shader, look)), texture, mask)
-
-
-def _surface_properties(shader: UsdShade.Shader, look: Appearance) -> Iterator[Property]:
-    """Yield the inputs of a preview surface whose values have another effect."""
-    opaque = look.mask is None and look.opacity == 1.0
-    specular = bool(_number(shader, "useSpecularWorkflow", 0.0))
-    for source in shader_sources(shader, "diffuseColor"):
+    properties: list[Property] = []
+    for source in sources:
         space = str(source.GetColorSpace()) if source.HasColorSpace() else ""
         if space and space not in _LINEAR and source.Get() is not None:
-            yield "diffuseColor.colorSpace", space
+            properties.append(("diffuseColor.colorSpace", space))
+    # Colour and opacity are compared by fields of their own.
+    without_effect = {"diffuseColor"} | ({"opacity"} if mask else set())
+    without_effect |= {x for x, needed in _NEEDS.items() if not _number(shader, needed, 0.0)}
+    if mask is None and opacity == 1.0:
+        without_effect |= _OF_OPACITY
+    if _number(shader, "useSpecularWorkflow", 0.0):
+        without_effect.add("metallic")
     for name, fallback in node_inputs(_PREVIEW).items():
-        needed = _NEEDS.get(name)
-        # Colour and opacity are compared by fields of their own.
-        if (
-            name == "diffuseColor"
-            or (name == "opacity" and look.mask is not None)
-            or (opaque and name in _OF_OPACITY)
-            or (needed and not _number(shader, needed, 0.0))
-            or (specular and name == "metallic")
-        ):
-            continue
-        value = _input_value(shader, name)
+        value = None if name in without_effect else _input_value(shader, name)
         if isinstance(value, str):
-            if value != fallback:
-                yield name, value
-        elif value is not None and name != "opacity" and _differ(value, _components(fallback)):
-            yield name, value
+            differs = value != fallback
+        else:
+            stated = value is not None and name != "opacity"
+            differs = stated and _differ(value or (), _components(fallback))
+        if differs and value is not None:
+            properties.append((name, value))
+    return MaterialLook(look, tuple(properties), texture, mask)
 
 
 @cache
@@ -454,7 +431,7 @@ def shader_sources(shader: UsdShade.Shader, name: str) -> list[Usd.Attribute]:
     return list(found.GetValueProducingAttributes()) if found else []
 
 
-def _value(node: UsdShade.Shader, name: str) -> object:
+def _value(node: UsdShade.Shader, name: str) -> Any:  # noqa: ANN401  pxr is untyped
     """Return the value of an input, else its fallback."""
     values = (source.Get() for source in shader_sources(node, name))
     fallback = node_inputs(str(node.GetShaderId())).get(name)
@@ -497,34 +474,27 @@ def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
             is_small = opened and opened.GetSize() <= LARGEST_IMAGE
             content = bytes(opened.GetBuffer()) if is_small else b""
             sha256 = hashlib.sha256(content).hexdigest()
+            space = str(_value(node, "sourceColorSpace"))
+            if space == "auto" and file.HasColorSpace():
+                space = str(file.GetColorSpace())
+                space = "sRGB" if "srgb" in space.lower() else space
+            elif space == "auto":
+                # Images with three or four channels of eight bits are sRGB, others are raw. JPEG is
+                # taken to have them; a PNG has bit depth and colour type in its header.
+                is_png = content.startswith(b"\x89PNG")
+                is_color = not is_png or (content[24] <= 8 and content[25] in _PNG_COLOR_TYPES)
+                space = "sRGB" if is_color else "raw"
             return _Texture(
                 name=Path(path.path).name,
                 digest=image_digest(content) or sha256,
                 sha256=sha256,
                 factors=_components(_value(node, "scale")),
                 bias=_components(_value(node, "bias")),
-                color_space=_color_space(node, file, content),
+                color_space=space,
                 output=str(source.GetBaseName()),
                 node=node,
             )
     return None
-
-
-def _color_space(node: UsdShade.Shader, file: Usd.Attribute, content: bytes) -> str:
-    """Return ``sRGB`` or ``raw``, or an unknown colour space.
-
-    By default it depends on the file: images with three or four channels of eight bits are sRGB,
-    others are raw. JPEG is taken to have them; a PNG has bit depth and colour type in its header.
-    """
-    stated = str(_value(node, "sourceColorSpace"))
-    if stated != "auto":
-        return stated
-    if file.HasColorSpace():
-        named = str(file.GetColorSpace())
-        return "sRGB" if "srgb" in named.lower() else named
-    is_png = content.startswith(b"\x89PNG")
-    is_color = not is_png or (content[24] <= 8 and content[25] in _PNG_COLOR_TYPES)
-    return "sRGB" if is_color else "raw"
 
 
 def _image_properties(
@@ -555,11 +525,11 @@ def _image_properties(
         wrap = str(_value(image.node, key))
         if wrap != "repeat" and not _LEAST <= low[axis] <= high[axis] <= _MOST:
             found.append((f"{name}.{key}", wrap))
-    triangles = faces.mesh.triangles[chosen]
-    return measured_mapping(faces.mesh.points, triangles, coordinates, faces.to_link), found
+    points, triangles = faces.mesh.points, faces.mesh.triangles[chosen]
+    return surfaces.measured_mapping(points, triangles, coordinates, faces.to_link), found
 
 
-def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Mesh) -> CornerValues:
+def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Geometry) -> CornerValues:
     """Return the (K, 2) coordinates that an image, or a placement, receives.
 
     Raises:
@@ -573,19 +543,19 @@ def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Mesh) -> C
     if identifier == _READER:
         return read_coordinates(str(_value(source, "varname")), gprim, mesh)
     if identifier == _PLACEMENT:
-        given = texture_coordinates(source, gprim, mesh)
+        values, indices = texture_coordinates(source, gprim, mesh)
         scale = np.array(_value(source, "scale"), np.float64)
         moved = np.array(_value(source, "translation"), np.float64)
-        angle = math.radians(float(str(_value(source, "rotation"))))
+        angle = math.radians(float(_value(source, "rotation")))
         turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
-        return CornerValues((given.values * scale) @ turn.T + moved, given.indices)
+        return (values * scale) @ turn.T + moved, indices
     value = sources[0].Get()
     if value is None:
         raise UnusableError(f"come from the node {identifier}")
     return mesh.corner_values(np.array([value], np.float64), "constant", 2)
 
 
-def read_coordinates(name: str, gprim: Usd.Prim, mesh: Mesh) -> CornerValues:
+def read_coordinates(name: str, gprim: Usd.Prim, mesh: Geometry) -> CornerValues:
     """Return the (K, 2) texture coordinates in a primvar.
 
     Raises:

@@ -9,11 +9,10 @@ without drives no joint is driven, and there is no attribute for the limit of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from msgspec import Struct
 from pxr import Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, UNBOUNDED
@@ -48,7 +47,7 @@ _RANGE = "mjc:actuatorfrcrange"
 _PER_RADIAN = "mjc:damping"
 
 
-class Freedom(Struct, frozen=True):
+class Freedom(NamedTuple):
     """The degree of freedom of a joint that has exactly one."""
 
     angular: bool  # whether it is a rotation; schemas use degrees then
@@ -66,77 +65,54 @@ def freedom_of(prim: Usd.Prim, kind: JointType | None, axis: int | None) -> Free
     return Freedom(angular, "angular" if angular else "linear")
 
 
-# Attributes of a schema family, with braces for the instance of the freedom, and the schemas that
-# have to be applied. Newton and its importer of MuJoCo's schemas read attributes whether or not a
-# schema is applied. The first whose schema is applied is read.
-_Source = tuple[SchemaFamily, tuple[tuple[str, str | None], ...]]
-
-
-def _newton(name: str) -> _Source:
-    return SchemaFamily.NEWTON, ((f"newton:{name}", None),)
-
-
-def _mujoco(name: str) -> _Source:
-    return SchemaFamily.MUJOCO, ((name, None),)
-
-
-def _physx(axis: str, *others: tuple[str, str]) -> _Source:
-    own = f"physxJointAxis:{{}}:{axis}", "PhysxJointAxisAPI:{}"
-    return SchemaFamily.PHYSX, (own, *others)
-
-
 class _Number(NamedTuple):
     custom: str  # attribute in SI units
-    unit: Callable[[float, float], float]  # SI value of its unit, from those of force and position
-    sources: tuple[_Source, ...]
-    has_zero: bool = True  # whether schemas can state zero; none can state negative numbers
-    is_limit: bool = False  # whether infinity stands for no limit
+    # Attributes of schemas, with braces for the instance of the freedom, and the schema that has to
+    # be applied. Newton and its importer of MuJoCo's schemas read attributes whether or not a
+    # schema is applied.
+    sources: tuple[tuple[SchemaFamily, str, str | None], ...]
 
 
-_NUMBERS = {
+_PHYSX_AXIS = "PhysxJointAxisAPI:{}"
+_LIMITS = ("effort", "velocity")  # infinity stands for no limit
+# Newton's schema excludes zero, and PhysX would freeze the joint.
+_WITHOUT_ZERO = "velocity"
+# An axis of PhysX with its own schema ignores the velocity of the joint.
+_OF_JOINT = ("physxJoint:maxJointVelocity", "PhysxJointAPI")
+NUMBERS = {
     "effort": _Number(
         "urdf:limit:effort",
-        lambda force, _: force,
         (
-            (SchemaFamily.DRIVES, (("drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),)),
-            _mujoco(_RANGE),
+            (SchemaFamily.DRIVES, "drive:{}:physics:maxForce", "PhysicsDriveAPI:{}"),
+            (SchemaFamily.MUJOCO, _RANGE, None),
         ),
-        is_limit=True,
     ),
     "velocity": _Number(
         "urdf:limit:velocity",
-        lambda _, position: position,
         (
-            _newton("velocityLimit"),
-            # An axis with its own schema ignores that of the joint.
-            _physx("maxJointVelocity", ("physxJoint:maxJointVelocity", "PhysxJointAPI")),
+            (SchemaFamily.NEWTON, "newton:velocityLimit", None),
+            (SchemaFamily.PHYSX, "physxJointAxis:{}:maxJointVelocity", _PHYSX_AXIS),
         ),
-        # Newton's schema excludes it, and PhysX would freeze the joint.
-        has_zero=False,
-        is_limit=True,
     ),
     "damping": _Number(
         "urdf:dynamics:damping",
-        lambda force, position: force / position,
-        (_newton("damping"), _physx("viscousFrictionCoefficient"), _mujoco(_PER_RADIAN)),
+        (
+            (SchemaFamily.NEWTON, "newton:damping", None),
+            (SchemaFamily.PHYSX, "physxJointAxis:{}:viscousFrictionCoefficient", _PHYSX_AXIS),
+            (SchemaFamily.MUJOCO, _PER_RADIAN, None),
+        ),
     ),
     "friction": _Number(
         "urdf:dynamics:friction",
-        lambda force, _: force,
         (
-            _newton("friction"),
+            (SchemaFamily.NEWTON, "newton:friction", None),
             # One number in URDF, whether the joint moves or rests.
-            _physx("dynamicFrictionEffort"),
-            _physx("staticFrictionEffort"),
-            _mujoco("mjc:frictionloss"),
+            (SchemaFamily.PHYSX, "physxJointAxis:{}:dynamicFrictionEffort", _PHYSX_AXIS),
+            (SchemaFamily.PHYSX, "physxJointAxis:{}:staticFrictionEffort", _PHYSX_AXIS),
+            (SchemaFamily.MUJOCO, "mjc:frictionloss", None),
         ),
     ),
 }
-
-
-def is_storable(value: float) -> bool:
-    """Whether float32 can represent a value other than zero."""
-    return _SMALLEST <= abs(value) < UNBOUNDED
 
 
 def force_range(prim: Usd.Prim) -> tuple[float, float] | None:
@@ -147,61 +123,43 @@ def force_range(prim: Usd.Prim) -> tuple[float, float] | None:
     return (lower, upper) if is_effective else None
 
 
-def _read(
-    number: _Number,
-    source: _Source,
-    prim: Usd.Prim,
-    freedom: Freedom,
-    units: Units,
-    *,
-    of_axis: bool = False,
-) -> tuple[str, float | None]:
-    """Return the attribute that a schema family reads, and its value in SI units.
-
-    The smallest number stands for zero, which no range of MuJoCo can be. A range with two bounds is
-    NaN.
-    """
-    applied, name, value = applied_schemas(prim), "", None
-    for template, schema in source[1]:
-        if of_axis and "{" not in template:
-            continue
-        name = template.format(freedom.instance)
-        if schema is None or schema.format(freedom.instance) in applied:
-            value = number_attribute(prim, name)
-            if name == _RANGE and (bounds := force_range(prim)):
-                value = bounds[1] if bounds[0] == -bounds[1] else math.nan
-            break
-    if value is None or (number.is_limit and value >= UNBOUNDED):
-        return name, None
-    if number.is_limit and 0.0 < value <= _SMALLEST:
-        return name, 0.0
-    is_per_radian = name == _PER_RADIAN and freedom.angular
-    return name, value * _unit(number, freedom, units) * (
-        math.radians(1.0) if is_per_radian else 1.0
-    )
-
-
-def _unit(number: _Number, freedom: Freedom, units: Units) -> float:
-    angular = freedom.angular
-    return number.unit(units.effort(angular=angular), units.position(angular=angular))
+def _unit(field: str, freedom: Freedom, units: Units) -> float:
+    force = units.effort(angular=freedom.angular)
+    position = units.position(angular=freedom.angular)
+    return {"velocity": position, "damping": force / position}.get(field, force)
 
 
 def stated_numbers(
-    prim: Usd.Prim, freedom: Freedom, units: Units, *, of_axis: bool = False
-) -> dict[str, list[float]]:
-    """Return what the schemas state of a joint, in SI units, by field of :func:`joint_numbers`.
+    field: str, prim: Usd.Prim, freedom: Freedom, units: Units, *, of_axis: bool = False
+) -> Iterator[tuple[SchemaFamily, str, float | None]]:
+    """Yield the attributes that schema families read, and their values in SI units.
 
-    ``of_axis`` leaves out attributes of the whole joint.
+    The smallest number stands for zero, which no range of MuJoCo can be. A range with two bounds is
+    NaN.
+
+    Args:
+        field: As in :func:`joint_numbers`.
+        prim: The joint.
+        freedom: Its degree of freedom.
+        units: Those of the stage.
+        of_axis: Whether to leave out attributes of the whole joint.
     """
-    return {
-        field: [
-            value
-            for source in number.sources
-            if (value := _read(number, source, prim, freedom, units, of_axis=of_axis)[1])
-            is not None
-        ]
-        for field, number in _NUMBERS.items()
-    }
+    applied = applied_schemas(prim)
+    for family, template, schema in NUMBERS[field].sources:
+        name, needed = template.format(freedom.instance), schema and schema.format(freedom.instance)
+        if field == "velocity" and needed and needed not in applied and not of_axis:
+            name, needed = _OF_JOINT
+        value = number_attribute(prim, name) if needed is None or needed in applied else None
+        if name == _RANGE and (bounds := force_range(prim)):
+            value = bounds[1] if bounds[0] == -bounds[1] else math.nan
+        if of_axis and "{" not in template:
+            value = None
+        if field in _LIMITS and value is not None:
+            value = None if value >= UNBOUNDED else 0.0 if 0.0 < value <= _SMALLEST else value
+        if value is not None:
+            value *= _unit(field, freedom, units)
+            value *= math.radians(1.0) if name == _PER_RADIAN and freedom.angular else 1.0
+        yield family, name, value
 
 
 def joint_numbers(
@@ -210,49 +168,44 @@ def joint_numbers(
     """Read effort, velocity, damping and friction of a joint in SI units; None is absent.
 
     Units of schemas depend on the freedom, so that joints without exactly one have custom
-    attributes alone. ``remarks`` receives notes on missing and contradictory values.
+    attributes alone. A value is NaN if two simulators read different ones, so that it equals none
+    of a URDF, whether that has one or not. ``remarks`` receives notes on missing and contradictory
+    values.
     """
-    return {
-        field: number_attribute(prim, number.custom)
-        if freedom is None
-        else _effective(prim, freedom, number, reading, remarks)
-        for field, number in _NUMBERS.items()
-    }
+    found: dict[str, float | None] = {}
+    for field, number in NUMBERS.items():
+        custom = found[field] = number_attribute(prim, number.custom)
+        if freedom is None:
+            continue
+        sources = [*stated_numbers(field, prim, freedom, reading.units)]
+        missing = [
+            x for family, x, value in sources if value is None and family in reading.families
+        ]
+        if custom is not None and missing:
+            stored = custom / _unit(field, freedom, reading.units)
+            expressible = custom > 0.0 and is_storable(custom) and is_storable(stored)
+            # Schemas state no negative numbers.
+            if expressible or (custom == 0.0 and field != _WITHOUT_ZERO):
+                remarks.append(f"{number.custom} is {custom:g}, but {missing[0]} is absent")
+                found[field] = None
+                continue
+        stated = [(name, value) for _, name, value in sources if value is not None]
+        if not stated:
+            continue
+        first, value = stated[0]
+        other = next((x for x in stated[1:] if not math.isclose(value, x[1], rel_tol=SAME)), None)
+        if other is not None:
+            remarks.append(f"{first} is {value:g}, {other[0]} is {other[1]:g}")
+            value = math.nan
+        elif custom is not None and not math.isclose(value, custom, rel_tol=SAME):
+            remarks.append(f"{first} is {value:g}, {number.custom} is {custom:g}")
+        found[field] = value
+    return found
 
 
-def _effective(
-    prim: Usd.Prim, freedom: Freedom, number: _Number, reading: Reading, remarks: list[str]
-) -> float | None:
-    """Return the value of the schemas, or of the custom attribute without any.
-
-    The value is NaN if two simulators read different ones, so that it equals none of a URDF,
-    whether that has one or not.
-    """
-    custom = number_attribute(prim, number.custom)
-    stated: list[tuple[str, float]] = []
-    missing: list[str] = []
-    for source in number.sources:
-        name, value = _read(number, source, prim, freedom, reading.units)
-        if value is not None:
-            stated.append((name, value))
-        elif source[0] in reading.families:
-            missing.append(name)
-    if custom is not None and missing:
-        stored = custom / _unit(number, freedom, reading.units)
-        is_expressible = is_storable(custom) and is_storable(stored) and custom > 0.0
-        if is_expressible or (custom == 0.0 and number.has_zero):
-            remarks.append(f"{number.custom} is {custom:g}, but {missing[0]} is absent")
-            return None
-    if not stated:
-        return custom
-    (first, value), *others = stated
-    for name, other in others:
-        if not math.isclose(value, other, rel_tol=SAME):
-            remarks.append(f"{first} is {value:g}, {name} is {other:g}")
-            return math.nan
-    if custom is not None and not math.isclose(value, custom, rel_tol=SAME):
-        remarks.append(f"{first} is {value:g}, {number.custom} is {custom:g}")
-    return value
+def is_storable(value: float) -> bool:
+    """Whether float32 can represent a value other than zero."""
+    return _SMALLEST <= abs(value) < UNBOUNDED
 
 
 class Linear(NamedTuple):
@@ -263,12 +216,88 @@ class Linear(NamedTuple):
     offset: float
 
 
-class _MimicSchema(NamedTuple):
-    family: SchemaFamily | None  # None if no simulator needs it
-    name: str
-    read: Callable[[Usd.Prim, Reading], Linear | None]
-    # Whether it could couple a joint to a leader.
-    could: Callable[[Usd.Prim, Usd.Prim], bool]
+# Schemas of couplings in the order of precedence; REP 158 (section 4.2.2) is of no simulator.
+_EXTENDED = "ExtendedPhysicsMimicAPI"
+_COUPLINGS = {
+    "NewtonMimicAPI": SchemaFamily.NEWTON,
+    "PhysxMimicJointAPI": SchemaFamily.PHYSX,
+    MUJOCO: SchemaFamily.MUJOCO,
+    _EXTENDED: None,
+}
+
+
+def schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, Linear]:
+    """Return the couplings of a joint by schema, in the order of precedence."""
+    applied, own, found = applied_schemas(prim), _unit_of(prim, reading), dict[str, Linear]()
+    is_enabled = prim.GetAttribute("newton:mimicEnabled").Get() is not False
+
+    def first(fallback: float, *names: str) -> float:
+        numbers = (number_attribute(prim, name) for name in names)
+        return next((number for number in numbers if number is not None), fallback)
+
+    def target(name: str) -> Usd.Prim | None:
+        targets = prim.GetRelationship(name).GetTargets()
+        return reading.prim(targets[0]) if targets else None
+
+    newton = target("newton:mimicJoint")
+    if "NewtonMimicAPI" in applied and is_enabled and newton:
+        offset = first(0.0, "newton:mimicCoef0") * own
+        found["NewtonMimicAPI"] = Linear(newton, first(1.0, "newton:mimicCoef1"), offset)
+    instance = next((x for x in _PHYSX_INSTANCES if f"PhysxMimicJointAPI:{x}" in applied), None)
+    begin = f"physxMimicJoint:{instance}"
+    leader = target(f"{begin}:referenceJoint") if instance else None
+    if leader and _can_couple("PhysxMimicJointAPI", prim, leader):
+        # PhysX drops the coupling if an authored axis of the leader is unknown; it ignores which
+        # one it is, as the leader has one degree of freedom.
+        axis = prim.GetAttribute(f"{begin}:referenceJointAxis")
+        if not axis or not axis.IsAuthored() or axis.Get() in _PHYSX_INSTANCES:
+            # position + gearing * leader + offset = 0
+            multiplier = -first(1.0, f"{begin}:gearing") * (own / _unit_of(leader, reading))
+            offset = -first(0.0, f"{begin}:offset") * own
+            found["PhysxMimicJointAPI"] = Linear(leader, multiplier, offset)
+    # It includes the schema of Newton, whose attributes precede its own, in radians or distance.
+    leader = (newton or target("mjc:target")) if MUJOCO in applied and is_enabled else None
+    if leader:
+        length = reading.units.length
+        unit, of_leader = (
+            1.0 if joint.IsA(UsdPhysics.RevoluteJoint) else length for joint in (prim, leader)
+        )
+        has_newton = number_attribute(prim, "newton:mimicCoef0") is not None
+        offset = first(0.0, "newton:mimicCoef0", "mjc:coef0") * (own if has_newton else unit)
+        multiplier = first(1.0, "newton:mimicCoef1", "mjc:coef1") * (unit / of_leader)
+        found[MUJOCO] = Linear(leader, multiplier, offset)
+    leader = target("ext_physics:mimic:joint") if _EXTENDED in applied else None
+    if leader:
+        offset = first(0.0, "ext_physics:mimic:offset") * own
+        found[_EXTENDED] = Linear(leader, first(1.0, "ext_physics:mimic:multiplier"), offset)
+    return found
+
+
+def _unit_of(prim: Usd.Prim, reading: Reading) -> float:
+    """SI value of one unit of a joint's position."""
+    return reading.units.position(angular=prim.IsA(UsdPhysics.RevoluteJoint))
+
+
+def _can_couple(schema: str, *joints: Usd.Prim) -> bool:
+    """Whether a schema could couple joints.
+
+    Newton's coefficients have one unit, so both joints are of one type. PhysX couples prismatic
+    joints, and revolute joints with limits. MuJoCo couples all joints with one coordinate.
+    """
+    if schema == "NewtonMimicAPI":
+        return len({prim.GetTypeName() for prim in joints}) == 1
+    for prim in joints:
+        revolute = UsdPhysics.RevoluteJoint(prim)
+        if not (revolute or prim.IsA(UsdPhysics.PrismaticJoint)):
+            return False
+        if schema == MUJOCO:
+            continue
+        limits = (revolute.GetLowerLimitAttr(), revolute.GetUpperLimitAttr()) if revolute else ()
+        if UsdPhysics.Joint(prim).GetExcludeFromArticulationAttr().Get() or any(
+            abs(limit.Get()) >= _PHYSX_UNLIMITED for limit in limits
+        ):
+            return False
+    return True
 
 
 def coupling(name: str, reading: Reading, remarks: list[str]) -> MimicObservation | None:
@@ -280,33 +309,29 @@ def coupling(name: str, reading: Reading, remarks: list[str]) -> MimicObservatio
         leader = text_attribute(prim, "urdf:mimic:joint") if prim else None
         if leader is None:
             return None
-        multiplier = _first(prim, 1.0, "urdf:mimic:multiplier")
-        return MimicObservation(leader, multiplier, _first(prim, 0.0, "urdf:mimic:offset"))
+        multiplier = number_attribute(prim, "urdf:mimic:multiplier")
+        offset = number_attribute(prim, "urdf:mimic:offset") or 0.0
+        return MimicObservation(leader, 1.0 if multiplier is None else multiplier, offset)
 
-    def of_schema(schema: _MimicSchema, name: str) -> MimicObservation | None:
-        found = schema.read(prims[name], reading) if name in prims else None
+    def of_schema(schema: str, name: str) -> MimicObservation | None:
+        found = schema_couplings(prims[name], reading).get(schema) if name in prims else None
         return found and MimicObservation(urdf_name(found.leader), found.multiplier, found.offset)
+
+    def acting(schema: str, name: str) -> MimicObservation | None:
+        return of_schema(schema, name) or custom(name)
 
     own, own_head = custom(name), head_coupling(name, custom)
     stated: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
-
-    def acting(schema: _MimicSchema, name: str) -> MimicObservation | None:
-        return of_schema(schema, name) or custom(name)
-
-    for schema in _SCHEMAS:
+    for schema, family in _COUPLINGS.items():
         if (mimic := of_schema(schema, name)) is not None:
-            stated.append((schema.name, mimic, head_coupling(name, partial(acting, schema))))
-        elif (
-            own
-            and own_head
-            and schema.family in reading.families
-            and {name, own.leader} <= {*prims}
-        ):
+            head = head_coupling(name, partial(acting, schema))
+            stated.append((schema, mimic, head))
+        elif own and own_head and family in reading.families and {name, own.leader} <= {*prims}:
             # The asset has schemas of the simulator, and lacks this one.
             numbers = own_head.multiplier, own_head.offset / _unit_of(prims[name], reading)
-            could = schema.could(prims[name], prims[own.leader])
-            if could and all(not number or is_storable(number) for number in numbers):
-                remarks.append(f"urdf:mimic names {own.leader}, but {schema.name} does not")
+            is_storable_all = all(not number or is_storable(number) for number in numbers)
+            if is_storable_all and _can_couple(schema, prims[name], prims[own.leader]):
+                remarks.append(f"urdf:mimic names {own.leader}, but {schema} does not")
                 return None
     if not stated:
         return own
@@ -328,123 +353,3 @@ def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
         and math.isclose(one.multiplier, other.multiplier, rel_tol=SAME)
         and abs(one.offset - other.offset) <= _SAME_OFFSET + SAME * one.terms
     )
-
-
-def schema_couplings(prim: Usd.Prim, reading: Reading) -> Iterator[tuple[str, Linear]]:
-    for schema in _SCHEMAS:
-        if (read := schema.read(prim, reading)) is not None:
-            yield schema.name, read
-
-
-def _unit_of(prim: Usd.Prim, reading: Reading) -> float:
-    """SI value of one unit of a joint's position."""
-    return reading.units.position(angular=prim.IsA(UsdPhysics.RevoluteJoint))
-
-
-def _target(prim: Usd.Prim, name: str, reading: Reading) -> Usd.Prim | None:
-    targets = prim.GetRelationship(name).GetTargets()
-    return reading.prim(targets[0]) if targets else None
-
-
-def _first(prim: Usd.Prim, fallback: float, *names: str) -> float:
-    """Return the first authored number; schemas may not be registered with OpenUSD."""
-    numbers = (number_attribute(prim, name) for name in names)
-    return next((number for number in numbers if number is not None), fallback)
-
-
-def _is_disabled(prim: Usd.Prim) -> bool:
-    return prim.GetAttribute("newton:mimicEnabled").Get() is False
-
-
-def _read_newton(prim: Usd.Prim, reading: Reading) -> Linear | None:
-    leader = _target(prim, "newton:mimicJoint", reading)
-    if "NewtonMimicAPI" not in applied_schemas(prim) or _is_disabled(prim) or not leader:
-        return None
-    offset = _first(prim, 0.0, "newton:mimicCoef0") * _unit_of(prim, reading)
-    return Linear(leader, _first(prim, 1.0, "newton:mimicCoef1"), offset)
-
-
-def _read_extended(prim: Usd.Prim, reading: Reading) -> Linear | None:
-    """Read the coupling of REP 158, section 4.2.2, in units of the joint."""
-    leader = _target(prim, "ext_physics:mimic:joint", reading)
-    if "ExtendedPhysicsMimicAPI" not in applied_schemas(prim) or not leader:
-        return None
-    offset = _first(prim, 0.0, "ext_physics:mimic:offset") * _unit_of(prim, reading)
-    return Linear(leader, _first(prim, 1.0, "ext_physics:mimic:multiplier"), offset)
-
-
-def _newton_couples(prim: Usd.Prim, leader: Usd.Prim) -> bool:
-    """Newton's coefficients have one unit, so both joints are of one type."""
-    return bool(prim.GetTypeName() == leader.GetTypeName())
-
-
-def _read_physx(prim: Usd.Prim, reading: Reading) -> Linear | None:
-    """Read ``position + gearing * leader + offset = 0``."""
-    applied = applied_schemas(prim)
-    found = [name for name in _PHYSX_INSTANCES if f"PhysxMimicJointAPI:{name}" in applied]
-    if not found:
-        return None
-    prefix = f"physxMimicJoint:{found[0]}"
-    leader = _target(prim, f"{prefix}:referenceJoint", reading)
-    if not leader or not _physx_couples(prim, leader):
-        return None
-    # PhysX drops the coupling if an authored axis of the leader is unknown; it ignores which one it
-    # is, as the leader has one degree of freedom.
-    axis = prim.GetAttribute(f"{prefix}:referenceJointAxis")
-    if axis and axis.IsAuthored() and axis.Get() not in _PHYSX_INSTANCES:
-        return None
-    unit = _unit_of(prim, reading)
-    gearing = _first(prim, 1.0, f"{prefix}:gearing")
-    multiplier = -gearing * (unit / _unit_of(leader, reading))
-    return Linear(leader, multiplier, -_first(prim, 0.0, f"{prefix}:offset") * unit)
-
-
-def _physx_couples(*joints: Usd.Prim) -> bool:
-    """PhysX couples prismatic joints, and revolute joints with limits."""
-    for prim in joints:
-        if UsdPhysics.Joint(prim).GetExcludeFromArticulationAttr().Get():
-            return False
-        if not prim.IsA(UsdPhysics.PrismaticJoint):
-            joint = UsdPhysics.RevoluteJoint(prim)
-            limits = (joint.GetLowerLimitAttr(), joint.GetUpperLimitAttr()) if joint else ()
-            if not limits or any(abs(limit.Get()) >= _PHYSX_UNLIMITED for limit in limits):
-                return False
-    return True
-
-
-def _read_mujoco(prim: Usd.Prim, reading: Reading) -> Linear | None:
-    """Read ``position = coef0 + coef1 * leader``, in radians or distance.
-
-    The schema includes that of Newton, whose attributes precede its own.
-    """
-    if MUJOCO not in applied_schemas(prim) or _is_disabled(prim):
-        return None
-    names = ("newton:mimicJoint", "mjc:target")
-    leader = next(filter(None, (_target(prim, name, reading) for name in names)), None)
-    if not leader:
-        return None
-    unit, leader_unit = (
-        1.0 if joint.IsA(UsdPhysics.RevoluteJoint) else reading.units.length
-        for joint in (prim, leader)
-    )
-    offset = number_attribute(prim, "newton:mimicCoef0")
-    if offset is None:
-        offset = _first(prim, 0.0, "mjc:coef0") * unit
-    else:
-        offset *= _unit_of(prim, reading)
-    multiplier = _first(prim, 1.0, "newton:mimicCoef1", "mjc:coef1")
-    return Linear(leader, multiplier * (unit / leader_unit), offset)
-
-
-def _mujoco_couples(*joints: Usd.Prim) -> bool:
-    """MuJoCo couples all joints with one coordinate."""
-    kinds = (UsdPhysics.RevoluteJoint, UsdPhysics.PrismaticJoint)
-    return all(any(prim.IsA(kind) for kind in kinds) for prim in joints)
-
-
-_SCHEMAS = (
-    _MimicSchema(SchemaFamily.NEWTON, "NewtonMimicAPI", _read_newton, _newton_couples),
-    _MimicSchema(SchemaFamily.PHYSX, "PhysxMimicJointAPI", _read_physx, _physx_couples),
-    _MimicSchema(SchemaFamily.MUJOCO, MUJOCO, _read_mujoco, _mujoco_couples),
-    _MimicSchema(None, "ExtendedPhysicsMimicAPI", _read_extended, _newton_couples),
-)

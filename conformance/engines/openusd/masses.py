@@ -16,25 +16,16 @@ Measured on usd-core 26.11:
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
+from urdf_usd.conformance.engines import solids
 from urdf_usd.conformance.engines.openusd.joints import AXES
 from urdf_usd.conformance.engines.openusd.reading import Reading, urdf_name
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part, rotations
-from urdf_usd.conformance.engines.solids import (
-    EMPTY,
-    Solid,
-    box,
-    capsule,
-    cone,
-    convex_hull,
-    cylinder,
-    enclosed_solid,
-    sphere,
-)
 from urdf_usd.conformance.engines.statements import along_link, vec3, vec6
 from urdf_usd.conformance.engines.surfaces import fans
 from urdf_usd.conformance.observation.robot import Departure, MassProperties, Restatement
@@ -46,9 +37,9 @@ _CENTER, _MOMENTS = "physics:centerOfMass", "physics:diagonalInertia"
 _NEWTON_INERTIA = "newton:inertia"
 _KINDS = UsdPhysics.ObjectType
 _SOLIDS = {
-    _KINDS.CylinderShape: cylinder,
-    _KINDS.CapsuleShape: capsule,
-    _KINDS.ConeShape: cone,
+    _KINDS.CylinderShape: solids.cylinder,
+    _KINDS.CapsuleShape: solids.capsule,
+    _KINDS.ConeShape: solids.cone,
 }
 
 
@@ -153,22 +144,30 @@ def _mass_information(
 ) -> UsdPhysics.RigidBodyAPI.MassInformation:
     """Return the ``MassInformation`` of a collider of a body, in stage units."""
     path = str(prim.GetPath())
-    descriptor = reading.shapes.get(path)
+    descriptor: Any = reading.shapes.get(path)
     matrix = inverses(rigid_part(reading.matrix(body))) @ reading.matrix(path)
-    if descriptor is None:
-        solid = EMPTY
-    elif descriptor.type == _KINDS.MeshShape:
-        # With its points in the body's frame, a mesh keeps any scale and shear.
-        solid = _mesh(UsdGeom.Mesh(prim), descriptor.approximation, matrix)
-        matrix = np.eye(4)
+    solid = solids.EMPTY
     # Sizes of a descriptor contain the world scale.
-    elif descriptor.type == _KINDS.CubeShape:
-        solid = box(np.abs(np.array(descriptor.halfExtents, np.float64)))
-    elif descriptor.type == _KINDS.SphereShape:
-        solid = sphere(abs(descriptor.radius))
-    else:
-        sizes = abs(descriptor.radius), abs(descriptor.halfHeight)
-        solid = _SOLIDS[descriptor.type](*sizes, AXES[descriptor.axis])
+    match descriptor and descriptor.type:
+        case _KINDS.CubeShape:
+            solid = solids.box(np.abs(np.array(descriptor.halfExtents, np.float64)))
+        case _KINDS.SphereShape:
+            solid = solids.sphere(abs(descriptor.radius))
+        case _KINDS.CylinderShape | _KINDS.CapsuleShape | _KINDS.ConeShape as kind:
+            sizes = abs(descriptor.radius), abs(descriptor.halfHeight)
+            solid = _SOLIDS[kind](*sizes, AXES[descriptor.axis])
+        case _KINDS.MeshShape:
+            mesh = UsdGeom.Mesh(prim)
+            points = np.array(mesh.GetPointsAttr().Get() or (), np.float64)
+            # Its convex hull by approximation, and if it encloses no volume. With its points in the
+            # body's frame, a mesh keeps any scale and shear.
+            if len(points) and descriptor.approximation == UsdPhysics.Tokens.convexHull:
+                solid = solids.convex_hull(points @ matrix[:3, :3].T + matrix[:3, 3])
+            elif len(points):
+                corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
+                counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
+                solid = solids.enclosed_solid(points, fans(counts, corners), matrix)
+            matrix = np.eye(4)
     if solid.volume == 0.0:
         hollow.append(path)
     pose = rigid_part(matrix)
@@ -181,19 +180,3 @@ def _mass_information(
     rotation = Gf.Matrix3d(*pose[:3, :3].T.ravel().tolist())
     information.localRot = Gf.Quatf(rotation.ExtractRotation().GetQuat())
     return information
-
-
-def _mesh(mesh: UsdGeom.Mesh, approximation: str, matrix: Array) -> Solid:
-    """Return the solid that a mesh encloses, or its convex hull.
-
-    The hull is that of a mesh that encloses no volume, or by approximation.
-    """
-    values = mesh.GetPointsAttr().Get()
-    if not values:
-        return EMPTY
-    points = np.array(values, np.float64)
-    if approximation == UsdPhysics.Tokens.convexHull:
-        return convex_hull(points @ matrix[:3, :3].T + matrix[:3, 3])
-    corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
-    counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
-    return enclosed_solid(points, fans(counts, corners), matrix)

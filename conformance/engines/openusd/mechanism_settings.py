@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from urdf_usd.conformance.engines.openusd.joint_attributes import SAME
+from urdf_usd.conformance.engines.openusd.joint_attributes import SAME, Freedom
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.reading import (
     WORLD,
@@ -28,11 +28,11 @@ from urdf_usd.conformance.engines.openusd.settings import (
     APPROXIMATIONS,
     COMPARED,
     authored_settings,
-    part_setting,
     schema_settings,
+    setting,
     value_setting,
 )
-from urdf_usd.conformance.engines.openusd.simulation import SELF_COLLISION, filtered_pairs
+from urdf_usd.conformance.engines.openusd.simulation import SELF_COLLISION, filtered_pairs, gains_of
 from urdf_usd.conformance.observation.robot import JointType, SettingKind, UnexpectedSetting
 from urdf_usd.conformance.observation.simulation import USUAL_FRICTIONS
 
@@ -45,12 +45,8 @@ _MASSES = (
 _GRAVITY = (9.76, 9.84)
 _DOWN = 1e-5
 _ROBOT = "IsaacRobotAPI"
-_NAMES = {
-    "IsaacLinkAPI": ("isaac:nameOverride",),
-    # The first is a former spelling, which Isaac Sim converts.
-    "IsaacJointAPI": ("isaac:nameOverride", "isaac:NameOverride"),
-}
-_FRICTION = ("physics:dynamicFriction", "physics:staticFriction")
+# The second is a former spelling, which Isaac Sim converts; of joints alone.
+_NAMES = ("isaac:nameOverride", "isaac:NameOverride")
 _NEWTON_MATERIAL = tuple(
     name
     for name, check in COMPARED.items()
@@ -58,6 +54,7 @@ _NEWTON_MATERIAL = tuple(
 )
 # Subdivisions that keep all points of a surface.
 _FLAT = frozenset({UsdGeom.Tokens.none, UsdGeom.Tokens.bilinear})
+_ACTUATORS = {"MjcActuator": "mjc:target", "NewtonActuator": "newton:targets"}
 
 
 def unexpected_settings(
@@ -83,11 +80,10 @@ def unexpected_settings(
 def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield gravity other than that of the Earth, and parts in different scenes."""
     kind, scenes = SettingKind.SCENE, [x for x in reading.prims if x.IsA(UsdPhysics.Scene)]
-    down = -np.eye(3)[reading.up]
     for prim in scenes:
         scene = UsdPhysics.Scene(prim)
         direction = np.array(scene.GetGravityDirectionAttr().Get(), np.float64)
-        size = float(np.linalg.norm(direction))
+        size, down = float(np.linalg.norm(direction)), -np.eye(3)[reading.up]
         # Zero stands for the up axis of the stage, reversed.
         if size and not np.linalg.norm(direction / size - down) <= _DOWN:
             name, value = "physics:gravityDirection", tuple(direction.tolist())
@@ -108,8 +104,7 @@ def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         path = str(prim.GetPath())
         is_body = path in reading.bodies
         if is_body or path in reading.shapes:
-            api = (UsdPhysics.RigidBodyAPI if is_body else UsdPhysics.CollisionAPI)(prim)
-            targets = api.GetSimulationOwnerRel().GetTargets()
+            targets = prim.GetRelationship("physics:simulationOwner").GetTargets()
             if targets or is_body or not reading.body_of(path):
                 owners[prim] = str(targets[0]) if targets else ""
     known = {str(scene.GetPath()) for scene in scenes}
@@ -129,25 +124,22 @@ def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     makes none, and nobody can author where it moves.
     """
     for prim in reading.prims:
+        joint, moves = UsdPhysics.Joint(prim), True
         if prim.HasAPI(UsdPhysics.RigidBodyAPI):
             what = "body"
-        elif prim.IsA(UsdPhysics.Joint):
-            if UsdPhysics.Joint(prim).GetJointEnabledAttr().Get() is False:
-                continue
+        elif joint and joint.GetJointEnabledAttr().Get() is not False:
             what = "joint"
-        elif collides(prim):
-            what = "collider"
-        elif prim.IsA(UsdGeom.Gprim):
-            what = "visual"
+        elif not joint and prim.IsA(UsdGeom.Gprim) and (collides(prim) or is_shown(prim)):
+            what, moves = "collider" if collides(prim) else "visual", False
+        elif not joint and collides(prim):
+            what, moves = "collider", False
         else:
             continue
-        within, moves = prim.GetPath().HasPrefix(reading.robot.GetPath()), what in ("body", "joint")
+        within = prim.GetPath().HasPrefix(reading.robot.GetPath())
         place = "belongs to no link" if within else "is outside of the default prim"
         if moves and prim.IsInstanceProxy():
             place = "is in an instance, where simulators find none"
-        elif (within and (moves or reading.subject(prim) != "robot")) or (
-            what == "visual" and not is_shown(prim)
-        ):
+        elif within and (moves or reading.subject(prim) != "robot"):
             continue
         message, sides = f"{what} {prim.GetPath()} {place}", (f"no {what}", f"a {what}")
         yield UnexpectedSetting(SettingKind.SCENE, "robot", message, *sides)
@@ -165,8 +157,9 @@ def _contact_settings(
             message = "physics:collisionEnabled lets the links that it connects collide with each "
             message += f"other ({reading.subject(reading.prim(joint.path))})"
             yield UnexpectedSetting(kind, f"joint {joint.name}", message, "False", "True")
+    # What cannot collide, or without a contact that would move it: bodies that a joint connects,
+    # and those that fixed joints connect; each has a representative.
     joined = {frozenset(joint.bodies) for joint in joints}
-    # A representative of all bodies that fixed joints connect.
     rigid = {body: body for joint in joints for body in joint.bodies}
     for joint in joints:
         if joint.mobility.type is JointType.FIXED and WORLD not in joint.bodies:
@@ -174,14 +167,13 @@ def _contact_settings(
             rigid |= {body: kept for body, part in rigid.items() if part == other}
 
     def matters(pair: frozenset[str]) -> bool:
-        """Whether two bodies could collide, and a contact would move them."""
         parts = {rigid.get(body, body) for body in pair}
         return len(parts) > 1 and pair not in joined and pair <= collide
 
     for prim in reading.prims:
         if collides(prim) and "PhysxTriggerAPI" in applied_schemas(prim):
             message = f"collider {prim.GetName()} is a trigger of PhysX, without contacts"
-            yield part_setting(reading, kind, prim, message, "contacts", "no contacts")
+            yield setting(reading, kind, prim, message, "contacts", "no contacts")
     for prim in map(reading.prim, reading.articulations):
         for schema, name in SELF_COLLISION:
             if (
@@ -219,39 +211,36 @@ def _filtered_groups(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:
 
 def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield properties of the contact materials that colliders have."""
-    materials = {
-        str(prim.GetPath()): settings
-        for prim in reading.prims
-        if prim.IsA(UsdShade.Material) and (settings := tuple(_of_material(prim)))
-    }
-    for prim in reading.prims if materials else ():
+    materials: dict[str, dict[str, float]] = {}
+    for prim in reading.prims:
+        if not prim.IsA(UsdShade.Material):
+            continue
+        found = materials[str(prim.GetPath())] = {}
+        if prim.HasAPI(UsdPhysics.MaterialAPI):
+            names = ("physics:dynamicFriction", "physics:staticFriction", "physics:restitution")
+            # Of a blocked one, the fallback counts.
+            values = [prim.GetAttribute(name).Get() or 0.0 for name in names]
+            dynamic, static, restitution = values
+            # That of a simulator for shapes without a material.
+            if restitution != 0 or not any(static == dynamic == usual for usual in USUAL_FRICTIONS):
+                found |= zip(names, values, strict=True)
+            # A bound material without friction has that of its schema, zero; without a material
+            # simulators take their own.
+            if not prim.GetAttribute(names[2]).HasAuthoredValue():
+                found.pop(names[2], None)
+        for name in _NEWTON_MATERIAL if "NewtonMaterialAPI" in applied_schemas(prim) else ():
+            attribute = prim.GetAttribute(name)
+            fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
+            if attribute.HasAuthoredValue() and attribute.Get() != fallback:
+                found[name] = attribute.Get()
+    for prim in reading.prims if any(materials.values()) else ():
         if not collides(prim):
             continue
         bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
-        for name, value in materials.get(str(bound.GetPath()), ()) if bound else ():
+        for name, value in materials.get(str(bound.GetPath()), {}).items() if bound else ():
             message = f"{name} of its collider is {value:.6g}; the URDF states none"
             kind, subject = SettingKind.MATERIAL, reading.subject(prim)
-            yield UnexpectedSetting(kind, subject, message, "none", value, attribute=name)
-
-
-def _of_material(prim: Usd.Prim) -> Iterator[tuple[str, float]]:
-    if prim.HasAPI(UsdPhysics.MaterialAPI):
-        names = (*_FRICTION, "physics:restitution")
-        # Of a blocked one, the fallback counts.
-        values = {name: prim.GetAttribute(name).Get() or 0.0 for name in names}
-        dynamic, static, restitution = values.values()
-        # That of a simulator for shapes without a material.
-        is_usual = any(static == dynamic == usual for usual in USUAL_FRICTIONS)
-        for name, value in values.items() if restitution != 0 or not is_usual else ():
-            # A bound material without friction has that of its schema, zero; without a material
-            # simulators take their own.
-            if prim.GetAttribute(name).HasAuthoredValue() or name in _FRICTION:
-                yield name, float(value)
-    for name in _NEWTON_MATERIAL if "NewtonMaterialAPI" in applied_schemas(prim) else ():
-        attribute = prim.GetAttribute(name)
-        fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
-        if attribute.HasAuthoredValue() and attribute.Get() != fallback:
-            yield name, float(attribute.Get())
+            yield UnexpectedSetting(kind, subject, message, "none", float(value), attribute=name)
 
 
 def _mass_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
@@ -267,7 +256,7 @@ def _mass_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
             if value is not None and value != fallback:
                 message = f"{name} of {prim.GetName()}, which is no body, is {value}"
-                yield part_setting(reading, SettingKind.BODY, prim, message, "none", str(value))
+                yield setting(reading, SettingKind.BODY, prim, message, "none", str(value))
 
 
 def _joint_settings(reading: Reading, joints: Sequence[Connection]) -> Iterator[UnexpectedSetting]:
@@ -286,7 +275,7 @@ def _joint_settings(reading: Reading, joints: Sequence[Connection]) -> Iterator[
         targets = [path for name in names for path in prim.GetRelationship(name).GetTargets()]
         if targets and str(targets[0]) in reading.joints:
             message = f"it mimics {targets[0].name}, and has not exactly one coordinate"
-            yield part_setting(reading, kind, prim, message, "no coupling", "a coupling")
+            yield setting(reading, kind, prim, message, "no coupling", "a coupling")
     for path, joint in reading.joints.items():
         # Newton reads neither the mass nor the pose of the body behind such a joint.
         if (
@@ -296,7 +285,7 @@ def _joint_settings(reading: Reading, joints: Sequence[Connection]) -> Iterator[
             and not any(limit.second.enabled for limit in joint.jointLimits)
         ):
             message, sides = "it is enabled, and holds no coordinate", ("disabled", "enabled")
-            yield part_setting(reading, kind, reading.prim(path), message, *sides)
+            yield setting(reading, kind, reading.prim(path), message, *sides)
     for connection in joints:
         if connection.mobility.type is None:
             message = f"no joint of a URDF moves like it: {connection.mobility.note}"
@@ -313,11 +302,11 @@ def _shape_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         # It marks a place, and is neither drawn nor in contact.
         if "NewtonSiteAPI" in applied_schemas(prim):
             message = f"{prim.GetName()} is a site of Newton, not a shape"
-            yield part_setting(reading, kind, prim, message, "a shape", "a site")
+            yield setting(reading, kind, prim, message, "a shape", "a site")
         if collides(prim) and prim.HasAPI(UsdPhysics.MaterialAPI):
             message = f"collider {prim.GetName()} has PhysicsMaterialAPI, and UsdPhysics parses it "
             message, sides = f"{message}as a material", ("a collider", "a material")
-            yield part_setting(reading, kind, prim, message, *sides)
+            yield setting(reading, kind, prim, message, *sides)
         if not prim.IsA(UsdGeom.Mesh):
             continue
         token = approximation(prim) if collides(prim) else None
@@ -340,50 +329,35 @@ def _actuator_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     kind, sides = SettingKind.DRIVE, ("no actuator", "an actuator")
     acting: dict[str, list[Usd.Prim]] = {}
     for prim in reading.prims:
-        is_mujoco = prim.GetTypeName() == "MjcActuator"
-        if is_mujoco or prim.GetTypeName() == "NewtonActuator":
-            relationship = prim.GetRelationship("mjc:target" if is_mujoco else "newton:targets")
-            for target in map(str, relationship.GetTargets()):
-                if target in reading.joints and is_mujoco:
-                    acting.setdefault(target, []).append(prim)
-                elif target in reading.joints:
-                    message = f"actuator {prim.GetPath()} acts on it"
-                    yield part_setting(reading, kind, reading.prim(target), message, *sides)
+        relationship = _ACTUATORS.get(prim.GetTypeName(), "")
+        for target in prim.GetRelationship(relationship).GetTargets() if relationship else ():
+            if str(target) in reading.joints and relationship == "mjc:target":
+                acting.setdefault(str(target), []).append(prim)
+            elif str(target) in reading.joints:
+                message = f"actuator {prim.GetPath()} acts on it"
+                yield setting(reading, kind, reading.prim(target), message, *sides)
     for target, prims in acting.items():
-        joint = reading.prim(target)
-        drive, effort = _drive(joint, reading)
+        joint, drive = reading.prim(target), (0.0, 0.0)
+        angular = bool(joint.IsA(UsdPhysics.RevoluteJoint))
+        freedom = Freedom(angular, "angular" if angular else "linear")
+        limits = (f"drive:{freedom.instance}:physics:maxForce", "mjc:actuatorfrcrange:max")
+        numbers = [number_attribute(joint, name) for name in limits]
+        effort = min((number for number in numbers if number is not None), default=math.inf)
+        if angular or joint.IsA(UsdPhysics.PrismaticJoint):
+            stiffness, damping, is_acceleration = gains_of(joint, freedom, reading.units)
+            drive = (math.nan, math.nan) if is_acceleration else (stiffness, damping)
         gains = [sum(values) for values in zip(*(_gains(p, effort) for p in prims), strict=True)]
         same = (math.isclose(x, own, rel_tol=SAME) for x, own in zip(gains, drive, strict=True))
         if any(gains) and not all(same):
             message = f"actuator {', '.join(str(prim.GetPath()) for prim in prims)} acts otherwise "
-            yield part_setting(reading, kind, joint, f"{message}than it", *sides)
-
-
-def _drive(joint: Usd.Prim, reading: Reading) -> tuple[tuple[float, float], float]:
-    """Return stiffness and damping of the drive of a joint with one coordinate [SI].
-
-    And the effort limit in units of the stage; infinite without.
-    """
-    angular = bool(joint.IsA(UsdPhysics.RevoluteJoint))
-    begin = f"drive:{'angular' if angular else 'linear'}:physics"
-    limits = (f"{begin}:maxForce", "mjc:actuatorfrcrange:max")
-    numbers = [number_attribute(joint, name) for name in limits]
-    effort = min((number for number in numbers if number is not None), default=math.inf)
-    if not (angular or joint.IsA(UsdPhysics.PrismaticJoint)):
-        return (0.0, 0.0), effort
-    if text_attribute(joint, f"{begin}:type") == UsdPhysics.Tokens.acceleration:
-        return (math.nan, math.nan), effort
-    units = reading.units
-    unit = units.effort(angular=angular) / units.position(angular=angular)
-    stiffness, damping = (
-        (number_attribute(joint, f"{begin}:{name}") or 0.0) * unit
-        for name in ("stiffness", "damping")
-    )
-    return (stiffness, damping), effort
+            yield setting(reading, kind, joint, f"{message}than it", *sides)
 
 
 def _gains(prim: Usd.Prim, effort: float) -> tuple[float, float]:
-    """Return stiffness and damping of an actuator of MuJoCo; NaN if it is something else."""
+    """Return stiffness and damping of an actuator of MuJoCo; NaN if it is something else.
+
+    ``effort`` is the limit of its joint in units of the stage.
+    """
 
     def values(name: str, *fallback: float) -> tuple[float, ...]:
         value = prim.GetAttribute(f"mjc:{name}").Get() if prim.HasAttribute(f"mjc:{name}") else None
@@ -394,33 +368,27 @@ def _gains(prim: Usd.Prim, effort: float) -> tuple[float, float]:
         for name in ("forceRange:min", "forceRange:max", "armature", "damping")
     )
     limited, bias_type, dynamics, gain_type = (
-        text_attribute(prim, f"mjc:{name}") or fallback
-        for name, fallback in (
-            *(("forceLimited", "auto"), ("biasType", "none")),
-            *(("dynType", "none"), ("gainType", "fixed")),
-        )
+        text_attribute(prim, f"mjc:{name}")
+        for name in ("forceLimited", "biasType", "dynType", "gainType")
     )
-    is_limited = limited != "false" and (limited != "auto" or lower < upper)
+    is_limited = limited == "true" or (limited in {None, "auto"} and lower < upper)
     is_same_limit = math.isclose(upper, effort, rel_tol=SAME) and lower == -upper
     # Newton adds armature and damping to those of the joint.
-    if (
-        armature
-        or rate
-        or (is_limited and not is_same_limit)
-        or bias_type not in {"none", "affine"}
-    ):
+    if armature or rate or (is_limited and not is_same_limit):
         return math.nan, math.nan
-    bias = values("biasPrm") if bias_type == "affine" else ()
-    constant, stiffness, damping, *rest = (*bias, 0.0, 0.0, 0.0)
-    if not (constant or stiffness or damping):
+    if bias_type in {None, "none"}:
+        return 0.0, 0.0
+    constant, stiffness, damping, *rest = (*values("biasPrm"), 0.0, 0.0, 0.0)
+    if bias_type == "affine" and not (constant or stiffness or damping):
         return 0.0, 0.0
     gain, *others = values("gainPrm", 1.0)
     is_servo = (
-        not (constant or any(rest) or any(others))
+        bias_type == "affine"
+        and not (constant or any(rest) or any(others) or any(values("gear", 1.0)[1:]))
         and math.isclose(gain, -stiffness or -damping, rel_tol=SAME)
-        and (dynamics, gain_type) == ("none", "fixed")
+        and dynamics in {None, "none"}
+        and gain_type in {None, "fixed"}
         and values("gear", 1.0)[0] == 1.0
-        and not any(values("gear", 1.0)[1:])
     )
     return (-stiffness, -damping) if is_servo else (math.nan, math.nan)
 
@@ -440,54 +408,51 @@ def _robot_schema_settings(
         if _ROBOT in schemas:
             if namespace := prim.GetAttribute("isaac:namespace").Get():
                 yield value_setting(reading, kind, prim, "isaac:namespace", "empty", namespace)
-            begin = f"{prim.GetPath()}/"
-            inside = [joint for joint in joints if f"{joint.path}/".startswith(begin)]
+            inside = [x for x in joints if f"{x.path}/".startswith(f"{prim.GetPath()}/")]
             # The last joint that moves a body; a tree has one of each.
             mover = {joint.ends[1]: joint.path for joint in inside}
             in_tree = [joint for joint in inside if joint.articulated]
-            bodies = [body for joint in inside for body in joint.ends if body != WORLD]
+            bodies = (body for joint in inside for body in joint.ends if body != WORLD)
             before = {x.ends[1]: x.ends[0] for x in in_tree if WORLD not in x.bodies}
             yield from _of_list(prim, "Link", bodies, before, reading)
             before = {x.path: mover[x.ends[0]] for x in in_tree if x.ends[0] in mover}
-            yield from _of_list(prim, "Joint", [x.path for x in inside], before, reading)
-        for schema, attributes in _NAMES.items():
-            for attribute in attributes if schema in schemas else ():
-                name = prim.GetAttribute(attribute).Get()
-                if name and name != urdf_name(prim):
-                    yield value_setting(reading, kind, prim, attribute, urdf_name(prim), name)
+            yield from _of_list(prim, "Joint", (x.path for x in inside), before, reading)
+        named = _NAMES[:1] * ("IsaacLinkAPI" in schemas) + _NAMES * ("IsaacJointAPI" in schemas)
+        for attribute in named:
+            name = prim.GetAttribute(attribute).Get()
+            if name and name != urdf_name(prim):
+                yield value_setting(reading, kind, prim, attribute, urdf_name(prim), name)
 
 
 def _of_list(
-    prim: Usd.Prim, noun: str, required: Sequence[str], before: dict[str, str], reading: Reading
+    prim: Usd.Prim, noun: str, required: Iterable[str], before: dict[str, str], reading: Reading
 ) -> Iterator[UnexpectedSetting]:
     """Compare a list with the parts of a robot, and parts that come before others."""
     kind, name = SettingKind.ARTICULATION, f"isaac:physics:robot{noun}s"
-    relationship = prim.GetRelationship(name)
+    relationship, own = prim.GetRelationship(name), dict.fromkeys(required)
     targets = [str(path) for path in relationship.GetTargets()] if relationship else []
-    if not targets:
-        return
     schemas = {path: applied_schemas(x) for path in targets if (x := reading.prim(path))}
     # A robot in the list stands for all its parts.
     robots = tuple(f"{path}/" for path in targets if _ROBOT in schemas.get(path, ()))
     place = {
         path: number
         for number, path in enumerate(targets)
-        if path not in required or f"Isaac{noun}API" in schemas.get(path, ())
+        if path not in own or f"Isaac{noun}API" in schemas.get(path, ())
     }
-    for path in dict.fromkeys(required):
+    for path in own if targets else ():
         if path not in place and not path.startswith(robots):
             message, sides = f"{name} lacks it", ("listed", "not listed")
-            yield part_setting(reading, kind, reading.prim(path), message, *sides)
+            yield setting(reading, kind, reading.prim(path), message, *sides)
     for path, earlier in before.items():
         if path in place and earlier in place and place[path] < place[earlier]:
             other = urdf_name(reading.prim(earlier))
             message = f"{name} has it before {other}, which carries it"
             sides = f"after {other}", f"before {other}"
-            yield part_setting(reading, kind, reading.prim(path), message, *sides)
+            yield setting(reading, kind, reading.prim(path), message, *sides)
     for path in targets:
         if path not in schemas:
             message = f"{name} lists {path}, which does not exist"
-            yield part_setting(reading, kind, prim, message, "no such entry", path)
+            yield setting(reading, kind, prim, message, "no such entry", path)
 
 
 def _exchanged_bodies(reading: Reading, tree: BodyTree) -> Iterator[UnexpectedSetting]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.checks.catalogue import CHECKS
@@ -31,7 +32,7 @@ from urdf_usd.conformance.engines.openusd.reading import (
     collides,
     is_shown,
 )
-from urdf_usd.conformance.engines.openusd.values import Authored, has_default, numbers_of
+from urdf_usd.conformance.engines.openusd.values import has_default, numbers_of
 from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
 from urdf_usd.reports.records.record import Value
 from urdf_usd.reports.text import value_text
@@ -155,8 +156,13 @@ def is_implied(attribute: str, value: object, fallback: object) -> bool:
     return same_shape and bool(np.allclose(actual, expected, rtol=1e-6, atol=1e-12))
 
 
-def part_setting(
-    reading: Reading, kind: SettingKind, prim: Usd.Prim, message: str, expected: str, actual: str
+def setting(
+    reading: Reading,
+    kind: SettingKind,
+    prim: Usd.Prim,
+    message: str,
+    expected: Value,
+    actual: Value,
 ) -> UnexpectedSetting:
     """Return a setting of the part that a prim belongs to."""
     return UnexpectedSetting(kind, reading.subject(prim), message, expected, actual)
@@ -166,24 +172,28 @@ def value_setting(
     reading: Reading, kind: SettingKind, prim: Usd.Prim, name: str, implied: object, value: object
 ) -> UnexpectedSetting:
     """Return a setting from the value of a property, and what is implied."""
-    is_long = not isinstance(value, str) and hasattr(value, "__len__") and len(value) > _MOST_SHOWN
-    actual = f"an array of {len(value)}" if is_long else _value(value)  # type: ignore[arg-type]
-    expected = _value(implied)
-    message = f"{name} is {value_text(actual)}, not {value_text(expected)}"
-    subject, attribute = reading.subject(prim), schema_attribute(name)
-    return UnexpectedSetting(kind, subject, message, expected, actual, attribute)
-
-
-def _value(value: object) -> Value:
-    """Return a number as such and all else as text."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return str(value)
-    return value
+    if not isinstance(value, str) and hasattr(value, "__len__") and len(value) > _MOST_SHOWN:
+        value = f"an array of {len(value)}"
+    expected, actual = (
+        # Numbers as such, and all else as text.
+        x if type(x) in {int, float} and math.isfinite(x) else str(x)  # type: ignore[arg-type]
+        for x in (implied, value)
+    )
+    message = f"{name} is {value_text(actual)}, not {value_text(expected)}"  # type: ignore[arg-type]
+    found = setting(reading, kind, prim, message, expected, actual)  # type: ignore[arg-type]
+    return structs.replace(found, attribute=schema_attribute(name))
 
 
 def schema_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield attributes of physics schemas, and applied schemas of which nothing is known."""
     for prim, properties in reading.authored:
+        kind = SettingKind.SCENE
+        if prim.IsA(UsdPhysics.Joint):
+            kind = SettingKind.JOINT
+        elif prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            kind = SettingKind.BODY
+        elif prim.HasAPI(UsdPhysics.CollisionAPI):
+            kind = SettingKind.APPROXIMATION
         for name, _, value in properties:
             general = schema_attribute(name)
             fallback = FALLBACKS.get(general)
@@ -197,25 +207,19 @@ def schema_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             if (fallback is None and not is_unknown) or is_implied(general, value, fallback):
                 continue
             if _has_effect(name, prim):
-                kind = KIND_OF.get(general)
+                own = KIND_OF.get(general, kind)
                 # MuJoCo has one name for margins of joints and of shapes.
-                if kind is None or (kind is SettingKind.JOINT and not prim.IsA(UsdPhysics.Joint)):
-                    kind = _kind_of(prim)
+                own = kind if own is SettingKind.JOINT else own
                 implied = "nothing" if is_unknown else fallback
-                yield value_setting(reading, kind, prim, name, implied, value)
+                yield value_setting(reading, own, prim, name, implied, value)
         registered = prim.GetAppliedSchemas()
         for schema in applied_schemas(prim):
             name = schema.partition(":")[0]
-            if not (
-                schema in registered
-                or name in _KNOWN_SCHEMAS
-                or name.startswith(_LABELS)
-                or Usd.SchemaRegistry.FindSchemaInfo(name)
-            ):
+            is_known = name in _KNOWN_SCHEMAS or name.startswith(_LABELS) or schema in registered
+            if not (is_known or Usd.SchemaRegistry.FindSchemaInfo(name)):
                 message = f"{prim.GetName()} has the schema {schema}"
                 message += ", of which no URDF has a counterpart"
-                kind = _kind_of(prim)
-                yield part_setting(reading, kind, prim, message, "no such schema", schema)
+                yield setting(reading, kind, prim, message, "no such schema", schema)
 
 
 def _has_effect(name: str, prim: Usd.Prim) -> bool:
@@ -223,96 +227,80 @@ def _has_effect(name: str, prim: Usd.Prim) -> bool:
     # Applied by name, or included in another schema.
     schemas = {*applied_schemas(prim), *prim.GetAppliedSchemas(), str(prim.GetTypeName())}
     head, *rest = name.split(":")
-    if head.startswith("physx"):
-        schema = f"P{head[1:]}API"
-        return (f"{schema}:{rest[0]}" if len(rest) > 1 else schema) in schemas
-    if head == "state":
-        return f"PhysicsJointStateAPI:{rest[0]}" in schemas
-    if head == "drive":
-        if prim.IsA(UsdPhysics.RevoluteJoint):
-            acts = rest[0] == UsdPhysics.Tokens.angular
-        elif prim.IsA(UsdPhysics.PrismaticJoint):
-            acts = rest[0] == UsdPhysics.Tokens.linear
-        else:
-            acts = prim.GetTypeName() == "PhysicsJoint"
-        return bool(acts) and f"PhysicsDriveAPI:{rest[0]}" in schemas
-    if head == "mjc":
-        is_part = prim.IsA(UsdPhysics.Joint) or prim.HasAPI(UsdPhysics.RigidBodyAPI)
-        return any(x.startswith("Mjc") for x in schemas) or (is_part and name in FALLBACKS)
-    if name in {"newton:armature", "newton:limitStiffness", "newton:limitDamping"}:
-        return bool(prim.IsA(UsdPhysics.Joint))
-    return True
-
-
-def _kind_of(prim: Usd.Prim) -> SettingKind:
-    if prim.IsA(UsdPhysics.Joint):
-        return SettingKind.JOINT
-    if prim.HasAPI(UsdPhysics.RigidBodyAPI):
-        return SettingKind.BODY
-    collider = prim.HasAPI(UsdPhysics.CollisionAPI)
-    return SettingKind.APPROXIMATION if collider else SettingKind.SCENE
+    is_joint = bool(prim.IsA(UsdPhysics.Joint))
+    match head:
+        case "state":
+            return f"PhysicsJointStateAPI:{rest[0]}" in schemas
+        case "drive":
+            own = {"PhysicsRevoluteJoint": "angular", "PhysicsPrismaticJoint": "linear"}
+            type_name = prim.GetTypeName()
+            acts = type_name == "PhysicsJoint" or own.get(type_name) == rest[0]
+            return acts and f"PhysicsDriveAPI:{rest[0]}" in schemas
+        case "mjc":
+            is_part = is_joint or prim.HasAPI(UsdPhysics.RigidBodyAPI)
+            return any(x.startswith("Mjc") for x in schemas) or (is_part and name in FALLBACKS)
+        case "newton":
+            return is_joint or rest[0] not in {"armature", "limitStiffness", "limitDamping"}
+    schema = f"P{head[1:]}API"
+    named = f"{schema}:{rest[0]}" if len(rest) > 1 else schema
+    return not head.startswith("physx") or named in schemas
 
 
 def authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield types of prims, values over time, and values of schemas besides those of physics."""
+
+    def over_time(prim: Usd.Prim, message: str) -> UnexpectedSetting:
+        sides = "one value", "values over time"
+        return setting(reading, SettingKind.ANIMATION, prim, message, *sides)
+
     for prim, properties in reading.authored:
-        kind, lights = str(prim.GetTypeName()), prim.HasAPI("LightAPI")
+        type_name, lights = str(prim.GetTypeName()), prim.HasAPI("LightAPI")
         # Other types are shapes, which checks of shapes find.
         is_part = prim.IsA(UsdGeom.Gprim) or prim.IsA(UsdPhysics.Joint)
-        is_part |= kind in TYPES or kind in HARMLESS_TYPES
+        is_part |= type_name in TYPES or type_name in HARMLESS_TYPES
         image = UsdGeom.Imageable(prim)
         is_hidden = bool(image and image.ComputeVisibility() == UsdGeom.Tokens.invisible)
         if (lights or not is_part) and not is_hidden:
-            message = f"{prim.GetPath()} is a {'light' if lights else kind}, which no URDF has"
-            yield UnexpectedSetting(SettingKind.SCENE, "robot", message, "no such prim", kind)
+            message = f"{prim.GetPath()} is a {'light' if lights else type_name}"
+            message, sides = f"{message}, which no URDF has", ("no such prim", type_name)
+            yield UnexpectedSetting(SettingKind.SCENE, "robot", message, *sides)
         if prim.HasAuthoredMetadata("clips"):
-            yield _over_time(reading, prim, f"{prim.GetPath()} has value clips")
-        for authored in properties:
-            yield from _of_property(prim, authored, reading)
+            yield over_time(prim, f"{prim.GetPath()} has value clips")
+        for name, property_, value in properties:
+            # No prim definition has it.
+            if name == UsdGeom.Tokens.extentsHint and value is not None:
+                yield from _of_hint(prim, reading)
+            definition = prim.GetPrimDefinition()
+            in_schema = definition.GetSpecType(name) != Sdf.SpecTypeUnknown
+            if not (in_schema or name.startswith(_EFFECTIVE)):
+                continue
+            fallback = definition.GetAttributeFallbackValue(name)
+            is_physics = name.startswith(NAMESPACES)
+            is_attribute = isinstance(property_, Usd.Attribute)
+            if is_attribute and property_.HasSpline():
+                yield over_time(prim, f"{name} of {prim.GetName()} has a spline")
+            elif is_attribute and property_.GetNumTimeSamples() and _changes(property_, value):
+                what = "has time samples that differ from its default value"
+                yield over_time(prim, f"{name} of {prim.GetName()} {what}")
+            if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
+                length, implied = value.GetLength(), "a unit quaternion"
+                is_usable = abs(length - 1.0) <= _UNIT or (name == _ZERO_ALLOWED and not length)
+            else:
+                implied, is_usable = "finite", bool(np.isfinite(numbers_of(value)).all())
+                is_usable |= is_physics or (fallback is not None and value == fallback)
+            if not is_usable:
+                yield value_setting(reading, SettingKind.VALUES, prim, name, implied, value)
+            ignored = is_physics or is_accounted(name) or type_name in HARMLESS_TYPES
+            if not in_schema or ignored:
+                continue
+            if not is_attribute:
+                value = ", ".join(map(str, property_.GetTargets())) or None
+            is_empty = fallback is None and hasattr(value, "__len__") and not len(value)
+            if value is not None and value != fallback and not is_empty:
+                usual = "nothing" if fallback is None else fallback
+                yield value_setting(reading, SettingKind.GEOMETRY, prim, name, usual, value)
         if prim.IsA(UsdGeom.Gprim) and (is_shown(prim) or collides(prim)):
             yield from _of_shape(prim, reading)
-
-
-def _over_time(reading: Reading, prim: Usd.Prim, message: str) -> UnexpectedSetting:
-    sides = "one value", "values over time"
-    return part_setting(reading, SettingKind.ANIMATION, prim, message, *sides)
-
-
-def _of_property(
-    prim: Usd.Prim, authored: Authored, reading: Reading
-) -> Iterator[UnexpectedSetting]:
-    name, property_, value = authored
-    # No prim definition has it.
-    if name == UsdGeom.Tokens.extentsHint and value is not None:
-        yield from _of_hint(prim, reading)
-    definition = prim.GetPrimDefinition()
-    in_schema = definition.GetSpecType(name) != Sdf.SpecTypeUnknown
-    if not (in_schema or name.startswith(_EFFECTIVE)):
-        return
-    fallback = definition.GetAttributeFallbackValue(name)
-    is_physics, is_attribute = name.startswith(NAMESPACES), isinstance(property_, Usd.Attribute)
-    if is_attribute and property_.HasSpline():
-        yield _over_time(reading, prim, f"{name} of {prim.GetName()} has a spline")
-    elif is_attribute and property_.GetNumTimeSamples() and _changes(property_, value):
-        message = f"{name} of {prim.GetName()} has time samples that differ from its default value"
-        yield _over_time(reading, prim, message)
-    if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
-        length, kind = value.GetLength(), SettingKind.VALUES
-        is_zero = length == 0.0 and name == _ZERO_ALLOWED
-        if not is_zero and not abs(length - 1.0) <= _UNIT:
-            yield value_setting(reading, kind, prim, name, "a unit quaternion", value)
-    elif not (is_physics or np.isfinite(numbers_of(value)).all()) and (
-        fallback is None or value != fallback
-    ):
-        yield value_setting(reading, SettingKind.VALUES, prim, name, "finite", value)
-    if not in_schema or is_physics or is_accounted(name) or prim.GetTypeName() in HARMLESS_TYPES:
-        return
-    if not is_attribute:
-        value = ", ".join(map(str, property_.GetTargets())) or None
-    is_empty = fallback is None and hasattr(value, "__len__") and not len(value)
-    if value is not None and value != fallback and not is_empty:
-        implied = "nothing" if fallback is None else fallback
-        yield value_setting(reading, SettingKind.GEOMETRY, prim, name, implied, value)
 
 
 def _changes(attribute: Usd.Attribute, value: object) -> bool:
@@ -324,32 +312,27 @@ def _changes(attribute: Usd.Attribute, value: object) -> bool:
 
 def _of_shape(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield a wrong extent, reversed faces of a primitive, and ambiguous subsets."""
-
-    def setting(name: str, implied: str, value: object) -> UnexpectedSetting:
-        return value_setting(reading, SettingKind.GEOMETRY, prim, name, implied, value)
-
+    found: list[tuple[str, str, object]] = []
     boundable = UsdGeom.Boundable(prim)
     extent = boundable.GetExtentAttr()
-    if extent.HasAuthoredValue() and not _is_extent(boundable, extent.Get()):
-        value = str([tuple(corner) for corner in extent.Get()])
-        yield setting("extent", "that of its geometry", value)
+    computed = None
+    if extent.HasAuthoredValue():
+        computed = UsdGeom.Boundable.ComputeExtentFromPlugins(boundable, Usd.TimeCode.Default())
+    if computed is not None:
+        authored, bounds = np.array(extent.Get(), np.float64), np.array(computed, np.float64)
+        is_same = authored.shape == bounds.shape and len(authored) == 2
+        most = _EXTENT * float(np.linalg.norm(bounds[1] - bounds[0]))
+        if not (is_same and (np.abs(authored - bounds) <= most).all()):
+            value = str([tuple(corner) for corner in extent.Get()])
+            found.append(("extent", "that of its geometry", value))
+    way = UsdGeom.Gprim(prim).GetOrientationAttr().Get()
     if not prim.IsA(UsdGeom.Mesh):
-        way = UsdGeom.Gprim(prim).GetOrientationAttr().Get()
         if way != UsdGeom.Tokens.rightHanded:
-            yield setting("orientation", "rightHanded", way)
+            found.append(("orientation", "rightHanded", way))
     elif reason := _ambiguous_subsets(prim):
-        yield setting("its material subset", "a part of it", reason)
-
-
-def _is_extent(boundable: UsdGeom.Boundable, stated: object) -> bool:
-    computed = UsdGeom.Boundable.ComputeExtentFromPlugins(boundable, Usd.TimeCode.Default())
-    if computed is None:
-        return True
-    authored, bounds = np.array(stated, np.float64), np.array(computed, np.float64)
-    if authored.shape != bounds.shape or len(authored) != 2:
-        return False
-    diagonal = float(np.linalg.norm(bounds[1] - bounds[0]))
-    return bool((np.abs(authored - bounds) <= _EXTENT * diagonal).all())
+        found.append(("its material subset", "a part of it", reason))
+    for difference in found:
+        yield value_setting(reading, SettingKind.GEOMETRY, prim, *difference)
 
 
 def _ambiguous_subsets(prim: Usd.Prim) -> str | None:

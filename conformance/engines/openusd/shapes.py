@@ -11,38 +11,24 @@ visual is a Gprim that is visible and whose purpose is default or render.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 from pxr import Usd, UsdGeom, UsdPhysics
 
+from urdf_usd.conformance.engines import surfaces
+from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.appearances import (
+    Geometry,
     Materials,
-    Mesh,
     MeshFaces,
     state_appearances,
     state_shading,
 )
-from urdf_usd.conformance.engines.openusd.reading import (
-    LinkPrim,
-    Reading,
-    approximation,
-    captured_diagnostics,
-    collides,
-    is_shown,
-    open_reading,
-)
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.solids import hull_volume
 from urdf_usd.conformance.engines.statements import vec3
-from urdf_usd.conformance.engines.surfaces import (
-    fans,
-    measured_mesh,
-    primitive_surface,
-    stretched,
-    support_of,
-    unused_points,
-)
 from urdf_usd.conformance.observation.shapes import (
     Drawing,
     Role,
@@ -52,12 +38,8 @@ from urdf_usd.conformance.observation.shapes import (
     Surface,
 )
 
-# Rotations from the Z axis of a shape's own frame to the axis of its prim.
-_UPRIGHT = {
-    UsdGeom.Tokens.x: ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
-    UsdGeom.Tokens.y: ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)),
-    UsdGeom.Tokens.z: ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
-}
+# Cyclic permutations from the Z axis of a shape's own frame to the axis of its prim.
+_TURNS = {UsdGeom.Tokens.x: 1, UsdGeom.Tokens.y: 2, UsdGeom.Tokens.z: 0}
 _PRIMITIVES = {
     "Cube": (ShapeKind.BOX, ("size", "size", "size")),
     "Sphere": (ShapeKind.SPHERE, ("radius",)),
@@ -71,30 +53,16 @@ _BOUNDING = {
 }
 
 
-class Geometry(Mesh, frozen=True, eq=False, kw_only=True):
-    kind: ShapeKind = ShapeKind.MESH
-    size: tuple[float, ...] = ()  # as in ShapeObservation; empty for meshes
-    turn: Array = np.eye(4)  # (4, 4) from the frame of the shape, whose axis is Z, to the prim's
-    problem: str | None = None  # why it cannot be stated
-
-
 def gprim_geometry(prim: Usd.Prim) -> Geometry:
-    if prim.IsA(UsdGeom.Mesh):
-        return _mesh(UsdGeom.Mesh(prim))
-    kind, sizes = _PRIMITIVES.get(prim.GetTypeName(), (ShapeKind.OTHER, ()))
-    turn = np.eye(4)
-    axis = prim.GetAttribute("axis")
-    if sizes and axis:
-        turn[:3, :3] = _UPRIGHT[axis.Get()]
-    return Geometry(
-        kind=kind,
-        size=tuple(float(prim.GetAttribute(name).Get()) for name in sizes),
-        turn=turn,
-        problem=None if sizes else f"a {prim.GetTypeName()} cannot be measured",
-    )
-
-
-def _mesh(mesh: UsdGeom.Mesh) -> Geometry:
+    if not prim.IsA(UsdGeom.Mesh):
+        kind, sizes = _PRIMITIVES.get(prim.GetTypeName(), (ShapeKind.OTHER, ()))
+        size = tuple(float(prim.GetAttribute(name).Get()) for name in sizes)
+        turn, axis = np.eye(4), prim.GetAttribute("axis")
+        if sizes and axis:
+            turn[:3, :3] = np.roll(np.eye(3), _TURNS[axis.Get()], axis=0)
+        problem = None if sizes else f"a {prim.GetTypeName()} cannot be measured"
+        return Geometry(kind=kind, size=size, turn=turn, problem=problem)
+    mesh = UsdGeom.Mesh(prim)
     attributes = (
         mesh.GetPointsAttr(),
         mesh.GetFaceVertexCountsAttr(),
@@ -112,7 +80,7 @@ def _mesh(mesh: UsdGeom.Mesh) -> Geometry:
     if not is_sound:
         return Geometry(problem="its points and faces are inconsistent")
     mirrored = bool(mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded)
-    triangles = fans(counts, corners)
+    triangles = surfaces.fans(counts, corners)
     return Geometry(
         points=points.astype(np.float64),
         triangles=triangles[:, ::-1] if mirrored else triangles,
@@ -122,30 +90,28 @@ def _mesh(mesh: UsdGeom.Mesh) -> Geometry:
     )
 
 
-def roles_of(prim: Usd.Prim) -> Iterator[Role]:
-    """Yield whether a Gprim is a collider, a visual, both or neither."""
-    if collides(prim):
-        yield Role.COLLISION
-    if is_shown(prim):
-        yield Role.VISUAL
+def roles_of(prim: Usd.Prim) -> tuple[Role, ...]:
+    """Whether a Gprim is a collider, a visual, both or neither."""
+    collision = (Role.COLLISION,) * stages.collides(prim)
+    return collision + (Role.VISUAL,) * stages.is_shown(prim)
 
 
-class _Placed(Struct, frozen=True, eq=False):
+class _Placed(NamedTuple):
     """A shape in the frame of one of the candidates above it."""
 
     prim: Usd.Prim
     roles: tuple[Role, ...]
     geometry: Geometry
-    link: LinkPrim
+    link: stages.LinkPrim
     to_link: Array  # (4, 4) from the prim's frame to the candidate's [m]
 
 
-def _placed(reading: Reading) -> Iterator[_Placed]:
+def _placed(reading: stages.Reading) -> Iterator[_Placed]:
     """Yield every shape below every candidate, nearest candidate first; equal meshes are one."""
     proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
     known: dict[tuple[object, ...], Geometry] = {}
     for prim in Usd.PrimRange(reading.robot, proxies):
-        roles = tuple(roles_of(prim)) if prim.IsA(UsdGeom.Gprim) else ()
+        roles = roles_of(prim) if prim.IsA(UsdGeom.Gprim) else ()
         above = tuple(reading.carriers(prim)) if roles else ()
         if not above:
             continue
@@ -167,21 +133,15 @@ def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
         UnsupportedError: The stage cannot be read.
     """
     drawn: dict[str, list[Drawing]] = {}
-    for placed in _placed(open_reading(path, partial=True, usable=True)):
-        source, geometry = str(placed.prim.GetPath()), placed.geometry
-        if placed.link.name in link_names and source not in drawn and not geometry.problem:
+    for prim, roles, geometry, link, to_link in _placed(
+        stages.open_reading(path, partial=True, usable=True)
+    ):
+        source, matrix = str(prim.GetPath()), to_link @ geometry.turn
+        if link.name in link_names and source not in drawn and not geometry.problem:
+            kind, size, points = geometry.kind, geometry.size, geometry.points
             drawn[source] = [
-                Drawing(
-                    source=source,
-                    link=placed.link.name,
-                    role=role,
-                    kind=geometry.kind,
-                    size=geometry.size,
-                    matrix=placed.to_link @ geometry.turn,
-                    points=geometry.points,
-                    triangles=geometry.triangles,
-                )
-                for role in placed.roles
+                Drawing(source, link.name, role, kind, size, matrix, points, geometry.triangles)
+                for role in roles
             ]
     return tuple(drawing for drawings in drawn.values() for drawing in drawings)
 
@@ -192,64 +152,57 @@ def rest_solids(path: str) -> tuple[Solid, ...]:
     Args:
         path: Root layer of a stage that was observed, in SI units.
     """
-    with captured_diagnostics():
-        reading = open_reading(path, partial=True, usable=True)
-        return tuple(
-            _solid(placed, reading.rigid(placed.link.path))
-            for placed in _placed(reading)
-            if Role.COLLISION in placed.roles
-            and placed.link.is_body
-            and not placed.geometry.problem
-        )
+    found = []
+    with stages.captured_diagnostics():
+        reading = stages.open_reading(path, partial=True, usable=True)
+        for _, roles, geometry, link, to_link in _placed(reading):
+            if Role.COLLISION not in roles or not link.is_body or geometry.problem:
+                continue
+            matrix = reading.rigid(link.path) @ to_link @ geometry.turn
+            scale, size = np.linalg.norm(matrix[:3, :3], axis=0), geometry.size
+            match geometry.kind:
+                case ShapeKind.BOX:
+                    size = tuple((np.array(size) / 2 * scale).tolist())
+                case ShapeKind.SPHERE:
+                    size = (size[0] * float(scale[0]),)
+                case ShapeKind.CYLINDER | ShapeKind.CAPSULE:
+                    size = size[0] * float(scale[0]), size[1] / 2 * float(scale[2])
+            points = (geometry.points @ matrix[:3, :3].T + matrix[:3, 3]).ravel().tolist()
+            rotation = tuple((matrix[:3, :3] / scale).ravel().tolist())
+            place = vec3(matrix[:3, 3])
+            found.append(Solid(link.name, geometry.kind, size, place, rotation, tuple(points)))
+    return tuple(found)
 
 
-def _solid(placed: _Placed, body: Array) -> Solid:
-    geometry = placed.geometry
-    matrix = body @ placed.to_link @ geometry.turn
-    scale = np.linalg.norm(matrix[:3, :3], axis=0)
-    size: tuple[float, ...] = ()
-    match geometry.kind:
-        case ShapeKind.BOX:
-            size = tuple((np.array(geometry.size) / 2 * scale).tolist())
-        case ShapeKind.SPHERE:
-            size = (geometry.size[0] * float(scale[0]),)
-        case ShapeKind.CYLINDER | ShapeKind.CAPSULE:
-            radius, height = geometry.size
-            size = radius * float(scale[0]), height / 2 * float(scale[2])
-    points = geometry.points @ matrix[:3, :3].T + matrix[:3, 3]
-    rotation = tuple((matrix[:3, :3] / scale).ravel().tolist())
-    flat = tuple(points.ravel().tolist())
-    return Solid(placed.link.name, geometry.kind, size, vec3(matrix[:3, 3]), rotation, flat)
-
-
-def state_shapes(reading: Reading) -> tuple[ShapeObservation, ...]:
+def state_shapes(reading: stages.Reading) -> tuple[ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     # Of equal meshes, by transform as well; convex hulls in the mesh's own frame.
-    surfaces: dict[tuple[int, bytes], tuple[Surface, Array] | None] = {}
+    measured: dict[tuple[int, bytes], tuple[Surface, Array] | None] = {}
     hulls: dict[int, float] = {}
     materials: Materials = {}
     found: list[ShapeObservation] = []
-    for placed in _placed(reading):
-        geometry, to_link, prim = placed.geometry, placed.to_link, placed.prim
+    for prim, roles, geometry, link, to_link in _placed(reading):
         kind, problem, faces = geometry.kind, geometry.problem, None
+        points, triangles = geometry.points, geometry.triangles
         size: tuple[float, ...] = ()
         surface = None
         if kind is ShapeKind.MESH and not problem:
             key = id(geometry), to_link.tobytes()
-            if key not in surfaces:
-                surfaces[key] = measured_mesh(geometry.points, geometry.triangles, to_link)
-            if measured := surfaces[key]:
-                surface, faces = measured[0], MeshFaces(geometry, measured[1], to_link)
+            if key not in measured:
+                measured[key] = surfaces.measured_mesh(points, triangles, to_link)
+            if of_mesh := measured[key]:
+                surface, faces = of_mesh[0], MeshFaces(geometry, of_mesh[1], to_link)
             else:
                 problem = "it has no faces, or is not finite"
         elif not problem:
-            kind, size, rigid = stretched(kind, geometry.size, to_link @ geometry.turn)
+            turned = to_link @ geometry.turn
+            kind, size, rigid = surfaces.stretched(kind, geometry.size, turned)
             if kind is ShapeKind.OTHER:
                 problem = f"it is no {geometry.kind} due to its scale"
             else:
-                surface = primitive_surface(kind, size, rigid)
+                surface = surfaces.primitive_surface(kind, size, rigid)
         stated = ShapeObservation(
-            link=placed.link.name,
+            link=link.name,
             role=Role.VISUAL,
             source=str(prim.GetPath()),
             name=str(prim.GetName()),
@@ -259,14 +212,27 @@ def state_shapes(reading: Reading) -> tuple[ShapeObservation, ...]:
             surface=surface,
             problem=problem,
         )
-        for role in placed.roles:
+        for role in roles:
             if role is Role.COLLISION:
-                volume = None
+                token, volume, outer = stages.approximation(prim), None, surface
                 if faces:
                     if id(geometry) not in hulls:
-                        hulls[id(geometry)] = hull_volume(geometry.points, geometry.triangles)
+                        hulls[id(geometry)] = hull_volume(points, triangles)
                     volume = hulls[id(geometry)] * abs(float(np.linalg.det(to_link[:3, :3])))
-                found.append(_collider(stated, placed, volume))
+                is_hull = kind is ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull
+                # Simulators make the hull of all points, also of those that no face uses.
+                if is_hull and surface and len(unused := surfaces.unused_points(points, triangles)):
+                    support = np.maximum(surface.support, surfaces.support_of(unused, to_link))
+                    outer = structs.replace(surface, support=tuple(support.tolist()))
+                collider = structs.replace(
+                    stated,
+                    role=Role.COLLISION,
+                    surface=outer,
+                    hull_volume=volume,
+                    problem=problem or _BOUNDING.get(token),
+                    hull=is_hull,
+                )
+                found.append(collider)
             elif surface:
                 looks = state_appearances(prim, surface.area, faces, materials)
                 shading = state_shading(prim, faces) if faces else None
@@ -274,24 +240,3 @@ def state_shapes(reading: Reading) -> tuple[ShapeObservation, ...]:
             else:
                 found.append(stated)
     return tuple(found)
-
-
-def _collider(
-    stated: ShapeObservation, placed: _Placed, hull_volume: float | None
-) -> ShapeObservation:
-    token, surface, geometry = approximation(placed.prim), stated.surface, placed.geometry
-    is_hull = stated.kind is ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull
-    if is_hull and surface:
-        # Simulators make the hull of all points, also of those that no face uses.
-        points = unused_points(geometry.points, geometry.triangles)
-        if len(points):
-            support = np.maximum(surface.support, support_of(points, placed.to_link))
-            surface = structs.replace(surface, support=tuple(support.tolist()))
-    return structs.replace(
-        stated,
-        role=Role.COLLISION,
-        surface=surface,
-        hull_volume=hull_volume,
-        problem=stated.problem or _BOUNDING.get(token),
-        hull=is_hull,
-    )

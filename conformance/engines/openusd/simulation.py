@@ -13,6 +13,7 @@ from urdf_usd.conformance.engines.openusd.joints import Connection
 from urdf_usd.conformance.engines.openusd.reading import (
     Reading,
     SchemaFamily,
+    Units,
     applied_schemas,
     number_attribute,
 )
@@ -42,7 +43,14 @@ def observe_simulation(reading: Reading, joints: Sequence[Connection]) -> Simula
         position = units.position(angular=freedom.angular)
         effort = units.effort(angular=freedom.angular)
         if f"PhysicsDriveAPI:{freedom.instance}" in applied_schemas(prim):
-            drives.append(_drive(name, prim, freedom, position, effort))
+            stiffness, damping, is_acceleration = gains_of(prim, freedom, units)
+            # Without a value, that of the schema.
+            place, rate = (
+                (number_attribute(prim, f"drive:{freedom.instance}:physics:target{x}") or 0.0)
+                for x in ("Position", "Velocity")
+            )
+            targets = place * position, rate * position
+            drives.append(DriveObservation(name, stiffness, damping, *targets, is_acceleration))
         mass = units.inertia if freedom.angular else units.mass
         if (armature := _agreed(_armatures(prim, freedom), mass)) is not None:
             armatures.append((name, armature))
@@ -70,24 +78,15 @@ def observe_simulation(reading: Reading, joints: Sequence[Connection]) -> Simula
     )
 
 
-def _drive(
-    name: str, prim: Usd.Prim, freedom: Freedom, position: float, effort: float
-) -> DriveObservation:
-    begin = f"drive:{freedom.instance}:physics"
-    # Without a value, that of the schema.
-    stiffness, damping, place, rate = (
-        number_attribute(prim, f"{begin}:{attribute}") or 0.0
-        for attribute in ("stiffness", "damping", "targetPosition", "targetVelocity")
+def gains_of(prim: Usd.Prim, freedom: Freedom, units: Units) -> tuple[float, float, bool]:
+    """Return stiffness and damping of a drive [SI], and whether they are accelerations."""
+    begin, angular = f"drive:{freedom.instance}:physics", freedom.angular
+    effort, position = units.effort(angular=angular), units.position(angular=angular)
+    stiffness, damping = (
+        (number_attribute(prim, f"{begin}:{name}") or 0.0) for name in ("stiffness", "damping")
     )
     is_acceleration = prim.GetAttribute(f"{begin}:type").Get() == UsdPhysics.Tokens.acceleration
-    return DriveObservation(
-        joint=name,
-        stiffness=stiffness * effort / position,
-        damping=damping * effort / position,
-        target_position=place * position,
-        target_velocity=rate * position,
-        acceleration=is_acceleration,
-    )
+    return stiffness * effort / position, damping * effort / position, is_acceleration
 
 
 def _armatures(prim: Usd.Prim, freedom: Freedom) -> list[float | None]:
