@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ def read_shapes(
     meshes: dict[str, PolygonMesh] = {}
     textures: dict[str, Texture] = {}
     for prim in Usd.PrimRange(reading.robot, PROXIES):
-        roles = set(roles_of(prim)) if prim.IsA(UsdGeom.Gprim) else set()
+        roles = roles_of(prim) if prim.IsA(UsdGeom.Gprim) else ()
         path = str(prim.GetPath())
         owner = nearest(path, paths) if roles else None
         if not roles or ((foreign := nearest(path, others)) and len(foreign) > len(owner or "")):
@@ -104,7 +104,7 @@ def read_shapes(
             notes.append(Diagnostic("stage-loose-shape", f"{path} belongs to no link"))
             continue
         source = _main_material(prim) if Role.VISUAL in roles else None
-        texture = _read_texture(source) if source and prim.IsA(UsdGeom.Mesh) else None
+        texture = source.texture if source and prim.IsA(UsdGeom.Mesh) else None
         shape = _read_shape(prim, reading.within(path, owner), texture, notes)
         if shape is None:
             continue
@@ -123,30 +123,29 @@ def read_shapes(
             material = _read_material(prim, source, textures.get(path), notes)
             visual = Visual(name, pose, geometry, material, custom=custom)
             visuals.setdefault(owner, []).append(visual)
-    joined = {
-        path: tuple(one for item in elements.items() for one in _joined(*item, meshes))
-        for path, elements in collisions.items()
-    }
-    return Shapes({path: tuple(of) for path, of in visuals.items()}, joined, meshes, textures)
+    joined: dict[str, list[Collision]] = {}
+    for owner, elements in collisions.items():
+        for element, groups in elements.items():
+            named = [(x.name or "", x.geometry) for x in groups if type(x.geometry) is MeshFile]
+            places = {(x.origin, x.geometry.scale) for x in groups if type(x.geometry) is MeshFile}
+            # Groups of one <collision>, unless they were moved separately.
+            if _is_collision(element) and len(places) == 1:
+                ((origin, scale),) = places
+                uri, custom = str(element.GetPath()), read_custom(element)
+                meshes[uri] = join_groups([(name, meshes[mesh.uri]) for name, mesh in named])
+                name = element.GetDisplayName() or element.GetName()
+                groups = [Collision(name, origin, MeshFile(uri, None, scale), custom=custom)]
+            joined.setdefault(owner, []).extend(groups)
+    return Shapes(
+        {path: tuple(of) for path, of in visuals.items()},
+        {path: tuple(of) for path, of in joined.items()},
+        meshes,
+        textures,
+    )
 
 
 def _is_collision(prim: Usd.Prim) -> bool:
     return prim.GetAttribute("urdf:collision").Get() is True
-
-
-def _joined(
-    element: Usd.Prim, groups: list[Collision], meshes: dict[str, PolygonMesh]
-) -> list[Collision]:
-    """Join the groups of one ``<collision>``, unless they were moved separately."""
-    named = [(g.name or "", g.origin, g.geometry) for g in groups if type(g.geometry) is MeshFile]
-    places = {(origin, geometry.scale) for _, origin, geometry in named}
-    if not _is_collision(element) or len(places) != 1:
-        return groups
-    ((origin, scale),) = places
-    uri = str(element.GetPath())
-    meshes[uri] = join_groups([(name, meshes[geometry.uri]) for name, _, geometry in named])
-    name = element.GetDisplayName() or element.GetName()
-    return [Collision(name, origin, MeshFile(uri, None, scale), custom=read_custom(element))]
 
 
 def _read_shape(
@@ -263,6 +262,8 @@ class _Source(Struct, frozen=True, eq=False):
     name: str
     path: Sdf.Path
     shader: UsdShade.Shader | None  # its surface
+    color: str | None  # its input for the colour
+    texture: Texture | None  # of the colour
     count: int  # number of materials of the gprim
 
 
@@ -285,9 +286,17 @@ def _main_material(prim: Usd.Prim) -> _Source | None:
         return None
     material = UsdShade.Material.Get(prim.GetStage(), max(faces, key=faces.__getitem__))
     shaders = (material.ComputeSurfaceSource(context)[0] for context in ("", "mdl"))
-    owner = material.GetPrim()
+    shader, owner = next(filter(None, shaders), None), material.GetPrim()
     name = owner.GetDisplayName() or owner.GetName()
-    return _Source(name, owner.GetPath(), next(filter(None, shaders), None), len(faces))
+    color = next((x for x in _COLORS if shader.GetInput(x)), None) if shader else None
+    texture, node = None, None
+    image = _value(shader, "diffuse_texture") if shader else None
+    if shader and not image:
+        node = _node(shader, color)
+        image = _value(node, "file") if node else None
+    if image:
+        texture = Texture(name, image.path, image.resolvedPath, node)
+    return _Source(name, owner.GetPath(), shader, color, texture, len(faces))
 
 
 def _value(shader: UsdShade.Shader, name: str) -> Any:  # noqa: ANN401  pxr is untyped
@@ -303,72 +312,60 @@ def _node(shader: UsdShade.Shader, name: str | None) -> UsdShade.Shader | None:
     return None
 
 
-def _color_input(shader: UsdShade.Shader) -> str | None:
-    return next((name for name in _COLORS if shader.GetInput(name)), None)
-
-
-def _read_texture(source: _Source) -> Texture | None:
-    """Read the texture of the diffuse colour of a material."""
-    if source.shader is None:
-        return None
-    node, image = None, _value(source.shader, "diffuse_texture")
-    if not image:
-        node = _node(source.shader, _color_input(source.shader))
-        image = _value(node, "file") if node else None
-    return Texture(source.name, image.path, image.resolvedPath, node) if image else None
-
-
 def _read_material(
     prim: Usd.Prim, source: _Source | None, texture: Texture | None, notes: list[Diagnostic]
 ) -> Material | None:
     """Read the material of a gprim, or its display colour; None without both."""
     displayed = UsdGeom.Gprim(prim).GetDisplayColorAttr().Get()
     if source is None:
-        opacities = UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get() or (1.0,)
-        return _material(None, displayed[0], opacities[0]) if displayed else None
-    if source.count > 1:
-        message = f"{prim.GetPath()} has {source.count} materials; that of most faces is used"
-        notes.append(Diagnostic("material-parts", message))
-    shader = source.shader
-    if shader is None:
-        return None
-    # The file names of all textures of the surface.
-    nodes = (_node(shader, one.GetBaseName()) for one in shader.GetInputs())
-    files = (_value(node, "file") for node in nodes if node and node.GetInput("file"))
-    images = dict.fromkeys(file.path if file else "" for file in files)
-    if texture is not None:
-        if settings := ", ".join(_other_settings(texture.node) if texture.node else ()):
-            message = f"{settings} of texture {texture.reference!r} of material {source.path} are "
-            notes.append(Diagnostic("texture-dropped", f"{message}not converted"))
-        images.pop(texture.reference, None)
-    if images:
-        named = ", ".join(map(repr, images))
-        message = f"textures of material {source.path} are not converted: {named}"
-        notes.append(Diagnostic("texture-dropped", message))
-    # The linear colour if it is uniform.
-    name = _color_input(shader)
-    node, color = _node(shader, name), _value(shader, name) if name else None
-    if node is None:
-        color = _DEFAULT_COLOR if color is None else color
-    elif str(node.GetIdAttr().Get()).startswith("UsdPrimvarReader") and displayed:
-        # The first vertex colour, as for a gprim without material.
-        color = displayed[0]
+        alpha = (UsdGeom.Gprim(prim).GetDisplayOpacityAttr().Get() or (1.0,))[0]
+        color = displayed[0] if displayed else None
     else:
-        color = _value(node, "fallback")
-    alpha = None if _node(shader, "opacity") else _value(shader, "opacity")
-    return _material(source.name, color, 1.0 if alpha is None else alpha) if color else None
-
-
-def _material(name: str | None, linear: Iterable[float], alpha: float) -> Material:
-    red, green, blue = srgb_from_linear([*map(float, linear)][:3]).tolist()
-    return Material(name, (red, green, blue, float(alpha)))
-
-
-def _other_settings(node: UsdShade.Shader) -> Iterator[str]:
-    """Yield the settings of a texture that URDF cannot represent."""
-    for name, neutral in (("scale", 1.0), ("bias", 0.0)):
-        if any(float(part) != neutral for part in _value(node, name) or ()):
-            yield name
-    for name in ("wrapS", "wrapT"):
-        if str(_value(node, name) or "repeat") not in {"repeat", "useMetadata"}:
-            yield name
+        if source.count > 1:
+            message = f"{prim.GetPath()} has {source.count} materials; that of most faces is used"
+            notes.append(Diagnostic("material-parts", message))
+        if (shader := source.shader) is None:
+            return None
+        # The file names of all textures of the surface.
+        nodes = (_node(shader, one.GetBaseName()) for one in shader.GetInputs())
+        files = (_value(node, "file") for node in nodes if node and node.GetInput("file"))
+        images = dict.fromkeys(file.path if file else "" for file in files)
+        if texture is not None:
+            if node := texture.node:
+                # Settings that URDF cannot represent.
+                settings = [
+                    name
+                    for name, neutral in (("scale", 1.0), ("bias", 0.0))
+                    for part in _value(node, name) or ()
+                    if float(part) != neutral
+                ]
+                settings += [
+                    name
+                    for name in ("wrapS", "wrapT")
+                    if str(_value(node, name) or "repeat") not in {"repeat", "useMetadata"}
+                ]
+                if settings:
+                    message = f"{', '.join(dict.fromkeys(settings))} of texture "
+                    message += f"{texture.reference!r} of material {source.path} are not converted"
+                    notes.append(Diagnostic("texture-dropped", message))
+            images.pop(texture.reference, None)
+        if images:
+            named = ", ".join(map(repr, images))
+            message = f"textures of material {source.path} are not converted: {named}"
+            notes.append(Diagnostic("texture-dropped", message))
+        # The linear colour if it is uniform.
+        node, name = _node(shader, source.color), source.color
+        color = _value(shader, name) if name else None
+        if node is None:
+            color = _DEFAULT_COLOR if color is None else color
+        elif str(node.GetIdAttr().Get()).startswith("UsdPrimvarReader") and displayed:
+            # The first vertex colour, as for a gprim without material.
+            color = displayed[0]
+        else:
+            color = _value(node, "fallback")
+        alpha = None if _node(shader, "opacity") else _value(shader, "opacity")
+    if not color:
+        return None
+    red, green, blue = srgb_from_linear([*map(float, color)][:3]).tolist()
+    opacity = 1.0 if alpha is None else float(alpha)
+    return Material(source and source.name, (red, green, blue, opacity))

@@ -40,7 +40,6 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
-_TOKENS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 _KINDS = UsdPhysics.ObjectType
 # Equal limits of zero are that far apart in the variant for MuJoCo, which refuses an empty range
 # [degrees or distance].
@@ -121,7 +120,8 @@ def connections(
     """Return the joints that connect something, and notes on the others.
 
     A disabled joint is a floating joint of URDF if it has no limits either, and nothing else
-    connects its bodies. Otherwise it has no effect.
+    connects its bodies. Otherwise it has no effect. Colliders without a rigid body at or above them
+    are the world.
 
     Args:
         reading: The stage.
@@ -130,32 +130,58 @@ def connections(
     found: list[Connection] = []
     free: list[Connection] = []
     notes: list[JointNote] = []
-    for path, descriptor in reading.joints.items():
+    disabled = "is disabled and connects nothing"
+    for path, x in reading.joints.items():
         prim = reading.prim(path)
-        name, is_enabled = urdf_name(prim), descriptor.jointEnabled
-        for target in (descriptor.rel0, descriptor.rel1):
+        name, is_enabled = urdf_name(prim), x.jointEnabled
+        for target in (x.rel0, x.rel1):
             if not target.isEmpty and not reading.prim(target):
                 problem = f"targets {target}, which does not exist: that side is attached to the "
                 notes.append(JointNote("joint-target-missing", path, name, f"{problem}world"))
-        mobility = _mobility(descriptor, reading.units)
+        mobility = _mobility(x, reading.units)
         marked = text_attribute(prim, "urdf:joint:type") == "floating"
         if not (is_enabled or marked or mobility.type is JointType.FLOATING):
-            notes.append(JointNote("joint-disabled", path, name, _DISABLED))
+            notes.append(JointNote("joint-disabled", path, name, disabled))
             continue
-        if absent := _absent_body(descriptor, reading):
-            problem = f"targets {absent}, which is no active body below the default prim: it "
+        bodies, anchors, absent = [], [], []
+        for body, position, quat in (
+            (str(x.body0), x.localPose0Position, x.localPose0Orientation),
+            (str(x.body1), x.localPose1Position, x.localPose1Orientation),
+        ):
+            # From float32 values, normalised in double.
+            turn = rotations((quat.GetReal(), *quat.GetImaginary()))
+            anchor = transforms(turn, np.array(position, np.float64) * reading.units.length)
+            is_other = bool(body) and body not in reading.bodies
+            end = reading.prim(body) if is_other else None
+            if end is not None:
+                is_simulated = end.IsActive() and end.IsDefined() and not end.IsAbstract()
+                if end.HasAPI(UsdPhysics.RigidBodyAPI) or not is_simulated:
+                    absent.append(body)
+            bodies.append(WORLD if is_other else body)
+            anchors.append(reading.rigid(body) @ anchor if is_other and not absent else anchor)
+        if absent:
+            problem = f"targets {absent[0]}, which is no active body below the default prim: it "
             notes.append(JointNote("joint-body-outside", path, name, f"{problem}connects nothing"))
-            continue
-        mobility = mobility if is_enabled else Mobility(JointType.FLOATING)
-        joint = _connection(name, path, mobility, reading)
-        if joint.bodies[0] == joint.bodies[1]:
+        elif bodies[0] == bodies[1]:
             problem = "has one body, or none, on both sides"
             notes.append(JointNote("joint-not-urdf", path, name, problem))
-            continue
-        (found if is_enabled or marked else free).append(joint)
+        else:
+            joint = Connection(
+                name=name,
+                path=path,
+                bodies=(bodies[0], bodies[1]),
+                targets=(str(x.rel0), str(x.rel1)),
+                anchors=(anchors[0], anchors[1]),
+                mobility=mobility if is_enabled else Mobility(JointType.FLOATING),
+                articulated=not x.excludeFromArticulation,
+            )
+            (found if is_enabled or marked else free).append(joint)
     for joint in free:
-        if _are_connected(*joint.bodies, found):
-            notes.append(JointNote("joint-disabled", joint.path, joint.name, _DISABLED))
+        reached = {joint.bodies[0]}
+        for _, other in itertools.product(found, found):
+            reached.update(other.bodies if reached & {*other.bodies} else ())
+        if joint.bodies[1] in reached:
+            notes.append(JointNote("joint-disabled", joint.path, joint.name, disabled))
         else:
             found.append(joint)
     named = {joint.name for joint in found}
@@ -164,56 +190,6 @@ def connections(
         if link.is_body and weld and weld.type is JointType.FLOATING and weld.joint not in named:
             found.append(_floating_body(link, weld.joint, weld.parent or link.above, reading))
     return tuple(found), notes
-
-
-_DISABLED = "is disabled and connects nothing"
-
-
-def _are_connected(body: str, other: str, joints: Sequence[Connection]) -> bool:
-    reached = {body}
-    added = True
-    while added:
-        ends = [joint.bodies for joint in joints if reached & set(joint.bodies)]
-        added = not reached.issuperset(itertools.chain(*ends))
-        reached.update(*ends)
-    return other in reached
-
-
-def _connection(name: str, path: str, mobility: Mobility, reading: Reading) -> Connection:
-    """Return a joint; colliders without a rigid body at or above them are the world."""
-    joint = reading.joints[path]
-    bodies, anchors = [], []
-    for body, position, quat in (
-        (str(joint.body0), joint.localPose0Position, joint.localPose0Orientation),
-        (str(joint.body1), joint.localPose1Position, joint.localPose1Orientation),
-    ):
-        # From float32 values, normalised in double.
-        turn = rotations((quat.GetReal(), *quat.GetImaginary()))
-        anchor = transforms(turn, np.array(position, np.float64) * reading.units.length)
-        is_static = body and body not in reading.bodies
-        bodies.append(WORLD if is_static else body)
-        anchors.append(reading.rigid(body) @ anchor if is_static else anchor)
-    return Connection(
-        name=name,
-        path=path,
-        bodies=(bodies[0], bodies[1]),
-        targets=(str(joint.rel0), str(joint.rel1)),
-        anchors=(anchors[0], anchors[1]),
-        mobility=mobility,
-        articulated=not joint.excludeFromArticulation,
-    )
-
-
-def _absent_body(descriptor: UsdPhysics.JointDesc, reading: Reading) -> str | None:
-    """Return a targeted rigid body that is not simulated with the robot."""
-    for path in (str(descriptor.body0), str(descriptor.body1)):
-        if not path or path in reading.bodies:
-            continue
-        prim = reading.prim(path)
-        is_simulated = prim.IsActive() and prim.IsDefined() and not prim.IsAbstract()
-        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or not is_simulated:
-            return path
-    return None
 
 
 def _floating_body(
@@ -259,9 +235,25 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
         case _KINDS.SphericalJoint:
             limited = descriptor.limit.enabled
             return Mobility(JointType.SPHERICAL, note="its cone is limited" if limited else None)
-        case _KINDS.D6Joint:
-            return _six(descriptor, units)
-    return Mobility(None, note="it is a distance joint")
+        case _KINDS.DistanceJoint:
+            return Mobility(None, note="it is a distance joint")
+    limits, free = _enabled_limits(descriptor), [*free_axes(descriptor, units)]
+    unusual = [t for t in free if t in limits and not limits[t].lower < limits[t].upper]
+    unusual += ["distance"] * ("distance" in limits)
+    listed = ", ".join(token[0].upper() + token[1:] for token in unusual or free)
+    if unusual:
+        return Mobility(None, note=f"its limits hold or bound {listed}")
+    if len(free) == 1:
+        return _single(free[0], limits.get(free[0]), units)
+    slides, spins = (
+        ["XYZ".index(token[-1]) for token in free if token.startswith(kind)]
+        for kind in ("trans", "rot")
+    )
+    note = "some of its free axes have limits" if limits.keys() & {*free} else None
+    if len(slides) == 2 and len(spins) == 1 and not {*spins} & {*slides}:
+        return Mobility(JointType.PLANAR, spins[0], note=note)
+    found = _AXISLESS.get((len(slides), len(spins)))
+    return Mobility(found, note=note if found else f"it leaves {listed} free")
 
 
 def _single(token: str, limit: UsdPhysics.JointLimit | None, units: Units) -> Mobility:
@@ -287,22 +279,6 @@ def _bounds(limit: UsdPhysics.JointLimit) -> tuple[float, float]:
     return lower, upper
 
 
-def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tuple[float, float]]:
-    """Return the limits [m or rad] of the axes of a D6 joint that are not locked.
-
-    An axis without a limit, or with a disabled one, is free; it is locked if lower is above upper,
-    or both are zero. The names are those of instances of ``PhysicsLimitAPI``.
-    """
-    limits = _enabled_limits(descriptor)
-    axes = {}
-    for token in _TOKENS:
-        low, high = _bounds(limits[token]) if token in limits else (-math.inf, math.inf)
-        if low <= high and (low, high) != (0.0, 0.0):
-            unit = units.position(angular=token.startswith("rot"))
-            axes[token] = low * unit, high * unit
-    return axes
-
-
 def _enabled_limits(descriptor: UsdPhysics.D6JointDesc) -> dict[str, UsdPhysics.JointLimit]:
     return {
         pair.first.name[0].lower() + pair.first.name[1:]: pair.second
@@ -311,31 +287,20 @@ def _enabled_limits(descriptor: UsdPhysics.D6JointDesc) -> dict[str, UsdPhysics.
     }
 
 
-def _six(descriptor: UsdPhysics.D6JointDesc, units: Units) -> Mobility:
-    """Return the mobility of an untyped joint, a D6 joint."""
-    limits, free = _enabled_limits(descriptor), [*free_axes(descriptor, units)]
-    unusual = [t for t in free if t in limits and not limits[t].lower < limits[t].upper]
-    unusual += ["distance"] * ("distance" in limits)
-    if unusual:
-        return Mobility(None, note=f"its limits hold or bound {_listed(unusual)}")
-    slides, spins = (
-        ["XYZ".index(token[-1]) for token in free if token.startswith(kind)]
-        for kind in ("trans", "rot")
-    )
-    if len(free) == 1:
-        return _single(free[0], limits.get(free[0]), units)
-    found = Mobility(_AXISLESS.get((len(slides), len(spins))))
-    if len(slides) == 2 and len(spins) == 1 and not {*spins} & {*slides}:
-        found = Mobility(JointType.PLANAR, spins[0])
-    if found.type is None:
-        return structs.replace(found, note=f"it leaves {_listed(free)} free")
-    if any(token in limits for token in free):
-        return structs.replace(found, note="some of its free axes have limits")
-    return found
+def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tuple[float, float]]:
+    """Return the limits [m or rad] of the axes of a D6 joint that are not locked.
 
-
-def _listed(tokens: Sequence[str]) -> str:
-    return ", ".join(token[0].upper() + token[1:] for token in tokens)
+    An axis without a limit, or with a disabled one, is free; it is locked if lower is above upper,
+    or both are zero. The names are those of instances of ``PhysicsLimitAPI``.
+    """
+    limits = _enabled_limits(descriptor)
+    axes = {}
+    for token in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
+        low, high = _bounds(limits[token]) if token in limits else (-math.inf, math.inf)
+        if low <= high and (low, high) != (0.0, 0.0):
+            unit = units.position(angular=token.startswith("rot"))
+            axes[token] = low * unit, high * unit
+    return axes
 
 
 class BodyTree(Struct, frozen=True):
@@ -472,18 +437,14 @@ def unarticulated(reading: Reading, tree: BodyTree) -> tuple[str, ...]:
     floating if the joint is excluded.
     """
     # Not by bodies: for a single body with a joint to the world, the parser lists the joint alone.
-    listed = _articulated_joints(reading)
-
-    def is_outside(joint: Connection) -> bool:
-        match joint.mobility.type:
-            case JointType.FLOATING:
-                return False
-            case JointType.FIXED:
-                alone = WORLD in joint.bodies and not reading.articulations
-                return not (joint.articulated or alone)
-        return joint.path not in listed or not joint.articulated
-
-    return tuple(joint.name for joint in tree.joints if is_outside(joint))
+    listed, outside = _articulated_joints(reading), []
+    for joint in tree.joints:
+        is_inside = joint.articulated and joint.path in listed
+        if joint.mobility.type is JointType.FIXED:
+            is_inside = joint.articulated or (WORLD in joint.bodies and not reading.articulations)
+        if not is_inside and joint.mobility.type is not JointType.FLOATING:
+            outside.append(joint.name)
+    return tuple(outside)
 
 
 def at_world(reading: Reading, joints: Sequence[Connection]) -> tuple[str, ...]:
@@ -492,23 +453,19 @@ def at_world(reading: Reading, joints: Sequence[Connection]) -> tuple[str, ...]:
     The parser reports the world for the default prim and for missing targets, and the collider for
     static colliders.
     """
-    listed = _articulated_joints(reading)
-
-    def moves(joint: Connection) -> bool:
+    listed, found = _articulated_joints(reading), []
+    for joint in joints:
         kind = joint.mobility.type
-        if kind is None:
+        if (
+            not reading.bodies.keys() >= set(joint.bodies)
+            and joint.articulated
+            and joint.path in listed
+            and kind not in {JointType.FLOATING, JointType.FIXED}
             # Solvers keep a distance joint out of the articulation's tree.
-            return bool(reading.joints[joint.path].type != _KINDS.DistanceJoint)
-        return kind is not JointType.FLOATING and COORDINATES[kind] > 0
-
-    return tuple(
-        joint.name
-        for joint in joints
-        if not reading.bodies.keys() >= set(joint.bodies)
-        and joint.articulated
-        and joint.path in listed
-        and moves(joint)
-    )
+            and (kind or reading.joints[joint.path].type != _KINDS.DistanceJoint)
+        ):
+            found.append(joint.name)
+    return tuple(found)
 
 
 def _articulated_joints(reading: Reading) -> set[str]:
