@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -133,17 +133,51 @@ def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:
     Raises:
         AuthoringError: The files cannot be written; nothing was changed.
     """
-    target = prepared.export.urdf
+    target, files = prepared.export.urdf, prepared.files
     try:
-        if not force:
-            _refuse_others(target, prepared.files)
-        _place(target.parent, prepared.files)
+        # Other files are not replaced. Images contain no mark, but the same content.
+        mark = _mark(target).encode().lower()
+        foreign = [
+            path
+            for path, content in ((target.parent / name, files[name]) for name in files)
+            if not force
+            and path.exists()
+            and not has_mark(path, mark)
+            and not (path.is_file() and path.read_bytes() == content)
+        ]
+        if foreign:
+            others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+            message = f"{foreign[0]}{others} was not written by an export of {target.name}"
+            message = f"{message}; --force replaces it"
+            raise AuthoringError((Diagnostic("target-exists", message),))
+        folder = target.parent.absolute()
+        above = next(one for one in (folder, *folder.parents) if one.is_dir())
+        with scratch_folder(above) as scratch:
+            for index, content in enumerate(files.values()):
+                (scratch / str(index)).write_bytes(content)
+            _place([target.parent / name for name in files], scratch)
     except (OSError, ValueError) as error:
         # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else None
         message = write_failure(target, reason or str(error))
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     return prepared.export
+
+
+def _place(paths: Sequence[Path], scratch: Path) -> None:
+    """Move numbered files to all paths or none; the last file is moved last."""
+    new: list[Path] = []
+    try:
+        for index, path in enumerate(paths):
+            for missing in [one for one in (path, *path.parents) if not one.exists()][::-1]:
+                new.append(missing)
+                if missing != path:
+                    missing.mkdir()
+            (scratch / str(index)).replace(path)
+    except (OSError, ValueError):
+        for path in reversed(new):
+            path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+        raise
 
 
 def _mark(target: Path) -> str:
@@ -207,43 +241,3 @@ def _with_mesh_files(
     )
     contents = {file: text for text, file in files.items()}
     return structs.replace(reading.robot, links=links), contents
-
-
-def _refuse_others(target: Path, files: Mapping[str, bytes]) -> None:
-    """Refuse to replace files that were not written by an export of this URDF.
-
-    Images contain no mark, but the same content.
-    """
-    mark = _mark(target).encode().lower()
-    foreign = [
-        path
-        for path, content in ((target.parent / name, files[name]) for name in files)
-        if path.exists()
-        and not has_mark(path, mark)
-        and not (path.is_file() and path.read_bytes() == content)
-    ]
-    if foreign:
-        others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        message = f"{foreign[0]}{others} was not written by an export of {target.name}"
-        message = f"{message}; --force replaces it"
-        raise AuthoringError((Diagnostic("target-exists", message),))
-
-
-def _place(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write all files below a folder or none; the last file is moved last."""
-    above = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.is_dir())
-    with scratch_folder(above) as scratch:
-        for index, content in enumerate(files.values()):
-            (scratch / str(index)).write_bytes(content)
-        new: list[Path] = []
-        try:
-            for index, path in enumerate(folder / name for name in files):
-                for missing in [one for one in (path, *path.parents) if not one.exists()][::-1]:
-                    new.append(missing)
-                    if missing != path:
-                        missing.mkdir()
-                (scratch / str(index)).replace(path)
-        except (OSError, ValueError):
-            for path in reversed(new):
-                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
-            raise

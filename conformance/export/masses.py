@@ -7,6 +7,7 @@ reported.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from pxr import Usd, Vt
@@ -75,7 +76,20 @@ def read_inertials(
 
 def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> Inertial | None:
     """Read the mass properties of a rigid body; None if it has none at all."""
-    _normalise(reading.prim(path))
+    prim, stage = reading.prim(path), reading.stage
+    definition = prim.GetPrimDefinition()
+    # OpenUSD's utility ignores values in double precision, and returns memory that nothing was
+    # written to for blocked ones, which get their fallbacks. Instances cannot be edited.
+    with Usd.EditContext(stage, stage.GetSessionLayer()):
+        for name in () if prim.IsInstanceProxy() else _AUTHORED:
+            attribute, declared = prim.GetAttribute(name), definition.GetAttributeDefinition(name)
+            if not attribute or not declared:
+                continue
+            value, kind = attribute.Get(), declared.GetTypeName()
+            if value is None:
+                attribute.Set(definition.GetAttributeFallbackValue(name))
+            elif any(spec.typeName.type != kind.type for spec in attribute.GetPropertyStack()):
+                attribute.Set(type(kind.defaultValue)(value))
     mass = body_mass(reading, path)
     if mass.is_empty:
         notes.append(Diagnostic("mass-unstated", f"body {path} states no mass and has no collider"))
@@ -102,27 +116,6 @@ def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> Iner
     return Inertial(mass.properties.mass, pose, inertia_values(tensor))
 
 
-def _normalise(prim: Usd.Prim) -> None:
-    """Give mass properties the type of the schema, in the session layer of the stage.
-
-    OpenUSD's utility ignores values in double precision, and returns memory that nothing was
-    written to for blocked ones, which get their fallbacks. Values of an instance cannot be edited.
-    """
-    stage, definition = prim.GetStage(), prim.GetPrimDefinition()
-    if prim.IsInstanceProxy():
-        return
-    with Usd.EditContext(stage, stage.GetSessionLayer()):
-        for name in _AUTHORED:
-            attribute, declared = prim.GetAttribute(name), definition.GetAttributeDefinition(name)
-            if not attribute or not declared:
-                continue
-            value, kind = attribute.Get(), declared.GetTypeName()
-            if value is None:
-                attribute.Set(definition.GetAttributeFallbackValue(name))
-            elif any(spec.typeName.type != kind.type for spec in attribute.GetPropertyStack()):
-                attribute.Set(type(kind.defaultValue)(value))
-
-
 def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
     """Read the inertial of a link from ``urdf:`` attributes.
 
@@ -131,7 +124,7 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
         ``<inertial>``.
     """
 
-    def numbers(name: str, count: int) -> tuple[float, ...] | None:
+    def numbers(name: str, count: int) -> Any:  # noqa: ANN401  a tuple of that many numbers
         value = prim.GetAttribute(f"urdf:{name}").Get()
         is_array = isinstance(value, Vt.DoubleArray | Vt.FloatArray | Vt.IntArray)
         return tuple(map(float, value)) if is_array and len(value) == count else None
@@ -145,13 +138,11 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
     moments, axes = numbers(LINK_MOMENTS, 3), numbers(LINK_AXES, 4)
     if inertia is None and moments and axes:
         # By its principal axes, in an asset for ROS.
-        (ixx, iyy, izz), (w, i, j, k) = moments, axes
-        inertia = rotate_inertia((ixx, 0.0, 0.0, iyy, 0.0, izz), (w, i, j, k))
+        ixx, iyy, izz = moments
+        inertia = rotate_inertia((ixx, 0.0, 0.0, iyy, 0.0, izz), axes)
     if position is None or quat_wxyz is None or inertia is None:
         return True, None
-    (x, y, z), (w, i, j, k) = position, quat_wxyz
-    ixx, ixy, ixz, iyy, iyz, izz = inertia
-    return True, Inertial(mass, Pose((x, y, z), (w, i, j, k)), (ixx, ixy, ixz, iyy, iyz, izz))
+    return True, Inertial(mass, Pose(position, quat_wxyz), inertia)
 
 
 def adds_up(

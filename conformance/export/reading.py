@@ -6,16 +6,16 @@ supported.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field, structs
-from pxr import Tf, Usd, UsdGeom
+from pxr import Sdf, Tf, Usd, UsdGeom
 
 from urdf_usd.conformance.engines.openusd.reading import (
     WORLD,
-    Reading,
     lower_colliders,
     missing_parts,
     parse_physics,
@@ -25,7 +25,6 @@ from urdf_usd.conformance.engines.openusd.values import read_authored, unusable_
 from urdf_usd.conformance.export.custom import legible_name, read_custom, read_robot_custom
 from urdf_usd.conformance.export.masses import HARMLESS, read_inertials
 from urdf_usd.conformance.export.mechanism import (
-    Mechanism,
     StageLink,
     choose_robot,
     find_links,
@@ -33,7 +32,7 @@ from urdf_usd.conformance.export.mechanism import (
     read_connections,
     read_mechanism,
 )
-from urdf_usd.conformance.export.shapes import NO_SHAPES, Shapes, Texture, read_shapes
+from urdf_usd.conformance.export.shapes import NO_SHAPES, Texture, read_shapes
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.inspection import Inspection, MeshExtents, inspect, measure_mesh, with_paths
 from urdf_usd.converter.meshes.mesh import PolygonMesh
@@ -154,10 +153,16 @@ def read_stage(
         StageError: The stage contains no robot that URDF can represent.
     """
     notes: list[Diagnostic] = []
+    path = stage.GetRootLayer().identifier
     try:
-        reading = _read(stage, tuple(frames), frozenset(reversed_limits), root, notes, shapes)
+        missing = [Diagnostic("stage-incomplete", part) for part in missing_parts(stage)]
+        unusable = [*unusable_values(stage, read_authored(stage), any_precision=True)]
+        if (up := UsdGeom.GetStageUpAxis(stage)) == "X":
+            unusable.append(f"upAxis is {up} in @{path}@, not Y or Z")
+        if missing or unusable:
+            raise StageError((*missing, *(Diagnostic("stage-value", text) for text in unusable)))
+        reading = _read(stage, frames, root, frozenset(reversed_limits), notes, shapes=shapes)
     except Tf.ErrorException as error:
-        path = stage.GetRootLayer().identifier
         message = f"{path} cannot be read: {openusd_reason(error)}"
         raise StageError((*notes, Diagnostic("stage-unreadable", message))) from error
     except StageError as error:
@@ -168,28 +173,34 @@ def read_stage(
 
 def _read(
     stage: Usd.Stage,
-    frames: tuple[str, ...],
-    reversed_limits: frozenset[str],
+    frames: Iterable[str],
     chosen: str | None,
+    reversed_limits: frozenset[str],
     notes: list[Diagnostic],
+    *,
     shapes: bool,
 ) -> StageReading:
-    missing = [Diagnostic("stage-incomplete", part) for part in missing_parts(stage)]
-    unusable = [*unusable_values(stage, read_authored(stage), any_precision=True)]
-    if (up := UsdGeom.GetStageUpAxis(stage)) == "X":
-        unusable.append(f"upAxis is {up} in @{stage.GetRootLayer().identifier}@, not Y or Z")
-    if missing or unusable:
-        raise StageError((*missing, *(Diagnostic("stage-value", text) for text in unusable)))
     lowered = list(lower_colliders(stage))
-    default = stage.GetDefaultPrim()
     named = None if chosen is None else named_prim(stage, chosen)
+    default = stage.GetDefaultPrim()
     if named is not None and not (default and named.GetPath().HasPrefix(default.GetPath())):
         # The whole stage is read then.
         default = Usd.Prim()
-    reading, found = _find_links(stage, default, frames)
+    # Links below the default prim, otherwise of the whole stage.
+    frames, found = tuple(frames), []
+    for above in filter(None, (default, stage.GetPseudoRoot())):
+        reading = parse_physics(stage, above)
+        if found := find_links(reading, frames):
+            break
+    else:
+        nothing = "the stage has no rigid body and no link"
+        required = [
+            Diagnostic("variant-required", f"{nothing}: {each.message}")
+            for each in unselected_variant_sets(stage)
+        ]
+        raise StageError(tuple(required) or (Diagnostic("stage-structure", nothing),))
     joints = read_connections(reading, notes)
-    name = None if named is None else str(named.GetPath())
-    members = choose_robot(found, joints, stage, name, notes)
+    members = choose_robot(found, joints, stage, named and str(named.GetPath()), notes)
     mechanism = read_mechanism(
         reading,
         [link for link in found if link.body == WORLD or link.body in members],
@@ -201,76 +212,20 @@ def _read(
     others = paths - {link.path for link in mechanism.links}
     for collider, meshes in lowered:
         if nearest(str(collider), paths) not in others:
-            what = "no mesh is its child, so that nothing collides"
-            if meshes:
-                what = f"its meshes collide: {', '.join(meshes)}"
+            what = f"its meshes collide: {', '.join(meshes)}"
+            what = what if meshes else "no mesh is its child, so that nothing collides"
             message = f"collider {collider} is no gprim; as in PhysX, {what}"
             notes.append(Diagnostic("collider-no-gprim", message))
     all_shapes = NO_SHAPES
     # An empty link of that name is the world.
     if shapes or any(link.name == WORLD_LINK for link in mechanism.links):
         all_shapes = read_shapes(reading, mechanism.links, others, notes)
-    links = _links(mechanism, all_shapes, reading, notes)
-    robot_name = legible_name(default) if default else "robot"
-    robot_name = _name_above(named, mechanism.links) if named else robot_name
-    custom = read_robot_custom(default) if default else NO_CUSTOM
-    robot = Robot(robot_name, links, mechanism.joints, custom=custom)
-    robot = _without_second_world(robot, mechanism.world)
-    if faults := (*problems(robot), *_undefined(robot)):
-        raise StageError(faults)
-    geometries = [shape.geometry for link in robot.links for shape in link.shapes]
-    used = {geometry.uri for geometry in geometries if isinstance(geometry, MeshFile)}
-    kept = {uri: mesh for uri, mesh in all_shapes.meshes.items() if uri in used}
-    return StageReading(robot, kept, (), mechanism.loops, all_shapes.textures)
-
-
-def _find_links(
-    stage: Usd.Stage, default: Usd.Prim, frames: tuple[str, ...]
-) -> tuple[Reading, list[StageLink]]:
-    """Find the links below the default prim, otherwise of the whole stage."""
-    for root in filter(None, (default, stage.GetPseudoRoot())):
-        reading = parse_physics(stage, root)
-        if found := find_links(reading, frames):
-            return reading, found
-    nothing = "the stage has no rigid body and no link"
-    required = (
-        Diagnostic("variant-required", f"{nothing}: {each.message}")
-        for each in unselected_variant_sets(stage)
-    )
-    raise StageError(tuple(required) or (Diagnostic("stage-structure", nothing),))
-
-
-def _name_above(named: Usd.Prim, links: Iterable[StageLink]) -> str:
-    """Return the name of a prim above all bodies: the named one, or their nearest.
-
-    Scopes have no name of a robot, nor has the body that others are nested below.
-    """
-    stage = named.GetStage()
-    paths = [stage.GetPrimAtPath(link.path).GetPath() for link in links if link.is_body]
-    above = paths[0]
-    for path in paths:
-        above = above.GetCommonPrefix(path)
-    if above.HasPrefix(named.GetPath()):
-        above = named.GetPath()
-    bodies = paths if len(paths) > 1 else []
-    prim = stage.GetPrimAtPath(above)
-    while not prim.IsPseudoRoot() and (prim.GetPath() in bodies or prim.IsA(UsdGeom.Scope)):
-        prim = prim.GetParent()
-    return legible_name(named if prim.IsPseudoRoot() else prim)
-
-
-def _links(
-    mechanism: Mechanism,
-    shapes: Shapes,
-    reading: Reading,
-    notes: list[Diagnostic],
-) -> tuple[Link, ...]:
     inertials = read_inertials(mechanism.links, reading, notes)
     links = [] if mechanism.world is None else [Link(mechanism.world)]
     for link in mechanism.links:
         inertial, custom = inertials[link.path], read_custom(reading.prim(link.path))
-        visuals = shapes.visuals.get(link.path, ())
-        collisions = shapes.collisions.get(link.path, ())
+        visuals = all_shapes.visuals.get(link.path, ())
+        collisions = all_shapes.collisions.get(link.path, ())
         if (frame := mechanism.moved.get(link.path)) is not None:
             # From the frame of the prim into that of the link.
             step = pose_from_transform(inverses(frame))
@@ -280,7 +235,40 @@ def _links(
                 structs.replace(x, origin=compose(step, x.origin)) for x in collisions
             )
         links.append(Link(link.name, inertial, visuals, collisions, custom=custom))
-    return (*links, *mechanism.intermediate)
+    links += mechanism.intermediate
+    name = legible_name(default) if default else "robot"
+    name = _name_above(named, mechanism.links) if named else name
+    custom = read_robot_custom(default) if default else NO_CUSTOM
+    robot = Robot(name, tuple(links), mechanism.joints, custom=custom)
+    robot = _without_second_world(robot, mechanism.world)
+    # Finite values of a stage can result in NaN.
+    undefined = (
+        Diagnostic("stage-value", f"values of {kind} {part.name!r} are not a number")
+        for kind, parts in (("link", robot.links), ("joint", robot.joints))
+        for part in parts
+        if _has_nan(part)
+    )
+    if faults := (*problems(robot), *undefined):
+        raise StageError(faults)
+    geometries = [shape.geometry for link in robot.links for shape in link.shapes]
+    used = {geometry.uri for geometry in geometries if isinstance(geometry, MeshFile)}
+    kept = {uri: mesh for uri, mesh in all_shapes.meshes.items() if uri in used}
+    return StageReading(robot, kept, (), mechanism.loops, all_shapes.textures)
+
+
+def _name_above(named: Usd.Prim, links: Iterable[StageLink]) -> str:
+    """Return the name of a prim above all bodies: the named one, or their nearest.
+
+    Scopes have no name of a robot, nor has the body that others are nested below.
+    """
+    stage = named.GetStage()
+    paths = [stage.GetPrimAtPath(link.path).GetPath() for link in links if link.is_body]
+    above = functools.reduce(Sdf.Path.GetCommonPrefix, paths)
+    prim = named if above.HasPrefix(named.GetPath()) else stage.GetPrimAtPath(above)
+    bodies = paths if len(paths) > 1 else []
+    while not prim.IsPseudoRoot() and (prim.GetPath() in bodies or prim.IsA(UsdGeom.Scope)):
+        prim = prim.GetParent()
+    return legible_name(named if prim.IsPseudoRoot() else prim)
 
 
 def _without_second_world(robot: Robot, world: str | None) -> Robot:
@@ -301,15 +289,6 @@ def _without_second_world(robot: Robot, world: str | None) -> Robot:
     links = tuple(plain if x is root else x for x in robot.links if x.name != world)
     joints = tuple(joint for joint in robot.joints if joint is not weld)
     return structs.replace(robot, links=links, joints=joints)
-
-
-def _undefined(robot: Robot) -> Iterator[Diagnostic]:
-    """Find links and joints with NaN, which finite values of a stage can result in."""
-    for kind, parts in (("link", robot.links), ("joint", robot.joints)):
-        for part in parts:
-            if _has_nan(part):
-                message = f"values of {kind} {part.name!r} are not a number"
-                yield Diagnostic("stage-value", message)
 
 
 def _has_nan(value: object) -> bool:

@@ -36,6 +36,7 @@ from urdf_usd.conformance.engines.openusd.stacked_joints import split_stacked_jo
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.engines.openusd.values import Authored, read_authored, unusable_values
 from urdf_usd.conformance.engines.protocol import InvalidFileError, UnsupportedError
+from urdf_usd.conformance.engines.statements import read_only
 from urdf_usd.conformance.observation.robot import JointType
 
 WORLD = ""
@@ -274,18 +275,9 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
         return UsdGeom.XformCache()
 
     @cached_property
-    def _rigid(self) -> dict[str, tuple[Array, Array]]:
-        return {}
-
-    def _placed(self, path: str) -> tuple[Array, Array]:
-        # Cached, as every shape uses that of each link above it.
-        if path not in self._rigid:
-            placed = rigid_part(self.matrix(path))
-            placed[:3, 3] *= self.units.length
-            self._rigid[path] = placed, inverses(placed)
-            for array in self._rigid[path]:
-                array.flags.writeable = False
-        return self._rigid[path]
+    def _placed(self) -> dict[str, tuple[Array, Array]]:
+        world = read_only(np.eye(4))
+        return {WORLD: (world, world)}
 
     def matrix(self, path: str) -> Array:
         """Return the (4, 4) world matrix with scale, in units of the stage."""
@@ -294,11 +286,17 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
 
     def rigid(self, path: str) -> Array:
         """Return the (4, 4) rigid world transform [m], read-only; the identity for WORLD."""
-        return self._placed(path)[0] if path else np.eye(4)
+        # Cached, as every shape uses that of each link above it.
+        if path not in self._placed:
+            placed = rigid_part(self.matrix(path))
+            placed[:3, 3] *= self.units.length
+            self._placed[path] = read_only(placed), read_only(inverses(placed))
+        return self._placed[path][0]
 
     def inverse(self, path: str) -> Array:
         """Return the inverse of the rigid world transform [m], read-only."""
-        return self._placed(path)[1] if path else np.eye(4)
+        self.rigid(path)
+        return self._placed[path][1]
 
     def within(self, path: str, outer: str) -> Array:
         """Return the (4, 4) transform of a prim, with scale, in the frame of another [m].

@@ -9,8 +9,6 @@ nothing is changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 _ADDS = "newton:jointsAddMobility"
@@ -22,11 +20,29 @@ _ROUNDING = 2.0**-21
 
 def split_stacked_joints(stage: Usd.Stage) -> tuple[str, ...]:
     """Edit the session layer; return a note on each body with several joints."""
-    notes = []
+    notes, prims = [], tuple(stage.Traverse())
+    # Joints of articulations that add mobility, by their bodies.
+    stacks: dict[tuple[Sdf.Path, Sdf.Path], list[UsdPhysics.Joint]] = {}
+    adds = any((adds := prim.GetAttribute(_ADDS)) and adds.Get() for prim in prims)
+    for joint in map(UsdPhysics.Joint, prims if adds else ()):
+        if not joint or joint.GetJointEnabledAttr().Get() is False:
+            continue
+        ends = joint.GetBody0Rel().GetTargets(), joint.GetBody1Rel().GetTargets()
+        excluded = joint.GetExcludeFromArticulationAttr().Get()
+        if not excluded and all(len(end) == 1 for end in ends):
+            stacks.setdefault((ends[0][0], ends[1][0]), []).append(joint)
     with Usd.EditContext(stage, stage.GetSessionLayer()):
-        for (_, end), joints in _stacks(stage).items():
+        for (_, end), joints in stacks.items():
             body = stage.GetPrimAtPath(end)
-            frames = [_frames(joint) for joint in joints]
+            if len(joints) == 1 or not body.HasAPI(UsdPhysics.RigidBodyAPI):
+                continue
+            frames = [
+                (
+                    _matrix(joint.GetLocalPos0Attr().Get(), joint.GetLocalRot0Attr().Get()),
+                    _matrix(joint.GetLocalPos1Attr().Get(), joint.GetLocalRot1Attr().Get()),
+                )
+                for joint in joints
+            ]
             link = end
             for number, (joint, (first, second)) in enumerate(zip(joints, frames, strict=True)):
                 if number:
@@ -49,27 +65,6 @@ def is_between_joints(stage: Usd.Stage, path: str) -> bool:
     return spec is not None and spec.specifier == Sdf.SpecifierDef
 
 
-def _stacks(stage: Usd.Stage) -> dict[tuple[Sdf.Path, Sdf.Path], Sequence[UsdPhysics.Joint]]:
-    """Group the joints of articulations that add mobility by their bodies."""
-    prims = tuple(stage.Traverse())
-    if not any((adds := prim.GetAttribute(_ADDS)) and adds.Get() for prim in prims):
-        return {}
-    found: dict[tuple[Sdf.Path, Sdf.Path], list[UsdPhysics.Joint]] = {}
-    for prim in prims:
-        joint = UsdPhysics.Joint(prim)
-        if not joint or joint.GetJointEnabledAttr().Get() is False:
-            continue
-        ends = joint.GetBody0Rel().GetTargets(), joint.GetBody1Rel().GetTargets()
-        excluded = joint.GetExcludeFromArticulationAttr().Get()
-        if not excluded and all(len(end) == 1 for end in ends):
-            found.setdefault((ends[0][0], ends[1][0]), []).append(joint)
-    return {
-        ends: joints
-        for ends, joints in found.items()
-        if len(joints) > 1 and stage.GetPrimAtPath(ends[1]).HasAPI(UsdPhysics.RigidBodyAPI)
-    }
-
-
 def _link(stage: Usd.Stage, body: Usd.Prim, joint: Usd.Prim) -> Sdf.Path:
     """Add a link at the pose of a body, named after a joint."""
     name = Tf.MakeValidIdentifier(f"{_name(body)}_{_name(joint)}")
@@ -83,16 +78,8 @@ def _link(stage: Usd.Stage, body: Usd.Prim, joint: Usd.Prim) -> Sdf.Path:
     return prim.GetPath()
 
 
-def _frames(joint: UsdPhysics.Joint) -> tuple[Gf.Matrix4d, Gf.Matrix4d]:
-    """Return the frames of a joint in its bodies, in units of the stage."""
-    return (
-        _matrix(joint.GetLocalPos0Attr().Get(), joint.GetLocalRot0Attr().Get()),
-        _matrix(joint.GetLocalPos1Attr().Get(), joint.GetLocalRot1Attr().Get()),
-    )
-
-
 def _matrix(position: Gf.Vec3f | None, rotation: Gf.Quatf | None) -> Gf.Matrix4d:
-    """Return a transform; of a blocked attribute, the fallback counts."""
+    """Return the frame of a joint in a body; of a blocked attribute, the fallback counts."""
     turn = Gf.Quatd(rotation or Gf.Quatf(1.0)).GetNormalized()
     return Gf.Matrix4d(Gf.Rotation(turn), Gf.Vec3d(position or Gf.Vec3f(0.0)))
 

@@ -106,41 +106,33 @@ def _other_type(attribute: Usd.Attribute, *, any_precision: bool) -> str | None:
     Roles make no difference here: ``float3[] points`` has the values of ``point3f[]``. Renderers
     read texts of shaders from tokens, as OpenUSD itself once wrote.
     """
-    declared = _declared_type(attribute.GetPrim(), attribute.GetName())
+    prim, name, declared = attribute.GetPrim(), attribute.GetName(), None
+    if definition := prim.GetPrimDefinition().GetAttributeDefinition(name):
+        declared = definition.GetTypeName()
+    elif prim.IsA(UsdShade.Shader):
+        node = UsdShade.NodeDefAPI(prim).GetShaderNodeForSourceType("glslfx")
+        entry = node and node.GetShaderInput(name.removeprefix("inputs:"))
+        declared = entry.GetTypeAsSdfType().GetSdfType() if entry else None
     if declared is None:
         return None
+
+    def family(kind: Sdf.ValueTypeName) -> tuple[bool, str]:
+        """Return a key that is equal for types that differ only in precision."""
+        value = kind.scalarType.defaultValue
+        text = "text" if isinstance(value, str) else type(value).__name__.rstrip("dfhi")
+        return kind.isArray, "number" if isinstance(value, int | float) else text
+
     texts = Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String
     for spec in attribute.GetPropertyStack():
         is_same = spec.typeName.type == declared.type or (spec.typeName, declared) == texts
-        if not is_same and not (any_precision and _family(spec.typeName) == _family(declared)):
+        if not is_same and not (any_precision and family(spec.typeName) == family(declared)):
             return f"is a {spec.typeName} instead of a {declared}: not read by consumers"
     return None
 
 
-def _declared_type(prim: Usd.Prim, name: str) -> Sdf.ValueTypeName | None:
-    """Return the type that a registry declares for an attribute."""
-    if attribute := prim.GetPrimDefinition().GetAttributeDefinition(name):
-        return attribute.GetTypeName()
-    if not prim.IsA(UsdShade.Shader):
-        return None
-    node = UsdShade.NodeDefAPI(prim).GetShaderNodeForSourceType("glslfx")
-    entry = node and node.GetShaderInput(name.removeprefix("inputs:"))
-    return entry.GetTypeAsSdfType().GetSdfType() if entry else None
-
-
-def _family(kind: Sdf.ValueTypeName) -> tuple[bool, str]:
-    """Return a key that is equal for types that differ only in precision."""
-    value = kind.scalarType.defaultValue
-    if isinstance(value, int | float):
-        return kind.isArray, "number"
-    if isinstance(value, str):
-        return kind.isArray, "text"
-    return kind.isArray, type(value).__name__.rstrip("dfhi")
-
-
 def _fault(attribute: Usd.Attribute, value: object, *, below_default: bool) -> str | None:
     """Describe why the value of an attribute cannot be used."""
-    name = attribute.GetName()
+    name, numbers = attribute.GetName(), numbers_of(value)
     if below_default and attribute.GetNumTimeSamples() and not has_default(attribute):
         return "has time samples and no default value"
     if value is None:
@@ -149,35 +141,25 @@ def _fault(attribute: Usd.Attribute, value: object, *, below_default: bool) -> s
         return "is blocked, and has no value" if is_needed else None
     if name.rpartition(":")[2] == "axis" and str(value) not in {"X", "Y", "Z"}:
         return f"= {value!r} is no axis"
-    has_numbers = name in _DIMENSIONS or name.startswith(_NUMBERS)
-    return (
-        f"= {value!r} is not finite" if has_numbers and not _is_usable(attribute, value) else None
-    )
+    if not (name in _DIMENSIONS or name.startswith(_NUMBERS)) or np.isfinite(numbers).all():
+        return None
+    # A schema documents by an infinite fallback that infinity stands for no limit, or for not
+    # authored. Without a schema it can only be meant as no limit; attributes of UsdPhysics that the
+    # schema of the prim does not declare are not read.
+    fallback = attribute.GetPrim().GetPrimDefinition().GetAttributeFallbackValue(name)
+    if fallback is None:
+        is_usable = isinstance(value, float) or name.startswith("physics:")
+    elif isinstance(value, float):
+        is_usable = math.isinf(fallback)
+    else:
+        is_usable = np.array_equal(numbers, numbers_of(fallback))
+    return None if is_usable and not np.isnan(numbers).any() else f"= {value!r} is not finite"
 
 
 def has_default(attribute: Usd.Attribute) -> bool:
     """Whether an attribute has a value apart from those over time."""
     specs = attribute.GetPropertyStack(Usd.TimeCode.Default())
     return any(spec.HasDefaultValue() for spec in specs)
-
-
-def _is_usable(attribute: Usd.Attribute, value: object) -> bool:
-    """Return whether numbers are finite, or infinite where that is documented.
-
-    A schema documents it by an infinite fallback: no limit, or not authored.
-    """
-    numbers = numbers_of(value)
-    if np.isfinite(numbers).all() or np.isnan(numbers).any():
-        return not np.isnan(numbers).any()
-    name = attribute.GetName()
-    fallback = attribute.GetPrim().GetPrimDefinition().GetAttributeFallbackValue(name)
-    if fallback is None:
-        # Without a schema, an infinite number can only be meant as no limit; attributes of
-        # UsdPhysics that the schema of the prim does not declare are not read.
-        return isinstance(value, float) or name.startswith("physics:")
-    if isinstance(value, float):
-        return math.isinf(fallback)
-    return np.array_equal(numbers, numbers_of(fallback))
 
 
 def numbers_of(value: object) -> NDArray[np.number]:
