@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdShade, UsdUtils
+from pxr import Usd, UsdGeom, UsdUtils
 
 from tests.converter.usd.textured_meshes import png, source, surface
 from urdf_usd.conformance.export.files import export
@@ -161,36 +161,14 @@ def test_texture_in_a_package_is_written(tmp_path: Path) -> None:
     assert image.read_bytes() == png(50)
 
 
-@pytest.mark.parametrize(
-    ("image", "coordinates"), [(b"GIF89a", True), (None, True), (png(50), False)]
-)
-def test_texture_without_image_or_coordinates_is_left_out(
-    tmp_path: Path, image: bytes | None, *, coordinates: bool
-) -> None:
-    stage = _textured(tmp_path)
+@pytest.mark.parametrize("image", [b"GIF89a", None])
+def test_texture_without_image_is_left_out(tmp_path: Path, image: bytes | None) -> None:
+    _textured(tmp_path)
     (tmp_path / "skin.png").unlink()
     if image is not None:
         (tmp_path / "skin.png").write_bytes(image)
-    if not coordinates:
-        stage.GetPrimAtPath("/r/a/part").RemoveProperty("primvars:uv")
-        stage.Save()
 
     written = export(tmp_path / "r.usda", tmp_path / "out/r.urdf")
 
     assert [one.rule for one in written.diagnostics] == ["texture-dropped"]
     assert "<texture" not in written.urdf.read_text()
-
-
-def test_other_settings_of_a_texture_are_reported(tmp_path: Path) -> None:
-    stage = _textured(tmp_path)
-    image = UsdShade.Shader.Get(stage, "/r/skin/texture")
-    image.CreateInput("scale", Sdf.ValueTypeNames.Float4).Set(Gf.Vec4f(0.5, 1, 1, 1))
-    image.CreateInput("wrapS", Sdf.ValueTypeNames.Token).Set("clamp")
-    stage.Save()
-
-    written = export(tmp_path / "r.usda", tmp_path / "out/r.urdf")
-
-    (found,) = written.diagnostics
-    assert found.rule == "texture-dropped"
-    assert found.message.startswith("scale, wrapS of texture './skin.png'")
-    assert "<texture" in written.urdf.read_text()

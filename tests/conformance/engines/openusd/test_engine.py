@@ -6,12 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pxr import Usd, UsdPhysics
 
 from tests.conformance.engines.usd_observations import DATA, observe_stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.reading import SchemaFamily, refusal
+from urdf_usd.conformance.engines.openusd.transforms import rigid_part, rotations, transforms
 from urdf_usd.conformance.engines.protocol import (
     Available,
     InvalidFileError,
@@ -99,3 +103,18 @@ print(joint_named(observe_stage(DATA / "nested_arm.usda"), "wrist_turn").mimic)
     printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout
 
     assert "leader='elbow', multiplier=-2.0" in printed
+
+
+_NUMBERS = st.floats(-10, 10)
+
+
+@given(
+    st.lists(_NUMBERS, min_size=4, max_size=4).filter(lambda quat: np.linalg.norm(quat) > 1e-3),
+    st.lists(_NUMBERS, min_size=3, max_size=3),
+    st.sampled_from([1.0, -1.0]),
+)
+def test_rigid_part_excludes_scale(quat: list[float], position: list[float], sign: float) -> None:
+    rigid = transforms(rotations(quat), position)
+    scaled = rigid @ np.diag((sign * 0.5, sign * 2.0, sign * 3.0, 1.0))
+
+    np.testing.assert_allclose(rigid_part(scaled), rigid, atol=1e-12)
