@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import combinations, product
 
 import numpy as np
+from msgspec import structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.engines.openusd.joint_attributes import SAME, Freedom
@@ -79,24 +81,23 @@ def unexpected_settings(
 
 def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield gravity other than that of the Earth, and parts in different scenes."""
-    kind, scenes = SettingKind.SCENE, [x for x in reading.prims if x.IsA(UsdPhysics.Scene)]
+    note = partial(value_setting, reading, SettingKind.SCENE)
+    scenes = [prim for prim in reading.prims if prim.IsA(UsdPhysics.Scene)]
     for prim in scenes:
         scene = UsdPhysics.Scene(prim)
         direction = np.array(scene.GetGravityDirectionAttr().Get(), np.float64)
         size, down = float(np.linalg.norm(direction)), -np.eye(3)[reading.up]
         # Zero stands for the up axis of the stage, reversed.
         if size and not np.linalg.norm(direction / size - down) <= _DOWN:
-            name, value = "physics:gravityDirection", tuple(direction.tolist())
-            yield value_setting(reading, kind, prim, name, "down", value)
+            yield note(prim, "physics:gravityDirection", "down", tuple(direction.tolist()))
         magnitude = float(scene.GetGravityMagnitudeAttr().Get())
         # Negative infinity stands for that of the Earth; OpenUSD's parser reverses gravity for
         # other negative numbers.
         least, most = _GRAVITY
         if magnitude > -UNBOUNDED and not least <= magnitude * reading.units.length <= most:
-            name, gravity = "physics:gravityMagnitude", 9.81 / reading.units.length
-            yield value_setting(reading, kind, prim, name, gravity, magnitude)
+            yield note(prim, "physics:gravityMagnitude", 9.81 / reading.units.length, magnitude)
         if prim.GetAttribute("newton:gravityEnabled").Get() is False:
-            yield value_setting(reading, kind, prim, "newton:gravityEnabled", "True", value=False)
+            yield note(prim, "newton:gravityEnabled", "True", value=False)
     # The scene that bodies and colliders state. A collider of a body that states none has that of
     # the body.
     owners: dict[Usd.Prim, str] = {}
@@ -113,8 +114,7 @@ def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     usual = Counter(resolved.values()).most_common(1)[0][0] if resolved else ""
     for prim, owner in resolved.items():
         if owner != usual or (owners[prim] and owner not in known):
-            name, implied = "physics:simulationOwner", usual or "none"
-            yield value_setting(reading, kind, prim, name, implied, owner or "none")
+            yield note(prim, "physics:simulationOwner", usual or "none", owner or "none")
 
 
 def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
@@ -141,22 +141,22 @@ def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             place = "is in an instance, where simulators find none"
         elif within and (moves or reading.subject(prim) != "robot"):
             continue
-        message, sides = f"{what} {prim.GetPath()} {place}", (f"no {what}", f"a {what}")
-        yield UnexpectedSetting(SettingKind.SCENE, "robot", message, *sides)
+        message = f"{what} {prim.GetPath()} {place}"
+        yield setting(reading, SettingKind.SCENE, "robot", message, f"no {what}", f"a {what}")
 
 
 def _contact_settings(
     reading: Reading, joints: Sequence[Connection]
 ) -> Iterator[UnexpectedSetting]:
     """Yield contacts between links of a joint, and contacts that are filtered out."""
-    kind = SettingKind.FILTER
+    note = partial(setting, reading, SettingKind.FILTER)
     collide = {reading.body_of(path) for path in reading.shapes} - {WORLD}
     for joint in joints:
         descriptor = reading.joints.get(joint.path)
         if descriptor and descriptor.collisionEnabled and collide >= set(joint.bodies):
             message = "physics:collisionEnabled lets the links that it connects collide with each "
             message += f"other ({reading.subject(reading.prim(joint.path))})"
-            yield UnexpectedSetting(kind, f"joint {joint.name}", message, "False", "True")
+            yield note(f"joint {joint.name}", message, "False", "True")
     # What cannot collide, or without a contact that would move it: bodies that a joint connects,
     # and those that fixed joints connect; each has a representative.
     joined = {frozenset(joint.bodies) for joint in joints}
@@ -173,7 +173,7 @@ def _contact_settings(
     for prim in reading.prims:
         if collides(prim) and "PhysxTriggerAPI" in applied_schemas(prim):
             message = f"collider {prim.GetName()} is a trigger of PhysX, without contacts"
-            yield setting(reading, kind, prim, message, "contacts", "no contacts")
+            yield note(prim, message, "contacts", "no contacts")
     for prim in map(reading.prim, reading.articulations):
         for schema, name in SELF_COLLISION:
             if (
@@ -181,15 +181,16 @@ def _contact_settings(
                 and schema in applied_schemas(prim)
                 and any(map(matters, map(frozenset, combinations(collide, 2))))
             ):
-                yield value_setting(reading, kind, prim, name, "True", value=False)
+                yield value_setting(reading, SettingKind.FILTER, prim, name, "True", value=False)
     named = dict(filtered_pairs(reading))
     for pair, source in {**named, **dict(_filtered_groups(reading))}.items():
         if matters(pair):
             subject, other = (reading.subject(reading.prim(path)) for path in sorted(pair))
-            message = f"does not collide with {other}: {source}"
+            found = note(
+                subject, f"does not collide with {other}: {source}", "contacts", "no contacts"
+            )
             attribute = "physics:filteredPairs" if pair in named else ""
-            sides = "contacts", "no contacts"
-            yield UnexpectedSetting(kind, subject, message, *sides, attribute, other)
+            yield structs.replace(found, attribute=attribute, partner=other)
 
 
 def _filtered_groups(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:
@@ -239,8 +240,8 @@ def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
         for name, value in materials.get(str(bound.GetPath()), {}).items() if bound else ():
             message = f"{name} of its collider is {value:.6g}; the URDF states none"
-            kind, subject = SettingKind.MATERIAL, reading.subject(prim)
-            yield UnexpectedSetting(kind, subject, message, "none", float(value), attribute=name)
+            found = setting(reading, SettingKind.MATERIAL, prim, message, "none", float(value))
+            yield structs.replace(found, attribute=name)
 
 
 def _mass_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
@@ -261,7 +262,7 @@ def _mass_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
 
 def _joint_settings(reading: Reading, joints: Sequence[Connection]) -> Iterator[UnexpectedSetting]:
     """Yield couplings and joints that a URDF does not have."""
-    kind = SettingKind.JOINT
+    note = partial(setting, reading, SettingKind.JOINT)
     for prim in reading.prims:
         # That of MuJoCo includes that of Newton, which would couple them.
         if (
@@ -275,7 +276,7 @@ def _joint_settings(reading: Reading, joints: Sequence[Connection]) -> Iterator[
         targets = [path for name in names for path in prim.GetRelationship(name).GetTargets()]
         if targets and str(targets[0]) in reading.joints:
             message = f"it mimics {targets[0].name}, and has not exactly one coordinate"
-            yield setting(reading, kind, prim, message, "no coupling", "a coupling")
+            yield note(prim, message, "no coupling", "a coupling")
     for path, joint in reading.joints.items():
         # Newton reads neither the mass nor the pose of the body behind such a joint.
         if (
@@ -284,29 +285,29 @@ def _joint_settings(reading: Reading, joints: Sequence[Connection]) -> Iterator[
             and {str(joint.body0), str(joint.body1)} <= reading.bodies.keys()
             and not any(limit.second.enabled for limit in joint.jointLimits)
         ):
-            message, sides = "it is enabled, and holds no coordinate", ("disabled", "enabled")
-            yield setting(reading, kind, reading.prim(path), message, *sides)
+            message = "it is enabled, and holds no coordinate"
+            yield note(reading.prim(path), message, "disabled", "enabled")
     for connection in joints:
         if connection.mobility.type is None:
             message = f"no joint of a URDF moves like it: {connection.mobility.note}"
-            sides = "a joint of a URDF", "another joint"
-            yield UnexpectedSetting(kind, f"joint {connection.name}", message, *sides)
+            yield note(f"joint {connection.name}", message, "a joint of a URDF", "another joint")
 
 
 def _shape_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield shapes that consumers read as something else, or approximate."""
     kind = SettingKind.APPROXIMATION
+    note = partial(setting, reading, kind)
     for prim in reading.prims:
         if not prim.IsA(UsdGeom.Gprim):
             continue
         # It marks a place, and is neither drawn nor in contact.
         if "NewtonSiteAPI" in applied_schemas(prim):
-            message = f"{prim.GetName()} is a site of Newton, not a shape"
-            yield setting(reading, kind, prim, message, "a shape", "a site")
+            yield note(
+                prim, f"{prim.GetName()} is a site of Newton, not a shape", "a shape", "a site"
+            )
         if collides(prim) and prim.HasAPI(UsdPhysics.MaterialAPI):
             message = f"collider {prim.GetName()} has PhysicsMaterialAPI, and UsdPhysics parses it "
-            message, sides = f"{message}as a material", ("a collider", "a material")
-            yield setting(reading, kind, prim, message, *sides)
+            yield note(prim, f"{message}as a material", "a collider", "a material")
         if not prim.IsA(UsdGeom.Mesh):
             continue
         token = approximation(prim) if collides(prim) else None
@@ -326,7 +327,8 @@ def _actuator_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     control is zero, and changes nothing. One with a bias is the same as the drive of its joint if
     both have the same gains.
     """
-    kind, sides = SettingKind.DRIVE, ("no actuator", "an actuator")
+    note = partial(setting, reading, SettingKind.DRIVE)
+    sides = "no actuator", "an actuator"
     acting: dict[str, list[Usd.Prim]] = {}
     for prim in reading.prims:
         relationship = _ACTUATORS.get(prim.GetTypeName(), "")
@@ -334,8 +336,7 @@ def _actuator_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             if str(target) in reading.joints and relationship == "mjc:target":
                 acting.setdefault(str(target), []).append(prim)
             elif str(target) in reading.joints:
-                message = f"actuator {prim.GetPath()} acts on it"
-                yield setting(reading, kind, reading.prim(target), message, *sides)
+                yield note(reading.prim(target), f"actuator {prim.GetPath()} acts on it", *sides)
     for target, prims in acting.items():
         joint, drive = reading.prim(target), (0.0, 0.0)
         angular = bool(joint.IsA(UsdPhysics.RevoluteJoint))
@@ -350,7 +351,7 @@ def _actuator_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         same = (math.isclose(x, own, rel_tol=SAME) for x, own in zip(gains, drive, strict=True))
         if any(gains) and not all(same):
             message = f"actuator {', '.join(str(prim.GetPath()) for prim in prims)} acts otherwise "
-            yield setting(reading, kind, joint, f"{message}than it", *sides)
+            yield note(joint, f"{message}than it", *sides)
 
 
 def _gains(prim: Usd.Prim, effort: float) -> tuple[float, float]:
@@ -428,7 +429,7 @@ def _of_list(
     prim: Usd.Prim, noun: str, required: Iterable[str], before: dict[str, str], reading: Reading
 ) -> Iterator[UnexpectedSetting]:
     """Compare a list with the parts of a robot, and parts that come before others."""
-    kind, name = SettingKind.ARTICULATION, f"isaac:physics:robot{noun}s"
+    note, name = partial(setting, reading, SettingKind.ARTICULATION), f"isaac:physics:robot{noun}s"
     relationship, own = prim.GetRelationship(name), dict.fromkeys(required)
     targets = [str(path) for path in relationship.GetTargets()] if relationship else []
     schemas = {path: applied_schemas(x) for path in targets if (x := reading.prim(path))}
@@ -441,18 +442,15 @@ def _of_list(
     }
     for path in own if targets else ():
         if path not in place and not path.startswith(robots):
-            message, sides = f"{name} lacks it", ("listed", "not listed")
-            yield setting(reading, kind, reading.prim(path), message, *sides)
+            yield note(reading.prim(path), f"{name} lacks it", "listed", "not listed")
     for path, earlier in before.items():
         if path in place and earlier in place and place[path] < place[earlier]:
             other = urdf_name(reading.prim(earlier))
             message = f"{name} has it before {other}, which carries it"
-            sides = f"after {other}", f"before {other}"
-            yield setting(reading, kind, reading.prim(path), message, *sides)
+            yield note(reading.prim(path), message, f"after {other}", f"before {other}")
     for path in targets:
         if path not in schemas:
-            message = f"{name} lists {path}, which does not exist"
-            yield setting(reading, kind, prim, message, "no such entry", path)
+            yield note(prim, f"{name} lists {path}, which does not exist", "no such entry", path)
 
 
 def _exchanged_bodies(reading: Reading, tree: BodyTree) -> Iterator[UnexpectedSetting]:
@@ -464,9 +462,9 @@ def _exchanged_bodies(reading: Reading, tree: BodyTree) -> Iterator[UnexpectedSe
     """
     if SchemaFamily.PHYSX in reading.families and SchemaFamily.NEWTON not in reading.families:
         return
+    note = partial(setting, reading, SettingKind.JOINT)
     for joint in tree.joints:
         if joint.reversed and WORLD not in joint.bodies:
             message = "physics:body0 is the child and physics:body1 the parent, which Newton does "
             sides = "the parent in physics:body0", "the child in physics:body0"
-            kind, subject = SettingKind.JOINT, f"joint {joint.name}"
-            yield UnexpectedSetting(kind, subject, f"{message}not support", *sides)
+            yield note(f"joint {joint.name}", f"{message}not support", *sides)

@@ -137,7 +137,7 @@ def harmless_reason(attribute: str, value: object = None) -> str | None:
 
 def is_accounted(attribute: str) -> bool:
     """Whether a check reads an attribute, or it is harmless; see :func:`schema_attribute`."""
-    return attribute in COMPARED or attribute in HARMLESS or attribute.startswith(tuple(_PREFIXES))
+    return attribute in COMPARED or harmless_reason(attribute) is not None
 
 
 def is_implied(attribute: str, value: object, fallback: object) -> bool:
@@ -159,13 +159,14 @@ def is_implied(attribute: str, value: object, fallback: object) -> bool:
 def setting(
     reading: Reading,
     kind: SettingKind,
-    prim: Usd.Prim,
+    part: Usd.Prim | str,
     message: str,
     expected: Value,
     actual: Value,
 ) -> UnexpectedSetting:
-    """Return a setting of the part that a prim belongs to."""
-    return UnexpectedSetting(kind, reading.subject(prim), message, expected, actual)
+    """Return a setting of a part, or of that which a prim belongs to."""
+    subject = part if isinstance(part, str) else reading.subject(part)
+    return UnexpectedSetting(kind, subject, message, expected, actual)
 
 
 def value_setting(
@@ -261,9 +262,8 @@ def authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         image = UsdGeom.Imageable(prim)
         is_hidden = bool(image and image.ComputeVisibility() == UsdGeom.Tokens.invisible)
         if (lights or not is_part) and not is_hidden:
-            message = f"{prim.GetPath()} is a {'light' if lights else type_name}"
-            message, sides = f"{message}, which no URDF has", ("no such prim", type_name)
-            yield UnexpectedSetting(SettingKind.SCENE, "robot", message, *sides)
+            message = f"{prim.GetPath()} is a {'light' if lights else type_name}, which no URDF has"
+            yield setting(reading, SettingKind.SCENE, "robot", message, "no such prim", type_name)
         if prim.HasAuthoredMetadata("clips"):
             yield over_time(prim, f"{prim.GetPath()} has value clips")
         for name, property_, value in properties:
