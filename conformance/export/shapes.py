@@ -368,4 +368,4 @@ def _read_material(
         return None
     red, green, blue = srgb_from_linear([*map(float, color)][:3]).tolist()
     opacity = 1.0 if alpha is None else float(alpha)
-    return Material(source and source.name, (red, green, blue, opacity))
+    return Material(source.name if source else None, (red, green, blue, opacity))

@@ -240,8 +240,8 @@ def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
         for name, value in materials.get(str(bound.GetPath()), {}).items() if bound else ():
             message = f"{name} of its collider is {value:.6g}; the URDF states none"
-            found = setting(reading, SettingKind.MATERIAL, prim, message, "none", float(value))
-            yield structs.replace(found, attribute=name)
+            unexpected = setting(reading, SettingKind.MATERIAL, prim, message, "none", float(value))
+            yield structs.replace(unexpected, attribute=name)
 
 
 def _mass_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
