@@ -16,14 +16,14 @@ from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.uris import package_and_rest
 
 
-def input_files(description: Iterable[str], robot: Robot) -> tuple[InputFile, ...]:
+def input_files(description: Iterable[str], robot: Robot | None) -> tuple[InputFile, ...]:
     """List all files of a robot; each is read once.
 
     Returns:
         In the order of first use. Unreadable files are skipped; reading the robot
         reports them.
     """
-    named = (path for _, path in references(robot) if path)
+    named = (path for _, path in (references(robot) if robot else ()) if path)
     waiting = [_plain(path) for path in (*description, *named)]
     found: dict[Path, InputFile | None] = {}
     while waiting:

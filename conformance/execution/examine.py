@@ -48,7 +48,6 @@ from urdf_usd.conformance.execution.engines import (
 from urdf_usd.conformance.execution.folder import expansion_path
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.mjcf import (
-    Refusal,
     mjcf_inputs,
     mjcf_questions,
     of_formats,
@@ -348,7 +347,7 @@ class _Examination:
         self.inputs = mjcf_inputs(file)
         self.begun = records.begun_record(job, self.names, self.inputs)
         chosen = self._need("read", "MuJoCo crashed", mjcf_questions, str(file))
-        if isinstance(chosen, Refusal):
+        if isinstance(chosen, Unsupported):
             refused = _refused(file, chosen.reason)
             if job.usd:
                 raise SourceError((refused,))
@@ -545,7 +544,7 @@ class _Examination:
         self.begun = records.begun_record(job, self.names, self.inputs)
         what = "MuJoCo crashed" if first.format is Format.MJCF else "the URDF reader crashed"
         chosen = self._need("plan", what, first.questions)
-        if isinstance(chosen, Refusal):
+        if isinstance(chosen, Unsupported):
             raise SourceError((_refused(first.path, chosen.reason),))
         decides, request = DECIDING[first.side], Request(str(first.path), chosen, first.packages)
         outcomes = observe_side(steps, job.engines, first.side, request)

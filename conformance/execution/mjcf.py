@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from lxml import etree
-from msgspec import UNSET, Struct, structs
+from msgspec import UNSET, structs
 
 from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import with_motion
-from urdf_usd.conformance.engines.protocol import UnsupportedError
+from urdf_usd.conformance.engines.protocol import Unsupported, UnsupportedError
 from urdf_usd.conformance.observation.robot import (
     Configurations,
+    JointObservation,
     Observation,
     UnexpectedSetting,
 )
@@ -82,22 +84,23 @@ def _documents(
     return known
 
 
-class Refusal(Struct, frozen=True):
-    """MuJoCo refuses the file; the reason is one line."""
-
-    reason: str
-
-
-def mjcf_questions(path: str) -> Configurations | Refusal:
-    """Choose the configurations of an MJCF, and plan its rollout."""
-    try:
-        chosen = configurations(mjcf_joints(path))
-        expected = observe_mjcf(path, chosen, shapes=False)
-    except UnsupportedError as error:
-        return Refusal(str(error))
+def planned(
+    joints: Sequence[JointObservation], observe: Callable[[Configurations], Observation]
+) -> Configurations:
+    """Choose the configurations of a robot, and plan its rollout by what is observed there."""
+    chosen = configurations(joints)
+    expected = observe(chosen)
     scale = derive_tolerance_model(expected, Tolerance()).motion
     rollout = plan_rollout(expected, scale.inertia_defaulted if scale else None)
     return structs.replace(chosen, rollout=rollout, root=expected.root)
+
+
+def mjcf_questions(path: str) -> Configurations | Unsupported:
+    """Choose the configurations of an MJCF; or return why MuJoCo refuses the file."""
+    try:
+        return planned(mjcf_joints(path), partial(observe_mjcf, path, shapes=False))
+    except UnsupportedError as error:
+        return Unsupported(str(error))
 
 
 def read_as_mjcf(expected: Observation, actual: Observation, chosen: Configurations) -> Observation:

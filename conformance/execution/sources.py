@@ -10,8 +10,8 @@ out.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +37,7 @@ from urdf_usd.conformance.engines.reference import (
 )
 from urdf_usd.conformance.engines.reference_shapes import draw_shapes
 from urdf_usd.conformance.engines.statements import read_only
-from urdf_usd.conformance.execution.mjcf import Refusal, mjcf_questions
+from urdf_usd.conformance.execution.mjcf import mjcf_questions, planned
 from urdf_usd.conformance.matching import match_names
 from urdf_usd.conformance.observation.robot import (
     Configurations,
@@ -51,10 +51,8 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
+from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.observation.shapes import Drawing
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files, named_packages
@@ -111,12 +109,7 @@ def unread_files(
     if is_xacro(path):
         with contextlib.suppress(SourceError):
             files += expand(path, packages, arguments, environment=environment).files
-    found = []
-    for file in dict.fromkeys(files):
-        if Path(file).is_file():
-            content = Path(file).read_bytes()
-            found.append(InputFile(file, hashlib.sha256(content).hexdigest(), len(content)))
-    return tuple(found)
+    return input_files(files, None)
 
 
 def questions(robot: Robot) -> Configurations:
@@ -125,11 +118,7 @@ def questions(robot: Robot) -> Configurations:
     Raises:
         SourceError: The robot is not a tree.
     """
-    chosen = configurations(structure(robot))
-    expected = observe_robot(robot, chosen, shapes=False)
-    scale = derive_tolerance_model(expected, Tolerance()).motion
-    rollout = plan_rollout(expected, scale.inertia_defaulted if scale else None)
-    return structs.replace(chosen, rollout=rollout, root=expected.root)
+    return planned(structure(robot), partial(observe_robot, robot, shapes=False))
 
 
 def estimated(
@@ -158,7 +147,7 @@ class Source(Struct, frozen=True):
         """What an engine of its format reads."""
         return Side(self.format.value)
 
-    def questions(self) -> Configurations | Refusal:
+    def questions(self) -> Configurations | Unsupported:
         """Choose the configurations, and plan the rollout."""
         if self.format is Format.MJCF:
             return mjcf_questions(str(self.path))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.engines import InstalledEngine, installed_engine
 from urdf_usd.conformance.execution.examine import Examined, examine
 from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.converter import ConversionError, ConvertOptions
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.corpus import RobotSource
@@ -61,3 +65,30 @@ def examine_pair_here(
     if isinstance(examined, ConversionError):
         raise examined
     return examined.record
+
+
+def examine_in_this_process(
+    monkeypatch: pytest.MonkeyPatch, crashes: Mapping[str, str], robot: str = ""
+) -> None:
+    """Replace workers by this process, in which steps crash on robots whose file begins so.
+
+    Args:
+        monkeypatch: Undoes it.
+        crashes: Reasons by step.
+        robot: Begin of the file names.
+    """
+    known = {step: Crashed(reason) for step, reason in crashes.items()}
+
+    def examined(
+        _: Workers,
+        function: Callable[..., object],
+        robots: Iterable[tuple[object, ...]],
+        *_at: int,
+        **__: float | None,
+    ) -> Iterator[tuple[int, object]]:
+        for number, arguments in enumerate(robots):
+            job = arguments[0]
+            matches = isinstance(job, Job) and job.source.path.name.startswith(robot)
+            yield number, function(*arguments, known if matches else {})
+
+    monkeypatch.setattr(Workers, "examine_all", examined)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pybullet_data
 import pytest
 from msgspec import structs
 
+from tests.conformance.direct import examine_in_this_process
 from tests.conformance.runs import tree, write_mesh, write_robot
 from urdf_usd.conformance.converters.candidates import OWN, CommandConverter
-from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution import run as execution
-from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.run import run
-from urdf_usd.conformance.execution.worker import Limits, Workers
+from urdf_usd.conformance.execution.worker import Limits
 from urdf_usd.conformance.options import RunOptions
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import BodyNesting
@@ -227,30 +226,17 @@ def test_crashed_robots_are_repeated_on_request_or_with_other_limits(
     """Otherwise a robot over the time limit would be run every time."""
     for name in ("arm", "calm"):
         write_robot(runs.corpus, name)
-    examine_all = Workers.examine_all
 
-    def crashing(
-        _: Workers,
-        function: Callable[..., object],
-        robots: Iterable[tuple[object, ...]],
-        *_at: int,
-        **__: float | None,
-    ) -> Iterator[tuple[int, object]]:
-        for number, robot in enumerate(robots):
-            broken = isinstance(robot[0], Job) and robot[0].source.id == "dir--arm"
-            crashes: Mapping[str, Crashed] = {"usd openusd": Crashed("x")} if broken else {}
-            yield number, function(*robot, crashes)
+    def crash(options: RunOptions) -> None:
+        with monkeypatch.context() as context:
+            examine_in_this_process(context, {"usd openusd": "x"}, "arm")
+            runs(options)
 
-    monkeypatch.setattr(Workers, "examine_all", crashing)
-    runs(_OPTIONS)
-    monkeypatch.setattr(Workers, "examine_all", examine_all)
-
+    crash(_OPTIONS)
     assert runs(_OPTIONS, resume=True) == []
     slower = structs.replace(_OPTIONS, limits=Limits(time=300.0))
     assert runs(slower, resume=True) == ["arm"]
-    monkeypatch.setattr(Workers, "examine_all", crashing)
-    runs(_OPTIONS)
-    monkeypatch.setattr(Workers, "examine_all", examine_all)
+    crash(_OPTIONS)
     assert runs(structs.replace(_OPTIONS, retry=True), resume=True) == ["arm"]
 
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pybullet_data
 import pytest
 from msgspec import structs
 
-from urdf_usd.conformance.engines.protocol import Crashed
+from tests.conformance.direct import examine_in_this_process
 from urdf_usd.conformance.engines.registry import UnknownEngineError
 from urdf_usd.conformance.execution import converting
-from urdf_usd.conformance.execution import run as execution
-from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.run import check, run
-from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.options import CheckOptions, RunOptions
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.conversion import convert_parsed
@@ -253,43 +250,7 @@ def test_check_of_an_invalid_urdf_raises(anchored: Path, tmp_path: Path) -> None
         check(tmp_path / "bad.urdf", anchored)
 
 
-def test_unchanged_robots_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of which a file changed, or is torn, are examined again; else no engine is loaded."""
-    sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
-    options = RunOptions(engines=("reference",), jobs=1)
-    resumed = structs.replace(options, resume=True)
-    first = _run(sources, tmp_path, options)
-    before = (tmp_path / "results" / "pybullet--block.json").stat().st_mtime_ns
-
-    (tmp_path / "assets" / "pybullet--cube" / "cube.usda").write_text("#usda 1.0\n")
-    assert _run(sources, tmp_path, resumed) == first
-    assert (tmp_path / "results" / "pybullet--block.json").stat().st_mtime_ns == before
-    monkeypatch.setattr(execution, "select_engines", None)
-    assert _run(sources, tmp_path, resumed) == first
-
-
 # Steps that end a process, done in this process.
-
-
-def _in_this_process(
-    monkeypatch: pytest.MonkeyPatch, crashes: Mapping[str, str], robot: str = ""
-) -> None:
-    """Examine robots without workers, of which some steps crash."""
-    known = {step: Crashed(reason) for step, reason in crashes.items()}
-
-    def examined(
-        _: Workers,
-        function: Callable[..., object],
-        robots: Iterable[tuple[object, ...]],
-        *_at: int,
-        **__: object,
-    ) -> Iterator[tuple[int, object]]:
-        for number, arguments in enumerate(robots):
-            job = arguments[0]
-            matches = isinstance(job, Job) and job.source.path.name.startswith(robot)
-            yield number, function(*arguments, known if matches else {})
-
-    monkeypatch.setattr(Workers, "examine_all", examined)
 
 
 def test_run_requires_a_floating_base_where_the_urdf_has_none(
@@ -298,7 +259,7 @@ def test_run_requires_a_floating_base_where_the_urdf_has_none(
     def weld(parsed: Parsed, folder: Path, options: ConvertOptions) -> Conversion:
         return convert_parsed(parsed, folder, structs.replace(options, base=BaseOption.FIXED))
 
-    _in_this_process(monkeypatch, {})
+    examine_in_this_process(monkeypatch, {})
     monkeypatch.setattr(converting, "convert_parsed", weld)
 
     (record,) = _run(resolve_corpora(["pybullet:r2d2.urdf"]), tmp_path).values()
@@ -322,7 +283,7 @@ def test_run_requires_a_floating_base_where_the_urdf_has_none(
 def test_crash_of_every_step_is_recorded_and_costs_one_robot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, reason: str
 ) -> None:
-    _in_this_process(monkeypatch, {step: "x"}, "cube")
+    examine_in_this_process(monkeypatch, {step: "x"}, "cube")
     sources = resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])
 
     records = _run(sources, tmp_path, RunOptions(engines=("reference",), jobs=1))
@@ -336,7 +297,7 @@ def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The robot is not merely unreadable; other engines are recorded."""
-    _in_this_process(monkeypatch, {"urdf reference": "x"})
+    examine_in_this_process(monkeypatch, {"urdf reference": "x"})
 
     (record,) = _run(
         resolve_corpora(["pybullet:torus_deform.urdf"]),
@@ -355,9 +316,11 @@ def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
 
 
 @pytest.mark.corpus
-def test_default_corpus_conforms(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bodies", BodyNesting)
+def test_default_corpus_conforms(tmp_path: Path, bodies: BodyNesting) -> None:
     """All well-formed files with a link; each other file has its rule."""
-    records = _run(resolve_corpora(["pybullet"]), tmp_path, RunOptions())
+    options = RunOptions(convert=ConvertOptions(bodies=bodies))
+    records = _run(resolve_corpora(["pybullet"]), tmp_path, options)
 
     assert len(records) == 95
     unread = {
@@ -366,14 +329,5 @@ def test_default_corpus_conforms(tmp_path: Path) -> None:
         if record.verdict is Verdict.UNREADABLE
     }
     assert unread == NOT_READ
-    for name in records.keys() - NOT_READ:
-        assert records[name].verdict.agrees, (name, records[name].reason)
-
-
-@pytest.mark.corpus
-def test_nested_and_flat_bodies_conform(tmp_path: Path) -> None:
-    options = RunOptions(convert=ConvertOptions(bodies=BodyNesting.FLAT))
-    records = _run(resolve_corpora(["pybullet"]), tmp_path, options)
-
     for name in records.keys() - NOT_READ:
         assert records[name].verdict.agrees, (name, records[name].reason)
