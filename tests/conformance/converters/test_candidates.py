@@ -26,15 +26,7 @@ from urdf_usd.reports.records.environment import DISTRIBUTION
 TEMPLATE = f"{sys.executable} tool.py {{urdf}} {{out}}"
 
 
-def test_default_converter_is_that_of_the_project() -> None:
-    """Without an option."""
-    assert parse_candidates(()) == (OWN,)
-    assert parse_candidates((OURS,)) == (OWN,)
-    assert OWN.title.startswith(f"{DISTRIBUTION} ")
-
-
 def test_command_is_resolved_and_split() -> None:
-    """The program by its path, arguments as a shell would split them."""
     (found,) = parse_candidates((f"other={TEMPLATE} '--note=two words'",))
 
     assert isinstance(found, CommandConverter)
@@ -44,7 +36,6 @@ def test_command_is_resolved_and_split() -> None:
 
 
 def test_recipes_contain_no_local_paths(tmp_path: Path) -> None:
-    """Only names of programs and folders."""
     command, ready = parse_candidates(
         (f"other={TEMPLATE}", f"made=folder:{tmp_path}"), {"other": "other 3"}
     )
@@ -56,33 +47,29 @@ def test_recipes_contain_no_local_paths(tmp_path: Path) -> None:
 
 
 def test_version_is_that_of_the_installed_distribution() -> None:
-    """It has priority over the output of the program."""
     program = Path(sys.executable).with_name("pytest")
     (found,) = parse_candidates((f"x={program} {{urdf}} {{out}}",))
 
     assert found.title == f"pytest {pytest.__version__}"
 
 
-def test_version_is_otherwise_the_output_of_the_program(tmp_path: Path) -> None:
-    """Its first line."""
-    tool = tmp_path / "tool"
-    tool.write_text("#!/bin/sh\n[ $1 = --version ] && echo && echo 'tool 2.5'\n")
-    tool.chmod(0o755)
-    (found,) = parse_candidates((f"x={tool} {{urdf}} {{out}}",))
-
-    assert found.title == "tool 2.5"
-
-
-def test_program_without_a_version_has_the_name_in_the_run(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("script", "title"),
+    [
+        ("[ $1 = --version ] && echo && echo 'tool 2.5'", "tool 2.5"),
+        # An error message is not used.
+        ("echo 'unknown option'\nexit 2", "x"),
+    ],
+)
+def test_version_is_otherwise_the_output_of_the_program(
+    tmp_path: Path, script: str, title: str
 ) -> None:
-    """Its error message is not used."""
     tool = tmp_path / "tool"
-    tool.write_text("#!/bin/sh\necho 'unknown option'\nexit 2\n")
+    tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(0o755)
     (found,) = parse_candidates((f"x={tool} {{urdf}} {{out}}",))
 
-    assert found.title == "x"
+    assert found.title == title
 
 
 @pytest.mark.parametrize(
@@ -99,7 +86,6 @@ def test_program_without_a_version_has_the_name_in_the_run(
     ],
 )
 def test_recipe_is_the_command_of_the_user(command: str, recipe: str) -> None:
-    """It can be read again; only folders of absolute paths are missing."""
     (found,) = parse_candidates((f"x={command}",))
 
     assert found.title == "x"
@@ -126,19 +112,16 @@ def test_recipe_is_the_command_of_the_user(command: str, recipe: str) -> None:
     ],
 )
 def test_invalid_converters_are_rejected(texts: tuple[str, ...], message: str) -> None:
-    """Before any conversion."""
     with pytest.raises(CandidateError, match=message):
         parse_candidates(texts)
 
 
 def test_version_requires_a_command() -> None:
-    """Otherwise a misspelt name would be ignored."""
     with pytest.raises(CandidateError, match="'othr', which is no command"):
         parse_candidates((f"other={TEMPLATE}",), {"othr": "1"})
 
 
 def test_words_in_brackets_are_repeated_for_every_package() -> None:
-    """If there is none, they are removed."""
     words = ("tool", "{urdf}", "{out}", "[--package", "{name}={path}]", "[-q]")
     packages = {"arm": "/ros/arm", "hand": "/ros/other"}
 
@@ -153,23 +136,22 @@ def test_words_in_brackets_are_repeated_for_every_package() -> None:
     ]
 
 
-def test_search_path_has_the_parent_folders_of_packages() -> None:
-    """A package whose folder has another name is given by its own folder."""
+@pytest.mark.parametrize(
+    ("word", "filled"),
+    [
+        # A package whose folder has another name is given by its own folder.
+        ("{packages}", os.pathsep.join(("/ros", "/elsewhere/checkout"))),
+        ('{"up": "z"}', '{"up": "z"}'),
+    ],
+)
+def test_search_path_is_filled_in_and_other_braces_are_kept(word: str, filled: str) -> None:
     packages = {"arm": "/ros/arm", "leg": "/ros/leg", "hand": "/elsewhere/checkout"}
-    line = command_line(("tool", "{packages}"), Path("a"), Path("o"), packages)
 
-    assert line == ["tool", os.pathsep.join(("/ros", "/elsewhere/checkout"))]
-
-
-def test_other_braces_are_kept() -> None:
-    """JSON is a common argument."""
-    line = command_line(("tool", '{"up": "z"}'), Path("a"), Path("o"), {})
-
-    assert line == ["tool", '{"up": "z"}']
+    assert command_line((word,), Path("a"), Path("o"), packages) == [filled]
 
 
 def test_default_converter_is_registered_like_others(tmp_path: Path) -> None:
-    """Its call writes the asset."""
+    assert parse_candidates(()) == parse_candidates((OURS,)) == (OWN,)
     urdf = tmp_path / "one.urdf"
     urdf.write_text('<robot name="one"><link name="a"/></robot>')
     make = load_registered(OURS)
@@ -179,6 +161,7 @@ def test_default_converter_is_registered_like_others(tmp_path: Path) -> None:
 
     assert Path(root_layer) == tmp_path / "usd" / "one.usda"
     assert RegisteredConverter(OURS).title == OWN.title
+    assert OWN.title.startswith(f"{DISTRIBUTION} ")
 
 
 @pytest.mark.parametrize(

@@ -52,23 +52,3 @@ def test_links_that_touch_are_listed_with_their_distance(tmp_path: Path) -> None
     assert found["left", "right"] == pytest.approx(-0.1, abs=1e-5)
     assert found["right", "tip"] == pytest.approx(-0.1, abs=1e-5)
     assert record.verdict.conforms
-
-
-def test_capsule_without_length_touches_as_a_sphere(tmp_path: Path) -> None:
-    urdf = tmp_path / "r.urdf"
-    capsule = '<geometry><capsule radius="0.2" length="0"/></geometry>'
-    balls = [
-        f'<link name="{name}">{_INERTIAL}<collision>{capsule}</collision></link>'
-        for name in ("left", "right")
-    ]
-    joints = [_joint("continuous", "base", "left", 1.0)]
-    joints.append(_joint("continuous", "base", "right", 1.3))
-    parts = [_link("base", 0.4), *balls, *joints]
-    urdf.write_text(f'<robot name="r">{"".join(parts)}</robot>')
-    record = check(urdf, convert(urdf, tmp_path / "usd").root_layer)
-    assert record.touching is not None
-
-    assert [pair.links for pair in record.touching] == [("left", "right")]
-    # 1.3 less 1.0 less 0.4.
-    assert record.touching[0].distance == pytest.approx(-0.1, abs=1e-5)
-    assert record.verdict.conforms

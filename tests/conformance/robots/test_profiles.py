@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from pxr import Usd, UsdPhysics
 
 from tests.conformance.direct import examine_here
 from tests.faults.fault import ROBOTS
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.run import run
 from urdf_usd.conformance.options import RunOptions
-from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.options import BodyNesting
+from urdf_usd.converter import ConvertOptions, Profile
 from urdf_usd.corpus import resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 
@@ -25,44 +23,6 @@ ARM = ROBOTS / "oblique_arm.urdf"
 
 def _invoke(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
-
-
-def _simulator_namespaces(stage: Usd.Stage) -> set[str]:
-    """Return the namespaces of simulator schemas that a stage uses."""
-    names = [
-        str(name)
-        for prim in stage.Traverse()
-        for name in (
-            *prim.GetAuthoredPropertyNames(),
-            *prim.GetPrimTypeInfo().GetAppliedAPISchemas(),
-        )
-    ]
-    return {
-        word
-        for word in ("newton", "physx", "drive")
-        if any(name.lower().startswith(word) for name in names)
-    }
-
-
-@pytest.mark.parametrize(
-    ("profile", "namespaces"),
-    [
-        ("generic", {"newton", "drive"}),
-        ("usdphysics", set()),
-        ("physx", {"physx", "drive"}),
-        ("ros", {"newton", "drive"}),
-        ("simready", {"newton", "drive"}),
-        ("isaac", {"physx", "drive"}),
-    ],
-)
-def test_profile_uses_its_own_schemas_only(
-    tmp_path: Path, profile: str, namespaces: set[str]
-) -> None:
-    result = _invoke("convert", str(ARM), str(tmp_path), "--profile", profile)
-    stage = Usd.Stage.Open(result.stdout.strip())
-
-    assert result.exit_code == 0
-    assert _simulator_namespaces(stage) == namespaces
 
 
 @pytest.mark.parametrize("profile", [Profile.ROS, Profile.PHYSX])
@@ -82,21 +42,6 @@ def test_run_records_its_profile(tmp_path: Path, profile: Profile) -> None:
     checked = tmp_path / "check.json"
     assert _invoke("check", str(ARM), str(layer), "--json", str(checked)).exit_code == 0
     assert json.loads(checked.read_text()).get("profile") is None
-
-
-@pytest.mark.parametrize("profile", Profile)
-def test_bodies_are_flat_for_physx_and_on_request(tmp_path: Path, profile: Profile) -> None:
-    layer = convert(ARM, tmp_path, ConvertOptions(profile=profile)).root_layer
-    stage = Usd.Stage.Open(str(layer))
-    bodies = [p for p in stage.Traverse() if p.HasAPI(UsdPhysics.RigidBodyAPI)]
-    nested = [
-        body
-        for body in bodies
-        if any(body.GetPath().HasPrefix(b.GetPath()) for b in bodies if b != body)
-    ]
-
-    assert bool(nested) is not profile.is_for_physx
-    assert ConvertOptions(profile=profile, bodies=BodyNesting.FLAT).nesting is (BodyNesting.FLAT)
 
 
 @pytest.mark.parametrize(
@@ -146,15 +91,6 @@ def test_every_variant_conforms(tmp_path: Path, profile: str, count: int) -> Non
         ["·", "skipped", f"/oblique_arm:{name}=none", "no", kind]
         for name, kind in omissions.items()
     ]
-
-
-@pytest.mark.parametrize("option", [(), ("--scene",)])
-def test_scene_is_added_on_request(tmp_path: Path, option: tuple[str, ...]) -> None:
-    result = _invoke("convert", str(ARM), str(tmp_path), "--profile", "usdphysics", *option)
-    stage = Usd.Stage.Open(result.stdout.strip())
-    scenes = [prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Scene)]
-
-    assert len(scenes) == len(option)
 
 
 @pytest.mark.corpus

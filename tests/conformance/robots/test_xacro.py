@@ -83,9 +83,14 @@ def test_xacro_file_is_converted_and_checked(robot: Path, tmp_path: Path) -> Non
 
 
 def test_engines_read_the_expanded_file_of_a_run(robot: Path) -> None:
-    result = _urdf_usd("run", str(robot), "--out", "report", "--jobs", "1")
+    """With the arguments, which summary and page name."""
+    result = _urdf_usd("run", str(robot), "--out", "report", "--arg", "reach:=0.7", "--jobs", "1")
 
     assert result.exit_code == 0, result.stdout
+    summary = json.loads(Path("report/summary.json").read_text())
+    (page,) = Path("report/robots").iterdir()
+    assert summary["options"]["arg"] == "reach:=0.7"
+    assert "--arg reach:=0.7" in page.read_text()
     (record,) = (json.loads(file.read_text()) for file in Path("report/results").iterdir())
     observed = {engine["name"] for engine in record["engines"] if engine["status"] == "observed"}
     assert {"mujoco", "pybullet", "reference", "openusd"} <= observed
@@ -127,15 +132,6 @@ def test_commands_allow_variables_by_option(
         assert "--env ROBOT_TEST_REACH" in place.read_text()
 
 
-def test_run_records_xacro_arguments(robot: Path) -> None:
-    _urdf_usd("run", str(robot), "--out", "report", "--arg", "reach:=0.7", "--jobs", "1")
-
-    summary = json.loads(Path("report/summary.json").read_text())
-    (page,) = Path("report/robots").iterdir()
-    assert summary["options"]["arg"] == "reach:=0.7"
-    assert "--arg reach:=0.7" in page.read_text()
-
-
 def test_failed_expansion_is_unreadable(robot: Path) -> None:
     text = ARM.replace("$(arg reach)", "$(arg nothing)")
     robot.write_text(text)
@@ -173,21 +169,6 @@ def test_expand_command_prints_urdf_and_warnings(robot: Path) -> None:
     assert "argument 'x' is not used" in result.stderr
     Path("seen.urdf").write_text(result.stdout)
     assert [link.name for link in parse("seen.urdf").robot.links] == ["base", "tip"]
-
-
-def test_unavailable_robot_does_not_stop_the_others(robot: Path) -> None:
-    result = _urdf_usd(
-        *("run", "rd:panda_mj_description", str(robot), "--out", "report"),
-        *("--jobs", "1"),
-    )
-
-    assert result.exit_code == 0, result.output
-    verdicts = {
-        record["id"]: record["verdict"]
-        for record in json.loads(Path("report/summary.json").read_text())["robots"]
-    }
-    assert verdicts["rd--panda_mj_description"] == "not available"
-    assert sorted(verdicts.values()) == ["exact", "not available"]
 
 
 @pytest.mark.corpus
