@@ -49,34 +49,20 @@ class Written(Struct, frozen=True):
 
 
 class UncomparedError(Exception):
-    """A robot cannot be compared, and has this verdict and reason.
-
-    Args:
-        verdict: Of the robot.
-        reason: Why.
-        diagnostics: Of our converter; None for those of the reader.
-        output: End of what another converter printed.
-        refused: Whether the converter refused it.
-    """
+    """A robot cannot be compared, and has this verdict and reason."""
 
     def __init__(
         self,
         verdict: Verdict,
         reason: str,
-        diagnostics: tuple[Diagnostic, ...] | None = None,
-        output: str | None = None,
+        diagnostics: tuple[Diagnostic, ...] | None = None,  # None for those of the reader
+        output: str | None = None,  # end of what another converter printed
         *,
-        refused: bool = False,
+        refused: bool = False,  # whether the converter refused the robot
     ) -> None:
-        super().__init__(verdict, reason)
-        self.verdict = verdict
-        self.reason = reason
-        self.diagnostics = diagnostics
-        self.output = output
-        self.refused = refused
-
-    def __str__(self) -> str:
-        return self.reason
+        super().__init__(reason)
+        self.verdict, self.reason, self.diagnostics = verdict, reason, diagnostics
+        self.output, self.refused = output, refused
 
 
 def _unwritten(
@@ -136,11 +122,6 @@ def convert_robot(
     return Written(layer, asset, seconds, diagnostics, output)
 
 
-def _emptied(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-
-
 def run_command(line: Sequence[str], folder: Path, timeout: float) -> str | None:
     """Convert a URDF with a program; it inherits the memory limit of this process.
 
@@ -158,7 +139,8 @@ def run_command(line: Sequence[str], folder: Path, timeout: float) -> str | None
     Raises:
         UncomparedError: It crashed, failed, or took too long.
     """
-    _emptied(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="urdf-usd-") as scratch:
         printed = Path(scratch, "printed.txt")
         with printed.open("wb") as sink:
@@ -203,7 +185,8 @@ def call_registered(
     Raises:
         UncomparedError: It returned no file.
     """
-    _emptied(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     layer = Path(make(str(urdf), str(folder), dict(packages)))
     if not layer.is_file():
         raise _unwritten(f"it returned {layer.name!r}, which is no file")

@@ -10,7 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -355,34 +355,35 @@ def _lines(file: str) -> list[str]:
 
 def coverage(robot: Robot) -> tuple[LedgerRecord, ...]:
     """List the kinds of parts of a robot, and where each is converted to or kept."""
-    shapes = "shapes below the link, except those left out below"
-    colliders = "colliders below the link, except those left out below"
+    links, below = robot.links, "below the link, except those left out below"
     converted = {
-        "link": (len(robot.links), "one prim each; a rigid body if it moves independently"),
+        "link": (len(links), "one prim each; a rigid body if it moves independently"),
         "joint": (len(robot.joints), "one joint each, or none between links of one body"),
         "inertial": (
-            sum(link.inertial is not None for link in robot.links),
+            sum(link.inertial is not None for link in links),
             "the mass of the link's body",
         ),
-        "visual": (sum(len(link.visuals) for link in robot.links), shapes),
-        "collision": (sum(len(link.collisions) for link in robot.links), colliders),
+        "visual": (sum(len(link.visuals) for link in links), f"shapes {below}"),
+        "collision": (sum(len(link.collisions) for link in links), f"colliders {below}"),
     }
     kept: Counter[str] = Counter()
-    shapes_of_links = (shape for link in robot.links for shape in link.shapes)
-    for owner in (robot, *robot.links, *shapes_of_links, *robot.joints):
+    for owner in (
+        robot,
+        *links,
+        *(shape for link in links for shape in link.shapes),
+        *robot.joints,
+    ):
         kept.update(f"<{element.content.tag}>" for element in owner.custom.elements)
         kept.update("/".join((*one.within, f"@{one.name}")) for one in owner.custom.attributes)
     where = "custom data, as written, on the prim of its owner"
-    return (
-        *(
-            LedgerRecord(part=part, count=count, fate=CoverageStatus.CONVERTED, where=where)
-            for part, (count, where) in converted.items()
-            if count
-        ),
-        *(
-            LedgerRecord(part=part, count=count, fate=CoverageStatus.KEPT, where=where)
-            for part, count in sorted(kept.items())
-        ),
+    rows = [
+        *((part, *row, CoverageStatus.CONVERTED) for part, row in converted.items()),
+        *((part, count, where, CoverageStatus.KEPT) for part, count in sorted(kept.items())),
+    ]
+    return tuple(
+        LedgerRecord(part=part, count=count, fate=fate, where=where)
+        for part, count, where, fate in rows
+        if count
     )
 
 
@@ -402,11 +403,11 @@ def folder_names(folders: Mapping[str, Path]) -> FolderNames:
         ("<python>", sys.base_prefix),
         ("~", str(Path.home())),
     )
-    working = str(Path.cwd())
     spellings = {
-        spelling: name
+        str(folder): name
         for name, text in reversed(named)
-        for spelling in _spellings_of(text, working)
+        for folder in (Path(text), Path.cwd() / text, Path(text).resolve())
+        if len(folder.parts) > 1
     }
     # A temporary folder may lie in the home folder.
     return tuple(sorted(spellings.items(), key=lambda item: -len(item[0])))
@@ -422,14 +423,6 @@ def robot_folders(job: Job, temporary: Path | None = None) -> FolderNames:
         folders["<temporary>"] = temporary
     packages = {f"package://{name}": Path(folder) for name, folder in job.packages.items()}
     return folder_names(folders | packages)
-
-
-# Robots of a corpus have folders in common.
-@lru_cache(maxsize=1024)
-def _spellings_of(text: str, working: str) -> tuple[str, ...]:
-    folder = Path(text)
-    spellings = folder, Path(working) / folder, folder.resolve()
-    return tuple(str(one) for one in spellings if len(one.parts) > 1)
 
 
 def portable(text: str, names: FolderNames) -> str:
