@@ -796,7 +796,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
     },
     "diff": Command(
         Diff,
-        "diff:diff",
+        "run:diff",
         "Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot be read.",
     ),
     "doctor": Command(Doctor, "doctor:doctor"),
@@ -810,7 +810,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
         "Exit status: 0 no findings at or above --fail-on; 1 findings; "
         "2 a file cannot be read as a robot, or the command failed.",
     ),
-    "reduce": Command(Reduce, "reduce:reduce"),
+    "reduce": Command(Reduce, "run:reduce"),
     "run": Command(Run, "run:run"),
     "view": Command(View, "check:view"),
 }

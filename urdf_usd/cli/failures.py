@@ -1,6 +1,7 @@
 """Exit codes, messages for failures, and files that a command writes where the user says.
 
-A user error prints a message. Any other exception is reported as a bug of urdf-usd.
+Messages of exceptions that this package defines state a cause and a remedy, and are printed. Any
+other exception is reported as a bug of urdf-usd.
 """
 
 from __future__ import annotations
@@ -24,12 +25,9 @@ from types import FrameType
 import click
 
 from urdf_usd.cli.terminal import say, say_error, show_diagnostics
-from urdf_usd.conformance.engines.registry import MissingEngineError, UnknownEngineError
-from urdf_usd.conformance.execution.worker import ClusterError
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.diagnostics.messages import truncate, write_failure
 from urdf_usd.converter.file_content import has_mark, is_same_file
-from urdf_usd.corpus import CorpusError
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.results import write_atomically
 
@@ -60,7 +58,7 @@ PAGE = b"<!doctype html"
 RECORD = b'"schema_version"'
 ARRAYS = b".npy"
 URDF = b"<robot"
-_OF_THE_USER = (ClusterError, CommandError, CorpusError, MissingEngineError, UnknownEngineError)
+_PACKAGE = "urdf_usd."
 # Characters of the message of an exception that is shown.
 _LONGEST = 1000
 _REMEDIES = {
@@ -115,7 +113,7 @@ def _explain(error: Exception, *, debug: bool) -> None:
             show_diagnostics(error.diagnostics)
             if reason := refused_warnings(error):
                 say_error(f"not converted: {reason}")
-        case _ if isinstance(error, _OF_THE_USER):
+        case _ if type(error).__module__.startswith(_PACKAGE):
             say_error(str(error))
         case _:
             text = truncate(" ".join(str(error).split()), _LONGEST)

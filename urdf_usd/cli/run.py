@@ -1,17 +1,21 @@
-"""``urdf-usd run``: convert and check the robots of corpora, write the report, apply the gate."""
+"""``urdf-usd run``, ``diff`` and ``reduce``: runs over corpora, what changed, what fails."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 from msgspec import structs
 from rich.text import Text
 
-from urdf_usd.cli.commands import Converters, Gate, Run
+from urdf_usd.cli.commands import Converters, Diff, Gate, Reduce, Run
 from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError, ExitCode, require_outputs, write_output
+from urdf_usd.cli.robot_views import robot_values
+from urdf_usd.cli.sources import existing_robot
 from urdf_usd.cli.terminal import (
     print_lines,
     print_view,
@@ -27,23 +31,33 @@ from urdf_usd.conformance.converters.candidates import (
     Candidate,
     CandidateError,
     parse_candidates,
+    portable_text,
 )
 from urdf_usd.conformance.execution import run as execution
-from urdf_usd.conformance.execution.folder import RunFolder, RunFolderError, claim_run_folder
+from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
+from urdf_usd.conformance.execution.usd_reading import call_on_usd
 from urdf_usd.conformance.execution.worker import ClusterError, processors
+from urdf_usd.conformance.export.reading import inspect_usd
 from urdf_usd.conformance.gate import Baseline, read_baseline
 from urdf_usd.conformance.options import RunOptions
+from urdf_usd.conformance.reduction.bug_report import bug_report
+from urdf_usd.conformance.reduction.reduce import Progress, TrialOptions, reduce_robot
+from urdf_usd.converter.diagnostics import ConversionError
+from urdf_usd.converter.options import command_words
+from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.corpus import Resolved, parse_reference, resolve_corpora
 from urdf_usd.corpus.files import Format
-from urdf_usd.reports.changes import compare_runs
-from urdf_usd.reports.records.history import HistoryEntry, HistoryError, append_entry, read_history
+from urdf_usd.reports.changes import GOOD, compare_runs, value_changes
+from urdf_usd.reports.records.history import HistoryEntry, append_entry, read_history
 from urdf_usd.reports.records.record import (
     BaselineRecord,
+    ChangeKind,
+    ChangeRecord,
     FormerRunRecord,
     RobotRecord,
     RunSummary,
 )
-from urdf_usd.reports.records.results import StoredRun, StoredRunError, read_run
+from urdf_usd.reports.records.results import StoredRun, read_run
 from urdf_usd.reports.run_report import conversion_times, records_of, write_report
 from urdf_usd.reports.summary import Comparison, Figures, readable
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
@@ -53,6 +67,10 @@ DEFAULT_CORPUS = "pybullet"
 # Limits for CI logs; the report lists everything.
 _SHOWN = 50
 _LONGEST = 200
+_DIFF_VERSION = 1
+_REPORT = "report.md"
+# Options that do not concern the reduced robot.
+_NOT_REPEATED = ("--package", "--arg", "--env")
 
 
 def run(options: Run) -> ExitCode:
@@ -60,14 +78,11 @@ def run(options: Run) -> ExitCode:
     if options.settings.variants and candidates == (OWN,):
         raise click.UsageError("--variant needs --converter with another converter")
     baseline = _load_baseline(options.gate)
-    try:
-        # Read before its folder may be emptied for this run.
-        previous = read_run(options.compare) if options.compare else None
-        require_outputs([(options.out, None), (options.history, None)])
-        if options.history and options.history.exists():
-            read_history(options.history)
-    except (StoredRunError, HistoryError) as error:
-        raise CommandError(str(error)) from error
+    # Read before its folder may be emptied for this run.
+    previous = read_run(options.compare) if options.compare else None
+    require_outputs([(options.out, None), (options.history, None)])
+    if options.history and options.history.exists():
+        read_history(options.history)
     settings = structs.replace(
         options.settings,
         convert=with_stated_settings(options.settings.convert),
@@ -87,34 +102,26 @@ def run(options: Run) -> ExitCode:
         if options.changed_since is not None:
             status.show("Looking for changed robots ...")
             jobs = settings.jobs or processors()
-            try:
-                sources = execution.changed_robots(
-                    sources, options.changed_since, settings.convert, settings.limits, jobs
-                )
-            except execution.RevisionError as error:
-                raise CommandError(str(error)) from error
+            sources = execution.changed_robots(
+                sources, options.changed_since, settings.convert, settings.limits, jobs
+            )
             if not sources:
                 say(f"no robot changed since {options.changed_since}")
                 return ExitCode.DONE
         execution.require_scheduler(settings)
     expected = len(sources) * len(candidates)
     places = execution.places(sources, settings)
-    try:
-        with claim_run_folder(options.out, places, resume=settings.resume, announce=say) as folder:
-            records, interruption = _examined(sources, folder, settings)
-            finished = len(records)
-            unfinished = expected - finished if interruption else 0
-            summary = execution.summarise(records, settings, corpus, unfinished)
-            # The summary lists files that are only parts of robots.
-            records = [record for record in records if not record.part]
-            shown, index = _report(summary, records, options, baseline, previous, folder.path)
-    except RunFolderError as error:
-        raise CommandError(str(error)) from error
+    with claim_run_folder(options.out, places, resume=settings.resume, announce=say) as folder:
+        records, interruption = _examined(sources, folder, settings)
+        finished = len(records)
+        unfinished = expected - finished if interruption else 0
+        summary = execution.summarise(records, settings, corpus, unfinished)
+        # The summary lists files that are only parts of robots.
+        records = [record for record in records if not record.part]
+        shown, index = _report(summary, records, options, baseline, previous, folder.path)
     if interruption:
         say(f"{finished} of {expected} robots are finished; report in {options.out}")
         say("Run the same command with --resume to continue.")
-        if isinstance(interruption, ClusterError):
-            raise CommandError(str(interruption)) from interruption
         raise interruption
     wrong: list[RobotRecord] = []
     if isinstance(shown, Figures):
@@ -279,3 +286,96 @@ def _load_baseline(gate: Gate) -> Baseline | None:
     for warning in baseline.unexplained:
         say(warning)
     return baseline
+
+
+def diff(options: Diff) -> ExitCode:
+    run_a, run_b = options.run_a, options.run_b
+    runs = {folder: read_run(folder) for folder in (run_a, run_b)}
+    changes = compare_runs(runs[run_a], runs[run_b])
+    for index, change in reversed(list(enumerate(changes))):
+        if change.kind is ChangeKind.FILES:
+            name = change.subject
+            values = [_values(out, name, run.records[name]) for out, run in runs.items()]
+            changed = value_changes(name, *values)
+            changes = (*changes[:index], *changed, *changes[index:])
+    worse = any(change.worse for change in changes)
+    if options.output_format == "json":
+        plain = [structs.asdict(change) for change in changes]
+        document = {"schema_version": _DIFF_VERSION, "worse": worse, "changes": plain}
+        click.echo(json.dumps(document, indent=1))
+    else:
+        print_lines(_change_lines(changes))
+    return ExitCode.DOES_NOT_CONFORM if worse else ExitCode.DONE
+
+
+def _values(out: Path, name: str, record: RobotRecord) -> dict[str, str]:
+    """Read the values of a robot from its USD; none if there is no readable USD."""
+    if record.asset is None:
+        return {}
+    usd = out / "assets" / name / record.asset.root_layer
+    try:
+        inspection, _ = call_on_usd(inspect_usd, usd)
+    except (ConversionError, OSError):
+        return {}
+    return robot_values(inspection)
+
+
+def _change_lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:
+    """Yield the number of changes of each kind, then each change."""
+    if not changes:
+        yield Text("nothing changed")
+        return
+    counts = Counter(change.kind for change in changes)
+    yield Text(
+        ", ".join(f"{counts[kind]} {kind}" for kind in ChangeKind if counts[kind]),
+        style="bold",
+    )
+    for change in changes:
+        sign = ("✓", "green") if change.kind in GOOD else ("·", "dim")
+        if change.worse:
+            sign = ("✗", "red")
+        line = f" {change.kind}: {change.subject}"
+        if change.check:
+            line += f" {change.check}"
+        if change.before or change.after:
+            line += f": {change.before or 'nothing'} → {change.after or 'nothing'}"
+        if change.detail:
+            line += f" ({one_line(change.detail, _LONGEST)})"
+        yield Text.assemble(sign, line)
+
+
+def reduce(options: Reduce) -> None:
+    robot, out = existing_robot(options.source), options.out
+    named = (options.converter,) if options.converter else ()
+    (candidate,), _ = parse_converters(Converters(texts=named))
+    if out.exists() and any(out.iterdir()):
+        raise CommandError(f"{out} is not empty; name a new folder")
+    trials = TrialOptions(
+        convert=with_stated_settings(options.conversion),
+        candidate=candidate,
+        engines=options.engines,
+        limits=options.limits,
+        jobs=options.jobs or processors(),
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with shown_status("Examining the robot ...") as status, scratch_folder(out.parent) as scratch:
+
+        def show(progress: Progress) -> None:
+            status.show(f"{progress.tests} tests: {progress.size}")
+
+        folder = scratch / out.name
+        folder.mkdir()
+        reduced = reduce_robot(robot, folder, trials, options.check, show)
+        words = ["urdf-usd", "run", reduced.urdf.name, "--out", "report"]
+        if options.converter:
+            words += ["--converter", portable_text(candidate)]
+        words += command_words(options.conversion, _NOT_REPEATED)
+        words += (word for name in options.engines for word in ("--engine", name))
+        report = bug_report(reduced, robot.reference, words)
+        (folder / _REPORT).write_text(report, encoding="utf-8")
+        # Replaces an empty folder.
+        folder.rename(out)
+    say(str(reduced.failure))
+    say(f"{reduced.before} -> {reduced.after}, in {reduced.tests} tests")
+    say(f"bug report: {out / _REPORT}")
+    click.echo(out / reduced.urdf.name)
