@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from msgspec import Struct
 from pxr import Sdf, UsdUtils
 
 from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics
+from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.inputs import input_files
-from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.record import EngineStatus, RobotRecord
@@ -31,81 +31,52 @@ TOLERANCE = "1"
 
 
 class Certificate(Struct, frozen=True):
-    """The verdict of a check, and what was compared.
-
-    Attributes:
-        verdict: Word of the verdict.
-        values: Number of compared values.
-        tool: Name and version of this program.
-        tolerance: Version of the tolerance.
-        suite: Version of the feature suite.
-        engines: Versions of the engines that read robot or asset, by name.
-        variants: Variants that were selected in the asset, by set.
-        urdf: Names of the files of the robot, by their SHA-256.
-        asset: SHA-256 of the files of the asset, by path from the root layer; that of the
-            root layer is of its text without the certificate.
-    """
+    """The verdict of a check, and what was compared."""
 
     verdict: str
-    values: int
-    tool: str
-    tolerance: str
-    suite: str
-    engines: dict[str, str]
-    variants: dict[str, str]
-    urdf: dict[str, str]
+    values: int  # number of those compared
+    tool: str  # name and version of this program
+    tolerance: str  # its version
+    suite: str  # version of the feature suite
+    engines: dict[str, str]  # versions of those that read robot or asset, by name
+    variants: dict[str, str]  # selected in the asset, by set
+    urdf: dict[str, str]  # names of the files of the robot, by their SHA-256
+    # SHA-256 of the files of the asset, by path from the root layer; that of the root layer is of
+    # its text without the certificate.
     asset: dict[str, str]
 
 
 def certificate_of(
     record: RobotRecord, urdf: Mapping[str, str], asset: Mapping[str, str], suite: str
 ) -> Certificate:
-    """Return the certificate of a record.
-
-    Args:
-        record: Of a check that conforms.
-        urdf: Of :func:`robot_hashes`.
-        asset: Of :func:`asset_hashes`.
-        suite: Version of the feature suite.
-    """
+    """Return the certificate of a check that conforms, with the hashes of robot and asset."""
+    engines = (one for one in record.engines if one.status is EngineStatus.OBSERVED)
     return Certificate(
         verdict=record.verdict.value,
         values=record.compared,
         tool=f"{DISTRIBUTION} {record.environment[DISTRIBUTION]}",
         tolerance=TOLERANCE,
         suite=suite,
-        engines={
-            engine.name: engine.version or ""
-            for engine in record.engines
-            if engine.status is EngineStatus.OBSERVED
-        },
+        engines={engine.name: engine.version or "" for engine in engines},
         variants=record.variants,
         urdf=dict(urdf),
         asset=dict(asset),
     )
 
 
-def robot_hashes(
-    urdf: Path,
-    packages: Mapping[str, str],
-    arguments: Mapping[str, str],
-    environment: Collection[str],
-    settings: SettingsFile | None = None,
-) -> dict[str, str]:
+def robot_hashes(urdf: Path, options: CheckOptions) -> dict[str, str]:
     """Return the names of a robot's files by their SHA-256: wherever a robot is, it is the same.
-
-    Args:
-        urdf: URDF or xacro file.
-        packages: Folders of ROS packages, by name.
-        arguments: Values of xacro arguments, by name.
-        environment: Environment variables that xacro may read.
-        settings: Simulation settings of the robot, if a file has them.
 
     Raises:
         SourceError: The URDF cannot be read.
     """
-    parsed = parse(urdf, packages=packages, arguments=arguments, environment=environment)
-    expansion = parsed.markup.expansion
+    parsed = parse(
+        urdf,
+        packages=dict(options.packages),
+        arguments=dict(options.arguments),
+        environment=options.environment,
+    )
+    expansion, settings = parsed.markup.expansion, options.simulation
     files = input_files((str(urdf), *(expansion.files if expansion else ())), parsed.robot)
     hashes = {file.sha256: Path(file.path).name for file in files}
     if settings:
@@ -166,30 +137,18 @@ def changes(
     certificate: Certificate, urdf: Mapping[str, str], asset: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return a text for each file that is not as it was compared."""
-
-    def change(name: str) -> str:
-        if name not in certificate.asset:
-            return "was added"
-        return "was changed" if name in asset else "was removed"
-
-    names = sorted({*certificate.asset, *asset})
-    return (
-        *(
-            f"{name} of the robot was changed or removed"
-            for digest, name in certificate.urdf.items()
-            if digest not in urdf
-        ),
-        *(
-            f"{name} of the robot is new"
-            for key, name in urdf.items()
-            if key not in certificate.urdf
-        ),
-        *(
-            f"{name} of the asset {change(name)}"
-            for name in names
-            if certificate.asset.get(name) != asset.get(name)
-        ),
-    )
+    known, lines = certificate.asset, []
+    for digest, name in certificate.urdf.items():
+        if digest not in urdf:
+            lines.append(f"{name} of the robot was changed or removed")
+    for digest, name in urdf.items():
+        if digest not in certificate.urdf:
+            lines.append(f"{name} of the robot is new")
+    for name in sorted({*known, *asset}):
+        if known.get(name) != asset.get(name):
+            change = "changed" if name in asset else "removed"
+            lines.append(f"{name} of the asset was {change if name in known else 'added'}")
+    return tuple(lines)
 
 
 def _open(usd: Path) -> Sdf.Layer:

@@ -472,10 +472,6 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     __repr__ = _robot_record_line
 
     @property
-    def source_format(self) -> str:
-        return "URDF" if self.formats is msgspec.UNSET else self.formats[0].upper()
-
-    @property
     def compared(self) -> int:
         """Number of compared values, over all checks."""
         return sum(check.compared for check in self.checks)

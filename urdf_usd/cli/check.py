@@ -171,11 +171,8 @@ def _hashes(
     source: RobotSource, usd: Path, options: CheckOptions
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the hashes of the files of the robot, and of those of the asset."""
-    packages, arguments = dict(options.packages), dict(options.arguments)
-    robot = certificates.robot_hashes(
-        source.path, packages, arguments, options.environment, options.simulation
-    )
-    return robot, call_on_usd(certificates.asset_hashes, usd, limits=options.limits)
+    asset = call_on_usd(certificates.asset_hashes, usd, limits=options.limits)
+    return certificates.robot_hashes(source.path, options), asset
 
 
 def view(options: View) -> None:
