@@ -26,6 +26,36 @@ from urdf_usd.converter.urdf.xml import Element
 
 # Characters of the messages of urdfdom.
 _LONGEST_ERRORS = 400
+# Attributes of all versions are parsed.
+_ANY_VERSION = (99, 0)
+
+_FULL_TURN = 2.0 * math.pi
+# 6.2832 and 6.3 are full turns that were rounded.
+_TURN_SLACK = 0.02
+_RANGED = frozenset({"revolute", "prismatic"})
+_DRIVEN = _RANGED | {"continuous"}
+_DIRECTED = _DRIVEN | {"planar"}
+# Limits that are common in degrees and implausible in radians.
+_DEGREES = range(30, 361, 5)
+# Multiples of this usually mean "unlimited".
+_ROUND = 100
+_SOFT_SLACK = 1e-6
+# Tolerance for rounded unit vectors, such as 0.58 0.58 0.58.
+_AXIS_SLACK = 0.01
+_QUATERNION_SLACK = 1e-3
+# Larger distances between connected frames are implausible [m].
+_FAR = 25.0
+_RIGHT_ANGLE = math.pi / 2.0
+# Errors of rounded right angles, such as 1.57 and 3.14 [rad].
+_RIGHT, _ROUNDED = 1e-5, 2e-3
+# /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
+_ABSOLUTE = re.compile(
+    r"(?:file:(?:///|/(?!/)|//localhost/|/*[a-z]:[\\/])|/|[a-z]:[\\/]|\\\\).*",
+    re.ASCII | re.IGNORECASE | re.DOTALL,
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# Elements that refer to joints by <joint name="">.
+_DRIVES = frozenset({"transmission", "ros2_control"})
 
 
 class LintReport(Struct, frozen=True):
@@ -58,75 +88,52 @@ def lint(
         # Read once, because the expansion of xacro is slow.
         markup = read_markup(file, packages, arguments, environment, findings)
     except SourceError as error:
-        findings += error.diagnostics
-        return LintReport(_in_order(findings), is_urdf=False)
+        return LintReport(_in_order([*findings, *error.diagnostics]), is_urdf=False)
     try:
         parsed = robot_of(markup, file, packages=packages)
         findings += (*parsed.diagnostics, *robot_issues(parsed.robot))
     except SourceError as error:
         findings += error.diagnostics
-    document = document_of(markup, file)
-    if document:
-        findings += _document_issues(document)
-    ros = _reading_in_ros(markup, file)
-    return LintReport(_in_order([*findings, *_ros_findings(ros, file)]), document is not None, ros)
+    return _with_text(findings, markup, file)
 
 
 def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
-    """Check a file that was already parsed.
-
-    Args:
-        parsed: The parsed file.
-        path: The file, named in findings as given.
-    """
-    document = document_of(parsed.markup, os.fspath(path))
-    of_document = _document_issues(document) if document else ()
-    of_ros = _ros_findings(_reading_in_ros(parsed.markup, os.fspath(path)), os.fspath(path))
-    found = (*parsed.diagnostics, *robot_issues(parsed.robot))
-    return _in_order([*found, *of_document, *of_ros])
+    """Check a file that was already parsed; it is named in findings as given."""
+    of_robot = [*parsed.diagnostics, *robot_issues(parsed.robot)]
+    return _with_text(of_robot, parsed.markup, os.fspath(path)).findings
 
 
-def _reading_in_ros(markup: Markup, file: str) -> RosReading | None:
-    return read_in_ros(file, markup.expansion.text if markup.expansion else None)
-
-
-def _ros_findings(ros: RosReading | None, file: str) -> Iterator[Diagnostic]:
-    if ros is None or (ros.loads and not ros.errors):
-        return
-    message = truncate("; ".join(ros.errors), _LONGEST_ERRORS) or "without a message"
-    rule = "ros-incomplete" if ros.loads else "ros-refused"
-    yield Diagnostic(rule, f"urdfdom: {message}", Location(file, 1, 1))
+def _with_text(findings: list[Diagnostic], markup: Markup, file: str) -> LintReport:
+    """Add what is wrong with the elements, and what ROS says."""
+    document = document_of(markup, file)
+    if document:
+        findings += _document_issues(document)
+    ros = read_in_ros(file, markup.expansion.text if markup.expansion else None)
+    if ros and (ros.errors or not ros.loads):
+        message = truncate("; ".join(ros.errors), _LONGEST_ERRORS) or "without a message"
+        rule = "ros-incomplete" if ros.loads else "ros-refused"
+        findings.append(Diagnostic(rule, f"urdfdom: {message}", Location(file, 1, 1)))
+    return LintReport(_in_order(findings), document is not None, ros)
 
 
 def _in_order(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(findings, key=by_location))
 
 
-# ---- Elements
-
-# Attributes of all versions are parsed.
-_ANY_VERSION = (99, 0)
-
-
 class UrdfDocument(Struct, frozen=True):
     """The elements of a URDF file, which need not be a valid robot."""
 
     file: str
-    # All elements, as written.
-    root: Element
-    # The elements of the language, with typed values.
-    robot: Node
-    # Whether they are the result of a xacro expansion.
-    expanded: bool = False
+    root: Element  # all elements, as written
+    robot: Node  # the elements of the language, with typed values
+    expanded: bool = False  # whether they are the result of a xacro expansion
 
     @property
     def links(self) -> tuple[Node, ...]:
-        """All links, in document order."""
         return self.robot.all(g.LINK)
 
     @property
     def joints(self) -> tuple[Node, ...]:
-        """All joints, in document order."""
         return self.robot.all(g.JOINT)
 
 
@@ -139,85 +146,9 @@ def document_of(markup: Markup, file: str) -> UrdfDocument | None:
     return UrdfDocument(file, root, robot, markup.expansion is not None)
 
 
-def _document_issues(document: UrdfDocument) -> Issues:
-    """Yield what is probably wrong with the elements."""
-    for link in document.links:
-        yield from _link_issues(link)
-    for joint in document.joints:
-        yield from _joint_issues(joint)
-    yield from _origin_issues(document)
-    yield from _path_issues(document)
-    for material in unused_materials(document):
-        message = f"material {material[g.OPTIONAL_NAME]!r} is used by no visual"
-        yield Diagnostic("material-unused", message, material.location)
-    for color in document.robot.descendants(g.COLOR):
-        rgba = color[g.RGBA]
-        if rgba and rgba[3] == 0.0:
-            numbers = " ".join(f"{component:g}" for component in rgba)
-            yield Diagnostic(
-                "color-invisible", f"rgba {numbers} is fully transparent", color.location
-            )
-    yield from _name_issues(document)
-    yield from _reference_issues(document)
-
-
-def _link_issues(link: Node) -> Issues:
-    inertial = link.first(g.INERTIAL)
-    mass = inertial.first(g.MASS) if inertial else None
-    inertia = inertial.first(g.INERTIA) if inertial else None
-    if (
-        mass
-        and inertia
-        and mass[g.MASS_VALUE] >= NEGLIGIBLE
-        and not any(inertia[moment] for moment in g.INERTIA.attributes)
-    ):
-        message = f"link {link[g.NAME]!r} has {mass[g.MASS_VALUE]:g} kg and zero inertia"
-        yield Diagnostic("inertia-zero", message, inertia.location)
-
-
-# ---- Joints
-
-_FULL_TURN = 2.0 * math.pi
-# 6.2832 and 6.3 are full turns that were rounded.
-_TURN_SLACK = 0.02
-_RANGED = frozenset({"revolute", "prismatic"})
-_DRIVEN = _RANGED | {"continuous"}
-_DIRECTED = _DRIVEN | {"planar"}
-# Limits that are common in degrees and implausible in radians.
-_DEGREES = range(30, 361, 5)
-# Multiples of this usually mean "unlimited".
-_ROUND = 100
-_SOFT_SLACK = 1e-6
-# Tolerance for rounded unit vectors, such as 0.58 0.58 0.58.
-_AXIS_SLACK = 0.01
-
-
 def type_of(joint: Node) -> str:
     """Return a joint's type in the spelling of URDF."""
     return joint[g.TYPE].strip().lower()
-
-
-def _joint_issues(joint: Node) -> Issues:
-    subject, kind = f"joint {joint[g.NAME]!r}", type_of(joint)
-    axis, limit = joint.first(g.AXIS), joint.first(g.LIMIT)
-    if kind in _DIRECTED and axis is None:
-        message = f"{subject} is {kind} and has no <axis>"
-        yield Diagnostic("joint-axis-implicit", message, joint.location)
-    if axis and has_unnormalised_axis(joint):
-        length = math.hypot(*axis[g.AXIS_XYZ])
-        message = f"the axis of {subject} has length {length:.4g}"
-        yield Diagnostic("joint-axis-unnormalised", message, axis.location)
-    if limit:
-        yield from _limit_issues(joint, limit)
-    safety = joint.first(g.SAFETY_CONTROLLER)
-    if safety and g.K_VELOCITY.name not in safety.written:
-        # Required by urdfdom.
-        message = f"the safety controller of {subject} has no k_velocity"
-        yield Diagnostic("safety-incomplete", message, safety.location)
-    mimic = joint.first(g.MIMIC)
-    if mimic and mimic[g.MULTIPLIER] == 0.0:
-        message = f"{subject} follows {mimic[g.LEADER]!r} times zero"
-        yield Diagnostic("mimic-multiplier-zero", message, mimic.location)
 
 
 def has_unnormalised_axis(joint: Node) -> bool:
@@ -225,94 +156,8 @@ def has_unnormalised_axis(joint: Node) -> bool:
     axis = joint.first(g.AXIS)
     if axis is None or type_of(joint) not in _DIRECTED:
         return False
-    axis_xyz = axis[g.AXIS_XYZ]
-    length = math.hypot(*axis_xyz)
+    length = math.hypot(*axis[g.AXIS_XYZ])
     return length > 0.0 and abs(length - 1.0) > _AXIS_SLACK
-
-
-def _limit_issues(joint: Node, limit: Node) -> Issues:
-    subject, kind, place = f"joint {joint[g.NAME]!r}", type_of(joint), limit.location
-    absent = [a.name for a in (g.EFFORT, g.VELOCITY) if a.name not in limit.written]
-    if absent:
-        # Required by urdfdom up to URDF 1.1.
-        message = f"the limit of {subject} has no {' and no '.join(absent)}"
-        yield Diagnostic("joint-limit-unrated", message, place)
-    for attribute, types in ((g.EFFORT, _RANGED), (g.VELOCITY, _DRIVEN)):
-        if kind in types and limit[attribute] == 0.0 and not joint.first(g.MIMIC):
-            yield Diagnostic(
-                f"joint-{attribute.name}-zero", f"{subject} has {attribute.name} 0", place
-            )
-    if kind not in _RANGED or not {g.LOWER.name, g.UPPER.name} <= limit.written:
-        return
-    lower, upper = limit[g.LOWER], limit[g.UPPER]
-    if lower == upper:
-        yield Diagnostic("joint-range-empty", f"{subject} has lower and upper {lower:g}", place)
-    if 0.0 < lower < upper or lower < upper < 0.0:
-        message = f"{subject} has a range from {lower:g} to {upper:g}"
-        yield Diagnostic("joint-zero-outside", message, place)
-    if kind == "revolute":
-        bounds = [abs(bound) for bound in (lower, upper) if bound]
-        largest = max(filter(math.isfinite, bounds), default=0.0)
-        # Such as 90 or -170.
-        if bounds and all(bound in _DEGREES and bound % _ROUND for bound in bounds):
-            message = f"{subject} may turn from {lower:g} to {upper:g} rad"
-            yield Diagnostic("joint-limit-degrees", message, place)
-        elif largest > _FULL_TURN + _TURN_SLACK:
-            message = f"{subject} may turn {largest / _FULL_TURN:.3g} times around"
-            yield Diagnostic("joint-limit-turns", message, place)
-    safety = joint.first(g.SAFETY_CONTROLLER)
-    if safety and lower < upper:
-        for attribute in (g.SOFT_LOWER_LIMIT, g.SOFT_UPPER_LIMIT):
-            soft = safety[attribute]
-            if soft is not None and not lower - _SOFT_SLACK <= soft <= upper + _SOFT_SLACK:
-                message = (
-                    f"{subject} has {attribute.name} {soft:g} "
-                    f"and a range from {lower:g} to {upper:g}"
-                )
-                yield Diagnostic("safety-outside", message, safety.location)
-
-
-# ---- Origins
-
-_QUATERNION_SLACK = 1e-3
-# Larger distances between connected frames are implausible [m].
-_FAR = 25.0
-_RIGHT_ANGLE = math.pi / 2.0
-# Errors of rounded right angles, such as 1.57 and 3.14 [rad].
-_RIGHT, _ROUNDED = 1e-5, 2e-3
-
-
-def _origin_issues(document: UrdfDocument) -> Issues:
-    rounded: dict[float, list[Location]] = {}
-    for owner, origin in origins(document):
-        xyz, rpy, place = origin[g.XYZ], origin[g.RPY], origin.location
-        distance = math.hypot(*xyz)
-        if distance > _FAR:
-            # Probably in millimetres.
-            yield Diagnostic("origin-far", f"the origin of {owner} is {distance:.4g} m away", place)
-        largest = max(rpy, key=abs)
-        if abs(largest) > _FULL_TURN + _TURN_SLACK:
-            # Probably in degrees.
-            yield Diagnostic(
-                "rotation-turns", f"the origin of {owner} is turned by {largest:g} rad", place
-            )
-        if has_unnormalised_quaternion(origin):
-            length = math.hypot(*(origin[g.QUAT_XYZW] or ()))
-            message = f"the quaternion of {owner} has length {length:.4g}"
-            yield Diagnostic("quaternion-unnormalised", message, place)
-        for angle in rpy:
-            if round(angle / _RIGHT_ANGLE) and _RIGHT < _off_right_angle(angle) < _ROUNDED:
-                rounded.setdefault(abs(angle), []).append(place)
-    for angle, places in rounded.items():
-        message = (
-            f"rpy has {angle:g}, which is {math.degrees(_off_right_angle(angle)):.2g} deg off "
-            f"a right angle ({times(len(places))})"
-        )
-        yield Diagnostic("rotation-rounded", message, places[0])
-
-
-def _off_right_angle(angle: float) -> float:
-    return abs(angle - round(angle / _RIGHT_ANGLE) * _RIGHT_ANGLE)
 
 
 def has_unnormalised_quaternion(origin: Node) -> bool:
@@ -333,40 +178,12 @@ def origins(document: UrdfDocument) -> Iterator[tuple[str, Node]]:
             yield f"joint {joint[g.NAME]!r}", origin
 
 
-# ---- Files, materials and names
-
-# /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
-_ABSOLUTE = re.compile(
-    r"(?:file:(?:///|/(?!/)|//localhost/|/*[a-z]:[\\/])|/|[a-z]:[\\/]|\\\\).*",
-    re.ASCII | re.IGNORECASE | re.DOTALL,
-)
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-# Elements that refer to joints by <joint name="">.
-_DRIVES = frozenset({"transmission", "ros2_control"})
-
-
 def file_nodes(document: UrdfDocument) -> Iterator[Node]:
     """Yield the elements with file references."""
     for element_type in (g.MESH, g.TEXTURE):
         for node in document.robot.descendants(element_type):
             if node[g.FILENAME]:
                 yield node
-
-
-def _path_issues(document: UrdfDocument) -> Issues:
-    files: dict[str, list[Location]] = {}
-    for node in file_nodes(document):
-        files.setdefault(node[g.FILENAME], []).append(node.location)
-    for uri, places in files.items():
-        subject = f"path {truncate(repr(uri))}"
-        often = f" (used {times(len(places))})" if places[1:] else ""
-        path = uri.strip()
-        # In xacro, $(find NAME) expands to an absolute path; existing files are ignored.
-        exists = document.expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
-        if _ABSOLUTE.fullmatch(path) and not exists:
-            yield Diagnostic("path-absolute", f"{subject} is absolute{often}", places[0])
-        if "\\" in uri:
-            yield Diagnostic("path-backslash", f"{subject} has backslashes{often}", places[0])
 
 
 def unused_materials(document: UrdfDocument) -> Iterator[Node]:
@@ -381,16 +198,152 @@ def unused_materials(document: UrdfDocument) -> Iterator[Node]:
             yield material
 
 
-def _name_issues(document: UrdfDocument) -> Issues:
+def _document_issues(document: UrdfDocument) -> Issues:
+    """Return what is probably wrong with the elements."""
+    found = Issues()
+    for link in document.links:
+        inertial = link.first(g.INERTIAL)
+        mass = inertial.first(g.MASS) if inertial else None
+        inertia = inertial.first(g.INERTIA) if inertial else None
+        is_zero = inertia and not any(inertia[moment] for moment in g.INERTIA.attributes)
+        if mass and inertia and is_zero and mass[g.MASS_VALUE] >= NEGLIGIBLE:
+            what = f"link {link[g.NAME]!r} has {mass[g.MASS_VALUE]:g} kg and zero inertia"
+            found.add("inertia-zero", inertia, what)
+    for joint in document.joints:
+        _add_joint_issues(found, joint)
+    _add_origin_issues(found, document)
+    _add_path_issues(found, document)
+    for material in unused_materials(document):
+        what = f"material {material[g.OPTIONAL_NAME]!r} is used by no visual"
+        found.add("material-unused", material, what)
+    for color in document.robot.descendants(g.COLOR):
+        rgba = color[g.RGBA]
+        if rgba and rgba[3] == 0.0:
+            numbers = " ".join(f"{component:g}" for component in rgba)
+            found.add("color-invisible", color, f"rgba {numbers} is fully transparent")
+    _add_name_issues(found, document)
+    _add_reference_issues(found, document)
+    return found
+
+
+def _add_joint_issues(found: Issues, joint: Node) -> None:
+    subject, kind = f"joint {joint[g.NAME]!r}", type_of(joint)
+    axis, limit = joint.first(g.AXIS), joint.first(g.LIMIT)
+    if kind in _DIRECTED and axis is None:
+        found.add("joint-axis-implicit", joint, f"{subject} is {kind} and has no <axis>")
+    if axis and has_unnormalised_axis(joint):
+        length = math.hypot(*axis[g.AXIS_XYZ])
+        what = f"the axis of {subject} has length {length:.4g}"
+        found.add("joint-axis-unnormalised", axis, what)
+    if limit:
+        _add_limit_issues(found, joint, limit)
+    safety = joint.first(g.SAFETY_CONTROLLER)
+    if safety and g.K_VELOCITY.name not in safety.written:
+        # Required by urdfdom.
+        what = f"the safety controller of {subject} has no k_velocity"
+        found.add("safety-incomplete", safety, what)
+    mimic = joint.first(g.MIMIC)
+    if mimic and mimic[g.MULTIPLIER] == 0.0:
+        what = f"{subject} follows {mimic[g.LEADER]!r} times zero"
+        found.add("mimic-multiplier-zero", mimic, what)
+
+
+def _add_limit_issues(found: Issues, joint: Node, limit: Node) -> None:
+    subject, kind = f"joint {joint[g.NAME]!r}", type_of(joint)
+    absent = [a.name for a in (g.EFFORT, g.VELOCITY) if a.name not in limit.written]
+    if absent:
+        # Required by urdfdom up to URDF 1.1.
+        what = f"the limit of {subject} has no {' and no '.join(absent)}"
+        found.add("joint-limit-unrated", limit, what)
+    for attribute, types in ((g.EFFORT, _RANGED), (g.VELOCITY, _DRIVEN)):
+        if kind in types and limit[attribute] == 0.0 and not joint.first(g.MIMIC):
+            name = attribute.name
+            found.add(f"joint-{name}-zero", limit, f"{subject} has {name} 0")
+    if kind not in _RANGED or not {g.LOWER.name, g.UPPER.name} <= limit.written:
+        return
+    lower, upper = limit[g.LOWER], limit[g.UPPER]
+    if lower == upper:
+        found.add("joint-range-empty", limit, f"{subject} has lower and upper {lower:g}")
+    if 0.0 < lower < upper or lower < upper < 0.0:
+        what = f"{subject} has a range from {lower:g} to {upper:g}"
+        found.add("joint-zero-outside", limit, what)
+    if kind == "revolute":
+        bounds = [abs(bound) for bound in (lower, upper) if bound]
+        largest = max(filter(math.isfinite, bounds), default=0.0)
+        # Such as 90 or -170.
+        if bounds and all(bound in _DEGREES and bound % _ROUND for bound in bounds):
+            what = f"{subject} may turn from {lower:g} to {upper:g} rad"
+            found.add("joint-limit-degrees", limit, what)
+        elif largest > _FULL_TURN + _TURN_SLACK:
+            what = f"{subject} may turn {largest / _FULL_TURN:.3g} times around"
+            found.add("joint-limit-turns", limit, what)
+    safety = joint.first(g.SAFETY_CONTROLLER)
+    for attribute in (g.SOFT_LOWER_LIMIT, g.SOFT_UPPER_LIMIT):
+        soft = safety[attribute] if safety and lower < upper else None
+        if not safety or soft is None or lower - _SOFT_SLACK <= soft <= upper + _SOFT_SLACK:
+            continue
+        allowed = f"a range from {lower:g} to {upper:g}"
+        found.add(
+            "safety-outside", safety, f"{subject} has {attribute.name} {soft:g} and {allowed}"
+        )
+
+
+def _add_origin_issues(found: Issues, document: UrdfDocument) -> None:
+    rounded: dict[float, list[Node]] = {}
+    for owner, origin in origins(document):
+        xyz, rpy = origin[g.XYZ], origin[g.RPY]
+        distance = math.hypot(*xyz)
+        if distance > _FAR:
+            # Probably in millimetres.
+            what = f"the origin of {owner} is {distance:.4g} m away"
+            found.add("origin-far", origin, what)
+        largest = max(rpy, key=abs)
+        if abs(largest) > _FULL_TURN + _TURN_SLACK:
+            # Probably in degrees.
+            what = f"the origin of {owner} is turned by {largest:g} rad"
+            found.add("rotation-turns", origin, what)
+        if has_unnormalised_quaternion(origin):
+            length = math.hypot(*(origin[g.QUAT_XYZW] or ()))
+            what = f"the quaternion of {owner} has length {length:.4g}"
+            found.add("quaternion-unnormalised", origin, what)
+        for angle in rpy:
+            if round(angle / _RIGHT_ANGLE) and _RIGHT < _off_right_angle(angle) < _ROUNDED:
+                rounded.setdefault(abs(angle), []).append(origin)
+    for angle, places in rounded.items():
+        off = f"{math.degrees(_off_right_angle(angle)):.2g} deg off a right angle"
+        what = f"rpy has {angle:g}, which is {off} ({times(len(places))})"
+        found.add("rotation-rounded", places[0], what)
+
+
+def _off_right_angle(angle: float) -> float:
+    return abs(angle - round(angle / _RIGHT_ANGLE) * _RIGHT_ANGLE)
+
+
+def _add_path_issues(found: Issues, document: UrdfDocument) -> None:
+    files: dict[str, list[Node]] = {}
+    for node in file_nodes(document):
+        files.setdefault(node[g.FILENAME], []).append(node)
+    for uri, nodes in files.items():
+        subject = f"path {truncate(repr(uri))}"
+        often = f" (used {times(len(nodes))})" if nodes[1:] else ""
+        path = uri.strip()
+        # In xacro, $(find NAME) expands to an absolute path; existing files are ignored.
+        exists = document.expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
+        if _ABSOLUTE.fullmatch(path) and not exists:
+            found.add("path-absolute", nodes[0], f"{subject} is absolute{often}")
+        if "\\" in uri:
+            found.add("path-backslash", nodes[0], f"{subject} has backslashes{often}")
+
+
+def _add_name_issues(found: Issues, document: UrdfDocument) -> None:
     links = {link[g.NAME] for link in document.links}
     for node in (*document.links, *document.joints):
         name = node[g.NAME]
         if name and not _IDENTIFIER.fullmatch(name):
-            message = f"the name of {node.type.tag} {name!r} is not an identifier"
-            yield Diagnostic("name-not-portable", message, node.location)
+            what = f"the name of {node.type.tag} {name!r} is not an identifier"
+            found.add("name-not-portable", node, what)
         if name in links and name and node.type is g.JOINT:
-            message = f"a link and a joint are called {name!r}"
-            yield Diagnostic("name-of-link-and-joint", message, node.location)
+            found.add("name-of-link-and-joint", node, f"a link and a joint are called {name!r}")
     first: dict[str, Node] = {}
     children = {child[g.LINK_NAME] for joint in document.joints if (child := joint.first(g.CHILD))}
     for link in document.links:
@@ -398,26 +351,26 @@ def _name_issues(document: UrdfDocument) -> Issues:
             label = shape[g.OPTIONAL_NAME]
             if label and first.setdefault(label, shape) is not shape:
                 line = first[label].location.line
-                message = f"collision shape {label!r} is also at line {line}"
-                yield Diagnostic("name-repeated-shape", message, shape.location)
+                what = f"collision shape {label!r} is also at line {line}"
+                found.add("name-repeated-shape", shape, what)
         if link[g.NAME] == WORLD_LINK and (link.children or WORLD_LINK in children):
             what = "is behind a joint" if WORLD_LINK in children else "has mass or shape"
-            yield Diagnostic("name-world", f"link {WORLD_LINK!r} {what}", link.location)
+            found.add("name-world", link, f"link {WORLD_LINK!r} {what}")
 
 
-def _reference_issues(document: UrdfDocument) -> Issues:
-    """Yield references of extension elements to undefined links and joints."""
+def _add_reference_issues(found: Issues, document: UrdfDocument) -> None:
+    """Add references of extension elements to undefined links and joints."""
     joints = {joint[g.NAME] for joint in document.joints}
     names = joints | {link[g.NAME] for link in document.links}
     for element in document.root.children:
         if element.tag == "gazebo":
             name = element.get("reference")
             if name and name not in names:
-                message = f"<gazebo> refers to {name!r}, which does not exist"
-                yield Diagnostic("reference-undefined", message, element.location)
+                what = f"<gazebo> refers to {name!r}, which does not exist"
+                found.add("reference-undefined", element, what)
         elif element.tag in _DRIVES:
             for joint in element.children:
                 name = joint.get("name")
                 if joint.tag == "joint" and name and name not in joints:
-                    message = f"<{element.tag}> drives joint {name!r}, which does not exist"
-                    yield Diagnostic("reference-undefined", message, joint.location)
+                    what = f"<{element.tag}> drives joint {name!r}, which does not exist"
+                    found.add("reference-undefined", joint, what)

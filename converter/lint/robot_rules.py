@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol
 
-from msgspec import Struct, structs
-
-from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.diagnostics.messages import times
 from urdf_usd.converter.inspection import (
     LinkExtent,
@@ -39,8 +37,6 @@ from urdf_usd.converter.robot.model import (
 )
 from urdf_usd.converter.robot.spatial import rest_poses
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
-
-Issues: TypeAlias = Iterator[Diagnostic]
 
 # SDFormat ignores links with less [kg].
 NEGLIGIBLE = 1e-6
@@ -78,8 +74,20 @@ _HEAVY = 20_000
 _MOST_STL_FACES = 200_000
 
 
+class _Located(Protocol):
+    @property
+    def location(self) -> Location | None: ...
+
+
+class Issues(list[Diagnostic]):
+    """Diagnostics that are collected."""
+
+    def add(self, rule: str, where: _Located, message: str) -> None:
+        self.append(Diagnostic(rule, message, where.location))
+
+
 def robot_issues(robot: Robot) -> Issues:
-    """Yield what is probably wrong with a valid robot, and the diagnostics of its meshes.
+    """Return what is probably wrong with a valid robot, and the diagnostics of its meshes.
 
     Raises:
         SourceError: It is not one tree.
@@ -92,24 +100,25 @@ def robot_issues(robot: Robot) -> Issues:
         if joint := tree.parent_joint.get(name):
             reach[name] = reach[joint.parent] + math.hypot(*joint.origin.position)
     span = max(reach.values())
-    yield from meshes.diagnostics
-    yield from _massless_issues(robot, tree)
+    found = Issues(meshes.diagnostics)
+    _add_massless_issues(found, robot, tree)
     for link in robot.links:
         if link.inertial and link.mass > 0.0:
             weighs = link.mass >= NEGLIGIBLE
             extent = measure_link(link, meshes.by_path) if weighs else None
-            yield from _inertial_issues(link, link.inertial, extent, size)
+            _add_inertial_issues(found, link, link.inertial, extent, size)
     for joint in robot.joints:
-        yield from _joint_issues(joint, robot, span)
-    for use in _uses(robot, meshes, colliding=False):
-        yield from use.issues(span)
-    for use in _uses(robot, meshes, colliding=True):
-        if use.extent.triangles > _HEAVY:
-            what = f"has {use.extent.triangles} triangles for collision"
-            yield use.issue("collision-mesh-heavy", what)
+        _add_joint_issues(found, joint, robot, span)
+    for shape, mesh, size_of, often in _uses(robot, meshes, colliding=False):
+        _add_mesh_issues(found, shape, mesh, size_of, often, span)
+    for shape, mesh, size_of, often in _uses(robot, meshes, colliding=True):
+        if size_of.triangles > _HEAVY:
+            what = f"has {size_of.triangles} triangles for collision{often}"
+            found.add("collision-mesh-heavy", shape, f"{_name(mesh)} {what}")
+    return found
 
 
-def _massless_issues(robot: Robot, tree: Tree) -> Issues:
+def _add_massless_issues(found: Issues, robot: Robot, tree: Tree) -> None:
     links = tree.link
     reported: set[str] = set()
     # The group of the root does not move relative to the base.
@@ -117,75 +126,74 @@ def _massless_issues(robot: Robot, tree: Tree) -> Issues:
         if not any(links[name].mass for name in group):
             reported.update(group)
             others = f" and links fixed to it ({len(group)} links)" if group[1:] else ""
-            message = f"link {group[0]!r}{others} moves and has no mass"
-            yield Diagnostic("mass-none-moving", message, links[group[0]].location)
+            what = f"link {group[0]!r}{others} moves and has no mass"
+            found.add("mass-none-moving", links[group[0]], what)
     for link in robot.links:
         if link.collisions and link.inertial is None and link.name not in reported:
-            message = f"link {link.name!r} has a collision shape and no <inertial>"
-            yield Diagnostic("mass-none-collider", message, link.location)
+            what = f"link {link.name!r} has a collision shape and no <inertial>"
+            found.add("mass-none-collider", link, what)
 
 
-def _inertial_issues(
-    link: Link, inertial: Inertial, extent: LinkExtent | None, size: float
-) -> Issues:
-    subject, place, mass = f"link {link.name!r}", inertial.location, inertial.mass
+def _add_inertial_issues(
+    found: Issues, link: Link, inertial: Inertial, extent: LinkExtent | None, size: float
+) -> None:
+    subject, mass = f"link {link.name!r}", inertial.mass
     if mass < NEGLIGIBLE:
-        yield Diagnostic("mass-negligible", f"{subject} has a mass of {mass:g} kg", place)
+        found.add("mass-negligible", inertial, f"{subject} has a mass of {mass:g} kg")
     moments = a, b, c = sorted(principal_inertia(inertial.inertia)[0])
-    listed = ", ".join(f"{moment:.4g}" for moment in moments)
+    listed = f"principal moments {', '.join(f'{moment:.4g}' for moment in moments)}"
     # The largest radius of gyration [m].
     radius = math.sqrt(c / mass) if a > _ZERO_MOMENT * c else None
     # A conversion treats it as zero.
     is_rounding = is_negligible(max(map(abs, moments)), mass, size)
     if is_rounding:
         if any(inertial.inertia):
-            message = f"{subject} has {mass:g} kg and principal moments {listed}"
-            yield Diagnostic("inertia-zero", f"{message}, which are rounded zeros", place)
+            what = f"{subject} has {mass:g} kg and {listed}, which are rounded zeros"
+            found.add("inertia-zero", inertial, what)
     elif radius is None:
-        yield Diagnostic("inertia-not-positive", f"{subject} has principal moments {listed}", place)
+        found.add("inertia-not-positive", inertial, f"{subject} has {listed}")
     elif a + b < c * (1.0 - _TRIANGLE_SLACK):
-        message = f"{subject} has principal moments {listed}: {a:.4g} + {b:.4g} < {c:.4g}"
-        yield Diagnostic("inertia-triangle", message, place)
+        what = f"{subject} has {listed}: {a:.4g} + {b:.4g} < {c:.4g}"
+        found.add("inertia-triangle", inertial, what)
     if extent is None:
         return
     if radius:
         is_large = radius > _GYRATION_OVER_REACH * extent.reach
         # That of a point mass.
         is_small = radius < _GYRATION_UNDER_REACH * extent.reach and not is_rounding
-        how = "large" if is_large else "small"
-        message = (
-            f"inertia of {subject} too {how} for {mass:g} kg: radius of gyration "
-            f"{_metres(radius)}, geometry extends {_metres(extent.reach)}"
-        )
         if is_large or is_small:
-            yield Diagnostic(f"inertia-too-{how}", message, place)
+            how = "large" if is_large else "small"
+            what = (
+                f"inertia of {subject} too {how} for {mass:g} kg: radius of gyration "
+                f"{_metres(radius)}, geometry extends {_metres(extent.reach)}"
+            )
+            found.add(f"inertia-too-{how}", inertial, what)
     volume = extent.hull_volume
     is_dense = volume > 0.0 and mass / volume > _DENSEST
     if is_dense or mass < _LIGHTEST * volume:
-        message = f"{subject} has {mass:g} kg in {volume:.3g} m^3: {mass / volume:.3g} kg/m^3"
-        yield Diagnostic(f"density-{'high' if is_dense else 'low'}", message, place)
-    center = inertial.origin.position
-    distance = extent.bounds.distance(center)
+        what = f"{subject} has {mass:g} kg in {volume:.3g} m^3: {mass / volume:.3g} kg/m^3"
+        found.add(f"density-{'high' if is_dense else 'low'}", inertial, what)
+    distance = extent.bounds.distance(inertial.origin.position)
     if distance > max(_OUTSIDE * extent.bounds.diagonal, _TINY_LENGTH):
-        message = (
+        what = (
             f"the centre of mass of {subject} lies {_metres(distance)} "
             f"outside its shapes, which are {_metres(extent.bounds.diagonal)} large"
         )
-        yield Diagnostic("com-outside", message, place)
+        found.add("com-outside", inertial, what)
 
 
-def _joint_issues(joint: Joint, robot: Robot, span: float) -> Issues:
+def _add_joint_issues(found: Issues, joint: Joint, robot: Robot, span: float) -> None:
     kind, mimic = joint.kind, joint.mimic
     if isinstance(kind, Prismatic):
         # Travel that is probably in millimetres.
         bounds = (kind.range.lower, kind.range.upper)
         largest = max(map(abs, filter(math.isfinite, bounds)), default=0.0)
         if largest > _TRAVEL * span > 0.0:
-            message = (
+            what = (
                 f"joint {joint.name!r} travels up to {largest:g} m; "
                 f"the robot's joints span {span:.3g} m"
             )
-            yield Diagnostic("joint-travel-long", message, joint.location)
+            found.add("joint-travel-long", joint, what)
     own = _range(kind)
     if mimic is None or own is None or own.lower >= own.upper or not mimic.multiplier:
         return
@@ -195,12 +203,12 @@ def _joint_issues(joint: Joint, robot: Robot, span: float) -> Issues:
     ends = [mimic.multiplier * end + mimic.offset for end in (leader.lower, leader.upper)]
     slack = _RANGE_SLACK * (own.upper - own.lower)
     if min(ends) < own.lower - slack or max(ends) > own.upper + slack:
-        message = (
+        what = (
             f"joint {joint.name!r} may move from {own.lower:.4g} to "
             f"{own.upper:.4g}, and follows {mimic.joint!r} from {min(ends):.4g} "
             f"to {max(ends):.4g}"
         )
-        yield Diagnostic("mimic-range", message, joint.location)
+        found.add("mimic-range", joint, what)
 
 
 def _range(kind: JointKind) -> Range | None:
@@ -209,60 +217,47 @@ def _range(kind: JointKind) -> Range | None:
     return UNLIMITED if isinstance(kind, Continuous) else None
 
 
-class _Use(Struct, frozen=True):
-    """A mesh file at one scale, with its first shape and the number of its uses."""
-
-    shape: Shape
-    mesh: MeshFile
-    extent: MeshExtent
-    count: int
-
-    def issues(self, span: float) -> Issues:
-        scale = self.mesh.scale
-        size, unscaled = self._size(scale), self._size((1.0, 1.0, 1.0))
-        # Its size would be plausible if scaled by 0.001.
-        if size > _TOO_LARGE * span > 0.0 and size < _THOUSAND * _LARGEST_PART * span:
-            what = f"is {_metres(size)} large on a robot of {_metres(span)}"
-            yield self.issue("mesh-millimetres", what)
-        # In metres, and scaled by 0.001.
-        is_invisible = size < min(_TOO_SMALL, _TOO_SMALL * (span or 1.0))
-        if is_invisible and unscaled > size * _THOUSAND / 2.0:
-            what = f"is {_metres(size)} large, and {_metres(unscaled)} unscaled"
-            yield self.issue("mesh-shrunk", what)
-        if min(scale) < 0.0:
-            factors = " ".join(f"{factor:g}" for factor in scale)
-            yield self.issue("mesh-mirrored", f"is scaled by {factors}")
-        faces = self.extent.triangles
-        if self.mesh.uri.lower().endswith(".stl") and faces > _MOST_STL_FACES:
-            yield self.issue("mesh-too-many-faces", f"has {faces} faces")
-
-    def _size(self, scale: Vec3) -> float:
-        """Return the diagonal of the bounding box at a scale [m]."""
-        columns = zip(*self.extent.hull, strict=True)
-        edges = (max(column) - min(column) for column in columns)
-        return math.hypot(*(e * f for e, f in zip(edges, scale, strict=True)))
-
-    def issue(self, rule: str, what: str) -> Diagnostic:
-        often = f" (used {times(self.count)})" if self.count > 1 else ""
-        message = f"mesh {Path(self.mesh.uri).name!r} {what}{often}"
-        return Diagnostic(rule, message, self.shape.location)
+def _add_mesh_issues(
+    found: Issues, shape: Shape, mesh: MeshFile, extent: MeshExtent, often: str, span: float
+) -> None:
+    name, scale = _name(mesh), mesh.scale
+    # Diagonals of the bounding box [m].
+    edges = [max(column) - min(column) for column in zip(*extent.hull, strict=True)]
+    size = math.hypot(*(edge * factor for edge, factor in zip(edges, scale, strict=True)))
+    unscaled = math.hypot(*edges)
+    # Its size would be plausible if scaled by 0.001.
+    if size > _TOO_LARGE * span > 0.0 and size < _THOUSAND * _LARGEST_PART * span:
+        what = f"{name} is {_metres(size)} large on a robot of {_metres(span)}{often}"
+        found.add("mesh-millimetres", shape, what)
+    # In metres, and scaled by 0.001.
+    is_invisible = size < min(_TOO_SMALL, _TOO_SMALL * (span or 1.0))
+    if is_invisible and unscaled > size * _THOUSAND / 2.0:
+        what = f"{name} is {_metres(size)} large, and {_metres(unscaled)} unscaled{often}"
+        found.add("mesh-shrunk", shape, what)
+    if min(scale) < 0.0:
+        factors = " ".join(f"{factor:g}" for factor in scale)
+        found.add("mesh-mirrored", shape, f"{name} is scaled by {factors}{often}")
+    if mesh.uri.lower().endswith(".stl") and extent.triangles > _MOST_STL_FACES:
+        found.add("mesh-too-many-faces", shape, f"{name} has {extent.triangles} faces{often}")
 
 
-def _uses(robot: Robot, meshes: MeshExtents, *, colliding: bool) -> tuple[_Use, ...]:
-    """Return the readable mesh files, once per scale."""
-    uses: dict[tuple[str, Vec3], _Use] = {}
+def _name(mesh: MeshFile) -> str:
+    return f"mesh {Path(mesh.uri).name!r}"
+
+
+def _uses(
+    robot: Robot, meshes: MeshExtents, *, colliding: bool
+) -> Iterator[tuple[Shape, MeshFile, MeshExtent, str]]:
+    """Yield the readable mesh files, once per scale, each with its first shape."""
+    uses: dict[tuple[str, Vec3], list[tuple[Shape, MeshFile]]] = {}
     for link in robot.links:
         for shape in link.collisions if colliding else link.shapes:
             mesh = shape.geometry
-            if not isinstance(mesh, MeshFile) or mesh.path is None:
-                continue
-            extent = meshes.by_path.get(mesh.path)
-            if extent is None:
-                continue
-            key = (mesh.path, mesh.scale)
-            first = uses.get(key, _Use(shape, mesh, extent, 0))
-            uses[key] = structs.replace(first, count=first.count + 1)
-    return tuple(uses.values())
+            if isinstance(mesh, MeshFile) and mesh.path in meshes.by_path:
+                uses.setdefault((mesh.path or "", mesh.scale), []).append((shape, mesh))
+    for (path, _), found in uses.items():
+        often = f" (used {times(len(found))})" if len(found) > 1 else ""
+        yield (*found[0], meshes.by_path[path], often)
 
 
 def _metres(length: float) -> str:
