@@ -105,14 +105,8 @@ class Trial(Struct, frozen=True):
     failed: tuple[str, ...]  # checks
     outcome: str
     title: str = ""  # of a generated change
-    properties: tuple[str, ...] = ()  # that it changes
-    reason: str = ""  # why it is equivalent
+    changed: tuple[str, ...] = ()  # properties that may matter, with the schema that defines them
     finding: str = ""  # first finding of the first check that detects it
-
-    @property
-    def changed(self) -> set[str]:
-        """The changed properties, with the schema that defines them."""
-        return {f"{self.fault.partition(':')[0]} {name}" for name in self.properties}
 
     @property
     def key(self) -> str:
@@ -305,15 +299,12 @@ class Trials:
         changed = self._observe(stage)
         failed = tuple(self._failed(changed))
         harmless = {name: harmless_reason(name, value) for name, value in fault.values}
-        reason = ""
-        if not failed and harmless and all(harmless.values()):
-            reason = str(next(iter(harmless.values())))
-        elif not failed and fault.schema != STAGE and self._is_same(changed):
-            reason = "no check sees a difference"
-        outcome = CAUGHT if failed else EQUIVALENT if reason else MISSED
-        properties = tuple(name for name, why in harmless.items() if not why)
-        where = self.name, fault.path
-        return Trial(fault.schema, *where, failed, outcome, fault.title, properties, reason)
+        schema = fault.schema.partition(":")[0]
+        properties = tuple(f"{schema} {name}" for name, why in harmless.items() if not why)
+        makes_none = harmless and all(harmless.values())
+        is_same = makes_none or (fault.schema != STAGE and not failed and self._is_same(changed))
+        outcome = CAUGHT if failed else EQUIVALENT if is_same else MISSED
+        return Trial(fault.schema, self.name, fault.path, failed, outcome, fault.title, properties)
 
 
 class Report(Struct, frozen=True):
@@ -389,13 +380,13 @@ def measure(
             done = {
                 trial.key
                 for trial in own
-                if trial.outcome != EQUIVALENT or (trial.title and not trial.changed - read)
+                if trial.outcome != EQUIVALENT or (trial.title and not {*trial.changed} - read)
             }
             tasks = [
                 (profile, pool.submit(_seed, robot, profile, seen, shard, held=held, full=full))
                 for seen in [frozenset() if full else frozenset(done)]
                 for profile in profiles
-                if held or profile in _SCHEMA_PROFILES
+                if held or (profile in _SCHEMA_PROFILES and (full or not is_mjcf))
                 for shard in range(_SHARDS)
             ]
             for profile, task in tasks:

@@ -96,7 +96,7 @@ def test_types_instances_and_surroundings_are_judged_in_every_profile(
 def test_generated_change_is_caught_equivalent_or_missed(tmp_path: Path) -> None:
     trials = Trials("oblique_arm", "generic", tmp_path)
     expected = {
-        "PhysicsMassAPI: physics:mass doubled": (CAUGHT, ("physics:mass",)),
+        "PhysicsMassAPI: physics:mass doubled": (CAUGHT, ("PhysicsMassAPI physics:mass",)),
         "PhysicsMassAPI: physics:density one": (EQUIVALENT, ()),
         "stage metadata: metersPerUnit doubled": (CAUGHT, ()),
         "PhysicsScene: added": (EQUIVALENT, ()),
@@ -104,12 +104,13 @@ def test_generated_change_is_caught_equivalent_or_missed(tmp_path: Path) -> None
     faults = {one.key: one for one in trials.schema_faults() if one.key in expected}
     found = {key: trials.seed_schema(fault) for key, fault in faults.items()}
 
-    assert {key: (one.outcome, one.properties) for key, one in found.items()} == expected
+    assert {key: (one.outcome, one.changed) for key, one in found.items()} == expected
 
 
 _FAILED = tuple(check.id for check in (*CHECKS, *SIMULATION_CHECKS))
 _TRIALS = tuple(Trial(fault.id, "a", "/a", _FAILED, CAUGHT) for fault in FAULTS)
-_SCHEMA = Trial("PhysicsMassAPI", "a", "/a", ("mass.total",), CAUGHT, "doubled", ("physics:mass",))
+_MASS = ("PhysicsMassAPI physics:mass",)
+_SCHEMA = Trial("PhysicsMassAPI", "a", "/a", ("mass.total",), CAUGHT, "doubled", _MASS)
 _REPORT = Report(("a",), (), _TRIALS, (_SCHEMA,))
 
 
