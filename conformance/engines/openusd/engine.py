@@ -136,11 +136,9 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     # A frame has no own mass. A body whose name another body has is named by its path, and is no
     # link.
     names = {link.path: link.name for link in links.values()}
-    properties = {
-        path: mass.properties
-        for path, mass in masses.items()
-        if not is_between_joints(reading.stage, path)
-    }
+    # Nor has a link between joints of one body, which is in no file.
+    own = {path: m for path, m in masses.items() if not is_between_joints(reading.stage, path)}
+    properties = {path: mass.properties for path, mass in own.items()}
     shadowed = reading.links.shadowed
     stated_links = [(link.name, link.path, link.body) for link in links.values()]
     stated_links += [(path, path, path) for path in shadowed]
@@ -176,7 +174,7 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
         base=base,
         articulation_roots=sum(len(found.rootPrims) for found in reading.articulations.values()),
         notes=(*dict.fromkeys(notes), *warnings()),
-        departures=tuple(d for mass in masses.values() for d in mass.departures),
+        departures=tuple(d for mass in own.values() for d in mass.departures),
         assembly=gaps,
         defaulted=named(path for path, mass in masses.items() if mass.defaulted),
         restated=tuple(m.restated for m in masses.values() if m.restated),

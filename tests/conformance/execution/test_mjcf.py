@@ -126,6 +126,7 @@ def test_usd_with_joints_in_series_equals_its_mjcf(tmp_path: Path) -> None:
     assert record.reason.endswith("; one engine read the MJCF")
     assert record.uncompared == {"actuators": 1}
     assert record.formats == ("mjcf", "usd")
+    assert not record.deviations
     sides = {engine.name: engine.side for engine in record.engines}
     assert (sides["mujoco-mjcf"], sides["openusd"]) == ("mjcf", "usd")
     compared = {one.id: one.compared for one in record.checks}
