@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,15 +43,33 @@ _URDF = f"""
 """
 
 
-def _wrong(folder: Path, edit: Callable[[Usd.Stage], object]) -> list[str] | None:
-    """Return messages of differences; None if nothing is compared."""
-    urdf = folder / "robot.urdf"
+# By the end of the name of an attribute: a value, and the message of the difference.
+_CHANGES: dict[str, tuple[object, str]] = {
+    "k_velocity": (11.0, "joint j: safety_controller:k_velocity is 11.0, not 10.0"),
+    "k_position": (21.0, "joint j: safety_controller:k_position is 21.0, not 20.0"),
+    "soft_lower_limit": (-1.0, "joint j: safety_controller:soft_lower_limit is -1.0, not -0.9"),
+    "soft_upper_limit": (2.0, "joint j: safety_controller:soft_upper_limit is 2.0, not 1.9"),
+    "calibration:rising": (0.2, "joint j: calibration:rising is 0.2, not 0.1"),
+    "urdf:colour": ("red", "link b: colour is red, not blue"),
+    "joint:note": ("screwed", "joint weld: note is screwed, not glued"),
+    "urdf:text": ("other", ""),
+}
+
+
+@pytest.mark.parametrize("ending", ["", *_CHANGES, "lost"])
+def test_words_of_a_usd_are_compared_with_those_of_the_urdf(ending: str, tmp_path: Path) -> None:
+    urdf = tmp_path / "robot.urdf"
     urdf.write_text(_URDF)
     sampled = configurations(structure(parse(str(urdf)).robot))
-    usd = str(convert(str(urdf), folder / "usd").root_layer)
-    stage = Usd.Stage.Open(usd)
-    edit(stage)
-    changed = str(folder / "usd" / "changed.usda")
+    stage = Usd.Stage.Open(str(convert(str(urdf), tmp_path / "usd").root_layer))
+    value, expected = _CHANGES.get(ending, (None, ""))
+    for prim in list(stage.Traverse()):
+        for attribute in prim.GetAuthoredAttributes():
+            if ending == "lost" and attribute.GetName().startswith("urdf:"):
+                attribute.Block()
+            elif ending in _CHANGES and attribute.GetName().endswith(ending):
+                attribute.Set(value)
+    changed = str(tmp_path / "usd" / "changed.usda")
     stage.Export(changed)
     comparison = compared(
         "structure.words",
@@ -60,64 +77,11 @@ def _wrong(folder: Path, edit: Callable[[Usd.Stage], object]) -> list[str] | Non
         OpenusdEngine().observe(Request(changed, sampled)),
     )
     assert isinstance(comparison, Compared)
-    found = comparison.differences
-    return [one.message for one in found if one.amount] if found else None
+    messages = [one.message for one in comparison.differences if one.amount]
 
-
-def _set(ending: str, value: object) -> Callable[[Usd.Stage], None]:
-    """Set every attribute whose name ends so."""
-
-    def edit(stage: Usd.Stage) -> None:
-        found = [
-            attribute
-            for prim in stage.Traverse()
-            for attribute in prim.GetAuthoredAttributes()
-            if attribute.GetName().endswith(ending)
-        ]
-        assert found
-        for attribute in found:
-            attribute.Set(value)
-
-    return edit
-
-
-def _remove_all(stage: Usd.Stage) -> None:
-    for prim in list(stage.Traverse()):
-        for attribute in prim.GetAuthoredAttributes():
-            if attribute.GetName().startswith("urdf:"):
-                attribute.Block()
-
-
-@pytest.mark.parametrize(
-    ("ending", "value", "part"),
-    [
-        ("k_velocity", 11.0, "joint j: safety_controller:k_velocity is 11.0, not 10.0"),
-        ("k_position", 21.0, "joint j: safety_controller:k_position"),
-        ("soft_lower_limit", -1.0, "joint j: safety_controller:soft_lower_limit"),
-        ("soft_upper_limit", 2.0, "joint j: safety_controller:soft_upper_limit"),
-        ("calibration:rising", 0.2, "joint j: calibration:rising is 0.2, not 0.1"),
-        ("urdf:colour", "red", "link b: colour is red, not blue"),
-        ("joint:note", "screwed", "joint weld: note is screwed, not glued"),
-    ],
-)
-def test_changed_word_is_a_difference(
-    ending: str, value: object, part: str, tmp_path: Path
-) -> None:
-    (message,) = _wrong(tmp_path, _set(ending, value)) or [""]
-
-    assert message.startswith(part)
-
-
-def test_changed_text_of_a_transmission_and_of_a_visual_is_a_difference(tmp_path: Path) -> None:
-    messages = _wrong(tmp_path, _set("urdf:text", "other"))
-
-    assert messages is not None
-    assert {one.partition(":")[0] for one in messages} == {"robot", "link b"}
-
-
-def test_words_as_written_are_the_same(tmp_path: Path) -> None:
-    assert _wrong(tmp_path, lambda _: None) == []
-
-
-def test_usd_that_keeps_no_words_is_not_compared(tmp_path: Path) -> None:
-    assert _wrong(tmp_path, _remove_all) is None
+    # A USD that keeps no words is not compared.
+    assert bool(comparison.differences) is (ending != "lost")
+    if ending == "urdf:text":
+        assert {one.partition(":")[0] for one in messages} == {"robot", "link b"}
+    else:
+        assert messages == [expected] * bool(expected)
