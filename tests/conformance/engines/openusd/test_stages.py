@@ -50,6 +50,8 @@ def _exported(path: Path, case: dict[str, Any]) -> Iterator[str]:
     yield from (f"loop: {describe(loop)}" for loop in reading.loops)
     for uri, mesh in reading.meshes.items():
         yield f"mesh {uri}: {describe(mesh.points)} {describe(mesh.face_indices)}"
+        if placed := mesh.attributes.texture_coordinates:
+            yield f"coordinates: {describe(placed.values[placed.indices])}"
     yield from (f"{note.rule}: {note.message}" for note in reading.diagnostics)
 
 
