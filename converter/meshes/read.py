@@ -27,7 +27,8 @@ _UNSUPPORTED = (
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 # Maximum size of the files of cached meshes; the meshes have about the same size.
 _CACHE_SIZE = 512 * MIB
-_CACHE: ContextVar[_MeshCache | None] = ContextVar("kept meshes", default=None)
+# Meshes by path, with the content of their files; comparing that takes a tenth of a digest's time.
+_CACHE: ContextVar[dict[str, tuple[bytes, PolygonMesh]] | None] = ContextVar("meshes", default=None)
 
 
 def read_mesh(path: Path) -> PolygonMesh:
@@ -76,8 +77,8 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     if not data:
         raise MeshError("it is empty")
     cache = _CACHE.get()
-    mesh = None if cache is None else cache.find(path, data)
-    if mesh is None:
+    former, mesh = (cache or {}).get(str(path), (b"", None))
+    if mesh is None or former != data:
         siblings: dict[str, None] = {}
         read = _reader(data, path, siblings)
         try:
@@ -85,7 +86,9 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
         except MemoryError as error:
             raise MeshError("there is not enough memory to read it") from error
         if cache is not None:
-            cache.add(path, data, mesh)
+            cache.pop(str(path), None)
+            if len(data) + sum(len(kept) for kept, _ in cache.values()) <= _CACHE_SIZE:
+                cache[str(path)] = data, mesh
     return mesh
 
 
@@ -95,33 +98,12 @@ def cached_meshes() -> Iterator[None]:
 
     Files that meshes refer to must not change meanwhile.
     """
-    token = _CACHE.set(_CACHE.get() or _MeshCache())
+    outer = _CACHE.get()
+    token = _CACHE.set({} if outer is None else outer)
     try:
         yield
     finally:
         _CACHE.reset(token)
-
-
-class _MeshCache:
-    """Meshes by path, with the content of their files.
-
-    Contents are compared, which takes a tenth of the time of a digest.
-    """
-
-    def __init__(self) -> None:
-        self._meshes: dict[str, tuple[bytes, PolygonMesh]] = {}
-        self._room = _CACHE_SIZE
-
-    def find(self, path: Path, data: bytes) -> PolygonMesh | None:
-        former, mesh = self._meshes.get(str(path), (None, None))
-        return mesh if former == data else None
-
-    def add(self, path: Path, data: bytes, mesh: PolygonMesh) -> None:
-        former, _ = self._meshes.pop(str(path), (b"", None))
-        self._room += len(former)
-        if len(data) <= self._room:
-            self._room -= len(data)
-            self._meshes[str(path)] = data, mesh
 
 
 def _sibling_reader(folder: Path, siblings: dict[str, None]) -> SiblingReader:
