@@ -15,7 +15,7 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.read import mesh_notes, read_mesh
 from urdf_usd.converter.robot import model as m
-from urdf_usd.converter.robot.kinematics import rest_transforms
+from urdf_usd.converter.robot.dynamics import rest_transforms
 from urdf_usd.converter.robot.solids import Points, convex_hull, outline, support
 from urdf_usd.converter.robot.spatial import transform_from_pose
 from urdf_usd.converter.robot.topology import Tree, build_tree

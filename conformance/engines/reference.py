@@ -24,8 +24,11 @@ from urdf_usd.conformance.engines.statements import moving_joints, read_only
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
 from urdf_usd.converter.robot import model
-from urdf_usd.converter.robot.dynamics import degrees_of_freedom, equations_of_motion
-from urdf_usd.converter.robot.kinematics import link_transforms
+from urdf_usd.converter.robot.dynamics import (
+    degrees_of_freedom,
+    equations_of_motion,
+    link_transforms,
+)
 from urdf_usd.converter.robot.spatial import inertia_tensor, inertia_values, rotation_from_quat_wxyz
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse

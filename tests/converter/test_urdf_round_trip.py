@@ -17,7 +17,7 @@ from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.bodies import assign_bodies
-from urdf_usd.converter.robot.kinematics import rest_transforms
+from urdf_usd.converter.robot.dynamics import rest_transforms
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.robot.topology import build_tree
 from urdf_usd.converter.urdf.parse import parse

@@ -13,7 +13,7 @@ from tests.converter.strategies import robots
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.bodies import DEFAULTED_MASS, BodyAssignment, assign_bodies
-from urdf_usd.converter.robot.kinematics import rest_transforms
+from urdf_usd.converter.robot.dynamics import rest_transforms
 from urdf_usd.converter.robot.topology import build_tree
 
 _HEAVY = m.Inertial(

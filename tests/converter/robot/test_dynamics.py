@@ -23,9 +23,9 @@ from urdf_usd.converter.robot.dynamics import (
     degrees_of_freedom,
     equations_of_motion,
     inertia_matrices,
+    link_transforms,
     width,
 )
-from urdf_usd.converter.robot.kinematics import link_transforms
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
 from urdf_usd.converter.urdf.parse import parse
 

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.strategies import robots
 from urdf_usd.converter.robot import model as m
-from urdf_usd.converter.robot.kinematics import link_transforms, rest_transforms
+from urdf_usd.converter.robot.dynamics import link_transforms, rest_transforms
 from urdf_usd.converter.robot.topology import build_tree
 
 _OBLIQUE: m.Vec3 = (2 / 7, 3 / 7, 6 / 7)
