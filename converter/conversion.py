@@ -145,12 +145,6 @@ def convert_parsed(
 ) -> Conversion:
     """Convert a robot that was already read; see :func:`convert`.
 
-    Args:
-        parsed: The robot and the diagnostics of reading it.
-        directory: As :func:`convert`.
-        options: Options; those about reading are ignored.
-        progress: As :func:`convert`.
-
     Raises:
         ConversionError: The robot cannot be written.
     """
@@ -208,13 +202,7 @@ def convert_parsed(
 def convert_plainly(urdf: str, directory: str, packages: Mapping[str, str]) -> str:
     """Convert a URDF with default options, as an entry point ``urdf_usd.converters``.
 
-    Args:
-        urdf: URDF or xacro file.
-        directory: Folder of the asset.
-        packages: Folder of each ROS package, by name.
-
-    Returns:
-        Path of the root layer.
+    Returns the path of the root layer; ``packages`` are the folders of ROS packages by name.
 
     Raises:
         ConversionError: The robot cannot be read or written.

@@ -17,17 +17,11 @@ LARGEST_MESH = 256 * MIB
 
 
 class InputFile(Struct, frozen=True):
-    """One input file.
-
-    Attributes:
-        path: Path of the file.
-        sha256: Hash of its content.
-        size: Number of bytes.
-    """
+    """One input file, with the hash of its content."""
 
     path: str
     sha256: str
-    size: int
+    size: int  # number of bytes
 
 
 def read_file(path: Path, largest: int) -> bytes:

@@ -54,12 +54,9 @@ def _content(path: Path) -> bytes | None:
 
 
 def named_packages(robot: Robot) -> tuple[tuple[str, str], ...]:
-    """Return the packages of a robot's references, with the folders of its files.
+    """Return the packages of a robot's references, each with the first folder of its files.
 
     Passed to other programs, which look for packages elsewhere.
-
-    Returns:
-        In the order of first use; of several folders of a package the first.
     """
     found: dict[str, str] = {}
     for uri, path in references(robot):

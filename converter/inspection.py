@@ -128,13 +128,7 @@ def measure_link(link: m.Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent |
 
 @_QUIET
 def bounds_at_zero(tree: Tree, meshes: Mapping[str, MeshExtent]) -> Bounds | None:
-    """Bound all shapes with every joint at zero, in the root's frame.
-
-    Meshes that cannot be read are ignored.
-
-    Returns:
-        None without any known shape.
-    """
+    """Bound all shapes whose meshes can be read with every joint at zero, in the root's frame."""
     rest = rest_transforms(tree)
     placed = [(rest[name], tree.link[name]) for name in tree.links]
     if not any(_is_known(shape, meshes) for _, link in placed for shape in link.shapes):

@@ -268,13 +268,9 @@ _TRIANGLE_SLACK = 1e-4
 def estimate_robot(
     robot: m.Robot, base: m.BaseOption, density: float, notes: list[Diagnostic]
 ) -> m.Robot:
-    """Return a robot with mass and inertia from shapes where they are missing.
+    """Return a robot with mass and inertia from shapes that have a volume, where they are missing.
 
-    Args:
-        density: Of links without mass [kg/m^3].
-
-    Returns:
-        The robot; links whose shapes have no volume are unchanged.
+    The density is that of links without mass [kg/m^3].
     """
     tree = build_tree(robot)
     weightless = _weightless(tree, base)

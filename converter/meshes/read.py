@@ -65,15 +65,7 @@ def readable_mesh(path: str | None) -> PolygonMesh | None:
 
 
 def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
-    """Read the bytes of a mesh file; see :func:`read_mesh`.
-
-    Args:
-        data: Content of the file.
-        path: The file, whose folder holds the files that it refers to.
-
-    Raises:
-        MeshError: As :func:`read_mesh`.
-    """
+    """Read the bytes of a mesh file, in whose folder those are that it refers to."""
     if not data:
         raise MeshError("it is empty")
     cache = _CACHE.get()

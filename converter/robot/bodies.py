@@ -228,12 +228,8 @@ def _needs_base(
 ) -> tuple[str, ...]:
     """Return the links fixed to the world that must become a body, its link first.
 
-    Empty if a single body is connected to the world, by a fixed joint, or none.
-
-    Args:
-        tree: The robot.
-        body_of: Body of each link, None for frames fixed to the world.
-        group: Links connected to the root by fixed joints, the root first.
+    Empty if a single body is connected to the world, by a fixed joint, or none. ``group``
+    are the links connected to the root by fixed joints, the root first.
     """
 
     def holding(joints: Iterable[m.Joint]) -> list[bool]:
@@ -254,12 +250,8 @@ def _group_bodies(
 ) -> dict[str, str | None]:
     """Assign the links of one group connected by fixed joints to bodies.
 
-    Args:
-        tree: The robot.
-        group: Links of the group, first link first.
-        massive: Links with mass.
-        held: Whether the first link is fixed to the world.
-        merge: Whether a link with mass is merged into the body that it is fixed to.
+    ``held`` states whether its first link is fixed to the world, ``merge`` whether a link with
+    mass is merged into the body that it is fixed to.
     """
     head = group[0]
     if head not in massive and not held:
@@ -290,20 +282,10 @@ def _group_bodies(
 def _usable_inertia(
     inertia: m.Vec6, mass: float, *, size: float, total: float
 ) -> tuple[m.Vec6, tuple[tuple[str, str], ...]]:
-    """Return inertia with positive moments about all axes.
+    """Return inertia [kg m^2] with positive moments about all axes, and rules with texts about it.
 
     A zero means "compute it" to some consumers of USD, and is refused by others.
-    Physically impossible inertia is kept.
-
-    Args:
-        inertia: (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass [kg m^2].
-        mass: [kg].
-        size: Of the robot [m].
-        total: Mass of the robot [kg].
-
-    Returns:
-        The inertia, and diagnostics about it: pairs of a rule and a text that continues
-        "link NAME".
+    Physically impossible inertia is kept. ``size`` [m] and ``total`` [kg] are those of the robot.
     """
     moments, quat_wxyz = principal_inertia(inertia)
     largest = max(map(abs, moments))
@@ -354,14 +336,9 @@ def size_at_rest(tree: Tree, rest: dict[str, m.Pose]) -> float:
 def _lumped_inertial(
     tree: Tree, rest: dict[str, m.Pose], head: str, members: list[str]
 ) -> tuple[float, m.Vec3, m.Vec6]:
-    """Combine the inertials of links fixed to each other; at least one has mass.
+    """Combine the inertials of links fixed to each other, in the frame of the head.
 
-    Args:
-        head: The link whose frame the result is expressed in.
-
-    Returns:
-        Mass [kg], centre of mass [m], and (ixx, ixy, ixz, iyy, iyz, izz) about it along
-        the axes of the head [kg m^2].
+    Returns the mass [kg], the centre of mass [m], and the inertia about it [kg m^2].
     """
     to_head = spatial.invert_pose(rest[head])
     parts: list[tuple[float, m.Vec3, m.Vec6]] = []

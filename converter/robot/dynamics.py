@@ -76,8 +76,7 @@ def equations_of_motion(
     """Return inertia matrices, and the forces that hold all accelerations at zero.
 
     Args:
-        positions: (K, d) positions per moving joint, see
-            :func:`motion`.
+        positions: (K, d) positions per moving joint, see :func:`motion`.
         velocities: (K, width) velocities per moving joint; joints left out are at rest.
         gravity: [m/s^2], in the root's frame.
 
@@ -191,13 +190,7 @@ def _motions(kind: m.JointKind, at_zero: Matrix, transforms: Matrix) -> tuple[Ma
 
 
 def _spatial_inertia(link: m.Link, transforms: Matrix) -> Matrix:
-    """Return the (K, 6, 6) inertia of a link about the root's origin.
-
-    Zero for a link without mass.
-
-    Args:
-        transforms: (K, 4, 4) its frame in the root's.
-    """
+    """Return the (K, 6, 6) inertia of a link, with (K, 4, 4) frames, about the root's origin."""
     if not link.inertial or not link.inertial.mass:
         return np.zeros((len(transforms), 6, 6))
     mass, origin = link.inertial.mass, link.inertial.origin

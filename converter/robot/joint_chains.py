@@ -36,14 +36,7 @@ def chain_mark(
     backwards: bool,
     cone: tuple[float, float] | None,
 ) -> m.CustomElement:
-    """Return the custom element of the first joint of a chain.
-
-    Args:
-        name: Name of the joint in USD.
-        tokens: Axes, from parent to child.
-        backwards: Whether the child is on side 0 of the joint.
-        cone: Angles of the cone limit [deg], if any.
-    """
+    """Return the custom element of the first joint of a chain."""
     attributes = [("name", name), ("axes", " ".join(tokens))]
     if backwards:
         attributes.append(("backwards", "true"))

@@ -120,13 +120,9 @@ def outline(shape: Primitive) -> Points:
 
 
 def convex_hull(points: Points) -> tuple[Points, float]:
-    """Find the corners and the volume of a convex hull.
+    """Return the (K, 3) corners and the volume of a convex hull; if flat, extreme points and zero.
 
-    Args:
-        points: (N, 3). Large sets are reduced to points with almost the same hull.
-
-    Returns:
-        (K, 3) corners and the volume; for a flat hull, its extreme points and zero.
+    Large sets are reduced to points with almost the same hull.
     """
     if len(points) > _FEW:
         points = points[_outermost(points)]
@@ -258,12 +254,7 @@ def solid_of_mesh(
 
 
 def joined_solid(parts: Iterable[tuple[Solid, Matrix]]) -> Solid:
-    """Return several solids as one; where they overlap, both count.
-
-    Args:
-        parts: Each solid, and the rigid (4, 4) transform from its frame to the common
-            one.
-    """
+    """Return solids, each with a (4, 4) transform to the common frame, as one; overlaps count."""
     placed = [
         (
             solid.volume,
@@ -285,12 +276,10 @@ def joined_solid(parts: Iterable[tuple[Solid, Matrix]]) -> Solid:
 
 
 def _sum(corners: Matrix, determinants: Matrix, origin: Matrix) -> Solid:
-    """Sum tetrahedra with a common corner.
+    """Sum tetrahedra with a common corner, the origin.
 
-    Args:
-        corners: (M, 3, 3) the other three corners, relative to the origin.
-        determinants: (M,) six times their signed volumes.
-        origin: (3,).
+    ``corners`` are (M, 3, 3) the other three, relative to it, ``determinants`` (M,) six times
+    their signed volumes.
     """
     volume = float(determinants.sum()) / 6
     if volume <= 0:
@@ -393,12 +382,7 @@ def _apart(candidate: _Candidate, directions: Matrix, reach: Matrix) -> Matrix:
 
 
 def _largest_distance(candidate: _Candidate, points: Matrix, least: float) -> float:
-    """Climb from the worst sampled directions to directions with larger differences.
-
-    Args:
-        points: (N, 3) corners of the hull.
-        least: The largest difference so far [m].
-    """
+    """Climb from the worst sampled directions to larger differences than ``least`` [m]."""
     steps = _spread()[::_STEPS_SKIPPED]
     directions = _spread()
     for radius in _RADII:

@@ -125,15 +125,11 @@ def rest_poses(tree: Tree) -> dict[str, Pose]:
 
 
 def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
-    """Return the nearest coordinate axis, and the rotation of it onto ``axis``.
+    """Return the nearest of ``"X"``, ``"Y"`` and ``"Z"``, and the quaternion from it to ``axis``.
 
-    UsdPhysics joints move about X, Y or Z of a joint frame. The coordinate axis
-    nearest to ``axis`` keeps the rotation small, and a coordinate axis itself, of
-    either sign, gets an identity or a half turn, which float32 stores exactly.
-
-    Returns:
-        ``"X"``, ``"Y"`` or ``"Z"``, and the quaternion wxyz of a rotation that turns
-        that unit vector into ``axis``.
+    UsdPhysics joints move about X, Y or Z of a joint frame. The nearest coordinate axis
+    keeps the rotation small, and a coordinate axis itself, of either sign, gets an
+    identity or a half turn, which float32 stores exactly.
     """
     index = max(range(3), key=lambda number: abs(axis[number]))
     after, last = (index + 1) % 3, (index + 2) % 3
@@ -178,14 +174,9 @@ def rotate_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
 
 
 def shift_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:
-    """Move inertia from the centre of mass to a point ``offset`` away [kg m^2].
+    """Move inertia [kg m^2] from the centre of mass to a point ``offset`` [m] away.
 
     Parallel axis theorem: I + m (|d|^2 1 - d d^T).
-
-    Args:
-        inertia: About the centre of mass [kg m^2].
-        mass: [kg].
-        offset: Between the two points, in either direction [m].
     """
     ixx, ixy, ixz, iyy, iyz, izz = inertia
     x, y, z = offset
@@ -300,16 +291,10 @@ def inertia_values(tensor: Matrix) -> Vec6:
 
 
 def diagonalise_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
-    """Diagonalise an inertia tensor.
+    """Diagonalise a symmetric (3, 3) tensor [kg m^2] = R diag(moments) R^T.
 
-    A diagonal tensor keeps its values and their order.
-
-    Args:
-        tensor: Symmetric (3, 3) [kg m^2].
-
-    Returns:
-        The three principal moments, and the (3, 3) rotation whose columns are the
-        principal axes: tensor = R diag(moments) R^T.
+    A diagonal tensor keeps its values and their order. Returns the three principal
+    moments, and the rotation R whose columns are the principal axes.
     """
     if not np.any(tensor - np.diag(np.diagonal(tensor))):
         moments, axes = np.diagonal(tensor), np.eye(3)

@@ -23,14 +23,10 @@ _MOST_NAMES = 5
 def resolve(
     description: SettingsFile, robot: m.Robot, urdf: m.Robot, notes: list[Diagnostic]
 ) -> Simulation:
-    """Return the settings that a description states for a robot.
+    """Return the settings that a description states for the robot that is written.
 
-    Args:
-        description: The file.
-        robot: The robot that is written.
-        urdf: The same as in its URDF, where joints of several axes are chains, with
-            the mass that is written.
-        notes: Receives diagnostics.
+    ``urdf`` is the same as in its URDF, where joints of several axes are chains, with the mass
+    that is written.
 
     Raises:
         ConversionError: A natural frequency is stated for a joint without inertia.

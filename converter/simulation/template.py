@@ -123,12 +123,8 @@ def description_template(
 ) -> str:
     """Return a settings file that changes nothing until it is edited.
 
-    Args:
-        robot: The robot.
-        base: The base that a conversion gives it.
-        source: The robot as named on the command line.
-        contacts: What a conversion with :data:`CONTACTS` reports of links that overlap
-            or touch at rest.
+    ``source`` is the robot as named on the command line, ``contacts`` what a conversion with
+    :data:`CONTACTS` reports of links that overlap or touch at rest.
     """
     joints = [
         joint

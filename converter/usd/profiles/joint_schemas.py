@@ -75,12 +75,10 @@ class JointAttribute(Struct, frozen=True):
 
 
 def _damping(joint: Joint) -> float | None:
-    """Return a joint's damping [N m s/rad or N s/m], if any."""
     return joint.dynamics.damping if joint.dynamics else None
 
 
 def _friction(joint: Joint) -> float | None:
-    """Return a joint's friction [N m or N], if any."""
     return joint.dynamics.friction if joint.dynamics else None
 
 
@@ -128,10 +126,9 @@ def _write(prim: Sdf.PrimSpec, schema: str, values: Mapping[str, float], prefix:
 
 
 def _write_drive(own: AxisJoint) -> None:
-    """Author the effort limit as ``maxForce`` of a drive without gains.
+    """Author the effort limit as ``maxForce`` of a drive without gains, where users set these.
 
-    Simulators read the limit from a drive, and users set gains there. A drive that is
-    there, of another simulator, has the same limit.
+    A drive that is there, of another simulator, has the same limit.
     """
     schema = f"PhysicsDriveAPI:{own.axis}"
     if schema not in specs.applied(own.prim) and (values := schema_values(EFFORT, own)):
@@ -219,21 +216,11 @@ def author_couplings(
     coefficients: Coefficients,
     author: Callable[[AxisJoint, AxisJoint, tuple[float, float]], None],
 ) -> tuple[Diagnostic, ...]:
-    """Couple mimic joints to the starts of their chains.
+    """Couple mimic joints to the starts of their chains; report what the schema cannot represent.
 
-    A chain starts where the schema cannot represent a coupling; a joint that cannot be
-    coupled to the start of the rest of its chain is coupled to the start of the whole
-    chain.
-
-    Args:
-        joints: Joints that can be coupled.
-        schema: Name of the schema of couplings, for diagnostics.
-        coefficients: Returns the numbers of a coupling of a joint to a leader; None if
-            the schema cannot represent it.
-        author: Writes a coupling with these numbers.
-
-    Returns:
-        Diagnostics about joints whose coupling the schema cannot represent.
+    A chain starts where the schema cannot represent a coupling, so that ``coefficients`` returns
+    None; a joint that cannot be coupled to the start of the rest of its chain is coupled to the
+    start of the whole chain.
     """
     by_name = {own.joint.name: own for own in joints}
 

@@ -38,10 +38,8 @@ def complete_metadata(
 ) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
     """Add what the robot and the environment state to metadata, which takes precedence.
 
-    The date is that of SOURCE_DATE_EPOCH: equal inputs give equal assets.
-
-    Returns:
-        The metadata, and a diagnostic if some is missing.
+    The date is that of SOURCE_DATE_EPOCH: equal inputs give equal assets. A diagnostic says what
+    is missing.
     """
     found = {"asset_name": robot.name, **_ROBOT}
     if robot.location is not None:
@@ -96,10 +94,7 @@ def _complete_normals(library: Sdf.Layer) -> list[str]:
 
     They are the normals with which OpenUSD shades meshes without normals (VG.027).
     Normals are opposite if their sum of products with the areas of faces is negative
-    (VG.029).
-
-    Returns:
-        Names of meshes whose normals were replaced.
+    (VG.029). Returns the names of meshes whose normals were replaced.
     """
     replaced = []
     for mesh in specs.prim_specs(library):

@@ -47,12 +47,9 @@ _UNSCALED = (1.0, 1.0, 1.0)
 def author_geometry(
     layer: Sdf.Layer, prims: specs.Prims, library: MeshLibrary, library_asset: str
 ) -> tuple[Diagnostic, ...]:
-    """Write the robot's prim, link frames and shapes.
+    """Write the robot's prim, link frames and shapes; report omitted shapes.
 
     Meshes refer to ``library_asset``, whose path is relative to the layer.
-
-    Returns:
-        Diagnostics about omitted shapes.
     """
     tree = prims.tree
     specs.define(layer, prims.robot, "Xform")
@@ -144,13 +141,10 @@ def _place(xform: Sdf.PrimSpec, pose: m.Pose, scale: m.Vec3 = _UNSCALED) -> None
 
 
 def rest_extent(geometry: Sdf.Layer, library: Sdf.Layer, prims: specs.Prims) -> Gf.Range3d:
-    """Return the extent of all visuals, or of all colliders of a robot without visuals.
+    """Return the extent [m] of all visuals, or of all colliders of a robot without visuals.
 
     It is that of the extents of shapes in the layers of geometry and of meshes, with all
-    joints at zero.
-
-    Returns:
-        The extent [m] in the frame of the robot's prim; empty without shapes.
+    joints at zero, in the frame of the robot's prim; empty without shapes.
     """
 
     @cache

@@ -188,18 +188,11 @@ def _author_side(joint: Sdf.PrimSpec, side: int, body: Sdf.Path, pose: m.Pose, w
 
 
 def _joint_frame(axis: m.Vec3, origin: m.Vec4) -> m.Vec4:
-    """Choose the orientation of a joint's frame with the smallest rounding error.
+    """Return the quaternion wxyz of a joint's frame in the child with the smallest rounding error.
 
-    The joint frame may be rotated about the joint axis on both sides without changing
-    the motion. The error of the stored quaternions depends on that rotation: the error
-    of the child's orientation in the parent, and of the axis in the child.
-
-    Args:
-        axis: Unit vector in the child's frame.
-        origin: Orientation of the child in the parent body, as a quaternion wxyz.
-
-    Returns:
-        Orientation of the joint frame in the child, as a quaternion wxyz.
+    The joint frame may be rotated about the axis, a unit vector in the child's frame, on both
+    sides without changing the motion. The error of the stored quaternions depends on that
+    rotation: the error of the child's orientation in the parent, ``origin``, and of the axis.
     """
     _, frame = spatial.rotation_onto_axis(axis)
     # Coordinate axes get plain frames, for consumers that ignore the joint frame.

@@ -34,7 +34,7 @@ def author_simulation(
     physx: bool,
     selected: bool = True,
 ) -> list[Diagnostic]:
-    """Write simulation settings.
+    """Write simulation settings in a layer of their own; report those that the asset does not have.
 
     Args:
         layer: The layer of these settings alone.
@@ -45,12 +45,6 @@ def author_simulation(
             state, are written in those of Newton.
         physx: Likewise of PhysX.
         selected: Whether the asset has these schemas without a choice of variants.
-
-    Returns:
-        Diagnostics about settings that the asset does not have.
-
-    Raises:
-        AuthoringError: A number is beyond float32.
     """
     _author_joints(layer, simulation, prims, newton=newton, physx=physx)
     for path in articulation_roots(prims) if simulation.self_collision is not None else ():
