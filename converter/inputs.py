@@ -24,33 +24,25 @@ def input_files(description: Iterable[str], robot: Robot | None) -> tuple[InputF
         reports them.
     """
     named = (path for _, path in (references(robot) if robot else ()) if path)
-    waiting = [_plain(path) for path in (*description, *named)]
+    # Without a doubled leading slash, left over from a URI.
+    waiting = [
+        Path(f"/{path.lstrip('/')}" if os.sep == "/" and path.startswith("//") else path)
+        for path in (*description, *named)
+    ]
     found: dict[Path, InputFile | None] = {}
     while waiting:
         path = waiting.pop(0)
         if path in found:
             continue
-        content = _content(path)
-        if content is None:
+        try:
+            content = read_file(path, LARGEST_MESH)
+        except (OSError, ValueError):
             found[path] = None
             continue
         digest = hashlib.sha256(content).hexdigest()
         found[path] = InputFile(str(path), digest, len(content))
         waiting[:0] = referred_files(content, path)
     return tuple(file for file in found.values() if file)
-
-
-def _plain(path: str) -> Path:
-    """Return a path without a doubled leading slash, left over from a URI."""
-    doubled = os.sep == "/" and path.startswith("//")
-    return Path("/" + path.lstrip("/")) if doubled else Path(path)
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        return read_file(path, LARGEST_MESH)
-    except (OSError, ValueError):
-        return None
 
 
 def named_packages(robot: Robot) -> tuple[tuple[str, str], ...]:

@@ -111,7 +111,15 @@ def _decomposed(
             # CoACD remeshes surfaces that are not manifold, which enlarges them.
             if mesh is not None and not all(map(_is_convex, _parts(mesh))):
                 meshes[geometry.path or ""] = mesh, shape.location
-    remeshed = [Path(path).name for path, (mesh, _) in meshes.items() if _is_remeshed(mesh)]
+    remeshed = []
+    for path, (mesh, _) in meshes.items():
+        # CoACD replaces a mesh by a closed one, which takes it long, if an edge belongs to other
+        # than two triangles; also if triangles intersect, which is not found here.
+        triangles = solids.fan_triangles(mesh.face_counts, mesh.face_indices)
+        edges = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+        _, counts = np.unique(edges, axis=0, return_counts=True)
+        if (counts != 2).any():
+            remeshed.append(Path(path).name)
     if remeshed:
         are = "1 mesh is" if len(remeshed) == 1 else f"{len(remeshed)} meshes are"
         message = (
@@ -135,18 +143,6 @@ def _is_convex(mesh: PolygonMesh) -> bool:
     """Return whether a mesh fills its convex hull, apart from rounding."""
     solid, is_hull = solids.solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
     return not is_hull and solid.volume >= _CONVEX * solids.hull_solid(mesh.points).volume
-
-
-def _is_remeshed(mesh: PolygonMesh) -> bool:
-    """Return whether CoACD replaces a mesh by a closed one, which takes it long.
-
-    It does if an edge belongs to other than two triangles, and also if triangles
-    intersect, which is not found here.
-    """
-    triangles = solids.fan_triangles(mesh.face_counts, mesh.face_indices)
-    edges = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    _, counts = np.unique(edges, axis=0, return_counts=True)
-    return bool((counts != 2).any())
 
 
 def _of_shape(

@@ -427,9 +427,15 @@ def _polygons(element: Element, width: int) -> tuple[meshes.Integers, NDArray[np
         outlines = [one.find("p") if one.tag == "ph" else one for one in element]
         blocks = [_rows(one, width) for one in outlines if one is not None and one.tag == "p"]
     else:
-        blocks = [_rows(outline, width) for outline in element.findall("p")]
-        triangles = _strip if element.tag == "tristrips" else _fan
-        blocks = [triangles(rows).reshape(-1, width) for rows in blocks if len(rows) >= 3]
+        blocks, is_strip = [], element.tag == "tristrips"
+        outlines = [_rows(outline, width) for outline in element.findall("p")]
+        for rows in (rows for rows in outlines if len(rows) >= 3):
+            hub = rows[:-2] if is_strip else np.broadcast_to(rows[:1], rows[2:].shape)
+            corners = np.stack([hub, rows[1:-1], rows[2:]], axis=1)
+            if is_strip:
+                # Every other triangle has the opposite orientation.
+                corners[1::2] = corners[1::2, [1, 0, 2]]
+            blocks.append(corners.reshape(-1, width))
     joined = np.concatenate([np.empty((0, width), np.int32), *blocks])
     if element.tag == "polygons":
         return np.array([len(rows) for rows in blocks], np.int32), joined
@@ -444,18 +450,6 @@ def _rows(element: Element | None, width: int) -> NDArray[np.int32]:
         return _read_numbers(_text(element), np.int32).reshape(-1, width)
     except ValueError as error:
         raise meshes.MeshError("its indices are broken") from error
-
-
-def _strip(rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    corners = np.stack([rows[:-2], rows[1:-1], rows[2:]], axis=1)
-    # Every other triangle has the opposite orientation.
-    corners[1::2] = corners[1::2, [1, 0, 2]]
-    return corners
-
-
-def _fan(rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    hub = np.broadcast_to(rows[:1], rows[2:].shape)
-    return np.stack([hub, rows[1:-1], rows[2:]], axis=1)
 
 
 # Materials.

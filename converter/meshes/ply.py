@@ -58,7 +58,9 @@ def read_ply(data: bytes) -> meshes.PolygonMesh:
     header, body = data[: end.start()].replace(b"\r", b"\n"), data[end.end() :]
     try:
         form, elements = _elements(header)
-        _require_rows(elements, len(body))
+        rows = [element.rows for element in elements if element.properties]
+        if min(rows, default=0) < 0 or sum(rows) > len(body):
+            raise ValueError(f"it announces {sum(rows)} rows in {len(body)} bytes")
         if form == "ascii":
             _read_text(elements, body)
         else:
@@ -74,13 +76,16 @@ def read_ply(data: bytes) -> meshes.PolygonMesh:
     counts, indices = faces.lengths[name], faces.columns[name].astype(np.int64)
     meshes.check_indices(len(points), counts, indices)
     st = _coordinates(vertices, faces, counts, indices)
-    image = _IMAGE.search(header) if st else None
+    looks: tuple[MeshMaterial, ...] = ()
+    if image := _IMAGE.search(header) if st else None:
+        texture = MeshTexture(image[1].decode("utf-8", "replace").strip())
+        looks = (MeshMaterial("", textures=((Slot.COLOR, texture),)),)
     attributes = meshes.SurfaceAttributes(
         coordinate_sets=(st,),
         colors=_colors(vertices, indices)
         or _colors(faces.columns, np.repeat(np.arange(len(counts)), counts)),
-        face_materials=np.zeros(len(counts), np.int32) if image else None,
-        materials=(_textured(image[1]),) if image else (),
+        face_materials=np.zeros(len(counts), np.int32) if looks else None,
+        materials=looks,
     )
     return meshes.build_mesh(points, counts, indices, attributes=attributes)
 
@@ -100,12 +105,6 @@ def _elements(header: bytes) -> tuple[str, list[_Element]]:
                 dtype = np.dtype(_ORDERS[form] + _TYPES[kind])
                 elements[-1].properties.append(_Property(name, dtype, None))
     return form, elements
-
-
-def _require_rows(elements: list[_Element], size: int) -> None:
-    rows = [element.rows for element in elements if element.properties]
-    if min(rows, default=0) < 0 or sum(rows) > size:
-        raise ValueError(f"it announces {sum(rows)} rows in {size} bytes")
 
 
 def _read_text(elements: list[_Element], body: bytes) -> None:
@@ -131,7 +130,9 @@ def _read_text(elements: list[_Element], body: bytes) -> None:
                 lengths = element.lengths[prop.name] = values.astype(np.int64)
                 if (lengths < 0).any() or (first + lengths > sizes).any():
                     raise ValueError(f"a list of {element.name} is too short")
-                values = words[_items(starts + first, lengths)]
+                before = np.cumsum(lengths) - lengths
+                places = np.repeat(starts + first - before, lengths) + np.arange(lengths.sum())
+                values = words[places]
                 first += lengths
             with np.errstate(all="ignore"):
                 element.columns[prop.name] = values.astype(prop.dtype)
@@ -184,13 +185,6 @@ def _row_type(element: _Element, body: bytes, start: int) -> np.dtype[np.void]:
     return np.dtype(fields)
 
 
-def _items(starts: meshes.Integers, lengths: meshes.Integers) -> NDArray[np.int64]:
-    """Return the places of the items of lists."""
-    before = np.cumsum(lengths) - lengths
-    places: NDArray[np.int64] = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-    return places
-
-
 def _coordinates(
     vertices: dict[str, NDArray[np.generic]],
     faces: _Element,
@@ -219,8 +213,3 @@ def _colors(
         largest = 1 if column.dtype.kind == "f" else np.iinfo(column.dtype.str).max
         rows.append(np.clip(column.astype(np.float64) / largest, 0.0, 1.0))
     return meshes.corner_values(np.stack(rows, axis=1), indices)
-
-
-def _textured(name: bytes) -> MeshMaterial:
-    texture = MeshTexture(name.decode("utf-8", "replace").strip())
-    return MeshMaterial("", textures=((Slot.COLOR, texture),))

@@ -14,7 +14,7 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import LARGEST_MESH, MIB, read_file
 from urdf_usd.converter.meshes.collada import read_dae
 from urdf_usd.converter.meshes.gltf import read_gltf
-from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, SiblingReader
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.obj import read_obj
 from urdf_usd.converter.meshes.ply import read_ply
 from urdf_usd.converter.meshes.stl import holds_binary_stl, read_binary_stl, read_text_stl
@@ -98,24 +98,22 @@ def cached_meshes() -> Iterator[None]:
         _CACHE.reset(token)
 
 
-def _sibling_reader(folder: Path, siblings: dict[str, None]) -> SiblingReader:
-    """Return a reader of files of a folder, which records the paths that it reads."""
+def _reader(data: bytes, path: Path, siblings: dict[str, None]) -> Callable[[], PolygonMesh]:
+    """Return the reader of the format, by the first bytes or else by the file's name.
 
-    def read(reference: str) -> bytes | None:
-        path = folder / reference
+    It adds the other files that it reads to ``siblings``.
+    """
+
+    def sibling(reference: str) -> bytes | None:
+        file = path.parent / reference
         try:
-            content = read_file(path, LARGEST_MESH)
+            content = read_file(file, LARGEST_MESH)
         except (OSError, ValueError):
             # Missing, no regular file, too large, or with a null character.
             return None
-        siblings[str(path)] = None
+        siblings[str(file)] = None
         return content
 
-    return read
-
-
-def _reader(data: bytes, path: Path, siblings: dict[str, None]) -> Callable[[], PolygonMesh]:
-    """Return the reader of the format, by the first bytes or else by the file's name."""
     if holds_binary_stl(data):
         return lambda: read_binary_stl(data)
     head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -123,7 +121,6 @@ def _reader(data: bytes, path: Path, siblings: dict[str, None]) -> Callable[[], 
         if head.startswith(signature):
             raise MeshError(reason)
     suffix, is_text = path.suffix.lower(), b"\0" not in head
-    sibling = _sibling_reader(path.parent, siblings)
     readers: dict[str, Callable[[], PolygonMesh]] = {
         ".stl": lambda: (read_text_stl if is_text else read_binary_stl)(data),
         ".obj": lambda: read_obj(data, sibling),

@@ -6,6 +6,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -143,7 +144,14 @@ def description_template(
         "pattern": lambda name: _quoted(name.replace("[", "[[]")),
         "summary": lambda joint: ", ".join(_summary(joint)),
         "start": _start,
-        "wrapped": _wrapped,
+        "wrapped": partial(
+            textwrap.fill,
+            width=79,
+            initial_indent="# ",
+            subsequent_indent="#   ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        ),
     }
     return environment.from_string(_TEMPLATE).render(
         robot=robot,
@@ -194,17 +202,6 @@ def _find_srdf(robot: m.Robot) -> str | None:
         if found:
             return found[0].as_posix()
     return None
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(
-        text,
-        width=79,
-        initial_indent="# ",
-        subsequent_indent="#   ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,7 @@ alone, so that removing it leaves the asset of the URDF. Angles are in degrees.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, product
 from math import degrees
 from typing import TypeAlias
 
@@ -283,20 +283,17 @@ def bodies_in_contact(
     for one, other in combinations(sorted(solids), 2):
         if frozenset((one, other)) in ignored:
             continue
-        depth = max(_depths(solids[one], solids[other]), default=-np.inf)
+        near = (
+            (a, b)
+            for a, b in product(solids[one], solids[other])
+            if (a.bounds + b.bounds[::-1]).max() <= TOUCHING
+        )
+        depth = max((_depth(a, b) for a, b in near), default=-np.inf)
         if depth > TOUCHING:
             overlapping.append((one, other))
         elif depth >= -TOUCHING:
             touching.append((one, other))
     return tuple(overlapping), tuple(touching)
-
-
-def _depths(ones: list[_Solid], others: list[_Solid]) -> Iterator[float]:
-    for one in ones:
-        for other in others:
-            apart = (one.bounds + other.bounds[::-1]).max()
-            if apart <= TOUCHING:
-                yield _depth(one, other)
 
 
 def _depth(one: _Solid, other: _Solid) -> float:
