@@ -56,8 +56,6 @@ class FileResolver:
         self._prefixes = [Path(p, "share") for p in _paths(environment, "AMENT_PREFIX_PATH")]
         folder = _normalised(urdf).parent
         self._ancestors = (folder, *folder.parents)
-        self._neighbours: dict[str, tuple[Path, ...]] = {}
-        self._real_folders: dict[str, str] = {}
 
     def find(self, uri: str) -> Found | None:
         """Find the file that a URDF refers to.
@@ -98,7 +96,7 @@ class FileResolver:
 
         Those of packages that its reference names may be among them.
         """
-        real = self._real(path)
+        real = os.path.realpath(path)
         folders = chain.from_iterable(map(self._around, named))
         packages = (path_prefix(folder) for folder in filter(is_package, folders))
         # Resolved lazily: most files are in the folders around the URDF.
@@ -107,15 +105,6 @@ class FileResolver:
             or any(map(real.startswith, self._given))
             or any(map(real.startswith, packages))
         )
-
-    def _real(self, path: Path) -> str:
-        """Follow symbolic links; those of folders are followed once for all files."""
-        if path.is_symlink():
-            return os.path.realpath(path)
-        folder, name = os.path.split(path)
-        if folder not in self._real_folders:
-            self._real_folders[folder] = os.path.realpath(folder)
-        return f"{self._real_folders[folder]}{os.sep}{name}"
 
     @cached_property
     def _near(self) -> tuple[str, ...]:
@@ -178,14 +167,11 @@ class FileResolver:
         for prefix in self._prefixes:
             yield prefix / name
 
-    def _around(self, name: str) -> tuple[Path, ...]:
-        if name not in self._neighbours:
-            places: list[Path] = []
-            for folder, declared in self._declared:
-                places += [folder] if name in {folder.name, declared} else []
-                places.append(folder / name)
-            self._neighbours[name] = tuple(places)
-        return self._neighbours[name]
+    def _around(self, name: str) -> Iterator[Path]:
+        for folder, declared in self._declared:
+            if name in {folder.name, declared}:
+                yield folder
+            yield folder / name
 
     def _found(self, path: Path, uri: str, read: str, *, other_case: bool = False) -> Found:
         name = package_and_rest(read)[0]
