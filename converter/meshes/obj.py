@@ -112,9 +112,8 @@ def read_obj(
     if not len(counts):
         raise meshes.MeshError("it holds no faces")
     # Zero where malformed or absent.
-    st, vectors = (
-        np.nan_to_num(_table(rows[k], n), posinf=0.0, neginf=0.0) for k, n in (("vt", 2), ("vn", 3))
-    )
+    tables = (_table(rows[keyword], width) for keyword, width in (("vt", 2), ("vn", 3)))
+    st, vectors = (np.where(np.isfinite(table), table, 0.0) for table in tables)
     normals = meshes.unit_vectors(vectors)
     if ((of_normals >= 0) & (of_normals < len(normals))).all():
         normals_of_corners = meshes.corner_values(normals, of_normals)
@@ -210,12 +209,12 @@ def _faces(lines: bytes, before: Sequence[int]) -> tuple[meshes.Integers, meshes
     Faces with fewer than three corners are left out. ``before`` are the numbers of points,
     texture coordinates and normals before them, if an index is relative.
     """
-    rows = [line.split()[1:] for line in lines.splitlines()]
-    sizes = np.array(list(map(len, rows)), np.int64)
+    sizes = np.array([len(line.split()) - 1 for line in lines.splitlines()], np.int64)
     corners = _equal_corners(lines, sizes)
     if corners is None:
         found: list[list[int]] = []
-        for word, line in ((w, n) for n, row in enumerate(rows) for w in row):
+        rows = enumerate(lines.splitlines())
+        for word, line in ((word, n) for n, row in rows for word in row.split()[1:]):
             words = word.split(b"/")
             indices = [_index(one) for one in words]
             if indices[0] is None or len(words) > len(_SLOTS) or b"\0" in word:
@@ -275,7 +274,9 @@ def _read_libraries(
 ) -> tuple[dict[str, mm.MeshMaterial], tuple[str, ...]]:
     """Return the materials by name, of equal names the first, and missing libraries."""
     references: dict[str, None] = {}
-    for line in dict.fromkeys(match[1] for match in _LIBRARY.finditer(text)):
+    # Faster to see in the bytes than by the expression.
+    matches = _LIBRARY.finditer(text) if b"mtllib" in text else ()
+    for line in dict.fromkeys(match[1] for match in matches):
         # One name with spaces, or several names.
         whole = line.strip().decode("utf-8", "replace").replace("\\", "/")
         is_one = read_sibling(whole) is not None
