@@ -15,81 +15,39 @@ from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.usd.writer.materials import write_networks
 from urdf_usd.converter.usd.writer.specs import define
 
-# Inputs and outputs as MaterialX 1.39 defines them (stdlib_defs.mtlx and
-# open_pbr_surface.mtlx), in the types that OpenUSD's own MaterialX reader gives them.
-_IMAGE = {
-    "file": "asset",
-    "texcoord": "float2",
-    "uaddressmode": "string",
-    "vaddressmode": "string",
+# Inputs and outputs with their types: as MaterialX 1.39 defines them (stdlib_defs.mtlx and
+# open_pbr_surface.mtlx), in the types that OpenUSD's own MaterialX reader gives them; those of
+# USD from the specification of UsdPreviewSurface.
+_IMAGE = "file:asset texcoord:float2 uaddressmode:string vaddressmode:string"
+_TABLE = {
+    "ND_image_color3": f"{_IMAGE} default:color3f out:color3f",
+    "ND_image_color4": f"{_IMAGE} default:color4f out:color4f",
+    "ND_image_vector3": f"{_IMAGE} default:float3 out:float3",
+    "ND_geompropvalue_vector2": "geomprop:string out:float2",
+    "ND_geompropvalue_color3": "geomprop:string out:color3f",
+    "ND_rotate2d_vector2": "in:float2 amount:float out:float2",
+    "ND_multiply_vector2": "in1:float2 in2:float2 out:float2",
+    "ND_multiply_color3": "in1:color3f in2:color3f out:color3f",
+    "ND_multiply_float": "in1:float in2:float out:float",
+    "ND_add_vector2": "in1:float2 in2:float2 out:float2",
+    "ND_extract_color4": "in:color4f index:int out:float",
+    "ND_extract_vector3": "in:float3 index:int out:float",
+    "ND_normalmap_float": "in:float3 out:float3",
+    "ND_ifgreatereq_float": "value1:float value2:float in1:float in2:float out:float",
+    "ND_open_pbr_surface_surfaceshader": "base_color:color3f base_metalness:float "
+    "specular_ior:float specular_roughness:float emission_color:color3f emission_luminance:float "
+    "geometry_opacity:float geometry_normal:float3 out:token",
+    "UsdPreviewSurface": "diffuseColor:color3f emissiveColor:color3f metallic:float ior:float "
+    "roughness:float opacity:float opacityThreshold:float normal:normal3f occlusion:float "
+    "surface:token",
+    "UsdUVTexture": "file:asset st:float2 wrapS:token wrapT:token fallback:float4 scale:float4 "
+    "bias:float4 sourceColorSpace:token rgb:float3 r:float g:float b:float a:float",
+    "UsdTransform2d": "in:float2 rotation:float scale:float2 translation:float2 result:float2",
+    "UsdPrimvarReader_float2": "varname:string result:float2",
+    "UsdPrimvarReader_float3": "varname:string fallback:float3 result:float3",
 }
 _DEFINITIONS = {
-    "ND_image_color3": {**_IMAGE, "default": "color3f", "out": "color3f"},
-    "ND_image_color4": {**_IMAGE, "default": "color4f", "out": "color4f"},
-    "ND_image_vector3": {**_IMAGE, "default": "float3", "out": "float3"},
-    "ND_geompropvalue_vector2": {"geomprop": "string", "out": "float2"},
-    "ND_geompropvalue_color3": {"geomprop": "string", "out": "color3f"},
-    "ND_rotate2d_vector2": {"in": "float2", "amount": "float", "out": "float2"},
-    "ND_multiply_vector2": {"in1": "float2", "in2": "float2", "out": "float2"},
-    "ND_multiply_color3": {"in1": "color3f", "in2": "color3f", "out": "color3f"},
-    "ND_multiply_float": {"in1": "float", "in2": "float", "out": "float"},
-    "ND_add_vector2": {"in1": "float2", "in2": "float2", "out": "float2"},
-    "ND_extract_color4": {"in": "color4f", "index": "int", "out": "float"},
-    "ND_extract_vector3": {"in": "float3", "index": "int", "out": "float"},
-    "ND_normalmap_float": {"in": "float3", "out": "float3"},
-    "ND_ifgreatereq_float": {
-        **dict.fromkeys(("value1", "value2", "in1", "in2"), "float"),
-        "out": "float",
-    },
-    "ND_open_pbr_surface_surfaceshader": {
-        "base_color": "color3f",
-        "base_metalness": "float",
-        "specular_ior": "float",
-        "specular_roughness": "float",
-        "emission_color": "color3f",
-        "emission_luminance": "float",
-        "geometry_opacity": "float",
-        "geometry_normal": "float3",
-        "out": "token",
-    },
-    # Those of USD, from the specification of UsdPreviewSurface.
-    "UsdPreviewSurface": {
-        "diffuseColor": "color3f",
-        "emissiveColor": "color3f",
-        "metallic": "float",
-        "ior": "float",
-        "roughness": "float",
-        "opacity": "float",
-        "opacityThreshold": "float",
-        "normal": "normal3f",
-        "occlusion": "float",
-        "surface": "token",
-    },
-    "UsdUVTexture": {
-        "file": "asset",
-        "st": "float2",
-        "wrapS": "token",
-        "wrapT": "token",
-        "fallback": "float4",
-        "scale": "float4",
-        "bias": "float4",
-        "sourceColorSpace": "token",
-        "rgb": "float3",
-        **dict.fromkeys("rgba", "float"),
-    },
-    "UsdTransform2d": {
-        "in": "float2",
-        "rotation": "float",
-        "scale": "float2",
-        "translation": "float2",
-        "result": "float2",
-    },
-    "UsdPrimvarReader_float2": {"varname": "string", "result": "float2"},
-    "UsdPrimvarReader_float3": {
-        "varname": "string",
-        "fallback": "float3",
-        "result": "float3",
-    },
+    node: dict(pair.split(":") for pair in text.split()) for node, text in _TABLE.items()
 }
 # What both networks compute: input of the preview, of OpenPBR.
 _SHARED = {
