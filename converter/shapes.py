@@ -26,7 +26,6 @@ from urdf_usd.converter.options import ColliderKind, ColliderRules, MeshProgress
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import solids
 from urdf_usd.converter.robot.bodies import has_mass, is_anchored, is_static, principal_inertia
-from urdf_usd.converter.robot.model import Approximation, Collision, MeshFile, Robot
 from urdf_usd.converter.robot.spatial import (
     compose,
     inertia_values,
@@ -52,12 +51,12 @@ _WHAT = {
 
 
 def replace_colliders(
-    robot: Robot,
+    robot: m.Robot,
     rules: ColliderRules,
-    triangles: Approximation,
+    triangles: m.Approximation,
     progress: MeshProgress | None,
     notes: list[Diagnostic],
-) -> Robot:
+) -> m.Robot:
     """Return a robot with the requested colliders.
 
     Primitives of the URDF, meshes that cannot be read, and links without a rule are kept.
@@ -77,7 +76,7 @@ def replace_colliders(
         if kind is ColliderKind.NONE:
             count = len(link.collisions)
             texts = ["1 collider" if count == 1 else f"{count} colliders"]
-            collisions: list[Collision] = []
+            collisions: list[m.Collision] = []
         else:
             changed = [_of_shape(one, kind, rules, triangles, pieces) for one in link.collisions]
             collisions = [collision for collision, _ in changed]
@@ -96,7 +95,7 @@ def replace_colliders(
 
 
 def _decomposed(
-    robot: Robot, rules: ColliderRules, progress: MeshProgress | None, notes: list[Diagnostic]
+    robot: m.Robot, rules: ColliderRules, progress: MeshProgress | None, notes: list[Diagnostic]
 ) -> Mapping[str, Path]:
     """Return files with convex pieces, by path of the mesh that they replace."""
     meshes: dict[str, tuple[PolygonMesh, Location | None]] = {}
@@ -105,7 +104,7 @@ def _decomposed(
             continue
         for shape in link.collisions:
             geometry = shape.geometry
-            if not isinstance(geometry, MeshFile) or geometry.path in {None, *meshes}:
+            if not isinstance(geometry, m.MeshFile) or geometry.path in {None, *meshes}:
                 continue
             mesh = readable_mesh(geometry.path)
             # CoACD remeshes surfaces that are not manifold, which enlarges them.
@@ -146,16 +145,16 @@ def _is_convex(mesh: PolygonMesh) -> bool:
 
 
 def _of_shape(
-    shape: Collision,
+    shape: m.Collision,
     kind: ColliderKind,
     rules: ColliderRules,
-    triangles: Approximation,
+    triangles: m.Approximation,
     pieces: Mapping[str, Path],
-) -> tuple[Collision, str]:
+) -> tuple[m.Collision, str]:
     """Return the collider that replaces one of the URDF, and what it is, for a message."""
     geometry = shape.geometry
-    mesh = readable_mesh(geometry.path) if isinstance(geometry, MeshFile) else None
-    if mesh is None or not isinstance(geometry, MeshFile):
+    mesh = readable_mesh(geometry.path) if isinstance(geometry, m.MeshFile) else None
+    if mesh is None or not isinstance(geometry, m.MeshFile):
         return shape, ""
     name = Path(geometry.path or "").name
     if kind is ColliderKind.MESH:
@@ -180,7 +179,7 @@ def _of_shape(
             text = f"{kind_name} for {name}, {fit.distance:.2g} m from the hull"
             primitive = structs.replace(shape, geometry=fit.shape, origin=origin)
             return primitive, f"{text}, volume {fit.volume_error:+.1%}"
-    hull = structs.replace(shape, approximation=Approximation.HULL)
+    hull = structs.replace(shape, approximation=m.Approximation.HULL)
     return hull, f"hull of {name}{_excess(mesh, geometry.scale, solids.hull_solid(points).volume)}"
 
 

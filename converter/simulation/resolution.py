@@ -12,7 +12,6 @@ from msgspec import Struct, structs
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location, SourceError
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.dynamics import degrees_of_freedom, inertia_matrices
-from urdf_usd.converter.robot.model import Link, Robot, XmlElement
 from urdf_usd.converter.simulation.settings import Control, JointTable, SettingsFile
 from urdf_usd.converter.urdf.xml import parse_markup
 
@@ -414,7 +413,7 @@ class Actuation(Struct, frozen=True):
     positions: Mapping[str, float]  # [rad or m]
 
 
-def read_ros2_control(robot: Robot, notes: list[Diagnostic]) -> Actuation | None:
+def read_ros2_control(robot: m.Robot, notes: list[Diagnostic]) -> Actuation | None:
     """Return what ``<ros2_control>`` states; None without such an element."""
     systems = _elements(robot, "ros2_control")
     controls: dict[str, Control | None] = {}
@@ -435,14 +434,14 @@ def read_ros2_control(robot: Robot, notes: list[Diagnostic]) -> Actuation | None
     return Actuation(controls, positions) if systems else None
 
 
-def read_transmissions(robot: Robot, _notes: list[Diagnostic]) -> Actuation | None:
+def read_transmissions(robot: m.Robot, _notes: list[Diagnostic]) -> Actuation | None:
     """Return what ``<transmission>`` states; None without such an element."""
     transmissions = _elements(robot, "transmission")
     names = map(_name, _children(transmissions, "joint"))
     return Actuation(dict.fromkeys(names), {}) if transmissions else None
 
 
-def read_frictions(robot: Robot, notes: list[Diagnostic]) -> dict[str, ContactMaterial]:
+def read_frictions(robot: m.Robot, notes: list[Diagnostic]) -> dict[str, ContactMaterial]:
     """Return the friction that ``<gazebo>`` states of links with colliders."""
     frictions = {}
     for link in robot.links:
@@ -467,12 +466,12 @@ def read_frictions(robot: Robot, notes: list[Diagnostic]) -> dict[str, ContactMa
     return frictions
 
 
-def read_self_collision(robot: Robot) -> bool | None:
+def read_self_collision(robot: m.Robot) -> bool | None:
     """Return whether links collide with each other, if ``<gazebo>`` states it.
 
     One link that does is enough: simulators have one flag for a robot.
     """
-    owners: tuple[Robot | Link, ...] = (robot, *robot.links)
+    owners: tuple[m.Robot | m.Link, ...] = (robot, *robot.links)
     elements = [element for owner in owners for element in _elements(owner, "gazebo")]
     stated = [
         child.text.strip().lower() in {"true", "1"}
@@ -496,15 +495,15 @@ def _number(
     return None
 
 
-def _elements(owner: Robot | Link, tag: str) -> list[XmlElement]:
+def _elements(owner: m.Robot | m.Link, tag: str) -> list[m.XmlElement]:
     return [one.content for one in owner.custom.elements if one.content.tag == tag]
 
 
-def _children(elements: Iterable[XmlElement], tag: str) -> Iterator[XmlElement]:
+def _children(elements: Iterable[m.XmlElement], tag: str) -> Iterator[m.XmlElement]:
     return (child for element in elements for child in element.children if child.tag == tag)
 
 
-def _name(element: XmlElement) -> str:
+def _name(element: m.XmlElement) -> str:
     return dict(element.attributes).get("name", "")
 
 

@@ -28,7 +28,6 @@ from urdf_usd.converter.meshes.mesh_materials import MeshMaterial, linear_from_s
 from urdf_usd.converter.meshes.read import decode_mesh, mesh_notes
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.robot import model as m
-from urdf_usd.converter.robot.model import Collision, MeshFile, Robot, Shape
 from urdf_usd.converter.robot.solids import fills_hull
 from urdf_usd.converter.robot.spatial import compose, invert_pose, rest_poses
 from urdf_usd.converter.usd.writer import specs
@@ -222,14 +221,14 @@ class MeshLibrary(Struct, frozen=True):
     unreadable: set[str]
     diagnostics: list[Diagnostic]
 
-    def is_readable(self, geometry: MeshFile) -> bool:
+    def is_readable(self, geometry: m.MeshFile) -> bool:
         """Return whether a mesh has a file that could be read."""
         return geometry.path is not None and geometry.path not in self.unreadable
 
-    def groups_of(self, shape: Shape) -> ColliderGroups | None:
+    def groups_of(self, shape: m.Shape) -> ColliderGroups | None:
         """Return the groups of a collider; None if it is one shape."""
         mesh = shape.geometry
-        if not isinstance(mesh, MeshFile) or not _collides_in_groups(shape):
+        if not isinstance(mesh, m.MeshFile) or not _collides_in_groups(shape):
             return None
         return self.groups.get(mesh_key(mesh))
 
@@ -239,17 +238,17 @@ def coordinates_name(number: int) -> str:
     return f"st{number or ''}"
 
 
-def mesh_key(geometry: MeshFile) -> MeshKey:
+def mesh_key(geometry: m.MeshFile) -> MeshKey:
     """Return the key of a mesh with a file."""
     x, y, z = (factor < 0 for factor in geometry.scale)
     return geometry.path or "", (x, y, z)
 
 
-def _collides_in_groups(shape: Shape) -> bool:
-    return isinstance(shape, Collision) and shape.approximation is None
+def _collides_in_groups(shape: m.Shape) -> bool:
+    return isinstance(shape, m.Collision) and shape.approximation is None
 
 
-def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
+def author_mesh_library(robot: m.Robot, layer: Sdf.Layer) -> MeshLibrary:
     """Read every mesh file of a robot and write it to an empty layer.
 
     One mesh is in memory at a time. Every surface is written once, also if several files
@@ -262,7 +261,7 @@ def author_mesh_library(robot: Robot, layer: Sdf.Layer) -> MeshLibrary:
     uses: dict[MeshKey, set[bool]] = {}
     files: dict[str, list[MeshKey]] = {}
     for link, shape in ((owner, shape) for owner in robot.links for shape in owner.shapes):
-        if isinstance(shape.geometry, MeshFile) and shape.geometry.path is not None:
+        if isinstance(shape.geometry, m.MeshFile) and shape.geometry.path is not None:
             key = mesh_key(shape.geometry)
             if key not in locations:
                 locations[key] = link.location
