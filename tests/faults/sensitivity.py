@@ -15,7 +15,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
@@ -27,7 +27,7 @@ from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from tests.faults import shape_faults, structure_faults  # noqa: F401  they add faults
-from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS, Fault, Place, Robot
+from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS, Fault, Robot
 from tests.faults.schema_faults import STAGE, SchemaFault, schema_faults
 from tests.faults.value_faults import description_of
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
@@ -251,42 +251,32 @@ class Trials:
         return (fault for fault in FAULTS if fault.profile in profiles)
 
     def seed(self, fault: Fault, *, every: bool = False) -> Iterator[Trial]:
-        """Seed a fault at one place, or at every place, in each of its sizes."""
+        """Seed a fault at one place, or at every place, in each of its sizes.
+
+        A place in which it authors nothing is none.
+        """
         places = list(fault.places(self.robot))
         places = places if every else places[len(places) // 2 :] + places[: len(places) // 2]
-        for size in _SIZES if ":" in self.name else _SHARP:
-            changed = self._changed(fault, places, size * (fault.tolerance or 0.0))
-            for tried, (place, stage) in enumerate(changed, 1):
-                trial = self._trial(fault, place, self._observe(stage))
-                yield trial
-                done = trial.outcome != EQUIVALENT or tried == _TRIES
-                if done and not every:
+        sizes = _SIZES if ":" in self.name else _SHARP
+        for size in sizes if fault.tolerance else sizes[:1]:
+            stage, tried = self._overlay(), 0
+            for place in places:
+                prim = stage.GetPrimAtPath(place.path)
+                fault.edit(structs.replace(place, prim=prim, size=size * (fault.tolerance or 0.0)))
+                if stage.GetRootLayer().ExportToString() == self._clean:
+                    continue
+                changed = self._observe(stage)
+                failed = self._failed(changed)
+                caught_by = [check for check in fault.detected_by if check in failed]
+                outcome = CAUGHT if caught_by or not (fault.detected_by or failed) else MISSED
+                if fault.equivalent and not failed and self._is_same(changed):
+                    outcome = EQUIVALENT
+                finding = failed[caught_by[0]] if caught_by else ""
+                where = self.name, place.path
+                yield Trial(fault.id, *where, tuple(failed), outcome, finding=finding)
+                stage, tried = self._overlay(), tried + 1
+                if not every and (outcome != EQUIVALENT or tried == _TRIES):
                     break
-            if not fault.tolerance:
-                break
-
-    def _changed(
-        self, fault: Fault, places: Iterable[Place], size: float
-    ) -> Iterator[tuple[Place, Usd.Stage]]:
-        """Yield the places at which a fault authors something, and the changed stages."""
-        stage = self._overlay()
-        for place in places:
-            prim = stage.GetPrimAtPath(place.path)
-            fault.edit(structs.replace(place, prim=prim, size=size))
-            if stage.GetRootLayer().ExportToString() != self._clean:
-                yield place, stage
-                stage = self._overlay()
-
-    def _trial(self, fault: Fault, place: Place, changed: Observation | None) -> Trial:
-        failed = self._failed(changed)
-        detected = [check for check in fault.detected_by if check in failed]
-        outcome = CAUGHT if detected else MISSED
-        if not fault.detected_by:
-            outcome = MISSED if failed else CAUGHT
-        elif outcome == MISSED and fault.equivalent and not failed and self._is_same(changed):
-            outcome = EQUIVALENT
-        finding = failed[detected[0]] if detected else ""
-        return Trial(fault.id, self.name, place.path, tuple(failed), outcome, finding=finding)
 
     def schema_faults(self) -> tuple[SchemaFault, ...]:
         registered = _SCHEMA_PROFILES.get(self.profile)
