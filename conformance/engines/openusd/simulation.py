@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -32,49 +33,67 @@ SELF_COLLISION = (
 
 def observe_simulation(reading: Reading, joints: Sequence[Connection]) -> SimulationObservation:
     newton, units = SchemaFamily.NEWTON in reading.families, reading.units
-    drives, armatures, positions = [], [], []
-    stiffnesses: list[tuple[str, float]] = []
-    dampings: list[tuple[str, float]] = []
+    drives: list[DriveObservation] = []
+    numbers: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for joint in joints:
         prim, name = reading.prim(joint.path), joint.name
         freedom = freedom_of(prim, joint.mobility.type, joint.mobility.axis)
         if freedom is None:
             continue
-        position = units.position(angular=freedom.angular)
-        effort = units.effort(angular=freedom.angular)
-        if f"PhysicsDriveAPI:{freedom.instance}" in applied_schemas(prim):
+        (angular, instance), applied = freedom, applied_schemas(prim)
+        position, effort = units.position(angular=angular), units.effort(angular=angular)
+        if f"PhysicsDriveAPI:{instance}" in applied:
             stiffness, damping, is_acceleration = gains_of(prim, freedom, units)
             # Without a value, that of the schema.
             place, rate = (
-                (number_attribute(prim, f"drive:{freedom.instance}:physics:target{x}") or 0.0)
+                (number_attribute(prim, f"drive:{instance}:physics:target{x}") or 0.0) * position
                 for x in ("Position", "Velocity")
             )
-            targets = place * position, rate * position
-            drives.append(DriveObservation(name, stiffness, damping, *targets, is_acceleration))
-        mass = units.inertia if freedom.angular else units.mass
-        if (armature := _agreed(_armatures(prim, freedom), mass)) is not None:
-            armatures.append((name, armature))
+            drives.append(DriveObservation(name, stiffness, damping, place, rate, is_acceleration))
+        sources = ["newton:armature", "mjc:armature"]
+        sources += ["physxJoint:armature"] * ("PhysxJointAPI" in applied)
+        axis = f"physxJointAxis:{instance}:armature"
+        sources += [axis] * (f"PhysxJointAxisAPI:{instance}" in applied)
+        unit = units.inertia if angular else units.mass
+        armature = _agreed([number_attribute(prim, source) for source in sources], unit)
+        if armature is not None:
+            numbers["armature"].append((name, armature))
         # Newton reads its own attribute, PhysX the state; NaN if they start elsewhere.
-        if start := _agreed(_positions(prim, freedom, newton=newton), position):
-            positions.append((name, start))
-        for part, gains in (("Stiffness", stiffnesses), ("Damping", dampings)):
+        state = number_attribute(prim, f"state:{instance}:physics:position")
+        state = state if f"PhysicsJointStateAPI:{instance}" in applied else None
+        own = number_attribute(prim, f"newton:{instance}:position")
+        starts = [state or 0.0, own or 0.0] if newton else [state, own]
+        if start := _agreed(starts, position):
+            numbers["position"].append((name, start))
+        for part in ("Stiffness", "Damping"):
             if (value := number_attribute(prim, f"newton:limit{part}")) is not None:
-                gains.append((name, value * effort / position))
+                numbers[part].append((name, value * effort / position))
     by_path = reading.links.by_path
     named = (
         sorted(by_path[path].name for path in pair if path in by_path)
         for pair, _ in filtered_pairs(reading)
     )
+    collides = {
+        bool(value)
+        for prim in map(reading.prim, reading.articulations)
+        for schema, name in SELF_COLLISION
+        if schema in applied_schemas(prim)
+        and (value := prim.GetAttribute(name).Get()) is not None
+        and prim.GetAttribute(name).HasAuthoredValue()
+    }
+    if not collides and SchemaFamily.MUJOCO in reading.families:
+        # MuJoCo has no such setting: all links collide but those of a joint.
+        collides = {True}
     return SimulationObservation(
         drives=tuple(drives),
-        armatures=tuple(armatures),
-        positions=tuple(positions),
+        armatures=tuple(numbers["armature"]),
+        positions=tuple(numbers["position"]),
         filtered_pairs=tuple(sorted({(x[0], x[1]) for x in named if len(x) > 1})),
-        self_collision=_self_collision(reading),
+        self_collision=collides.pop() if len(collides) == 1 else None,
         contact_materials=tuple(_contact_materials(reading)),
         # Without Newton's schemas, limits are hard.
-        limit_stiffnesses=tuple(stiffnesses) if newton else None,
-        limit_dampings=tuple(dampings) if newton else None,
+        limit_stiffnesses=tuple(numbers["Stiffness"]) if newton else None,
+        limit_dampings=tuple(numbers["Damping"]) if newton else None,
     )
 
 
@@ -87,22 +106,6 @@ def gains_of(prim: Usd.Prim, freedom: Freedom, units: Units) -> tuple[float, flo
     )
     is_acceleration = prim.GetAttribute(f"{begin}:type").Get() == UsdPhysics.Tokens.acceleration
     return stiffness * effort / position, damping * effort / position, is_acceleration
-
-
-def _armatures(prim: Usd.Prim, freedom: Freedom) -> list[float | None]:
-    applied, instance = applied_schemas(prim), freedom.instance
-    names = ["newton:armature", "mjc:armature"]
-    names += ["physxJoint:armature"] * ("PhysxJointAPI" in applied)
-    names += [f"physxJointAxis:{instance}:armature"] * (f"PhysxJointAxisAPI:{instance}" in applied)
-    return [number_attribute(prim, name) for name in names]
-
-
-def _positions(prim: Usd.Prim, freedom: Freedom, *, newton: bool) -> list[float | None]:
-    state = None
-    if f"PhysicsJointStateAPI:{freedom.instance}" in applied_schemas(prim):
-        state = number_attribute(prim, f"state:{freedom.instance}:physics:position")
-    own = number_attribute(prim, f"newton:{freedom.instance}:position")
-    return [state or 0.0, own or 0.0] if newton else [state, own]
 
 
 def _agreed(values: Sequence[float | None], unit: float) -> float | None:
@@ -129,21 +132,6 @@ def _contact_materials(reading: Reading) -> Iterator[ContactMaterialObservation]
             )
         for link in reading.carriers(prim):
             yield ContactMaterialObservation(link.name, *values, source=path)
-
-
-def _self_collision(reading: Reading) -> bool | None:
-    stated = {
-        bool(value)
-        for prim in map(reading.prim, reading.articulations)
-        for schema, name in SELF_COLLISION
-        if schema in applied_schemas(prim)
-        and (value := prim.GetAttribute(name).Get()) is not None
-        and prim.GetAttribute(name).HasAuthoredValue()
-    }
-    if not stated and SchemaFamily.MUJOCO in reading.families:
-        # MuJoCo has no such setting: all links collide but those of a joint.
-        return True
-    return stated.pop() if len(stated) == 1 else None
 
 
 def filtered_pairs(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:
