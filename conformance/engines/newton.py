@@ -165,13 +165,13 @@ class NewtonUsdEngine(Struct, frozen=True):
             reading = stages.open_reading(request.path)
             if reading.units != _SI:
                 raise UnsupportedError("Newton reads all numbers as SI units")
-            links, families = reading.links, reading.families
+            by_path, families = reading.links_by_path, reading.families
 
             def find_names(builder: newton.ModelBuilder) -> Names:
                 bodies = {
-                    links.by_path[path].name: index
+                    by_path[path].name: index
                     for index, path in enumerate(builder.body_label)
-                    if path in links.by_path
+                    if path in by_path
                 }
                 joints = {
                     stages.urdf_name(reading.prim(path)): index
@@ -191,7 +191,7 @@ class NewtonUsdEngine(Struct, frozen=True):
                 raise UnsupportedError(reason)
             still = None
             if names.root not in robot.bodies:
-                pose = reading.rigid(links.by_name[names.root].path)
+                pose = reading.rigid(reading.links[names.root].path)
                 still = pose[np.newaxis, :3, 3], pose[np.newaxis, :3, :3]
         by_schema, notes = _BY_SCHEMA, tuple[str, ...]()
         if stages.SchemaFamily.NEWTON not in families:

@@ -91,7 +91,7 @@ class PhysxEngine(Struct, frozen=True):
             paths = {stages.urdf_name(reading.prim(path)): path for path in reading.joints}
             families = reading.families
             by_schema = bool(_FAMILIES & families)
-            root = reading.links.by_name.get(names.root)
+            root = reading.links.get(names.root)
             outside = reading.rigid(root.path) if root else np.eye(4)
         if reading.units != _SI:
             raise protocol.UnsupportedError(_NOT_SI)
@@ -128,9 +128,9 @@ class PhysxEngine(Struct, frozen=True):
         if count > 1:
             raise protocol.UnsupportedError(f"PhysX makes {count} articulations of the stage")
         rows = {
-            reading.links.by_path[path].name: row
+            reading.links_by_path[path].name: row
             for row, path in enumerate(answer["links"].tolist())
-            if path in reading.links.by_path
+            if path in reading.links_by_path
         }
         if not rows:
             reason = "PhysX finds no body"

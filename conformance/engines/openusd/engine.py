@@ -85,7 +85,7 @@ class OpenusdEngine:
 
 def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ...]]) -> Observation:
     reading, settings = stages.open_reading(request.path, partial=True), request.configurations
-    links = dict(reading.links.by_name)
+    links = dict(reading.links)
     if not links:
         missing = stages.incomplete(reading.missing)
         raise UnsupportedError(f"the stage holds neither a body nor a frame{missing}")
@@ -116,7 +116,7 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     else:
         # From the base up along stated joints. An Xform above the base that no joint names is not a
         # link: it may hold geometry.
-        base_link = reading.links.by_path.get(tree.base or "")
+        base_link = reading.links_by_path.get(tree.base or "")
         root = base_link.name if base_link else next(iter(links))
         parents = {joint.child: joint.parent for joint in reversed(stated)}
         seen = {root}
@@ -139,7 +139,7 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     # Nor has a link between joints of one body, which is in no file.
     own = {path: m for path, m in masses.items() if not is_between_joints(reading.stage, path)}
     properties = {path: mass.properties for path, mass in own.items()}
-    shadowed = reading.links.shadowed
+    shadowed = reading.shadowed
     stated_links = [(link.name, link.path, link.body) for link in links.values()]
     stated_links += [(path, path, path) for path in shadowed]
     # The prim of a weld is that of its link.
@@ -212,7 +212,7 @@ def _notes(
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         return ", ".join(names[:3]) + more
 
-    for path in reading.links.shadowed:
+    for path in reading.shadowed:
         yield f"body {path} is named by its path: another body has its name"
     if adrift := tuple(start for start in tree.roots if start != tree.base):
         yield f"no joint connects {listed(adrift)}"
@@ -371,7 +371,7 @@ def _words(reading: Reading) -> Iterator[observed.Word]:
         owners = [f"link {link.name}" for link in reading.links_above(owner)]
         if owner.IsA(UsdPhysics.Joint):
             owners = [f"joint {urdf_name(owner)}"]
-        elif str(owner.GetPath()) not in reading.links.by_path:
+        elif str(owner.GetPath()) not in reading.links_by_path:
             # A Scope of the robot's elements is none of its shapes.
             is_robot = reading.robot in (owner, owner.GetParent())
             owners.insert(0, "robot" if is_robot else "")

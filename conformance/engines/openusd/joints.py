@@ -185,7 +185,7 @@ def connections(
         else:
             found.append(joint)
     named = {joint.name for joint in found}
-    for link in reading.links.by_name.values() if welds else ():
+    for link in reading.links.values() if welds else ():
         weld = link.weld
         if link.is_body and weld and weld.type is JointType.FLOATING and weld.joint not in named:
             found.append(_floating_body(link, weld.joint, weld.parent or link.above, reading))
@@ -196,7 +196,7 @@ def _floating_body(
     link: LinkPrim, joint: str, parent_name: str | None, reading: Reading
 ) -> Connection:
     """Return the floating joint that a body's custom attributes state."""
-    parent = reading.links.by_name.get(parent_name or "")
+    parent = reading.links.get(parent_name or "")
     carrier = parent.body if parent else WORLD
     return Connection(
         name=joint,
@@ -220,7 +220,7 @@ def free_bodies(
     tied = {body for joint in joints if WORLD in joint.bodies for body in joint.bodies}
     return tuple(
         _floating_body(link, f"{link.name}_free", None, reading)
-        for link in reading.links.by_name.values()
+        for link in reading.links.values()
         if link.is_body and link.path not in tied and f"{link.name}_free" in configurations.joints
     )
 

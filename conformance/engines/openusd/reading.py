@@ -128,14 +128,6 @@ class LinkPrim(Struct, frozen=True):
         return self.path == self.body
 
 
-class LinkPrims(Struct, frozen=True):
-    """The candidates, one per URDF name, in the order of the stage."""
-
-    by_name: Mapping[str, LinkPrim]
-    by_path: Mapping[str, LinkPrim]
-    shadowed: tuple[str, ...]  # paths of bodies whose name is taken by another body
-
-
 class Reading(Struct, frozen=True, eq=False, dict=True):
     """A stage, and the descriptors of the parser below its robot; keys are prim paths."""
 
@@ -234,22 +226,26 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
         return tuple(sorted(self.candidates, key=lambda x: (not x.is_body, x.weld is None)))
 
     @cached_property
-    def links(self) -> LinkPrims:
-        first: dict[str, LinkPrim] = {}
-        for link in self.ranked:
-            first.setdefault(link.name, link)
-        kept = [link for link in self.candidates if first[link.name] is link]
-        return LinkPrims(
-            by_name={link.name: link for link in kept},
-            by_path={link.path: link for link in kept},
-            shadowed=tuple(x.path for x in self.candidates if x.is_body and x not in kept),
-        )
+    def links(self) -> dict[str, LinkPrim]:
+        """The candidates by URDF name, one for each, in the order of the stage."""
+        first = {link.name: link for link in reversed(self.ranked)}
+        return {link.name: link for link in self.candidates if first[link.name] is link}
+
+    @cached_property
+    def links_by_path(self) -> dict[str, LinkPrim]:
+        return {link.path: link for link in self.links.values()}
+
+    @property
+    def shadowed(self) -> tuple[str, ...]:
+        """Paths of bodies whose name is taken by another body."""
+        found = (link.path for link in self.candidates if link.is_body)
+        return tuple(path for path in found if path not in self.links_by_path)
 
     def links_above(self, prim: Usd.Prim) -> Iterator[LinkPrim]:
         """Yield the candidates at and above a prim, from the nearest."""
         path = str(prim.GetPath())
         for one in (path, *_ancestors(path)):
-            if link := self.links.by_path.get(one):
+            if link := self.links_by_path.get(one):
                 yield link
 
     def carriers(self, prim: Usd.Prim) -> Iterator[LinkPrim]:

@@ -68,7 +68,7 @@ def observe_simulation(reading: Reading, joints: Sequence[Connection]) -> Simula
         for part in ("Stiffness", "Damping"):
             if (value := number_attribute(prim, f"newton:limit{part}")) is not None:
                 numbers[part].append((name, value * effort / position))
-    by_path = reading.links.by_path
+    by_path = reading.links_by_path
     named = (
         sorted(by_path[path].name for path in pair if path in by_path)
         for pair, _ in filtered_pairs(reading)
