@@ -21,25 +21,15 @@ _ERROR = "Error:"
 
 
 class RosReading(Struct, frozen=True):
-    """What urdfdom says of a file.
-
-    Attributes:
-        version: Of urdfdom.
-        loads: Whether it loads the file.
-        errors: Its messages, each once; of a file that it loads, it leaves out what these name.
-    """
+    """What urdfdom says of a file."""
 
     version: str
     loads: bool
-    errors: tuple[str, ...]
+    errors: tuple[str, ...]  # each once; of a file that it loads, it leaves out what they name
 
 
 def read_in_ros(file: str, text: str | None = None) -> RosReading | None:
-    """Let urdfdom read a file.
-
-    Args:
-        file: The URDF.
-        text: Its text, if that is not in the file: the expansion of a xacro file.
+    """Let urdfdom read a file, or its text, the expansion of a xacro file.
 
     Returns:
         None if urdfdom is not installed, or gives no answer.
@@ -64,7 +54,6 @@ def read_in_ros(file: str, text: str | None = None) -> RosReading | None:
 
 
 def urdfdom_version() -> str | None:
-    """Return the version of urdfdom; None if it is not installed."""
     try:
         return metadata.version(_DISTRIBUTION)
     except metadata.PackageNotFoundError:

@@ -15,13 +15,7 @@ from urdf_usd.conformance.checks.catalogue import (
     SIMULATION_CHECKS,
 )
 from urdf_usd.conformance.converters.candidates import OURS
-from urdf_usd.conformance.gate import (
-    VERDICT,
-    Expectation,
-    FailOn,
-    failures,
-    read_baseline,
-)
+from urdf_usd.conformance.gate import VERDICT, Baseline, FailOn, apply_gate, read_baseline
 from urdf_usd.corpus import Resolved, resolve_corpora
 from urdf_usd.pytest_plugin.fixture import failure_message
 from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
@@ -47,9 +41,8 @@ class Case(Struct, frozen=True):
 
     source: Resolved
     group: str  # heading of the checks, or ``conversion``
-    expected: tuple[Expectation, ...]  # known failures
     fail_on: FailOn  # the mildest result that fails
-    gated: bool  # whether there is a baseline, so that unreadable robots fail
+    baseline: Baseline | None  # known failures; with one, unreadable robots fail
 
     def hold(self, record: RobotRecord) -> None:
         """Pass, skip or fail, depending on the record of the robot.
@@ -60,26 +53,21 @@ class Case(Struct, frozen=True):
         __tracebackhide__ = True
         if record.verdict is Verdict.NOT_AVAILABLE:
             pytest.skip(f"not available: {record.reason}")
-        failing = [
-            failure
-            for failure in failures(
-                (record,), fail_on=self.fail_on, strict=False, unreadable=self.gated
-            )
-            if _GROUP_OF[failure.check] == self.group
-        ]
-        if not failing:
+        found = apply_gate((record,), fail_on=self.fail_on, baseline=self.baseline).failures
+        wrong, fixed, expected = (
+            [one for one in rows if _GROUP_OF[one.check] == self.group]
+            for rows in ((*found.new, *found.worse, *found.expired), found.fixed, found.expected)
+        )
+        if not (wrong or expected):
             self._skip_if_empty(record)
             return
-        known = {one.check: one.grade for one in self.expected}
-        text = failure_message(record, failing)
-        for failure in failing:
-            if failure.check not in known or failure.is_worse(known[failure.check]):
-                pytest.fail(text, pytrace=False)
-        fixed = sorted(known.keys() - {failure.check for failure in failing})
+        text = failure_message(record, [*wrong, *expected])
+        if wrong:
+            pytest.fail(text, pytrace=False)
         if fixed:
+            names = ", ".join(sorted(one.check for one in fixed))
             pytest.fail(
-                f"{', '.join(fixed)}: passes now; remove it from the baseline\n\n{text}",
-                pytrace=False,
+                f"{names}: passes now; remove it from the baseline\n\n{text}", pytrace=False
             )
         raise KnownFailure(text)
 
@@ -120,12 +108,12 @@ def parameters(config: pytest.Config) -> list[ParameterSet]:
         config.addinivalue_line("markers", f"{mark}: checks of {group}")
     found = []
     for source, group in itertools.product(sources, marks):
-        expected = tuple(
+        expected = [
             one
             for one in (baseline.expectations if baseline else ())
             if (one.robot, one.converter, _GROUP_OF[one.check]) == (source.id, OURS, group)
             and not one.has_expired()
-        )
+        ]
         case_marks = [
             pytest.mark.conformance(robot=source.id, group=group),
             getattr(pytest.mark, marks[group]),
@@ -135,6 +123,6 @@ def parameters(config: pytest.Config) -> list[ParameterSet]:
         if expected:
             reason = "; ".join(f"{one.check}: {one.reason} ({one.owner})" for one in expected)
             case_marks.append(pytest.mark.xfail(strict=True, raises=KnownFailure, reason=reason))
-        case = Case(source, group, expected, fail_on, baseline is not None)
+        case = Case(source, group, fail_on, baseline)
         found.append(pytest.param(case, id=f"{source.id}-{group}", marks=case_marks))
     return found
