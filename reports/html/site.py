@@ -78,51 +78,14 @@ def write_site(
         script = directory / _SCRIPTS / name
         script.write_text(static_file(name), encoding="utf-8", newline="\n")
     linked = PageScripts(*(Script(f"../{_SCRIPTS}/{name}") for name in (_PAGES, _VIEWER)))
-    for robot in figures.robots:
+    summary, robots = figures.summary, figures.robots
+    for robot in robots:
         scene = scene_path(directory, robot.id)
         view = _view(scenes / scene.name if scenes else scene)
-        command = run_command(figures.summary, robot.source.reference)
+        command = run_command(summary, robot.source.reference)
         content = page_content(robot, linked, view, "../index.html", command)
         write_page(directory / "robots" / page_name(robot), _ROBOT, **content)
-    return _write_index(figures, directory, history, cases=cases)
-
-
-def render_robot(
-    record: RobotRecord, scene: bytes | None = None, command: str | None = None
-) -> str:
-    inline = PageScripts(*(Script(text=static_file(name)) for name in (_PAGES, _VIEWER)))
-    content = page_content(record, inline, View.of(scene) if scene else None, command=command)
-    return page_text(_ROBOT, content)
-
-
-def render_view(record: RobotRecord, scene: bytes) -> str:
-    """Return a self-contained page with the 3D view of a robot alone.
-
-    Raises:
-        SceneError: It is damaged.
-    """
-    script = Script(text=static_file(_VIEWER))
-    template = template_environment().get_template("view.html.j2")
-    policy = script_policy((script,))
-    return template.render(robot=record, view=View.of(scene), script=script, policy=policy)
-
-
-def _view(path: Path) -> View | None:
-    try:
-        return View.of(path.read_bytes()) if path.is_file() else None
-    except SceneError:
-        return None
-
-
-def _write_index(
-    figures: counted.Figures,
-    directory: Path,
-    history: Sequence[HistoryEntry],
-    *,
-    cases: bool,
-) -> Path:
     scripts = (Script(text=static_file(_PAGES)),)
-    summary, robots = figures.summary, figures.robots
     return write_page(
         directory / "index.html",
         "index.html.j2",
@@ -152,6 +115,33 @@ def _write_index(
         candidate=next((one.name for one in summary.converters), ""),
         changed={robot.id: f"robots/{quote(page_name(robot))}" for robot in robots},
     )
+
+
+def render_robot(
+    record: RobotRecord, scene: bytes | None = None, command: str | None = None
+) -> str:
+    inline = PageScripts(*(Script(text=static_file(name)) for name in (_PAGES, _VIEWER)))
+    content = page_content(record, inline, View.of(scene) if scene else None, command=command)
+    return page_text(_ROBOT, content)
+
+
+def render_view(record: RobotRecord, scene: bytes) -> str:
+    """Return a self-contained page with the 3D view of a robot alone.
+
+    Raises:
+        SceneError: It is damaged.
+    """
+    script = Script(text=static_file(_VIEWER))
+    template = template_environment().get_template("view.html.j2")
+    policy = script_policy((script,))
+    return template.render(robot=record, view=View.of(scene), script=script, policy=policy)
+
+
+def _view(path: Path) -> View | None:
+    try:
+        return View.of(path.read_bytes()) if path.is_file() else None
+    except SceneError:
+        return None
 
 
 def write_comparison(
