@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from urdf_usd.reports import summary as counted
 from urdf_usd.reports.appearance import VERDICTS, appearance
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.records.record import (
@@ -19,19 +20,6 @@ from urdf_usd.reports.records.record import (
     Grade,
     RobotRecord,
     Verdict,
-)
-from urdf_usd.reports.summary import (
-    URGENT,
-    Comparison,
-    Figures,
-    conformity,
-    is_file,
-    score_text,
-    selection,
-    short_references,
-    statement,
-    title,
-    values,
 )
 from urdf_usd.reports.text import duration, of_formats, one_line, path_line, quantity, size
 
@@ -46,7 +34,7 @@ _INDEPENDENT = ("mujoco", "pybullet")
 _PLAIN = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
 
 
-def terminal_summary(figures: Figures) -> RenderableType:
+def terminal_summary(figures: counted.Figures) -> RenderableType:
     """Summarise verdicts, largest differences and engines.
 
     For a single robot, its findings replace the list of robots.
@@ -74,7 +62,7 @@ def terminal_selections(
     rows: list[_Row] = [
         (
             _sign(robot.verdict, f" {robot.verdict}"),
-            Text(selection(robot) or "no variants", style="bold"),
+            Text(counted.selection(robot) or "no variants", style="bold"),
             _line(robot.reason),
         )
         for robot in robots
@@ -83,7 +71,7 @@ def terminal_selections(
     return _grid(rows)
 
 
-def terminal_comparison(compared: Comparison) -> RenderableType:
+def terminal_comparison(compared: counted.Comparison) -> RenderableType:
     """Compare converters on the same robots, and list failed checks."""
     heads = ("", "converted", "exact", "close", "fails", "other", "median", "size", "")
     rows: list[_Row] = [[Text(text, style="dim") for text in heads]]
@@ -113,7 +101,7 @@ def terminal_comparison(compared: Comparison) -> RenderableType:
 
 
 def _by_converter(
-    heading: str, rows: Sequence[_Row], run: Figures | Comparison
+    heading: str, rows: Sequence[_Row], run: counted.Figures | counted.Comparison
 ) -> Iterator[RenderableType]:
     """Show rows with a column per converter, below their names if there are several."""
     names = [converter.name for converter in run.summary.converters]
@@ -122,10 +110,14 @@ def _by_converter(
     yield from _section(heading, rows, "left", *("right",) * len(names))
 
 
-def _suite(run: Figures | Comparison, robots: Sequence[RobotRecord]) -> Iterator[RenderableType]:
+def _suite(
+    run: counted.Figures | counted.Comparison, robots: Sequence[RobotRecord]
+) -> Iterator[RenderableType]:
     """Show the scores of the feature suite, and which of the cases do not pass."""
     names = [converter.name for converter in run.summary.converters]
-    rows = [(chapter, *(score_text(row[name]) for name in names)) for chapter, row in run.scores]
+    rows = [
+        (chapter, *(counted.score_text(row[name]) for name in names)) for chapter, row in run.scores
+    ]
     yield from _by_converter("Feature suite", rows, run)
     failing = [
         (one, Verdict.FAILS, f"{one.case.outcome}: {one.case.reason}")
@@ -135,7 +127,7 @@ def _suite(run: Figures | Comparison, robots: Sequence[RobotRecord]) -> Iterator
     yield from _reasons("Cases that do not pass", failing, _references(robots))
 
 
-def _counts(figures: Figures) -> Iterator[RenderableType]:
+def _counts(figures: counted.Figures) -> Iterator[RenderableType]:
     yield Text(figures.headline, style="bold")
     rows = [
         (
@@ -150,12 +142,12 @@ def _counts(figures: Figures) -> Iterator[RenderableType]:
     yield _indented(_grid(rows, "left", "right"))
 
 
-def _since(run: Figures | Comparison) -> Iterator[RenderableType]:
+def _since(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType]:
     if changes := run.changes:
         yield Text(f"\nSince {one_line(changes.name, _NAME_LIMIT)}: {changes.sentence}")
 
 
-def _listed(figures: Figures) -> Iterator[RenderableType]:
+def _listed(figures: counted.Figures) -> Iterator[RenderableType]:
     ordered, references = figures.ordered, _references(figures.robots)
     for heading, robots in (
         (
@@ -169,7 +161,7 @@ def _listed(figures: Figures) -> Iterator[RenderableType]:
         yield from _reasons(heading, rows, references)
 
 
-def _parts(run: Figures | Comparison) -> Iterator[RenderableType]:
+def _parts(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType]:
     rows = [
         (Text(reference), _line(reason, style="dim"))
         for reference, reason in run.summary.parts.items()
@@ -194,17 +186,17 @@ def _title(robot: RobotRecord, words: str = "") -> Text:
     mark = VERDICTS[robot.verdict]
     line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
     line.append(words, style="not bold dim")
-    return line.append(f"  {one_line(title(robot), _NAME_LIMIT)}", style="bold")
+    return line.append(f"  {one_line(counted.title(robot), _NAME_LIMIT)}", style="bold")
 
 
 def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
-    words = conformity(robot.verdict)
+    words = counted.conformity(robot.verdict)
     line = _title(robot, f" ({words})" if words else "")
     if robot.checks:
-        line.append(f"  {values(robot.compared)}", style="not bold dim")
+        line.append(f"  {counted.values(robot.compared)}", style="not bold dim")
     yield line
     if robot.variants:
-        yield Text(f"variants: {selection(robot)}")
+        yield Text(f"variants: {counted.selection(robot)}")
     yield _line(robot.reason, lines=2)
     named: dict[str, str] = {}
     if diagnosis := diagnose(robot):
@@ -222,11 +214,11 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
         (
             _sign(finding.grade),
             Text(one_line(finding.subject, _NAME_LIMIT)),
-            _line(f"{check.title}: {statement(finding)}"),
+            _line(f"{check.title}: {counted.statement(finding)}"),
         )
         for check in robot.checks
         for finding in check.findings
-        if finding.grade in URGENT
+        if finding.grade in counted.URGENT
     ]
     yield from _section("Findings", rows, most=_FINDINGS)
 
@@ -238,14 +230,14 @@ def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
     """
     shown = {one.source.reference: one.source.reference for one in robots}
     if any(len(reference) > _NAME_LIMIT for reference in shown):
-        shown = short_references(robots)
+        shown = counted.short_references(robots)
     return {
-        reference: (path_line if is_file(reference) else one_line)(text, _NAME_LIMIT)
+        reference: (path_line if counted.is_file(reference) else one_line)(text, _NAME_LIMIT)
         for reference, text in shown.items()
     }
 
 
-def _worst(figures: Figures) -> Iterator[RenderableType]:
+def _worst(figures: counted.Figures) -> Iterator[RenderableType]:
     references = _references(figures.robots) if len(figures.robots) > 1 else {}
     rows = []
     for figure in figures.worst_per_group:
@@ -261,7 +253,7 @@ def _worst(figures: Figures) -> Iterator[RenderableType]:
     yield from _section("Largest differences", rows, "left", "right", "right")
 
 
-def _engines(figures: Figures) -> Iterator[RenderableType]:
+def _engines(figures: counted.Figures) -> Iterator[RenderableType]:
     engines = figures.engines
     if not engines:
         return

@@ -19,22 +19,8 @@ from urdf_usd.converter.inspection import (
     measure_link,
     measure_meshes,
 )
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.bodies import is_negligible, principal_inertia, size_at_rest
-from urdf_usd.converter.robot.model import (
-    UNLIMITED,
-    Continuous,
-    Inertial,
-    Joint,
-    JointKind,
-    Link,
-    MeshFile,
-    Prismatic,
-    Range,
-    Revolute,
-    Robot,
-    Shape,
-    Vec3,
-)
 from urdf_usd.converter.robot.spatial import rest_poses
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 
@@ -86,7 +72,7 @@ class Issues(list[Diagnostic]):
         self.append(Diagnostic(rule, message, where.location))
 
 
-def robot_issues(robot: Robot) -> Issues:
+def robot_issues(robot: m.Robot) -> Issues:
     """Return what is probably wrong with a valid robot, and the diagnostics of its meshes.
 
     Raises:
@@ -118,7 +104,7 @@ def robot_issues(robot: Robot) -> Issues:
     return found
 
 
-def _add_massless_issues(found: Issues, robot: Robot, tree: Tree) -> None:
+def _add_massless_issues(found: Issues, robot: m.Robot, tree: Tree) -> None:
     links = tree.link
     reported: set[str] = set()
     # The group of the root does not move relative to the base.
@@ -135,7 +121,7 @@ def _add_massless_issues(found: Issues, robot: Robot, tree: Tree) -> None:
 
 
 def _add_inertial_issues(
-    found: Issues, link: Link, inertial: Inertial, extent: LinkExtent | None, size: float
+    found: Issues, link: m.Link, inertial: m.Inertial, extent: LinkExtent | None, size: float
 ) -> None:
     subject, mass = f"link {link.name!r}", inertial.mass
     if mass < NEGLIGIBLE:
@@ -182,9 +168,9 @@ def _add_inertial_issues(
         found.add("com-outside", inertial, what)
 
 
-def _add_joint_issues(found: Issues, joint: Joint, robot: Robot, span: float) -> None:
+def _add_joint_issues(found: Issues, joint: m.Joint, robot: m.Robot, span: float) -> None:
     kind, mimic = joint.kind, joint.mimic
-    if isinstance(kind, Prismatic):
+    if isinstance(kind, m.Prismatic):
         # Travel that is probably in millimetres.
         bounds = (kind.range.lower, kind.range.upper)
         largest = max(map(abs, filter(math.isfinite, bounds)), default=0.0)
@@ -211,14 +197,14 @@ def _add_joint_issues(found: Issues, joint: Joint, robot: Robot, span: float) ->
         found.add("mimic-range", joint, what)
 
 
-def _range(kind: JointKind) -> Range | None:
-    if isinstance(kind, Revolute | Prismatic):
+def _range(kind: m.JointKind) -> m.Range | None:
+    if isinstance(kind, m.Revolute | m.Prismatic):
         return kind.range
-    return UNLIMITED if isinstance(kind, Continuous) else None
+    return m.UNLIMITED if isinstance(kind, m.Continuous) else None
 
 
 def _add_mesh_issues(
-    found: Issues, shape: Shape, mesh: MeshFile, extent: MeshExtent, often: str, span: float
+    found: Issues, shape: m.Shape, mesh: m.MeshFile, extent: MeshExtent, often: str, span: float
 ) -> None:
     name, scale = _name(mesh), mesh.scale
     # Diagonals of the bounding box [m].
@@ -241,19 +227,19 @@ def _add_mesh_issues(
         found.add("mesh-too-many-faces", shape, f"{name} has {extent.triangles} faces{often}")
 
 
-def _name(mesh: MeshFile) -> str:
+def _name(mesh: m.MeshFile) -> str:
     return f"mesh {Path(mesh.uri).name!r}"
 
 
 def _uses(
-    robot: Robot, meshes: MeshExtents, *, colliding: bool
-) -> Iterator[tuple[Shape, MeshFile, MeshExtent, str]]:
+    robot: m.Robot, meshes: MeshExtents, *, colliding: bool
+) -> Iterator[tuple[m.Shape, m.MeshFile, MeshExtent, str]]:
     """Yield the readable mesh files, once per scale, each with its first shape."""
-    uses: dict[tuple[str, Vec3], list[tuple[Shape, MeshFile]]] = {}
+    uses: dict[tuple[str, m.Vec3], list[tuple[m.Shape, m.MeshFile]]] = {}
     for link in robot.links:
         for shape in link.collisions if colliding else link.shapes:
             mesh = shape.geometry
-            if isinstance(mesh, MeshFile) and mesh.path in meshes.by_path:
+            if isinstance(mesh, m.MeshFile) and mesh.path in meshes.by_path:
                 uses.setdefault((mesh.path or "", mesh.scale), []).append((shape, mesh))
     for (path, _), found in uses.items():
         often = f" (used {times(len(found))})" if len(found) > 1 else ""

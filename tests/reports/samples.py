@@ -9,45 +9,20 @@ from msgspec import structs
 
 from urdf_usd.conformance.converters.candidates import ReadyUsds
 from urdf_usd.conformance.execution.record import summary_of
-from urdf_usd.reports.records.record import (
-    AssetRecord,
-    BaselineRecord,
-    CaseOutcome,
-    CaseReadingRecord,
-    CaseRecord,
-    CheckHeading,
-    CheckRecord,
-    CoverageStatus,
-    DescriptionRecord,
-    DeviationRecord,
-    DiagnosticRecord,
-    Difference,
-    EngineDifference,
-    EngineRecord,
-    EngineStatus,
-    FailureRecord,
-    FileRecord,
-    Grade,
-    LedgerRecord,
-    OverlapRecord,
-    RobotRecord,
-    RunSummary,
-    SourceRecord,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.suite_case import Case, Expected, Requirement
 from urdf_usd.reports.summary import Figures
 
 
 def position(
-    grade: Grade = Grade.EXACT,
+    grade: r.Grade = r.Grade.EXACT,
     worst: float = 6.2e-8,
     subject: str = "link hand",
-    findings: tuple[Difference, ...] = (),
-) -> CheckRecord:
+    findings: tuple[r.Difference, ...] = (),
+) -> r.CheckRecord:
     """Build the check of link positions, as two URDF engines report it."""
     reason = "pybullet loses the axis of planar joints"
-    return CheckRecord(
+    return r.CheckRecord(
         id="kinematics.position",
         title="link position",
         group="kinematics",
@@ -59,20 +34,20 @@ def position(
         bound=2.1e-7,
         tolerance=1e-5,
         differences=(
-            EngineDifference(engine="reference", compared=272, largest=worst, subject=subject),
-            EngineDifference(engine="mujoco", compared=272, largest=worst * 1.1, subject=subject),
-            EngineDifference(engine="pybullet", compared=0, reason=reason),
+            r.EngineDifference(engine="reference", compared=272, largest=worst, subject=subject),
+            r.EngineDifference(engine="mujoco", compared=272, largest=worst * 1.1, subject=subject),
+            r.EngineDifference(engine="pybullet", compared=0, reason=reason),
         ),
         findings=findings,
     )
 
 
-def mass(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> CheckRecord:
+def mass(grade: r.Grade = r.Grade.EXACT, findings: tuple[r.Difference, ...] = ()) -> r.CheckRecord:
     """Build the check of masses, in which pybullet deviates."""
-    camera = EngineDifference(
+    camera = r.EngineDifference(
         engine="pybullet", compared=9, largest=0.5, subject="link camera", unequal=1
     )
-    return CheckRecord(
+    return r.CheckRecord(
         id="mass.link",
         title="link mass",
         group="mass",
@@ -85,17 +60,19 @@ def mass(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> C
         tolerance=1e-4,
         differences=(
             structs.replace(camera, engine="reference", largest=3.1e-8, unequal=0),
-            EngineDifference(engine="mujoco", compared=9, largest=0.0),
+            r.EngineDifference(engine="mujoco", compared=9, largest=0.0),
             camera,
         ),
         findings=findings,
     )
 
 
-def joint_types(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = ()) -> CheckRecord:
+def joint_types(
+    grade: r.Grade = r.Grade.EXACT, findings: tuple[r.Difference, ...] = ()
+) -> r.CheckRecord:
     """Build the check of joint types, which is about equality."""
     reason = "mujoco welds the root to the world"
-    return CheckRecord(
+    return r.CheckRecord(
         id="structure.joint_types",
         title="joint types",
         group="structure",
@@ -103,24 +80,24 @@ def joint_types(grade: Grade = Grade.EXACT, findings: tuple[Difference, ...] = (
         grade=grade,
         compared=8,
         differences=(
-            EngineDifference(engine="reference", compared=8, unequal=len(findings)),
-            EngineDifference(engine="mujoco", compared=0, reason=reason),
+            r.EngineDifference(engine="reference", compared=8, unequal=len(findings)),
+            r.EngineDifference(engine="mujoco", compared=0, reason=reason),
         ),
         findings=findings,
     )
 
 
-def limits(unequal: int = 0) -> CheckRecord:
+def limits(unequal: int = 0) -> r.CheckRecord:
     """Build the check of upper limits, where one is unlimited on one side.
 
     Args:
         unequal: Number of values that a simulator reads otherwise.
     """
-    joint = Difference(
+    joint = r.Difference(
         subject="joint elbow",
         item="elbow",
         message="The upper limit differs by the rounding of degrees.",
-        assigned=Grade.CLOSE,
+        assigned=r.Grade.CLOSE,
         expected="unlimited",
         actual=2.8973,
         unit="rad",
@@ -128,45 +105,47 @@ def limits(unequal: int = 0) -> CheckRecord:
         bound=1.4e-7,
         tolerance=1e-5,
     )
-    return CheckRecord(
+    return r.CheckRecord(
         id="limits.upper",
         title="upper limit",
         group="limits",
         unit="rad",
-        grade=Grade.FAILS if unequal else Grade.CLOSE,
+        grade=r.Grade.FAILS if unequal else r.Grade.CLOSE,
         compared=7,
         worst=1.7e-7,
         worst_subject="joint elbow",
         bound=1.4e-7,
         tolerance=1e-5,
         differences=(
-            EngineDifference(engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"),
-            EngineDifference(engine="mujoco", compared=0, reason="no limits"),
-            EngineDifference(engine="openusd", side="usd", compared=7, largest=0.0),
-            EngineDifference(engine="newton-usd", side="usd", compared=7, unequal=unequal),
+            r.EngineDifference(
+                engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"
+            ),
+            r.EngineDifference(engine="mujoco", compared=0, reason="no limits"),
+            r.EngineDifference(engine="openusd", side="usd", compared=7, largest=0.0),
+            r.EngineDifference(engine="newton-usd", side="usd", compared=7, unequal=unequal),
         ),
         findings=(joint,),
     )
 
 
-def not_comparable() -> CheckRecord:
+def not_comparable() -> r.CheckRecord:
     """Build a check that is not comparable."""
-    return CheckRecord(
+    return r.CheckRecord(
         id="mass.inertia",
         title="link inertia",
         group="mass",
         unit="1",
-        grade=Grade.NOT_COMPARABLE,
+        grade=r.Grade.NOT_COMPARABLE,
         compared=0,
         reason="the USD engine computes the inertia of every link",
     )
 
 
-MISPLACED = Difference(
+MISPLACED = r.Difference(
     subject="link wrist",
     item="wrist",
     message="The wrist is 3.1 mm away from its position in the URDF.",
-    assigned=Grade.FAILS,
+    assigned=r.Grade.FAILS,
     expected=(0.1, -0.2, 0.3),
     actual=(0.1, -0.2, 0.3031),
     unit="m",
@@ -176,38 +155,38 @@ MISPLACED = Difference(
     configuration="sample 4",
     prim="/arm/wrist",
 )
-UNTYPED = Difference(
-    subject="joint elbow", message="joint elbow: is missing", assigned=Grade.FAILS, item="elbow"
+UNTYPED = r.Difference(
+    subject="joint elbow", message="joint elbow: is missing", assigned=r.Grade.FAILS, item="elbow"
 )
 
 _ORDER = ("shoulder", "elbow")
 ENGINES = (
-    EngineRecord(
+    r.EngineRecord(
         name="reference",
         side="urdf",
-        status=EngineStatus.OBSERVED,
+        status=r.EngineStatus.OBSERVED,
         version="0.1.0",
         joint_order=_ORDER,
     ),
-    EngineRecord(
+    r.EngineRecord(
         name="mujoco",
         side="urdf",
-        status=EngineStatus.OBSERVED,
+        status=r.EngineStatus.OBSERVED,
         version="4.0.0",
         notes=("fusestatic was switched off",),
         joint_order=_ORDER[::-1],
     ),
-    EngineRecord(
+    r.EngineRecord(
         name="pybullet",
         side="urdf",
-        status=EngineStatus.UNSUPPORTED,
+        status=r.EngineStatus.UNSUPPORTED,
         version="3.2.7",
         reason="refuses a revolute joint without <limit>",
     ),
-    EngineRecord(name="openusd", side="usd", status=EngineStatus.OBSERVED, version="26.11"),
+    r.EngineRecord(name="openusd", side="usd", status=r.EngineStatus.OBSERVED, version="26.11"),
 )
 
-DEVIATION = DeviationRecord(
+DEVIATION = r.DeviationRecord(
     engine="pybullet",
     id="pybullet-massless-link",
     cause="gives a link without inertial a mass of 1 kg",
@@ -215,7 +194,7 @@ DEVIATION = DeviationRecord(
     subjects=("link camera", "link tool0"),
     largest=0.5,
 )
-_INERTIA = DeviationRecord(
+_INERTIA = r.DeviationRecord(
     engine="openusd",
     id="openusd-inertia",
     cause="OpenUSD takes moments below 1e-5 for unauthored",
@@ -223,7 +202,7 @@ _INERTIA = DeviationRecord(
     subjects=("link toe", "link heel"),
     largest=13.0,
     values=tuple(
-        Difference(
+        r.Difference(
             subject=f"link {name}",
             item=name,
             message="",
@@ -236,7 +215,7 @@ _INERTIA = DeviationRecord(
     ),
 )
 
-DIAGNOSTIC = DiagnosticRecord(
+DIAGNOSTIC = r.DiagnosticRecord(
     rule="joint-limit-missing",
     severity="warning",
     message="joint 'elbow' is revolute and has no <limit>",
@@ -245,7 +224,7 @@ DIAGNOSTIC = DiagnosticRecord(
     column=5,
     source='<joint name="elbow" type="revolute">',
 )
-_SYNTAX = DiagnosticRecord(
+_SYNTAX = r.DiagnosticRecord(
     rule="xml-syntax",
     severity="error",
     message="mismatched tag </link>",
@@ -256,22 +235,22 @@ _SYNTAX = DiagnosticRecord(
 
 
 def robot(
-    verdict: Verdict = Verdict.EXACT,
+    verdict: r.Verdict = r.Verdict.EXACT,
     *,
     name: str = "Arm",
     id: str | None = None,  # named as in the record
     reference: str | None = None,
     reason: str = "All values agree.",
-    checks: tuple[CheckRecord, ...] | None = None,
-    engines: tuple[EngineRecord, ...] = ENGINES,
-    deviations: tuple[DeviationRecord, ...] = (),
-    diagnostics: tuple[DiagnosticRecord, ...] = (),
-) -> RobotRecord:
+    checks: tuple[r.CheckRecord, ...] | None = None,
+    engines: tuple[r.EngineRecord, ...] = ENGINES,
+    deviations: tuple[r.DeviationRecord, ...] = (),
+    diagnostics: tuple[r.DiagnosticRecord, ...] = (),
+) -> r.RobotRecord:
     """Build the record of one robot."""
-    return RobotRecord(
+    return r.RobotRecord(
         id=name.lower().replace(" ", "-") if id is None else id,
         name=name,
-        source=SourceRecord(reference=reference or f"pybullet:{name}.urdf", sha256="c0ffee" * 10),
+        source=r.SourceRecord(reference=reference or f"pybullet:{name}.urdf", sha256="c0ffee" * 10),
         converter="urdf-usd",
         candidate="urdf-usd",
         verdict=verdict,
@@ -289,17 +268,19 @@ def robot(
     )
 
 
-def _unread(verdict: Verdict, name: str, reason: str, *errors: DiagnosticRecord) -> RobotRecord:
+def _unread(
+    verdict: r.Verdict, name: str, reason: str, *errors: r.DiagnosticRecord
+) -> r.RobotRecord:
     return robot(verdict, name=name, reason=reason, checks=(), engines=(), diagnostics=errors)
 
 
-def corpus() -> tuple[RobotRecord, ...]:
+def corpus() -> tuple[r.RobotRecord, ...]:
     """Build a robot per verdict, ordered by id; that of Alpha has every part."""
     crashed = structs.replace(
-        ENGINES[3], status=EngineStatus.CRASHED, reason="signal 11", output="Segmentation fault"
+        ENGINES[3], status=r.EngineStatus.CRASHED, reason="signal 11", output="Segmentation fault"
     )
     alpha = robot(
-        Verdict.CLOSE,
+        r.Verdict.CLOSE,
         name="Alpha",
         reason="limits are within the tolerance",
         checks=(joint_types(), position(worst=9.9e-8), mass(), limits()),
@@ -310,38 +291,42 @@ def corpus() -> tuple[RobotRecord, ...]:
         alpha,
         profile="physx",
         variants={"/arm:Physics": "physx"},
-        asset=AssetRecord(root_layer="arm.usda", files=1, size=2),
+        asset=r.AssetRecord(root_layer="arm.usda", files=1, size=2),
         source=structs.replace(
             alpha.source,
             license="BSD-3-Clause",
             commit="c0ffee",
             arguments={"side": "left"},
-            files=(FileRecord(path="urdf/arm.urdf", sha256="c0ffee" * 10, size=3),),
+            files=(r.FileRecord(path="urdf/arm.urdf", sha256="c0ffee" * 10, size=3),),
         ),
         lint=(structs.replace(DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."),),
         ledger=(
-            LedgerRecord(part="link", count=9, fate=CoverageStatus.CONVERTED, where="a prim each"),
-            LedgerRecord(part="<gazebo>", count=4, fate=CoverageStatus.KEPT, where="custom data"),
-            LedgerRecord(part="mesh", count=1, fate=CoverageStatus.LEFT_OUT, where="gone"),
+            r.LedgerRecord(
+                part="link", count=9, fate=r.CoverageStatus.CONVERTED, where="a prim each"
+            ),
+            r.LedgerRecord(
+                part="<gazebo>", count=4, fate=r.CoverageStatus.KEPT, where="custom data"
+            ),
+            r.LedgerRecord(part="mesh", count=1, fate=r.CoverageStatus.LEFT_OUT, where="gone"),
         ),
-        description=DescriptionRecord(
+        description=r.DescriptionRecord(
             file="robot.toml",
             sha256="ab12",
             files={"robot.srdf": "cd34"},
             settings=("drive: elbow, <wrist>", "self-collision: off"),
         ),
-        touching=(OverlapRecord(links=("arm", "hand"), distance=-0.0012),),
+        touching=(r.OverlapRecord(links=("arm", "hand"), distance=-0.0012),),
     )
     robots = (
         robot(name="Zeta"),
         alpha,
         robot(
-            Verdict.FAILS,
+            r.Verdict.FAILS,
             name="Shifted",
             reason="link wrist: position differs by 3.1 mm",
             checks=(
-                joint_types(Grade.FAILS, (UNTYPED,)),
-                position(Grade.FAILS, 0.0031, "link wrist", (MISPLACED,)),
+                joint_types(r.Grade.FAILS, (UNTYPED,)),
+                position(r.Grade.FAILS, 0.0031, "link wrist", (MISPLACED,)),
                 mass(),
                 not_comparable(),
                 limits(unequal=1),
@@ -349,39 +334,39 @@ def corpus() -> tuple[RobotRecord, ...]:
             deviations=(DEVIATION,),
         ),
         robot(
-            Verdict.DISPUTED,
+            r.Verdict.DISPUTED,
             name="Ambiguous",
             reason="mujoco and pybullet read different masses",
-            checks=(joint_types(), position(), mass(Grade.DISPUTED)),
+            checks=(joint_types(), position(), mass(r.Grade.DISPUTED)),
         ),
         robot(
-            Verdict.INCOMPLETE,
+            r.Verdict.INCOMPLETE,
             name="Part",
             reason="arm.stl is not found",
             checks=(position(), not_comparable()),
         ),
         robot(
-            Verdict.NOT_COMPARABLE,
+            r.Verdict.NOT_COMPARABLE,
             name="Quiet",
             reason="no engine reports the mass",
             checks=(not_comparable(),),
         ),
-        _unread(Verdict.UNREADABLE, "Broken", "The text is not well-formed XML.", _SYNTAX),
+        _unread(r.Verdict.UNREADABLE, "Broken", "The text is not well-formed XML.", _SYNTAX),
         robot(
-            Verdict.CRASHED,
+            r.Verdict.CRASHED,
             name="Fatal",
             reason="the USD engine crashed with signal 11",
             checks=(),
             engines=(*ENGINES[:3], crashed),
         ),
-        _unread(Verdict.NOT_AVAILABLE, "Remote", "the download was refused"),
+        _unread(r.Verdict.NOT_AVAILABLE, "Remote", "the download was refused"),
     )
     return tuple(sorted(robots, key=lambda one: one.id))
 
 
-def known(robot: str, grade: str = "fails", expected: str = "") -> FailureRecord:
+def known(robot: str, grade: str = "fails", expected: str = "") -> r.FailureRecord:
     """Build a failure of the check of positions."""
-    return FailureRecord(
+    return r.FailureRecord(
         robot=robot,
         check="kinematics.position",
         grade=grade,
@@ -391,9 +376,9 @@ def known(robot: str, grade: str = "fails", expected: str = "") -> FailureRecord
     )
 
 
-def baseline() -> BaselineRecord:
+def baseline() -> r.BaselineRecord:
     """Build a comparison with a baseline, with every kind of result."""
-    return BaselineRecord(
+    return r.BaselineRecord(
         new=(known("shifted"),),
         worse=(known("alpha", "fails", "close"),),
         expired=(structs.replace(known("quiet", "fails", "fails"), expires="2026-01-31"),),
@@ -403,20 +388,20 @@ def baseline() -> BaselineRecord:
     )
 
 
-def cases() -> tuple[RobotRecord, ...]:
+def cases() -> tuple[r.RobotRecord, ...]:
     """Build three cases of the feature suite, as two converters convert them."""
     shifted = robot(
-        Verdict.FAILS, checks=(position(Grade.FAILS, 0.0031, "link wrist", (MISPLACED,)),)
+        r.Verdict.FAILS, checks=(position(r.Grade.FAILS, 0.0031, "link wrist", (MISPLACED,)),)
     )
-    refused = robot(Verdict.UNREADABLE, checks=(), engines=(), reason="two roots")
+    refused = robot(r.Verdict.UNREADABLE, checks=(), engines=(), reason="two roots")
     ours, peer = "urdf-usd", "peer"
     outcomes = (
-        (1, "axis", ours, robot(), CaseOutcome.PASS),
-        (1, "axis", peer, shifted, CaseOutcome.FAIL),
-        (2, "two-roots", ours, refused, CaseOutcome.REFUSED),
-        (2, "two-roots", peer, robot(), CaseOutcome.FAIL),
-        (3, "limits", ours, robot(), CaseOutcome.PASS),
-        (3, "limits", peer, refused, CaseOutcome.REFUSED_WRONGLY),
+        (1, "axis", ours, robot(), r.CaseOutcome.PASS),
+        (1, "axis", peer, shifted, r.CaseOutcome.FAIL),
+        (2, "two-roots", ours, refused, r.CaseOutcome.REFUSED),
+        (2, "two-roots", peer, robot(), r.CaseOutcome.FAIL),
+        (3, "limits", ours, robot(), r.CaseOutcome.PASS),
+        (3, "limits", peer, refused, r.CaseOutcome.REFUSED_WRONGLY),
     )
     return tuple(
         structs.replace(
@@ -424,24 +409,24 @@ def cases() -> tuple[RobotRecord, ...]:
             id=f"suite--{name}",
             name=name,
             candidate=candidate,
-            source=SourceRecord(reference=f"suite:{name}"),
-            asset=AssetRecord(root_layer="a.usda", files=1, size=2000) if record.checks else None,
+            source=r.SourceRecord(reference=f"suite:{name}"),
+            asset=r.AssetRecord(root_layer="a.usda", files=1, size=2000) if record.checks else None,
             case=_case(name, number, outcome),
         )
         for number, name, candidate, record, outcome in outcomes
     )
 
 
-def _case(name: str, number: int, outcome: CaseOutcome) -> CaseRecord:
-    failure = Difference(
+def _case(name: str, number: int, outcome: r.CaseOutcome) -> r.CaseRecord:
+    failure = r.Difference(
         subject="joint j", message="joint j: axis y, expected x", expected="x", actual="y"
     )
-    reading = CaseReadingRecord(
-        engine="openusd", compared=4, failures=(failure,) if outcome is CaseOutcome.FAIL else ()
+    reading = r.CaseReadingRecord(
+        engine="openusd", compared=4, failures=(failure,) if outcome is r.CaseOutcome.FAIL else ()
     )
     must = Requirement.SHOULD if name == "limits" else Requirement.MUST
     case = Case(shows=f"The <{name}>.", clause="URDF 1.0", requirement=must, expected=Expected())
-    return CaseRecord(
+    return r.CaseRecord(
         version="2026.12",
         chapter="tree" if name == "two-roots" else "joints",
         title="Tree" if name == "two-roots" else "Joints",
@@ -457,8 +442,8 @@ def _case(name: str, number: int, outcome: CaseOutcome) -> CaseRecord:
 
 
 def summary(
-    robots: tuple[RobotRecord, ...], converters: tuple[str, ...] = ("urdf-usd",)
-) -> RunSummary:
+    robots: tuple[r.RobotRecord, ...], converters: tuple[str, ...] = ("urdf-usd",)
+) -> r.RunSummary:
     """Summarise robots as a run does."""
     made = summary_of(
         robots,
@@ -468,7 +453,7 @@ def summary(
         gated=converters[0],
     )
     headings = {
-        check.id: CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
+        check.id: r.CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
         for one in robots
         for check in one.checks
     }
@@ -483,6 +468,6 @@ def summary(
     )
 
 
-def figures(robots: tuple[RobotRecord, ...]) -> Figures:
+def figures(robots: tuple[r.RobotRecord, ...]) -> Figures:
     """Compute what reports show of robots."""
     return Figures.of(summary(robots), robots)

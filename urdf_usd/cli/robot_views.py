@@ -13,25 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from urdf_usd.converter.inspection import Inspection, MeshExtent, Totals, kind_name
-from urdf_usd.converter.robot.model import (
-    IDENTITY,
-    Box,
-    Capsule,
-    Continuous,
-    Cylinder,
-    Geometry,
-    Joint,
-    Link,
-    Material,
-    MeshFile,
-    Planar,
-    Pose,
-    Prismatic,
-    Revolute,
-    Shape,
-    Sphere,
-    Visual,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 from urdf_usd.reports.text import one_line
 
@@ -45,10 +27,10 @@ _LONGEST_LABEL = 120
 _MERMAID = re.compile(r"[\"#&<>`\\|;]")
 # Of joints with an axis: the word before it, and the unit of limits.
 _MOTIONS: Mapping[type, tuple[str, str]] = {
-    Revolute: ("about", "rad"),
-    Prismatic: ("along", "m"),
-    Continuous: ("about", ""),
-    Planar: ("normal to", ""),
+    m.Revolute: ("about", "rad"),
+    m.Prismatic: ("along", "m"),
+    m.Continuous: ("about", ""),
+    m.Planar: ("normal to", ""),
 }
 _LONGEST = 300
 # Links below this depth are not indented further; their depth is written instead.
@@ -79,7 +61,7 @@ def tree_lines(inspection: Inspection, console: Console, width: int) -> Iterator
     yield from _total_lines(inspection.totals)
 
 
-def _link_lines(inspection: Inspection, link: Link, depth: int) -> Iterator[Text]:
+def _link_lines(inspection: Inspection, link: m.Link, depth: int) -> Iterator[Text]:
     mass = f"  {_number(link.mass)} kg" if link.inertial else ""
     deep = f"  (depth {depth})" if depth > _DEEPEST else ""
     yield Text.assemble((_shown(link.name), "bold"), mass, (deep, "dim"))
@@ -87,17 +69,17 @@ def _link_lines(inspection: Inspection, link: Link, depth: int) -> Iterator[Text
         summary = ", ".join((_motion(joint), *_details(joint)))
         yield Text.assemble((_shown(joint.name), "cyan"), f": {_shown(summary)}")
     for shape in link.shapes:
-        role = "visual" if isinstance(shape, Visual) else "collision"
+        role = "visual" if isinstance(shape, m.Visual) else "collision"
         size = _size(shape.geometry, inspection.meshes.by_path)
         line = Text.assemble(
             (role, "green"), f" {_shown(', '.join((size, *_placement(shape.origin))))}"
         )
-        if isinstance(shape, Visual) and shape.material:
+        if isinstance(shape, m.Visual) and shape.material:
             line.append_text(_material(shape.material))
         yield line
 
 
-def _motion(joint: Joint) -> str:
+def _motion(joint: m.Joint) -> str:
     kind: Any = joint.kind
     word, unit = _MOTIONS.get(type(kind), ("", ""))
     text = f"{kind_name(kind)} {word} {_direction(kind.axis)}" if word else kind_name(kind)
@@ -109,8 +91,8 @@ def _motion(joint: Joint) -> str:
     return f"{text}, {' to '.join(map(_number, ends))} {unit}"
 
 
-def _details(joint: Joint) -> Iterator[str]:
-    turns = isinstance(joint.kind, Revolute | Continuous)
+def _details(joint: m.Joint) -> Iterator[str]:
+    turns = isinstance(joint.kind, m.Revolute | m.Continuous)
     limits = (joint.effort, "N m" if turns else "N"), (joint.velocity, "rad/s" if turns else "m/s")
     yield from (f"{_number(value)} {unit}" for value, unit in limits if value is not None)
     for name in ("damping", "friction"):
@@ -123,24 +105,24 @@ def _details(joint: Joint) -> Iterator[str]:
     yield from _placement(joint.origin)
 
 
-def _placement(pose: Pose) -> Iterator[str]:
-    if pose.position != IDENTITY.position:
+def _placement(pose: m.Pose) -> Iterator[str]:
+    if pose.position != m.IDENTITY.position:
         yield f"at {_vector(pose.position)}"
-    if pose.quat_wxyz != IDENTITY.quat_wxyz:
+    if pose.quat_wxyz != m.IDENTITY.quat_wxyz:
         rpy = rpy_from_rotation(rotation_from_quat_wxyz(pose.quat_wxyz))
         # Removes the rounding of an angle of zero that was stored as a quaternion.
         yield f"rpy {_vector(tuple(round(angle, 12) for angle in rpy))}"
 
 
-def _size(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> str:
+def _size(geometry: m.Geometry, meshes: Mapping[str, MeshExtent]) -> str:
     match geometry:
-        case Box(size):
+        case m.Box(size):
             return f"box {' x '.join(map(_number, size))} m"
-        case Sphere(radius):
+        case m.Sphere(radius):
             return f"sphere r {_number(radius)} m"
-        case Cylinder(radius, length) | Capsule(radius, length):
+        case m.Cylinder(radius, length) | m.Capsule(radius, length):
             return f"{kind_name(geometry)} r {_number(radius)} m, l {_number(length)} m"
-        case MeshFile(uri, path, scale):
+        case m.MeshFile(uri, path, scale):
             factor = _number(scale[0]) if len(set(scale)) == 1 else _vector(scale)
             scaled = "" if scale == (1.0, 1.0, 1.0) else f" x {factor}"
             content = "not found" if path is None else "not readable"
@@ -152,7 +134,7 @@ def _size(geometry: Geometry, meshes: Mapping[str, MeshExtent]) -> str:
             assert_never(geometry)
 
 
-def _material(material: Material) -> Text:
+def _material(material: m.Material) -> Text:
     text = Text(", ")
     if material.rgba:
         red, green, blue = (round(255 * part) for part in material.rgba[:3])
@@ -286,16 +268,16 @@ def _fields(value: object, *names: str) -> Json:
     return {name: getattr(value, name, None) for name in names}
 
 
-def _shape_json(shape: Shape, inspection: Inspection) -> Json:
+def _shape_json(shape: m.Shape, inspection: Inspection) -> Json:
     geometry = shape.geometry
     described = _fields(shape, "name", "origin")
-    if isinstance(geometry, MeshFile):
+    if isinstance(geometry, m.MeshFile):
         extent = inspection.meshes.by_path.get(geometry.path or "")
         described |= {"type": "mesh", "uri": geometry.uri, "found": geometry.path is not None}
         described |= {"scale": geometry.scale, **_fields(extent, "triangles")}
     else:
         described |= {"type": kind_name(geometry), **msgspec.to_builtins(geometry)}
-    if isinstance(shape, Visual):
+    if isinstance(shape, m.Visual):
         material = shape.material
         texture = {"texture": material and material.texture_uri}
         described["material"] = material and {**_fields(material, "name", "rgba"), **texture}
