@@ -12,23 +12,7 @@ from msgspec import Meta, Struct, field, structs
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines.registry import require
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
-from urdf_usd.converter.options import (
-    DEFAULT_DENSITY,
-    NO_COLLIDER_RULES,
-    Arguments,
-    ColliderRules,
-    ConvertOptions,
-    Density,
-    Environment,
-    FixedBase,
-    Inertia,
-    InertiaOption,
-    Option,
-    Packages,
-    Settings,
-    VariantChoice,
-    stated_options,
-)
+from urdf_usd.converter import options as o
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.settings import SettingsFile  # noqa: F401  # in annotations
 
@@ -40,7 +24,7 @@ def _parse_engine(name: str) -> str:
 
 Engines: TypeAlias = Annotated[
     tuple[str, ...],
-    Option(
+    o.Option(
         "Use only this engine; 'urdf-usd doctor' lists them. Repeatable.  "
         "[default: all that are installed]",
         "--engine",
@@ -51,18 +35,18 @@ Engines: TypeAlias = Annotated[
 Jobs: TypeAlias = Annotated[int | None, Meta(ge=1)]
 
 
-def variants_option(scope: str) -> Option:
+def variants_option(scope: str) -> o.Option:
     """Return the option that selects variants of the prims that a text names."""
-    return Option(
+    return o.Option(
         f"Select variant NAME of variant set SET {scope} Repeatable.",
         "--variant",
         "[PRIM:]SET=NAME",
-        VariantChoice.parse,
+        o.VariantChoice.parse,
     )
 
 
 Variants: TypeAlias = Annotated[
-    tuple[VariantChoice, ...],
+    tuple[o.VariantChoice, ...],
     variants_option(
         "of the prim with path PRIM: by default the default prim or, if it has no such set, "
         "the only prim that has one."
@@ -75,7 +59,7 @@ StrictFiles: TypeAlias = Annotated[
 ]
 
 
-def require_distinct(variants: Sequence[VariantChoice]) -> None:
+def require_distinct(variants: Sequence[o.VariantChoice]) -> None:
     """Refuse a variant set that is named twice.
 
     Raises:
@@ -91,14 +75,16 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
     """Options of a check: what the USD has to have of a robot, and how it is read."""
 
     engines: Engines = ()  # besides the reference and OpenUSD; all if empty
-    base: FixedBase = BaseOption.AUTO  # the URDF decides if ``auto``
-    simulation: Settings = None  # its base counts if that of the options is ``auto``
-    inertia: Inertia = InertiaOption.KEEP
-    mass_density: Density = DEFAULT_DENSITY  # of links without mass, with those of shapes [kg/m^3]
-    colliders: ColliderRules = NO_COLLIDER_RULES
-    packages: Packages = ()
-    arguments: Arguments = ()
-    environment: Environment = ()
+    base: o.FixedBase = BaseOption.AUTO  # the URDF decides if ``auto``
+    simulation: o.Settings = None  # its base counts if that of the options is ``auto``
+    inertia: o.Inertia = o.InertiaOption.KEEP
+    mass_density: o.Density = (
+        o.DEFAULT_DENSITY
+    )  # of links without mass, with those of shapes [kg/m^3]
+    colliders: o.ColliderRules = o.NO_COLLIDER_RULES
+    packages: o.Packages = ()
+    arguments: o.Arguments = ()
+    environment: o.Environment = ()
     variants: Variants = ()
     strict: StrictFiles = False
     root: Annotated[
@@ -116,7 +102,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
     jobs: Annotated[
         Jobs,
-        Option(
+        o.Option(
             "Number of robots processed in parallel.  [default: one per CPU]",
             repeated=False,
         ),
@@ -124,7 +110,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     limits: Limits = DEFAULT_LIMITS
     resume: Annotated[
         bool,
-        Option(
+        o.Option(
             "Reuse results in OUT whose inputs, options and versions are the same and whose files "
             "were not changed.",
             repeated=False,
@@ -132,11 +118,11 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = False
     retry: Annotated[
         bool,
-        Option("With --resume, repeat robots that crashed or timed out.", repeated=False),
+        o.Option("With --resume, repeat robots that crashed or timed out.", repeated=False),
     ] = False
     scheduler: Annotated[
         str | None,
-        Option(
+        o.Option(
             "Process robots on the workers of this Dask scheduler, such as tcp://host:8786, which "
             "see the robots and OUT under the same paths. Needs the extra 'cluster'.",
             metavar="ADDRESS",
@@ -145,16 +131,16 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     ] = None
     timed: Annotated[
         bool,
-        Option(
+        o.Option(
             "Write the time that each robot takes to timings/<id>.json.",
             "--timings",
             repeated=False,
         ),
     ] = False
-    convert: ConvertOptions = field(default_factory=ConvertOptions)
+    convert: o.ConvertOptions = field(default_factory=o.ConvertOptions)
     engines: Engines = ()  # as in :class:`CheckOptions`
     variants: Annotated[
-        tuple[VariantChoice, ...],
+        tuple[o.VariantChoice, ...],
         variants_option(
             "in USDs of other converters, including those of folder:PATH, that have this set; "
             "USDs of urdf-usd are compared as they are written. PRIM as for urdf-usd check."
@@ -177,7 +163,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         )
         texts = {
             field.flag.removeprefix("--"): shlex.join(map(field.text, values))
-            for field, values in stated_options(chosen, recorded=True)
+            for field, values in o.stated_options(chosen, recorded=True)
         }
         if "with" in texts:
             texts["with"] = Path(texts["with"]).name

@@ -23,21 +23,8 @@ from typing import Any
 
 from msgspec import structs
 
+from urdf_usd.corpus import robots as r
 from urdf_usd.corpus.files import first_of_each, ros_packages
-from urdf_usd.corpus.robots import (
-    Announce,
-    Candidate,
-    Download,
-    Origin,
-    Resolved,
-    RobotSource,
-    Scheme,
-    UnavailableError,
-    UnavailableSource,
-    UnknownRobotError,
-    close_names,
-    identifier,
-)
 from urdf_usd.installation import install_command
 
 _PACKAGE = "robot_descriptions"
@@ -58,7 +45,7 @@ def _catalogue() -> Mapping[str, Any]:
         known: Mapping[str, Any] = importlib.import_module(_PACKAGE).DESCRIPTIONS
     except ModuleNotFoundError:
         hint = install_command("robot-descriptions")
-        raise UnavailableError(f"robot_descriptions is not installed; {hint}") from None
+        raise r.UnavailableError(f"robot_descriptions is not installed; {hint}") from None
     return known
 
 
@@ -79,7 +66,7 @@ def description_names(*, urdf: bool = True) -> tuple[str, ...]:
     return tuple(sorted(name for name in known if known[name].has_urdf is urdf))
 
 
-def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> Candidate:
+def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> r.Candidate:
     """Return a module's entry in the catalogue; nothing is imported or downloaded.
 
     Raises:
@@ -88,13 +75,16 @@ def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> Cand
     """
     known = _catalogue()
     if target not in known:
-        hint = close_names(f"{target}_description", known)
-        raise UnknownRobotError(f"robot_descriptions has no module {target!r}{hint}")
-    name, reference = identifier(Scheme.DESCRIPTIONS, target), f"{Scheme.DESCRIPTIONS}:{target}"
+        hint = r.close_names(f"{target}_description", known)
+        raise r.UnknownRobotError(f"robot_descriptions has no module {target!r}{hint}")
+    name, reference = (
+        r.identifier(r.Scheme.DESCRIPTIONS, target),
+        f"{r.Scheme.DESCRIPTIONS}:{target}",
+    )
     described = known[target]
     repository = _repositories().get(described.repository)
     commit, cached = _checkout(repository, mirror) if repository else (None, False)
-    origin = Origin(
+    origin = r.Origin(
         license=described.license_spdx,
         maker=described.maker,
         robot=described.robot,
@@ -105,18 +95,18 @@ def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> Cand
     )
     if described.has_urdf or (mjcf and described.has_mjcf):
         if not mirror or not repository or cached:
-            return Download(name, reference, target, described.repository, cached, origin)
+            return r.Download(name, reference, target, described.repository, cached, origin)
         reason = f"{repository.cache_path} is not in the mirror"
     else:
         formats = ", ".join(sorted(form.name for form in described.formats))
         alike = [
-            f"{Scheme.DESCRIPTIONS}:{other_name}"
+            f"{r.Scheme.DESCRIPTIONS}:{other_name}"
             for other_name, other in sorted(known.items())
             if other.has_urdf and (other.robot, other.maker) == (described.robot, described.maker)
         ]
         has_one = f"; {' and '.join(alike)} has one" if alike else ""
         reason = f"{target} has no URDF, only {formats}{has_one}"
-    return UnavailableSource(name, reference, reason, origin)
+    return r.UnavailableSource(name, reference, reason, origin)
 
 
 def _checkout(repository: Any, mirror: Path | None) -> tuple[str | None, bool]:  # noqa: ANN401  without types
@@ -134,23 +124,23 @@ def _checkout(repository: Any, mirror: Path | None) -> tuple[str | None, bool]: 
 
 
 def fetch_all(
-    downloads: Iterable[Download], announce: Announce, mirror: Path | None = None
-) -> Iterator[Resolved]:
+    downloads: Iterable[r.Download], announce: r.Announce, mirror: Path | None = None
+) -> Iterator[r.Resolved]:
     """Fetch robots in order; a repository that cannot be cloned is tried only once."""
     failed: dict[str | None, str] = {}
     for one in downloads:
         try:
             if one.source in failed:
-                raise UnavailableError(_not_cloned(one.module, failed[one.source]))
+                raise r.UnavailableError(_not_cloned(one.module, failed[one.source]))
             yield fetch(one, announce, mirror)
-        except UnavailableError as error:
+        except r.UnavailableError as error:
             # The reason that git has concerns all modules that use the repository.
             if mirror is None and hasattr(error.__cause__, "stderr"):
                 failed[one.source] = _reason(error.__cause__ or error)
-            yield UnavailableSource(one.id, one.reference, str(error), one.origin)
+            yield r.UnavailableSource(one.id, one.reference, str(error), one.origin)
 
 
-def fetch(download: Download, announce: Announce, mirror: Path | None = None) -> RobotSource:
+def fetch(download: r.Download, announce: r.Announce, mirror: Path | None = None) -> r.RobotSource:
     name = download.module
     module = _import_description(download, announce, mirror)
     urdf: str | None = getattr(module, "URDF_PATH", None)
@@ -158,15 +148,15 @@ def fetch(download: Download, announce: Announce, mirror: Path | None = None) ->
     path: str | None = xacro or getattr(module, "MJCF_PATH", None)
     arguments: Mapping[str, object] = {} if urdf else getattr(module, "XACRO_ARGS", {})
     if path is None:
-        raise UnavailableError(f"{name} has neither URDF, xacro nor MJCF")
+        raise r.UnavailableError(f"{name} has neither URDF, xacro nor MJCF")
     if not Path(path).is_file():
         folder = "mirror" if mirror else "downloaded repository"
-        raise UnavailableError(f"{name}: {Path(path).name} is missing from the {folder}")
+        raise r.UnavailableError(f"{name}: {Path(path).name} is missing from the {folder}")
     package, repository = Path(module.PACKAGE_PATH), Path(module.REPOSITORY_PATH)
     # Further repositories with files that a xacro file includes.
     needed: Mapping[str, str] = getattr(module, "XACRO_PACKAGE_PATHS", {})
     commit = head_commit(repository) or download.origin.commit
-    return RobotSource(
+    return r.RobotSource(
         id=download.id,
         reference=download.reference,
         path=Path(path),
@@ -182,7 +172,9 @@ def fetch(download: Download, announce: Announce, mirror: Path | None = None) ->
     )
 
 
-def _import_description(download: Download, announce: Announce, mirror: Path | None) -> ModuleType:
+def _import_description(
+    download: r.Download, announce: r.Announce, mirror: Path | None
+) -> ModuleType:
     name, table = download.module, _repositories()
     for variable, value in _GIT.items():
         os.environ.setdefault(variable, value)
@@ -192,7 +184,7 @@ def _import_description(download: Download, announce: Announce, mirror: Path | N
             git.refresh()
         except ImportError:
             reason = "cannot be downloaded without git; install git"
-            raise UnavailableError(f"{name} {reason}") from None
+            raise r.UnavailableError(f"{name} {reason}") from None
         found = table.get(download.source)
         if found is not None and not download.cached:
             announce(f"downloading {name} from {found.url}")
@@ -222,7 +214,7 @@ def _import_description(download: Download, announce: Announce, mirror: Path | N
     except (git.GitError, ImportError, OSError, ValueError, SyntaxError) as error:
         reason = _reason(error)
         text = f"{name} cannot be taken from the mirror: {reason}"
-        raise UnavailableError(text if mirror else _not_cloned(name, reason)) from error
+        raise r.UnavailableError(text if mirror else _not_cloned(name, reason)) from error
     finally:
         cache.clone_to_cache = original
     for warning in () if mirror else caught:

@@ -16,17 +16,7 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from urdf_usd.corpus.robots import (
-    Origin,
-    RobotSource,
-    Scheme,
-    SuiteCase,
-    UnavailableError,
-    UnknownRobotError,
-    close_names,
-    identifier,
-    suite_parts,
-)
+from urdf_usd.corpus import robots as r
 from urdf_usd.installation import distribution_of, install_command
 
 _URDF = ".urdf"
@@ -44,7 +34,7 @@ def pybullet_names() -> tuple[str, ...]:
     return tuple(sorted(path.as_posix() for path in paths if "random_urdfs" not in path.parts))
 
 
-def locate_pybullet(target: str) -> RobotSource:
+def locate_pybullet(target: str) -> r.RobotSource:
     """Find one file of the wheel by its path in ``pybullet_data``.
 
     Raises:
@@ -54,16 +44,16 @@ def locate_pybullet(target: str) -> RobotSource:
     path = _pybullet_root() / relative
     inside = not relative.is_absolute() and ".." not in relative.parts
     if not (inside and relative.suffix == _URDF and path.is_file()):
-        hint = close_names(target, pybullet_names(), cutoff=0.5)
-        raise UnknownRobotError(f"pybullet_data has no URDF {target!r}{hint}")
+        hint = r.close_names(target, pybullet_names(), cutoff=0.5)
+        raise r.UnknownRobotError(f"pybullet_data has no URDF {target!r}{hint}")
     name = relative.as_posix()
     found = distribution_of("pybullet")
-    return RobotSource(
-        id=identifier(Scheme.PYBULLET, name),
-        reference=f"{Scheme.PYBULLET}:{name}",
+    return r.RobotSource(
+        id=r.identifier(r.Scheme.PYBULLET, name),
+        reference=f"{r.Scheme.PYBULLET}:{name}",
         path=path,
         # No licence: the wheel's is that of the engine.
-        origin=Origin(distribution=" ".join(found) if found else None),
+        origin=r.Origin(distribution=" ".join(found) if found else None),
     )
 
 
@@ -71,7 +61,7 @@ def _pybullet_root() -> Path:
     try:
         import pybullet_data
     except ModuleNotFoundError:
-        raise UnavailableError("pybullet is not installed; pip install pybullet") from None
+        raise r.UnavailableError("pybullet is not installed; pip install pybullet") from None
     return Path(pybullet_data.getDataPath())
 
 
@@ -84,7 +74,7 @@ def example_names() -> tuple[str, ...]:
     return tuple(sorted(_examples(tuple(sys.path))[1]))
 
 
-def locate_example(target: str) -> RobotSource:
+def locate_example(target: str) -> r.RobotSource:
     """Find one robot by its name.
 
     Raises:
@@ -95,23 +85,23 @@ def locate_example(target: str) -> RobotSource:
     if target not in known:
         qualified = [name for name in sorted(known) if name.endswith(f"/{target}")]
         if qualified:
-            names = " or ".join(f"{Scheme.EXAMPLES}:{name}" for name in qualified)
-            raise UnknownRobotError(f"{target!r} names several robots; write {names}")
-        hint = close_names(target, sorted(known))
-        raise UnknownRobotError(f"{DISTRIBUTION} has no robot {target!r}{hint}")
+            names = " or ".join(f"{r.Scheme.EXAMPLES}:{name}" for name in qualified)
+            raise r.UnknownRobotError(f"{target!r} names several robots; write {names}")
+        hint = r.close_names(target, sorted(known))
+        raise r.UnknownRobotError(f"{DISTRIBUTION} has no robot {target!r}{hint}")
     folders = sorted(path for path in robots.iterdir() if path.is_dir())
     described = metadata.metadata(DISTRIBUTION)
     folder = next(folder for folder in folders if folder in known[target].parents)
     # A folder with its own licence file has another licence than the wheel, not known here.
     own = any(path.name.upper().startswith(("LICENSE", "COPYING")) for path in folder.iterdir())
     urls = dict(url.split(", ", 1) for url in described.get_all("Project-URL") or () if ", " in url)
-    return RobotSource(
-        id=identifier(Scheme.EXAMPLES, target),
-        reference=f"{Scheme.EXAMPLES}:{target}",
+    return r.RobotSource(
+        id=r.identifier(r.Scheme.EXAMPLES, target),
+        reference=f"{r.Scheme.EXAMPLES}:{target}",
         path=known[target],
         # URIs start with package://example-robot-data/robots/, or with a folder there.
         packages=((DISTRIBUTION, robots.parent), *((path.name, path) for path in folders)),
-        origin=Origin(
+        origin=r.Origin(
             license=None if own else (described.get_all("License-Expression") or [None])[0],
             repository=urls.get("Upstream"),
             distribution=f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}",
@@ -131,7 +121,7 @@ def _examples(_: tuple[str, ...]) -> tuple[Path, Mapping[str, Path]]:
         files = []
     listed = [file for file in files if "robots" in file.parts and file.suffix == _URDF]
     if not listed:
-        raise UnavailableError(
+        raise r.UnavailableError(
             f"{DISTRIBUTION} is not installed; {install_command('example-robot-data')}"
         )
     depth = len(listed[0].parts) - listed[0].parts.index("robots")
@@ -168,7 +158,7 @@ def case_names(version: str = "") -> tuple[str, ...]:
     )
 
 
-def locate_cases(target: str) -> tuple[RobotSource, ...]:
+def locate_cases(target: str) -> tuple[r.RobotSource, ...]:
     """Find the cases of a version or a chapter, or one case.
 
     The target is ``<version>``, ``<chapter>`` or ``<chapter>/<case>``; the last two also after
@@ -177,11 +167,11 @@ def locate_cases(target: str) -> tuple[RobotSource, ...]:
     Raises:
         UnknownRobotError: There is no such version, chapter or case.
     """
-    stated, chapter, case = suite_parts(target)
+    stated, chapter, case = r.suite_parts(target)
     known = suite_versions()
     version = stated or known[-1]
     if version not in known:
-        raise UnknownRobotError(
+        raise r.UnknownRobotError(
             f"the feature suite has no version {version!r}; there are {', '.join(known)}"
         )
     if chapter == MJCF_CHAPTER and stated is None:
@@ -199,13 +189,13 @@ def locate_cases(target: str) -> tuple[RobotSource, ...]:
         if not wanted or name == wanted or name.startswith(f"{wanted}/"):
             own_chapter, _, own = name.partition("/")
             file = SUITE / prefix / own_chapter / own
-            robot = RobotSource(
-                id=identifier(Scheme.SUITE, f"{prefix}{name}"),
-                reference=f"{Scheme.SUITE}:{prefix}{name}",
+            robot = r.RobotSource(
+                id=r.identifier(r.Scheme.SUITE, f"{prefix}{name}"),
+                reference=f"{r.Scheme.SUITE}:{prefix}{name}",
                 path=file.with_name(f"{own}{suffix}"),
                 packages=packages,
-                origin=Origin(license="Apache-2.0"),
-                case=SuiteCase(
+                origin=r.Origin(license="Apache-2.0"),
+                case=r.SuiteCase(
                     version=version,
                     chapter=own_chapter,
                     title=titles[own_chapter],
@@ -216,6 +206,6 @@ def locate_cases(target: str) -> tuple[RobotSource, ...]:
             )
             found.append(robot)
     if not found:
-        hint = close_names(wanted, sorted({*cases, *titles}))
-        raise UnknownRobotError(f"the feature suite has no case {wanted!r}{hint}")
+        hint = r.close_names(wanted, sorted({*cases, *titles}))
+        raise r.UnknownRobotError(f"the feature suite has no case {wanted!r}{hint}")
     return tuple(found)

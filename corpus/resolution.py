@@ -18,46 +18,30 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct, structs
 
 from urdf_usd.corpus import descriptions, files, installed
-from urdf_usd.corpus.robots import (
-    Announce,
-    Candidate,
-    CorpusError,
-    Download,
-    Reference,
-    ReferenceSyntaxError,
-    Resolved,
-    RobotSource,
-    Scheme,
-    UnavailableError,
-    UnavailableSource,
-    UnknownRobotError,
-    distinct,
-    identifier,
-    parse_reference,
-)
+from urdf_usd.corpus import robots as r
 from urdf_usd.corpus.selection import Selection
 from urdf_usd.corpus.toml_tables import Text, read_tables
 
-_Robot = TypeVar("_Robot", RobotSource | UnavailableSource, Candidate)
+_Robot = TypeVar("_Robot", r.RobotSource | r.UnavailableSource, r.Candidate)
 
 MIRROR_VARIABLE = "URDF_USD_MIRROR"
 _ALL = Selection()
 # Names of all robots of a source, and functions that find those of one name.
-_NAMES: Mapping[Scheme, Callable[[], tuple[str, ...]]] = {
-    Scheme.PYBULLET: installed.pybullet_names,
-    Scheme.DESCRIPTIONS: descriptions.description_names,
-    Scheme.EXAMPLES: installed.example_names,
-    Scheme.SUITE: installed.case_names,
+_NAMES: Mapping[r.Scheme, Callable[[], tuple[str, ...]]] = {
+    r.Scheme.PYBULLET: installed.pybullet_names,
+    r.Scheme.DESCRIPTIONS: descriptions.description_names,
+    r.Scheme.EXAMPLES: installed.example_names,
+    r.Scheme.SUITE: installed.case_names,
 }
-_INSTALLED: Mapping[Scheme, Callable[[str], Any]] = {
-    Scheme.PYBULLET: installed.locate_pybullet,
-    Scheme.EXAMPLES: installed.locate_example,
-    Scheme.SUITE: installed.locate_cases,
+_INSTALLED: Mapping[r.Scheme, Callable[[str], Any]] = {
+    r.Scheme.PYBULLET: installed.locate_pybullet,
+    r.Scheme.EXAMPLES: installed.locate_example,
+    r.Scheme.SUITE: installed.locate_cases,
 }
-_FILES: Mapping[Scheme, Callable[[str, Path | None], Any]] = {
-    Scheme.FILE: files.locate_file,
-    Scheme.FOLDER: files.locate_below,
-    Scheme.MJCF: files.locate_mjcf,
+_FILES: Mapping[r.Scheme, Callable[[str, Path | None], Any]] = {
+    r.Scheme.FILE: files.locate_file,
+    r.Scheme.FOLDER: files.locate_below,
+    r.Scheme.MJCF: files.locate_mjcf,
 }
 
 
@@ -77,49 +61,49 @@ class _Row(Struct, frozen=True):
     notes: Text | None = None
 
 
-def _listed(target: str, mirror: Path | None) -> Iterator[tuple[Candidate, _Row, Path]]:
+def _listed(target: str, mirror: Path | None) -> Iterator[tuple[r.Candidate, _Row, Path]]:
     """Yield the robots of a list, with their tables and the folder that paths start from."""
     path = Path(target)
     if not path.is_file():
-        raise UnknownRobotError(f"{target}: there is no such file")
+        raise r.UnknownRobotError(f"{target}: there is no such file")
     tables = read_tables(path, "robots", _Row)
     if not tables:
-        raise UnknownRobotError(f"{target}: it has no [[robots]]")
+        raise r.UnknownRobotError(f"{target}: it has no [[robots]]")
     references, problems = [], []
     for location, row in tables:
         try:
             references.append(_reference(row, path.parent))
-        except CorpusError as error:
+        except r.CorpusError as error:
             problems.append(f"{location}: {error}")
     if problems:
-        raise CorpusError("\n".join(problems))
+        raise r.CorpusError("\n".join(problems))
     for (location, row), reference in zip(tables, references, strict=True):
         try:
             yield from (
                 (robot, row, path.parent) for robot in _robots(reference, mirror, path.parent)
             )
-        except UnknownRobotError as error:
-            raise UnknownRobotError(f"{location}: {error}") from None
+        except r.UnknownRobotError as error:
+            raise r.UnknownRobotError(f"{location}: {error}") from None
 
 
-def _reference(row: _Row, start: Path) -> Reference:
-    reference = parse_reference(row.reference)
-    if reference.scheme is Scheme.LIST:
-        raise CorpusError("a list cannot name a list")
+def _reference(row: _Row, start: Path) -> r.Reference:
+    reference = r.parse_reference(row.reference)
+    if reference.scheme is r.Scheme.LIST:
+        raise r.CorpusError("a list cannot name a list")
     if row.arguments and reference.whole:
-        raise CorpusError(f"{reference} is no single xacro file, which arguments need")
+        raise r.CorpusError(f"{reference} is no single xacro file, which arguments need")
     for name, folder in row.packages.items():
         if not (start / folder).is_dir():
-            raise CorpusError(f"the folder of package {name!r} does not exist")
+            raise r.CorpusError(f"the folder of package {name!r} does not exist")
     return reference
 
 
-def _completed(robot: Candidate, row: _Row | None, start: Path) -> Candidate:
+def _completed(robot: r.Candidate, row: _Row | None, start: Path) -> r.Candidate:
     """Return a robot with the properties that its table states; paths start from a folder."""
     if row is None:
         return robot
     origin = structs.replace(robot.origin, license=row.license or robot.origin.license)
-    if not isinstance(robot, RobotSource):
+    if not isinstance(robot, r.RobotSource):
         return structs.replace(robot, origin=origin)
     stated = {
         name: str(value).lower() if isinstance(value, bool) else str(value)
@@ -137,8 +121,8 @@ def _completed(robot: Candidate, row: _Row | None, start: Path) -> Candidate:
 
 
 def resolve_robot(
-    text: str, announce: Announce = announce_on_stderr, *, mirror: Path | None = None
-) -> RobotSource:
+    text: str, announce: r.Announce = announce_on_stderr, *, mirror: Path | None = None
+) -> r.RobotSource:
     """Resolve a reference to one robot.
 
     Whether the file at a path exists is not checked: reading it reports that with a
@@ -149,36 +133,36 @@ def resolve_robot(
         UnavailableError: The robot is not available.
     """
     match candidate(text, mirror=mirror):
-        case RobotSource() as robot:
+        case r.RobotSource() as robot:
             return robot
-        case UnavailableSource(reason=reason):
-            raise UnavailableError(reason)
-        case Download() as download:
+        case r.UnavailableSource(reason=reason):
+            raise r.UnavailableError(reason)
+        case r.Download() as download:
             return descriptions.fetch(download, announce, _mirror(mirror))
 
 
-def candidate(text: str, *, mirror: Path | None = None) -> Candidate:
+def candidate(text: str, *, mirror: Path | None = None) -> r.Candidate:
     """Resolve a reference to one robot without a download; errors as in :func:`resolve_robot`."""
-    reference = parse_reference(text)
+    reference = r.parse_reference(text)
     if reference.target is None or reference.whole:
-        raise ReferenceSyntaxError(f"{text!r} names a whole corpus; name one robot")
-    if reference.scheme is Scheme.FILE:
+        raise r.ReferenceSyntaxError(f"{text!r} names a whole corpus; name one robot")
+    if reference.scheme is r.Scheme.FILE:
         return files.describe_file(reference.target)
     mirror = _mirror(mirror)
     (robot,) = _robots(reference, mirror, None)
-    if isinstance(robot, Download) and robot.cached:
+    if isinstance(robot, r.Download) and robot.cached:
         return descriptions.fetch(robot, announce_on_stderr, mirror)
     return robot
 
 
 def resolve_corpora(
     texts: Iterable[str],
-    announce: Announce = announce_on_stderr,
+    announce: r.Announce = announce_on_stderr,
     *,
     selection: Selection = _ALL,
     mirror: Path | None = None,
     mjcf: bool = False,
-) -> tuple[Resolved, ...]:
+) -> tuple[r.Resolved, ...]:
     """Resolve references to robots and corpora, ordered by id, each robot once.
 
     Args:
@@ -198,28 +182,28 @@ def resolve_corpora(
             robot does not exist, or no robot matches the selection.
     """
     robots = _fetched(texts, announce, selection, _mirror(mirror), mjcf=mjcf)
-    return _ordered([robot for robot in robots if not isinstance(robot, Download)])
+    return _ordered([robot for robot in robots if not isinstance(robot, r.Download)])
 
 
 def list_corpora(
     texts: Iterable[str],
-    announce: Announce = announce_on_stderr,
+    announce: r.Announce = announce_on_stderr,
     *,
     selection: Selection = _ALL,
     mirror: Path | None = None,
-) -> tuple[Candidate, ...]:
+) -> tuple[r.Candidate, ...]:
     """List the robots of references without downloads; those on this machine are resolved."""
     return _ordered(_fetched(texts, announce, selection, _mirror(mirror), only_cached=True))
 
 
-def robot_names(scheme: Scheme) -> tuple[str, ...]:
+def robot_names(scheme: r.Scheme) -> tuple[str, ...]:
     """List the targets of a scheme that is a whole corpus, without downloads.
 
     Raises:
         UnavailableError: The source is not installed.
     """
     if scheme not in _NAMES:
-        raise ReferenceSyntaxError(f"{scheme}: needs a path")
+        raise r.ReferenceSyntaxError(f"{scheme}: needs a path")
     return _NAMES[scheme]()
 
 
@@ -227,13 +211,13 @@ def _mirror(named: Path | None) -> Path | None:
     stated = os.environ.get(MIRROR_VARIABLE)
     mirror = named or (Path(stated) if stated else None)
     if mirror and not mirror.is_dir():
-        raise CorpusError(f"{mirror}: there is no such mirror folder")
+        raise r.CorpusError(f"{mirror}: there is no such mirror folder")
     return mirror
 
 
 def _robots(
-    reference: Reference, mirror: Path | None, start: Path | None, *, mjcf: bool = True
-) -> Iterator[Candidate]:
+    reference: r.Reference, mirror: Path | None, start: Path | None, *, mjcf: bool = True
+) -> Iterator[r.Candidate]:
     """Yield the robots of a reference; relative paths start from a folder.
 
     Without ``mjcf``, those of the whole of robot_descriptions without a URDF are not available.
@@ -241,42 +225,42 @@ def _robots(
     scheme, target = reference.scheme, reference.target
     try:
         names = robot_names(scheme) if target is None else (target,)
-    except UnavailableError as error:
-        yield UnavailableSource(str(scheme), str(scheme), str(error))
+    except r.UnavailableError as error:
+        yield r.UnavailableSource(str(scheme), str(scheme), str(error))
         return
-    if scheme is Scheme.DESCRIPTIONS and target is None:
+    if scheme is r.Scheme.DESCRIPTIONS and target is None:
         # Robots of other formats alone are counted in the report, and not converted.
         names += descriptions.description_names(urdf=False)
     for name in names:
         try:
-            if scheme is Scheme.LIST:
-                raise ReferenceSyntaxError(f"{reference} names many robots")
-            if scheme is Scheme.DESCRIPTIONS:
+            if scheme is r.Scheme.LIST:
+                raise r.ReferenceSyntaxError(f"{reference} names many robots")
+            if scheme is r.Scheme.DESCRIPTIONS:
                 found = descriptions.offer(name, mirror, mjcf=mjcf or target is not None)
             elif scheme in _FILES:
                 found = _FILES[scheme](name, start)
             else:
                 found = _INSTALLED[scheme](name)
             yield from found if isinstance(found, tuple) else (found,)
-        except UnknownRobotError:
+        except r.UnknownRobotError:
             raise
-        except UnavailableError as error:
-            yield UnavailableSource(identifier(scheme, name), f"{scheme}:{name}", str(error))
+        except r.UnavailableError as error:
+            yield r.UnavailableSource(r.identifier(scheme, name), f"{scheme}:{name}", str(error))
 
 
 def _fetched(
     texts: Iterable[str],
-    announce: Announce,
+    announce: r.Announce,
     selection: Selection,
     mirror: Path | None,
     *,
     only_cached: bool = False,
     mjcf: bool = False,
-) -> list[Candidate]:
+) -> list[r.Candidate]:
     """Find the robots of references, select from them, and fetch what is to be downloaded."""
-    entries: list[tuple[Candidate, _Row | None, Path]] = []
-    for reference in [parse_reference(text) for text in texts]:
-        if reference.scheme is Scheme.LIST and reference.target is not None:
+    entries: list[tuple[r.Candidate, _Row | None, Path]] = []
+    for reference in [r.parse_reference(text) for text in texts]:
+        if reference.scheme is r.Scheme.LIST and reference.target is not None:
             entries += _listed(reference.target, mirror)
         else:
             found = _robots(reference, mirror, None, mjcf=mjcf)
@@ -287,7 +271,7 @@ def _fetched(
     downloads = {
         index: robot
         for index, (robot, _, _) in enumerate(entries)
-        if isinstance(robot, Download) and (robot.cached or not only_cached)
+        if isinstance(robot, r.Download) and (robot.cached or not only_cached)
     }
     fetched = descriptions.fetch_all(downloads.values(), announce, mirror)
     arrived = dict(zip(downloads, fetched, strict=True))
@@ -302,22 +286,22 @@ def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:
     first: dict[str, _Robot] = {}
     for robot in robots:
         # A robot that is found twice keeps its first reference.
-        path = str(robot.path) if isinstance(robot, RobotSource) else robot.reference
+        path = str(robot.path) if isinstance(robot, r.RobotSource) else robot.reference
         first.setdefault(_key(robot, path), robot)
     portable = [_key(robot, robot.reference) for robot in first.values()]
     # Paths differ between machines; they are used only if all else is equal.
     keys = [
         key if portable.count(text) > 1 else text for key, text in zip(first, portable, strict=True)
     ]
-    ids = distinct([robot.id for robot in first.values()], keys)
+    ids = r.distinct([robot.id for robot in first.values()], keys)
     named = zip(first.values(), ids, strict=True)
     renamed = [structs.replace(robot, id=name) for robot, name in named]
     return tuple(sorted(renamed, key=lambda robot: robot.id))
 
 
-def _key(robot: Candidate, start: str) -> str:
+def _key(robot: r.Candidate, start: str) -> str:
     """Return a text that is unique per robot: a file and its xacro arguments."""
-    if not isinstance(robot, RobotSource):
+    if not isinstance(robot, r.RobotSource):
         return start
     arguments = (f"{name}:={value}" for name, value in robot.arguments)
     return " ".join((start, *arguments, *filter(None, [robot.base])))

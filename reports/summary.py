@@ -17,46 +17,32 @@ from msgspec import Struct, structs
 
 from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.changes import Changes, sorted_changes
-from urdf_usd.reports.records.record import (
-    CaseSummary,
-    ChapterScore,
-    CheckHeading,
-    CheckRecord,
-    ConverterRecord,
-    Difference,
-    EngineRecord,
-    EngineStatus,
-    Grade,
-    RobotRecord,
-    RunSummary,
-    Score,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.suite_case import Requirement
 
 POSITION_CHECK = "kinematics.position"
 UNEXPLAINED = "unexplained"
-URGENT = (Grade.FAILS, Grade.DISPUTED)
+URGENT = (r.Grade.FAILS, r.Grade.DISPUTED)
 _ROUND_TRIP = "round-trip"
 _FILE = "file:"
 _REFERENCE = "reference"
-_NOT_READABLE = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
+_NOT_READABLE = frozenset({r.Verdict.UNREADABLE, r.Verdict.NOT_AVAILABLE})
 _EXAMPLES = 3
 
 Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
 """Duration of conversions [s], by converter and robot."""
-SuiteScores: TypeAlias = "tuple[tuple[str, Mapping[str, ChapterScore]], ...]"
+SuiteScores: TypeAlias = "tuple[tuple[str, Mapping[str, r.ChapterScore]], ...]"
 """Title and scores by converter of each chapter of the feature suite."""
 
 
 # Robots
 
 
-def readable(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
+def readable(robots: Iterable[r.RobotRecord]) -> tuple[r.RobotRecord, ...]:
     return tuple(robot for robot in robots if robot.verdict not in _NOT_READABLE)
 
 
-def title(robot: RobotRecord) -> str:
+def title(robot: r.RobotRecord) -> str:
     """Return the robot's name, or its id if the name is empty."""
     return robot.name if robot.name.strip() else robot.id
 
@@ -65,7 +51,7 @@ def is_file(reference: str) -> bool:
     return reference.startswith(_FILE)
 
 
-def short_references(robots: Iterable[RobotRecord]) -> dict[str, str]:
+def short_references(robots: Iterable[r.RobotRecord]) -> dict[str, str]:
     """Map references to shorter ones: files of one folder without the path of it.
 
     They often differ at the end of a long path alone.
@@ -81,27 +67,27 @@ def short_references(robots: Iterable[RobotRecord]) -> dict[str, str]:
     return references
 
 
-def converter(robot: RobotRecord) -> str:
+def converter(robot: r.RobotRecord) -> str:
     """Return the converter and its version, and its name in the run if that differs."""
     if robot.converter.startswith(robot.candidate):
         return robot.converter
     return f"{robot.candidate} ({robot.converter})"
 
 
-def selection(robot: RobotRecord) -> str:
+def selection(robot: r.RobotRecord) -> str:
     """Return the selected variants, such as ``/arm:Physics=physx``; empty if none."""
     return ", ".join(f"{owner}={name}" for owner, name in robot.variants.items())
 
 
-def statement(finding: Difference) -> str:
+def statement(finding: r.Difference) -> str:
     """Return the message of a finding without the prefix that names its subject."""
     return finding.message.removeprefix(f"{finding.subject}: ")
 
 
-def most_urgent_first(robots: Iterable[RobotRecord]) -> tuple[RobotRecord, ...]:
+def most_urgent_first(robots: Iterable[r.RobotRecord]) -> tuple[r.RobotRecord, ...]:
     """Sort robots: those that do not conform by urgency, then by reference."""
 
-    def key(robot: RobotRecord) -> tuple[int, str, str]:
+    def key(robot: r.RobotRecord) -> tuple[int, str, str]:
         rank = VERDICTS[robot.verdict].rank if not robot.verdict.conforms else 99
         return rank, robot.source.reference.casefold(), robot.id
 
@@ -121,18 +107,18 @@ class Conformance(Struct, frozen=True):
     absent: int
 
     @classmethod
-    def of(cls, verdicts: Iterable[Verdict]) -> Conformance:
+    def of(cls, verdicts: Iterable[r.Verdict]) -> Conformance:
         counts = Counter(verdicts)
         return cls(
-            conforming=sum(counts[one] for one in Verdict if one.conforms),
-            judged=sum(counts[one] for one in Verdict if one not in _NOT_READABLE),
-            incomplete=counts[Verdict.INCOMPLETE],
-            unreadable=counts[Verdict.UNREADABLE],
-            absent=counts[Verdict.NOT_AVAILABLE],
+            conforming=sum(counts[one] for one in r.Verdict if one.conforms),
+            judged=sum(counts[one] for one in r.Verdict if one not in _NOT_READABLE),
+            incomplete=counts[r.Verdict.INCOMPLETE],
+            unreadable=counts[r.Verdict.UNREADABLE],
+            absent=counts[r.Verdict.NOT_AVAILABLE],
         )
 
 
-def headline(robots: Iterable[RobotRecord]) -> str:
+def headline(robots: Iterable[r.RobotRecord]) -> str:
     """Return how many of the readable robots conform, and how much was compared.
 
     Incomplete robots, of which parts could not be compared, are counted separately. So
@@ -158,9 +144,9 @@ def headline(robots: Iterable[RobotRecord]) -> str:
     )
 
 
-def conformity(verdict: Verdict) -> str:
+def conformity(verdict: r.Verdict) -> str:
     """Return whether a verdict counts as conforming; empty if its name says so."""
-    if verdict is Verdict.INCOMPLETE:
+    if verdict is r.Verdict.INCOMPLETE:
         return "not counted as conforming"
     return "conforms" if verdict.conforms else ""
 
@@ -170,43 +156,43 @@ def values(count: int) -> str:
 
 
 def chapter_scores(
-    cases: Iterable[tuple[str, CaseSummary]], candidates: Iterable[str]
-) -> tuple[ChapterScore, ...]:
+    cases: Iterable[tuple[str, r.CaseSummary]], candidates: Iterable[str]
+) -> tuple[r.ChapterScore, ...]:
     """Return the scores, by chapter in the order of the suite, then by converter."""
     ordered = sorted(cases, key=lambda one: (one[1].version, one[1].number))
     titles = {case.chapter: case.title for _, case in ordered}
-    scores: dict[tuple[str, str, Requirement], Score] = {}
+    scores: dict[tuple[str, str, Requirement], r.Score] = {}
     for candidate, case in ordered:
         key = candidate, case.chapter, case.requirement
-        one = Score(passed=int(case.outcome.passes), total=1)
-        scores[key] = scores.get(key, Score()) + one
+        one = r.Score(passed=int(case.outcome.passes), total=1)
+        scores[key] = scores.get(key, r.Score()) + one
     return tuple(
-        ChapterScore(
+        r.ChapterScore(
             candidate=candidate,
             chapter=chapter,
             title=title,
-            must=scores.get((candidate, chapter, Requirement.MUST), Score()),
-            should=scores.get((candidate, chapter, Requirement.SHOULD), Score()),
+            must=scores.get((candidate, chapter, Requirement.MUST), r.Score()),
+            should=scores.get((candidate, chapter, Requirement.SHOULD), r.Score()),
         )
         for chapter, title in titles.items()
         for candidate in candidates
     )
 
 
-def suite_scores(summary: RunSummary) -> SuiteScores:
+def suite_scores(summary: r.RunSummary) -> SuiteScores:
     """Return title and scores by converter of each chapter of the feature suite.
 
     Of several chapters, the last row has the sums, for a chapter without a name.
     """
-    rows: dict[str, dict[str, ChapterScore]] = {}
+    rows: dict[str, dict[str, r.ChapterScore]] = {}
     for score in summary.suite:
         rows.setdefault(score.title, {})[score.candidate] = score
     totals = ("All chapters", suite_totals(summary.suite))
     return (*rows.items(), *((totals,) if len(rows) > 1 else ()))
 
 
-def suite_totals(scores: Iterable[ChapterScore]) -> dict[str, ChapterScore]:
-    totals: dict[str, ChapterScore] = {}
+def suite_totals(scores: Iterable[r.ChapterScore]) -> dict[str, r.ChapterScore]:
+    totals: dict[str, r.ChapterScore] = {}
     for score in scores:
         former = totals.get(score.candidate)
         must = score.must + former.must if former else score.must
@@ -217,7 +203,7 @@ def suite_totals(scores: Iterable[ChapterScore]) -> dict[str, ChapterScore]:
     return totals
 
 
-def score_text(score: ChapterScore) -> str:
+def score_text(score: r.ChapterScore) -> str:
     """Return how many cases pass, such as ``26 of 26 must, 2 of 3 should``."""
     parts = (("must", score.must), ("should", score.should))
     return ", ".join(f"{one.passed} of {one.total} {name}" for name, one in parts if one.total)
@@ -226,27 +212,27 @@ def score_text(score: ChapterScore) -> str:
 # Checks
 
 
-def groups(robots: Iterable[RobotRecord]) -> tuple[str, ...]:
+def groups(robots: Iterable[r.RobotRecord]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check.group for robot in robots for check in robot.checks))
 
 
-def group_grades(robot: RobotRecord) -> dict[str, Grade]:
-    worst: dict[str, Grade] = {}
+def group_grades(robot: r.RobotRecord) -> dict[str, r.Grade]:
+    worst: dict[str, r.Grade] = {}
     for check in robot.checks:
         known = worst.get(check.group, check.grade)
         worst[check.group] = min(known, check.grade, key=lambda grade: GRADES[grade].rank)
     return worst
 
 
-def position_check(robot: RobotRecord) -> CheckRecord | None:
+def position_check(robot: r.RobotRecord) -> r.CheckRecord | None:
     return next((check for check in robot.checks if check.id == POSITION_CHECK), None)
 
 
 class WorstFigure(Struct, frozen=True):
     """The largest difference of one check over all robots."""
 
-    check: CheckRecord
-    robot: RobotRecord
+    check: r.CheckRecord
+    robot: r.RobotRecord
     value: float
 
     @property
@@ -258,7 +244,7 @@ class WorstFigure(Struct, frozen=True):
         return self.value / allowed
 
 
-def worst_figures(robots: Iterable[RobotRecord]) -> tuple[WorstFigure, ...]:
+def worst_figures(robots: Iterable[r.RobotRecord]) -> tuple[WorstFigure, ...]:
     """Return the largest difference of every check that measures one."""
     worst: dict[str, WorstFigure] = {}
     for robot in robots:
@@ -292,13 +278,13 @@ class Participation(Struct, frozen=True):
     name: str
     side: str  # urdf or usd
     version: str  # all versions, as text; empty if unknown
-    counts: Counter[EngineStatus]
+    counts: Counter[r.EngineStatus]
     readable: int
     reasons: tuple[tuple[str, int], ...]  # for not reading; most frequent first
 
     @property
     def observed(self) -> int:
-        return self.counts[EngineStatus.OBSERVED]
+        return self.counts[r.EngineStatus.OBSERVED]
 
     @property
     def share(self) -> float:
@@ -306,10 +292,10 @@ class Participation(Struct, frozen=True):
         return self.observed / self.readable if self.readable else 0.0
 
 
-def participation(robots: Iterable[RobotRecord]) -> tuple[Participation, ...]:
+def participation(robots: Iterable[r.RobotRecord]) -> tuple[Participation, ...]:
     """Return on how many readable robots each engine took part."""
     candidates = readable(robots)
-    by_engine: dict[tuple[str, str], list[EngineRecord]] = {}
+    by_engine: dict[tuple[str, str], list[r.EngineRecord]] = {}
     for robot in candidates:
         for engine in robot.engines:
             by_engine.setdefault((engine.side, engine.name), []).append(engine)
@@ -325,8 +311,8 @@ def participation(robots: Iterable[RobotRecord]) -> tuple[Participation, ...]:
     return tuple(found)
 
 
-def _observed(engine: EngineRecord) -> bool:
-    return engine.status is EngineStatus.OBSERVED
+def _observed(engine: r.EngineRecord) -> bool:
+    return engine.status is r.EngineStatus.OBSERVED
 
 
 class Outcome(StrEnum):
@@ -349,7 +335,7 @@ class EngineMatrix(Struct, frozen=True):
     counts: Mapping[tuple[str, str], Mapping[Outcome, int]]  # by id and engine
 
 
-def engine_matrix(robots: Sequence[RobotRecord]) -> EngineMatrix:
+def engine_matrix(robots: Sequence[r.RobotRecord]) -> EngineMatrix:
     """Count the robots on which each engine agrees with the other side, by quantity."""
     titles: dict[str, str] = {}
     counts: dict[tuple[str, str], Counter[Outcome]] = {}
@@ -369,7 +355,7 @@ def engine_matrix(robots: Sequence[RobotRecord]) -> EngineMatrix:
     return EngineMatrix(engines=engines(robots), titles=titles, counts=counts)
 
 
-def engines(robots: Iterable[RobotRecord]) -> tuple[tuple[str, str], ...]:
+def engines(robots: Iterable[r.RobotRecord]) -> tuple[tuple[str, str], ...]:
     """Return side and name of the engines that took part in checks, URDF first."""
     found = dict.fromkeys(
         (difference.side, difference.engine)
@@ -388,12 +374,12 @@ class EngineDeviation(Struct, frozen=True):
     id: str
     cause: str
     checks: tuple[str, ...]
-    robots: tuple[RobotRecord, ...]
+    robots: tuple[r.RobotRecord, ...]
 
 
-def engine_deviations(robots: Iterable[RobotRecord]) -> tuple[EngineDeviation, ...]:
+def engine_deviations(robots: Iterable[r.RobotRecord]) -> tuple[EngineDeviation, ...]:
     """Collect deviations of engines by engine and cause, most frequent first."""
-    shown: dict[tuple[str, str, str], dict[str, RobotRecord]] = {}
+    shown: dict[tuple[str, str, str], dict[str, r.RobotRecord]] = {}
     checks: dict[tuple[str, str, str], dict[str, None]] = {}
     for robot in robots:
         for deviation in robot.deviations:
@@ -418,7 +404,7 @@ class JointOrders(Struct, frozen=True):
         return any(len(set(indices)) > 1 for _, indices in self.rows)
 
 
-def joint_orders(robot: RobotRecord) -> JointOrders | None:
+def joint_orders(robot: r.RobotRecord) -> JointOrders | None:
     """Return the indices of joints per engine; None if no joint moves."""
     found = [engine for engine in robot.engines if engine.joint_order]
     found.sort(key=lambda engine: engine.name != _REFERENCE)
@@ -440,9 +426,9 @@ def joint_orders(robot: RobotRecord) -> JointOrders | None:
 class Figures(Struct, frozen=True):
     """Everything that several reports show of a run of one converter, or of its part."""
 
-    summary: RunSummary
-    robots: tuple[RobotRecord, ...]  # ordered by id
-    ordered: tuple[RobotRecord, ...]  # those that do not conform first
+    summary: r.RunSummary
+    robots: tuple[r.RobotRecord, ...]  # ordered by id
+    ordered: tuple[r.RobotRecord, ...]  # those that do not conform first
     conformance: Conformance
     headline: str
     compared: int  # number of compared values
@@ -453,7 +439,7 @@ class Figures(Struct, frozen=True):
     scores: SuiteScores  # of the feature suite
 
     @classmethod
-    def of(cls, summary: RunSummary, robots: Iterable[RobotRecord]) -> Figures:
+    def of(cls, summary: r.RunSummary, robots: Iterable[r.RobotRecord]) -> Figures:
         records = tuple(robots)
         worst = worst_figures(records)
         return cls(
@@ -477,34 +463,34 @@ class Figures(Struct, frozen=True):
 class ConverterResults(Struct, frozen=True):
     """Results of one converter; times and size are over the robots that all converted."""
 
-    converter: ConverterRecord
+    converter: r.ConverterRecord
     robots: int  # with a readable URDF
     converted: int
     conforming: int
     compared: int
-    verdicts: Counter[Verdict]
+    verdicts: Counter[r.Verdict]
     median: float | None  # [s]
     slowest: float | None  # [s]
     size: int | None  # [bytes]
 
     @property
     def other(self) -> int:
-        plain = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
+        plain = (r.Verdict.EXACT, r.Verdict.CLOSE, r.Verdict.FAILS)
         return sum(count for verdict, count in self.verdicts.items() if verdict not in plain)
 
 
 class Entry(Struct, frozen=True):
     """One robot converted by one converter."""
 
-    robot: RobotRecord
+    robot: r.RobotRecord
     seconds: float | None
 
     @property
-    def position(self) -> CheckRecord | None:
+    def position(self) -> r.CheckRecord | None:
         return position_check(self.robot)
 
     @property
-    def mass(self) -> CheckRecord | None:
+    def mass(self) -> r.CheckRecord | None:
         """The check of masses with the largest difference."""
         masses = [one for one in self.robot.checks if one.group == "mass" and one.unit]
         measured = [check for check in masses if check.worst is not None]
@@ -514,15 +500,15 @@ class Entry(Struct, frozen=True):
 class FailedCheck(Struct, frozen=True):
     """One check that fails or is disputed on robots of some converter."""
 
-    check: CheckHeading
+    check: r.CheckHeading
     counts: Mapping[str, int]  # number of these robots, by converter
-    examples: Mapping[str, tuple[tuple[RobotRecord, str], ...]]  # with a message
+    examples: Mapping[str, tuple[tuple[r.RobotRecord, str], ...]]  # with a message
 
 
 class Comparison(Struct, frozen=True):
     """Content of a report on several converters."""
 
-    summary: RunSummary
+    summary: r.RunSummary
     changes: Changes | None  # since an earlier run
     scores: SuiteScores  # of the feature suite
     results: tuple[ConverterResults, ...]
@@ -540,7 +526,7 @@ class Comparison(Struct, frozen=True):
         )
 
 
-def compare(summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds) -> Comparison:
+def compare(summary: r.RunSummary, robots: Sequence[r.RobotRecord], seconds: Seconds) -> Comparison:
     names = [one.name for one in summary.converters]
     by_name = {name: [robot for robot in robots if robot.candidate == name] for name in names}
     converted = [{robot.id for robot in own if robot.checks} for own in by_name.values()]
@@ -576,9 +562,9 @@ def compare(summary: RunSummary, robots: Sequence[RobotRecord], seconds: Seconds
 
 
 def _failed_checks(
-    summary: RunSummary, by_name: Mapping[str, Sequence[RobotRecord]]
+    summary: r.RunSummary, by_name: Mapping[str, Sequence[r.RobotRecord]]
 ) -> Iterator[FailedCheck]:
-    failing: dict[tuple[str, str], list[tuple[RobotRecord, str]]] = {}
+    failing: dict[tuple[str, str], list[tuple[r.RobotRecord, str]]] = {}
     for name, robots in by_name.items():
         for robot in robots:
             for check in () if robot.verdict.conforms else robot.checks:

@@ -26,15 +26,7 @@ from urdf_usd.conformance.gate import (
     updated_baseline,
 )
 from urdf_usd.corpus import CorpusError
-from urdf_usd.reports.records.record import (
-    CheckRecord,
-    Difference,
-    FailureRecord,
-    Grade,
-    RobotRecord,
-    SourceRecord,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 
 _ENTRY = """[[expected]]
 robot = "arm"
@@ -152,29 +144,31 @@ def test_written_baseline_reads_back_equal(
     assert read.as_toml() == written.as_toml()
 
 
-NOT_READ = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE)
+NOT_READ = (r.Verdict.UNREADABLE, r.Verdict.NOT_AVAILABLE)
 MASS = "mass.link"
 POSITION = "kinematics.position"
 
 
-def robot(name: str, verdict: Verdict, **grades: Grade) -> RobotRecord:
+def robot(name: str, verdict: r.Verdict, **grades: r.Grade) -> r.RobotRecord:
     """Build a record; a double underscore in a check's name stands for a dot."""
-    return RobotRecord(
+    return r.RobotRecord(
         id=name,
         name=name,
-        source=SourceRecord(reference=f"file:{name}.urdf"),
+        source=r.SourceRecord(reference=f"file:{name}.urdf"),
         converter="none",
         verdict=verdict,
         reason=f"{name} is {verdict}",
         checks=tuple(
-            CheckRecord(
+            r.CheckRecord(
                 id=check,
                 title=check,
                 group="",
                 unit="1",
                 grade=grade,
                 compared=1,
-                findings=(Difference(subject="link a", message=f"{check} is off", assigned=grade),),
+                findings=(
+                    r.Difference(subject="link a", message=f"{check} is off", assigned=grade),
+                ),
             )
             for check, grade in ((key.replace("__", "."), grade) for key, grade in grades.items())
         ),
@@ -189,31 +183,31 @@ def _baseline(*expectations: Expectation) -> Baseline:
     return Baseline().holding(expectations)
 
 
-def _places(found: Iterable[FailureRecord]) -> list[tuple[str, str]]:
+def _places(found: Iterable[r.FailureRecord]) -> list[tuple[str, str]]:
     return [(one.robot, one.check) for one in found]
 
 
-GOOD = robot("good", Verdict.EXACT, mass__link=Grade.EXACT)
-BAD = robot("bad", Verdict.FAILS, mass__link=Grade.FAILS, kinematics__position=Grade.CLOSE)
+GOOD = robot("good", r.Verdict.EXACT, mass__link=r.Grade.EXACT)
+BAD = robot("bad", r.Verdict.FAILS, mass__link=r.Grade.FAILS, kinematics__position=r.Grade.CLOSE)
 BAD_MASS = _expected("bad", MASS, "fails")
 PARTS = robot(
     "parts",
-    Verdict.INCOMPLETE,
-    mass__link=Grade.NOT_COMPARABLE,
-    kinematics__position=Grade.CLOSE,
-    limits__effort=Grade.NOT_APPLICABLE,
+    r.Verdict.INCOMPLETE,
+    mass__link=r.Grade.NOT_COMPARABLE,
+    kinematics__position=r.Grade.CLOSE,
+    limits__effort=r.Grade.NOT_APPLICABLE,
 )
 
 
-@pytest.mark.parametrize("verdict", Verdict)
-def test_one_nonconforming_robot_fails_the_run(verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", r.Verdict)
+def test_one_nonconforming_robot_fails_the_run(verdict: r.Verdict) -> None:
     passes = verdict.agrees or verdict in NOT_READ
 
     assert apply_gate([GOOD, robot("a", verdict)]).gate is (Gate.PASSES if passes else Gate.FAILS)
 
 
 @pytest.mark.parametrize("verdict", NOT_READ)
-def test_unreadable_robots_fail_a_strict_gate(verdict: Verdict) -> None:
+def test_unreadable_robots_fail_a_strict_gate(verdict: r.Verdict) -> None:
     result = apply_gate([GOOD, robot("a", verdict)], strict=True)
 
     assert result.gate is Gate.FAILS
@@ -222,7 +216,7 @@ def test_unreadable_robots_fail_a_strict_gate(verdict: Verdict) -> None:
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("verdicts", [(), NOT_READ])
-def test_run_without_a_readable_robot_fails(verdicts: tuple[Verdict, ...], strict: bool) -> None:
+def test_run_without_a_readable_robot_fails(verdicts: tuple[r.Verdict, ...], strict: bool) -> None:
     records = [robot(verdict.name, verdict) for verdict in verdicts]
 
     assert apply_gate(records, strict=strict).gate is Gate.NOTHING_READ
@@ -231,20 +225,20 @@ def test_run_without_a_readable_robot_fails(verdicts: tuple[Verdict, ...], stric
 @pytest.mark.parametrize(
     ("record", "fail_on", "checks"),
     [
-        (robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE), FailOn.FAILS, []),
-        (robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE), FailOn.INCOMPLETE, []),
-        (robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE), FailOn.CLOSE, [MASS]),
+        (robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE), FailOn.FAILS, []),
+        (robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE), FailOn.INCOMPLETE, []),
+        (robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE), FailOn.CLOSE, [MASS]),
         (PARTS, FailOn.FAILS, []),
         (PARTS, FailOn.INCOMPLETE, [MASS]),
         (PARTS, FailOn.CLOSE, [MASS, POSITION]),
         # Layers of the USD are missing, which no check is about.
-        (robot("a", Verdict.INCOMPLETE, mass__link=Grade.EXACT), FailOn.FAILS, []),
-        (robot("a", Verdict.INCOMPLETE, mass__link=Grade.EXACT), FailOn.INCOMPLETE, [VERDICT]),
-        (robot("a", Verdict.INCOMPLETE, mass__link=Grade.EXACT), FailOn.CLOSE, [VERDICT]),
+        (robot("a", r.Verdict.INCOMPLETE, mass__link=r.Grade.EXACT), FailOn.FAILS, []),
+        (robot("a", r.Verdict.INCOMPLETE, mass__link=r.Grade.EXACT), FailOn.INCOMPLETE, [VERDICT]),
+        (robot("a", r.Verdict.INCOMPLETE, mass__link=r.Grade.EXACT), FailOn.CLOSE, [VERDICT]),
     ],
 )
 def test_least_severe_result_that_fails_can_be_chosen(
-    record: RobotRecord, fail_on: FailOn, checks: list[str]
+    record: r.RobotRecord, fail_on: FailOn, checks: list[str]
 ) -> None:
     result = apply_gate([record], fail_on=fail_on)
 
@@ -255,23 +249,23 @@ def test_least_severe_result_that_fails_can_be_chosen(
 @pytest.mark.parametrize(
     ("expected", "actual", "expires", "listed"),
     [
-        ("fails", Grade.FAILS, None, "expected"),
-        ("fails", Grade.DISPUTED, None, "expected"),
-        ("disputed", Grade.FAILS, None, "worse"),
-        ("not comparable", Grade.DISPUTED, None, "worse"),
-        ("close", Grade.NOT_COMPARABLE, None, "worse"),
-        ("fails", Grade.FAILS, date(2026, 5, 4), "expected"),
-        ("fails", Grade.FAILS, date(2026, 5, 3), "expired"),
-        ("close", Grade.FAILS, date(2026, 5, 3), "worse"),
-        ("fails", Grade.EXACT, date(2026, 5, 3), "fixed"),
-        ("fails", Grade.EXACT, None, "fixed"),
+        ("fails", r.Grade.FAILS, None, "expected"),
+        ("fails", r.Grade.DISPUTED, None, "expected"),
+        ("disputed", r.Grade.FAILS, None, "worse"),
+        ("not comparable", r.Grade.DISPUTED, None, "worse"),
+        ("close", r.Grade.NOT_COMPARABLE, None, "worse"),
+        ("fails", r.Grade.FAILS, date(2026, 5, 4), "expected"),
+        ("fails", r.Grade.FAILS, date(2026, 5, 3), "expired"),
+        ("close", r.Grade.FAILS, date(2026, 5, 3), "worse"),
+        ("fails", r.Grade.EXACT, date(2026, 5, 3), "fixed"),
+        ("fails", r.Grade.EXACT, None, "fixed"),
     ],
 )
 def test_entry_covers_its_grade_until_its_last_day(
-    expected: str, actual: Grade, expires: date | None, listed: str
+    expected: str, actual: r.Grade, expires: date | None, listed: str
 ) -> None:
     entry = structs.replace(_expected("a", MASS, expected), expires=expires)
-    record = robot("a", Verdict(actual.value), mass__link=actual)
+    record = robot("a", r.Verdict(actual.value), mass__link=actual)
 
     result = apply_gate([record], baseline=_baseline(entry), today=date(2026, 5, 4))
 
@@ -296,13 +290,13 @@ def test_entry_covers_one_check_of_one_robot() -> None:
 
 
 def test_robot_that_became_unreadable_fails_with_a_baseline() -> None:
-    records = [GOOD, robot("a", Verdict.UNREADABLE)]
+    records = [GOOD, robot("a", r.Verdict.UNREADABLE)]
     known = _baseline(_expected("a", VERDICT, "unreadable"))
 
     assert apply_gate(records).gate is Gate.PASSES
     assert apply_gate(records, baseline=_baseline()).gate is Gate.FAILS
     assert apply_gate(records, baseline=known).gate is Gate.PASSES
-    assert apply_gate([GOOD, robot("a", Verdict.CRASHED)], baseline=known).gate is Gate.FAILS
+    assert apply_gate([GOOD, robot("a", r.Verdict.CRASHED)], baseline=known).gate is Gate.FAILS
 
 
 def test_entries_without_a_result_are_not_fixed() -> None:
@@ -313,9 +307,9 @@ def test_entries_without_a_result_are_not_fixed() -> None:
         _expected("elsewhere", MASS, "fails"),
         _expected("near", MASS, "close"),
     )
-    near = robot("near", Verdict.CLOSE, mass__link=Grade.CLOSE)
+    near = robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE)
 
-    result = apply_gate([GOOD, near, robot("gone", Verdict.NOT_AVAILABLE)], baseline=baseline)
+    result = apply_gate([GOOD, near, robot("gone", r.Verdict.NOT_AVAILABLE)], baseline=baseline)
 
     assert result.gate is Gate.PASSES
     assert _places(result.failures.fixed) == [("good", MASS), ("good", VERDICT)]
@@ -338,7 +332,7 @@ def test_entries_apply_to_their_converter_only() -> None:
 
 
 def test_updated_baseline_lets_the_same_run_pass() -> None:
-    unread = robot("broken", Verdict.UNREADABLE), robot("gone", Verdict.NOT_AVAILABLE)
+    unread = robot("broken", r.Verdict.UNREADABLE), robot("gone", r.Verdict.NOT_AVAILABLE)
     records = [GOOD, BAD, *unread]
     kept = _expected("elsewhere", POSITION, "fails"), _expected("gone", MASS, "fails")
     fixed = _expected("good", MASS, "fails")

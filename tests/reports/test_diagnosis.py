@@ -8,37 +8,30 @@ from msgspec import structs
 from tests.reports import samples
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS
 from urdf_usd.reports.diagnosis import Diagnosis, diagnose, independent_faults, place_to_look
-from urdf_usd.reports.records.record import (
-    CheckRecord,
-    DiagnosticRecord,
-    Difference,
-    EngineDifference,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 
-ELBOW = Difference(
-    subject="joint elbow", message="joint elbow: axis is reversed", assigned=Grade.FAILS
+ELBOW = r.Difference(
+    subject="joint elbow", message="joint elbow: axis is reversed", assigned=r.Grade.FAILS
 )
 WRIST = structs.replace(ELBOW, subject="link wrist", message="link wrist is missing")
 
 
-def _check(identifier: str, *subjects: str, fault: str = "differs") -> CheckRecord:
+def _check(identifier: str, *subjects: str, fault: str = "differs") -> r.CheckRecord:
     findings = tuple(
-        Difference(subject=one, message=f"{one}: {fault}", assigned=Grade.FAILS) for one in subjects
+        r.Difference(subject=one, message=f"{one}: {fault}", assigned=r.Grade.FAILS)
+        for one in subjects
     )
-    return structs.replace(samples.position(Grade.FAILS, findings=findings), id=identifier)
+    return structs.replace(samples.position(r.Grade.FAILS, findings=findings), id=identifier)
 
 
-def _diagnosed(robot: RobotRecord) -> Diagnosis:
+def _diagnosed(robot: r.RobotRecord) -> Diagnosis:
     found = diagnose(robot)
     assert found is not None
     return found
 
 
-@pytest.mark.parametrize("verdict", Verdict)
-def test_every_failing_verdict_has_fault_and_remedy(verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", r.Verdict)
+def test_every_failing_verdict_has_fault_and_remedy(verdict: r.Verdict) -> None:
     """Also without any check."""
     found = diagnose(samples.robot(verdict, checks=()))
     if verdict.conforms:
@@ -51,15 +44,15 @@ def test_every_failing_verdict_has_fault_and_remedy(verdict: Verdict) -> None:
 
 def test_diagnosis_shows_the_worst_finding_of_the_first_failing_check() -> None:
     seen = tuple(
-        EngineDifference(engine=name, compared=4, unequal=unequal)
+        r.EngineDifference(engine=name, compared=4, unequal=unequal)
         for name, unequal in (("reference", 2), ("mujoco", 2), ("pybullet", 0))
     )
     check = structs.replace(
-        samples.position(Grade.FAILS, 1.0, "elbow", (ELBOW, WRIST)), differences=seen
+        samples.position(r.Grade.FAILS, 1.0, "elbow", (ELBOW, WRIST)), differences=seen
     )
     further = structs.replace(check, id="kinematics.rotation")
-    passing = samples.position(Grade.EXACT, 0.0)
-    found = _diagnosed(samples.robot(Verdict.FAILS, checks=(passing, check, further)))
+    passing = samples.position(r.Grade.EXACT, 0.0)
+    found = _diagnosed(samples.robot(r.Verdict.FAILS, checks=(passing, check, further)))
 
     assert (found.subject, found.statement) == ("joint elbow", "axis is reversed")
     assert found.likewise == ("link wrist",)
@@ -73,27 +66,27 @@ def test_diagnosis_shows_the_worst_finding_of_the_first_failing_check() -> None:
     ("verdict", "check", "fault"),
     [
         (
-            Verdict.FAILS,
+            r.Verdict.FAILS,
             samples.limits(unequal=1),
             "USD: OpenUSD reads the value of the URDF, and newton-usd computes another from it",
         ),
         (
-            Verdict.DISPUTED,
+            r.Verdict.DISPUTED,
             samples.position(
-                Grade.DISPUTED, findings=(structs.replace(ELBOW, assigned=Grade.DISPUTED),)
+                r.Grade.DISPUTED, findings=(structs.replace(ELBOW, assigned=r.Grade.DISPUTED),)
             ),
             "undecided: the URDF engines disagree, so there is no value to compare the USD with",
         ),
         (
-            Verdict.INCOMPLETE,
+            r.Verdict.INCOMPLETE,
             samples.position(
-                Grade.NOT_COMPARABLE,
+                r.Grade.NOT_COMPARABLE,
                 findings=(
                     structs.replace(
                         ELBOW,
                         subject="link elbow",
                         message="link elbow: texture a.png is not found; not compared",
-                        assigned=Grade.NOT_COMPARABLE,
+                        assigned=r.Grade.NOT_COMPARABLE,
                     ),
                 ),
             ),
@@ -101,29 +94,31 @@ def test_diagnosis_shows_the_worst_finding_of_the_first_failing_check() -> None:
         ),
     ],
 )
-def test_usd_is_blamed_only_if_it_differs(verdict: Verdict, check: CheckRecord, fault: str) -> None:
+def test_usd_is_blamed_only_if_it_differs(
+    verdict: r.Verdict, check: r.CheckRecord, fault: str
+) -> None:
     assert _diagnosed(samples.robot(verdict, checks=(check,))).fault == fault
 
 
 def test_statement_does_not_repeat_the_subject() -> None:
-    check = samples.position(Grade.FAILS, 1.0, "wrist", (WRIST,))
-    found = _diagnosed(samples.robot(Verdict.FAILS, checks=(check,)))
+    check = samples.position(r.Grade.FAILS, 1.0, "wrist", (WRIST,))
+    found = _diagnosed(samples.robot(r.Verdict.FAILS, checks=(check,)))
 
     assert (found.subject, found.statement) == ("link wrist", "is missing")
 
 
 def test_diagnosis_of_an_unreadable_robot_names_the_line() -> None:
     """The line of the first error, not of an earlier warning."""
-    warning = DiagnosticRecord(rule="x", severity="warning", message="odd", file="a.urdf", line=3)
+    warning = r.DiagnosticRecord(rule="x", severity="warning", message="odd", file="a.urdf", line=3)
     error = structs.replace(warning, severity="error", line=7)
-    robot = samples.robot(Verdict.UNREADABLE, checks=(), diagnostics=(warning, error))
+    robot = samples.robot(r.Verdict.UNREADABLE, checks=(), diagnostics=(warning, error))
 
     assert "a.urdf:7" in _diagnosed(robot).remedy
 
 
 @pytest.mark.parametrize("reason", ["no answer after 120 s", "the memory limit was reached"])
 def test_exceeded_limit_suggests_to_raise_it(reason: str) -> None:
-    found = _diagnosed(samples.robot(Verdict.CRASHED, checks=(), reason=f"crashed: {reason}"))
+    found = _diagnosed(samples.robot(r.Verdict.CRASHED, checks=(), reason=f"crashed: {reason}"))
 
     assert found.fault.startswith("none")
     assert "--timeout" in found.remedy
@@ -214,10 +209,10 @@ _DISPLACED = structs.replace(
     ],
 )
 def test_differences_with_one_cause_are_one_fault(
-    checks: tuple[CheckRecord, ...], faults: list[tuple[str, ...]]
+    checks: tuple[r.CheckRecord, ...], faults: list[tuple[str, ...]]
 ) -> None:
     passing = structs.replace(samples.position(), id="structure.links")
-    found = independent_faults(samples.robot(Verdict.FAILS, checks=(passing, *checks)))
+    found = independent_faults(samples.robot(r.Verdict.FAILS, checks=(passing, *checks)))
 
     assert [fault.subjects for fault in found] == faults
     assert found[0].check is checks[0]

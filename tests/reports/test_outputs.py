@@ -13,17 +13,7 @@ from tests.reports import samples
 from tests.reports.documents import shown, write_run
 from urdf_usd.reports.changes import MOST_ROWS, sorted_changes
 from urdf_usd.reports.junit import write_junit
-from urdf_usd.reports.records.record import (
-    BaselineRecord,
-    ChangeKind,
-    ChangeRecord,
-    DiagnosticRecord,
-    Difference,
-    FormerRunRecord,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.run_report import write_badges, write_markdown
 from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import headline
@@ -33,24 +23,24 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 
 def _junit(
-    robots: tuple[RobotRecord, ...], folder: Path, expected: BaselineRecord | None = None
+    robots: tuple[r.RobotRecord, ...], folder: Path, expected: r.BaselineRecord | None = None
 ) -> etree._Element:
     summary = structs.replace(samples.summary(robots), baseline=expected)
     write_junit(robots, folder / "junit.xml", summary)
     return etree.parse(folder / "junit.xml").getroot()
 
 
-def _terminal(robots: tuple[RobotRecord, ...], *, width: int = 100, colours: bool = False) -> str:
+def _terminal(robots: tuple[r.RobotRecord, ...], *, width: int = 100, colours: bool = False) -> str:
     return shown(terminal_summary(samples.figures(robots)), width=width, colours=colours)
 
 
-def _wrong(name: str) -> RobotRecord:
+def _wrong(name: str) -> r.RobotRecord:
     """Return a failing robot in whose record a name occurs everywhere."""
-    finding = Difference(
-        subject=name, message=name, assigned=Grade.FAILS, expected=name, actual=name
+    finding = r.Difference(
+        subject=name, message=name, assigned=r.Grade.FAILS, expected=name, actual=name
     )
-    check = samples.position(Grade.FAILS, 1.0, name, (finding,))
-    return samples.robot(Verdict.FAILS, id=name, name=name, reason=name, checks=(check,))
+    check = samples.position(r.Grade.FAILS, 1.0, name, (finding,))
+    return samples.robot(r.Verdict.FAILS, id=name, name=name, reason=name, checks=(check,))
 
 
 def test_reports_are_deterministic(tmp_path: Path) -> None:
@@ -79,10 +69,10 @@ def test_junit_counts_match_the_cases(tmp_path: Path) -> None:
         assert sum(int(case.get("assertions", "0")) for case in suite) == robot.compared
 
 
-@pytest.mark.parametrize("verdict", [Verdict.FAILS, Verdict.DISPUTED, Verdict.NOT_COMPARABLE])
+@pytest.mark.parametrize("verdict", [r.Verdict.FAILS, r.Verdict.DISPUTED, r.Verdict.NOT_COMPARABLE])
 @pytest.mark.parametrize("checks", [(), (samples.mass(),), (samples.not_comparable(),)])
 def test_nonconforming_robot_has_a_failing_case(
-    verdict: Verdict, checks: tuple[()], tmp_path: Path
+    verdict: r.Verdict, checks: tuple[()], tmp_path: Path
 ) -> None:
     root = _junit((samples.robot(verdict, checks=checks),), tmp_path)
 
@@ -90,27 +80,28 @@ def test_nonconforming_robot_has_a_failing_case(
 
 
 def test_expected_crash_is_skipped_in_junit(tmp_path: Path) -> None:
-    crashed = samples.robot(Verdict.CRASHED, checks=())
+    crashed = samples.robot(r.Verdict.CRASHED, checks=())
     entry = structs.replace(samples.known("arm", "crashed", "crashed"), check="verdict")
 
     assert _junit((crashed,), tmp_path).get("errors") == "1"
-    root = _junit((crashed,), tmp_path, BaselineRecord(expected=(entry,)))
+    root = _junit((crashed,), tmp_path, r.BaselineRecord(expected=(entry,)))
     assert (root.get("errors"), root.get("skipped")) == ("0", "1")
     assert "expected: an upstream bug" in str(root.xpath("//skipped/@message")[0])
 
 
 def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
     findings = tuple(
-        Difference(subject=f"link {i}", message="moved", assigned=Grade.FAILS) for i in range(25)
+        r.Difference(subject=f"link {i}", message="moved", assigned=r.Grade.FAILS)
+        for i in range(25)
     )
-    check = samples.position(Grade.FAILS, findings=findings)
-    root = _junit((samples.robot(Verdict.FAILS, checks=(check,)),), tmp_path)
+    check = samples.position(r.Grade.FAILS, findings=findings)
+    root = _junit((samples.robot(r.Verdict.FAILS, checks=(check,)),), tmp_path)
     (failure,) = root.iter("failure")
     assert failure.get("message") == "moved (and 24 more)"
     assert "5 more are in the JSON record." in str(failure.text)
 
-    change = ChangeRecord(ChangeKind.WORSE, True, "arm")
-    many = sorted_changes(FormerRunRecord(name="a", changes=(change,) * (MOST_ROWS + 7)))
+    change = r.ChangeRecord(r.ChangeKind.WORSE, True, "arm")
+    many = sorted_changes(r.FormerRunRecord(name="a", changes=(change,) * (MOST_ROWS + 7)))
     assert many is not None
     assert (len(many.rows), many.hidden) == (MOST_ROWS, 7)
     assert many.sentence == f"{MOST_ROWS + 7} worse"
@@ -123,7 +114,7 @@ def test_control_characters_keep_files_well_formed(tmp_path: Path) -> None:
     assert "]]><x>␀␛\ufffd\ufffd" in str(failure.text)
     assert len(str(failure.get("message"))) == 300
 
-    odd = DiagnosticRecord(rule="x", severity="error", message="\ud800", file="\ud800.urdf")
+    odd = r.DiagnosticRecord(rule="x", severity="error", message="\ud800", file="\ud800.urdf")
     robot = samples.robot(diagnostics=(odd,))
     write_sarif((robot,), tmp_path / "findings.sarif")
     (run,) = json.loads((tmp_path / "findings.sarif").read_text("utf-8"))["runs"]
@@ -132,7 +123,7 @@ def test_control_characters_keep_files_well_formed(tmp_path: Path) -> None:
 
 def test_names_keep_cells_of_markdown_apart(tmp_path: Path) -> None:
     name = "a|b`c`<script>x</script>\n# *title* [link](x) @panda \u202e" + "n" * 10_000
-    robot = samples.robot(Verdict.FAILS, id="hostile", name=name, reason=name)
+    robot = samples.robot(r.Verdict.FAILS, id="hostile", name=name, reason=name)
     write_markdown(samples.figures((robot,)), tmp_path / "summary.md")
     lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
 
@@ -145,7 +136,9 @@ def test_names_keep_cells_of_markdown_apart(tmp_path: Path) -> None:
 
 
 def test_markdown_fits_into_a_github_comment(tmp_path: Path) -> None:
-    robots = tuple(samples.robot(Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400))
+    robots = tuple(
+        samples.robot(r.Verdict.FAILS, name=f"R{i}", reason="|" * 500) for i in range(400)
+    )
     write_markdown(samples.figures(robots), tmp_path / "summary.md")
     text = (tmp_path / "summary.md").read_text("utf-8")
 
@@ -164,15 +157,15 @@ def test_markdown_of_a_conforming_run_has_no_empty_table(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("verdicts", "label"),
     [
-        ((Verdict.EXACT, Verdict.CLOSE), "2 of 2 conform"),
-        ((Verdict.EXACT, Verdict.FAILS, Verdict.CRASHED), "1 of 3 conform"),
-        ((Verdict.EXACT, Verdict.UNREADABLE), "1 of 1 conform"),
-        ((Verdict.EXACT, Verdict.INCOMPLETE), "1 of 2 conform, 1 incomplete"),
-        ((Verdict.NOT_AVAILABLE,), "no robots"),
+        ((r.Verdict.EXACT, r.Verdict.CLOSE), "2 of 2 conform"),
+        ((r.Verdict.EXACT, r.Verdict.FAILS, r.Verdict.CRASHED), "1 of 3 conform"),
+        ((r.Verdict.EXACT, r.Verdict.UNREADABLE), "1 of 1 conform"),
+        ((r.Verdict.EXACT, r.Verdict.INCOMPLETE), "1 of 2 conform, 1 incomplete"),
+        ((r.Verdict.NOT_AVAILABLE,), "no robots"),
     ],
 )
 def test_badge_counts_readable_robots(
-    verdicts: tuple[Verdict, ...], label: str, tmp_path: Path
+    verdicts: tuple[r.Verdict, ...], label: str, tmp_path: Path
 ) -> None:
     """As the headline does."""
     robots = tuple(samples.robot(verdict) for verdict in verdicts)
@@ -185,7 +178,7 @@ def test_badge_counts_readable_robots(
 
 
 def test_run_takes_at_most_forty_lines_of_the_terminal() -> None:
-    many = tuple(samples.robot(Verdict.FAILS, name=f"Wrong {i}") for i in range(40))
+    many = tuple(samples.robot(r.Verdict.FAILS, name=f"Wrong {i}") for i in range(40))
     lines = _terminal(samples.corpus() + many).splitlines()
 
     assert len(lines) <= 45
@@ -211,9 +204,9 @@ def test_last_line_names_engines_that_took_no_part(absent: tuple[str, ...], expe
 
 def test_single_robot_fits_into_a_narrow_terminal() -> None:
     finding = structs.replace(samples.UNTYPED, message="joint elbow: " + "off " * 40)
-    check = samples.position(Grade.FAILS, 1.0, "elbow", (finding,) * 9)
+    check = samples.position(r.Grade.FAILS, 1.0, "elbow", (finding,) * 9)
     checks = tuple(structs.replace(check, group=f"g{n}") for n in range(8))
-    text = _terminal((samples.robot(Verdict.FAILS, checks=checks),), width=60)
+    text = _terminal((samples.robot(r.Verdict.FAILS, checks=checks),), width=60)
 
     assert len(text.splitlines()) <= 30
     assert text.index("Fault:") < text.index("Remedy:")
@@ -240,6 +233,6 @@ def test_files_in_deep_folders_are_told_apart(folder: str, printed: str) -> None
     """References that fit are whole, so that they can be passed to a command."""
     places = "left_hand/robot.urdf", "right_hand/robot.urdf"
     text = _terminal(
-        tuple(samples.robot(Verdict.CLOSE, id=one, reference=f"{folder}{one}") for one in places)
+        tuple(samples.robot(r.Verdict.CLOSE, id=one, reference=f"{folder}{one}") for one in places)
     )
     assert all(f"{printed}{place}  " in text for place in places)

@@ -16,31 +16,19 @@ from urdf_usd.reports.changes import (
     style_class,
     value_changes,
 )
-from urdf_usd.reports.records.record import (
-    CaseOutcome,
-    ChangeKind,
-    ChangeRecord,
-    CheckRecord,
-    EngineRecord,
-    EngineStatus,
-    FileRecord,
-    FormerRunRecord,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.results import StoredRun, StoredRunError, read_run, write_record
 
 
 def _robot(
-    verdict: Verdict, grade: Grade | None = None, worst: float | None = None, **changes: object
-) -> RobotRecord:
-    check = CheckRecord(
+    verdict: r.Verdict, grade: r.Grade | None = None, worst: float | None = None, **changes: object
+) -> r.RobotRecord:
+    check = r.CheckRecord(
         id="mass.link",
         title="link mass",
         group="mass",
         unit="1",
-        grade=grade or Grade.EXACT,
+        grade=grade or r.Grade.EXACT,
         compared=1,
         worst=worst,
         bound=5e-8,
@@ -49,42 +37,42 @@ def _robot(
     return structs.replace(record, **changes)
 
 
-def _run(*robots: RobotRecord, base: str = "auto") -> StoredRun:
+def _run(*robots: r.RobotRecord, base: str = "auto") -> StoredRun:
     summary = structs.replace(samples.summary(robots), options={"base": base})
     return StoredRun.of(summary, robots)
 
 
-EXACT = _robot(Verdict.EXACT, Grade.EXACT, 1e-8)
-CLOSE = _robot(Verdict.CLOSE, Grade.CLOSE, 2e-6)
-WRONG = _robot(Verdict.FAILS, Grade.FAILS, 0.5)
+EXACT = _robot(r.Verdict.EXACT, r.Grade.EXACT, 1e-8)
+CLOSE = _robot(r.Verdict.CLOSE, r.Grade.CLOSE, 2e-6)
+WRONG = _robot(r.Verdict.FAILS, r.Grade.FAILS, 0.5)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "kinds", "worse"),
     [
         ((EXACT,), (EXACT,), [], False),
-        ((EXACT,), (WRONG,), [ChangeKind.NEWLY_FAILING, ChangeKind.WORSE], True),
-        ((WRONG,), (EXACT,), [ChangeKind.FIXED, ChangeKind.BETTER], False),
-        ((EXACT,), (CLOSE,), [ChangeKind.WORSE, ChangeKind.WORSE], True),
-        ((EXACT,), (), [ChangeKind.REMOVED], True),
-        ((WRONG,), (), [ChangeKind.REMOVED], False),
-        ((), (WRONG,), [ChangeKind.ADDED], False),
+        ((EXACT,), (WRONG,), [r.ChangeKind.NEWLY_FAILING, r.ChangeKind.WORSE], True),
+        ((WRONG,), (EXACT,), [r.ChangeKind.FIXED, r.ChangeKind.BETTER], False),
+        ((EXACT,), (CLOSE,), [r.ChangeKind.WORSE, r.ChangeKind.WORSE], True),
+        ((EXACT,), (), [r.ChangeKind.REMOVED], True),
+        ((WRONG,), (), [r.ChangeKind.REMOVED], False),
+        ((), (WRONG,), [r.ChangeKind.ADDED], False),
         # Within the bound of rounding, and beyond.
-        ((EXACT,), (_robot(Verdict.EXACT, Grade.EXACT, 4e-8),), [], False),
-        ((CLOSE,), (_robot(Verdict.CLOSE, Grade.CLOSE, 3e-6),), [ChangeKind.WORSE], True),
-        ((CLOSE,), (_robot(Verdict.CLOSE, Grade.CLOSE, 1e-6),), [ChangeKind.BETTER], False),
+        ((EXACT,), (_robot(r.Verdict.EXACT, r.Grade.EXACT, 4e-8),), [], False),
+        ((CLOSE,), (_robot(r.Verdict.CLOSE, r.Grade.CLOSE, 3e-6),), [r.ChangeKind.WORSE], True),
+        ((CLOSE,), (_robot(r.Verdict.CLOSE, r.Grade.CLOSE, 1e-6),), [r.ChangeKind.BETTER], False),
         (
-            (_robot(Verdict.NOT_AVAILABLE),),
-            (_robot(Verdict.CRASHED),),
-            [ChangeKind.WORSE],
+            (_robot(r.Verdict.NOT_AVAILABLE),),
+            (_robot(r.Verdict.CRASHED),),
+            [r.ChangeKind.WORSE],
             True,
         ),
     ],
 )
 def test_each_kind_of_change_is_reported(
-    before: tuple[RobotRecord, ...],
-    after: tuple[RobotRecord, ...],
-    kinds: list[ChangeKind],
+    before: tuple[r.RobotRecord, ...],
+    after: tuple[r.RobotRecord, ...],
+    kinds: list[r.ChangeKind],
     worse: bool,
 ) -> None:
     changes = compare_runs(_run(*before), _run(*after))
@@ -93,23 +81,23 @@ def test_each_kind_of_change_is_reported(
     assert any(change.worse for change in changes) == worse
 
 
-@pytest.mark.parametrize("outcome", [CaseOutcome.FAIL, CaseOutcome.CRASHED])
-def test_case_that_is_not_refused_any_more_is_newly_failing(outcome: CaseOutcome) -> None:
+@pytest.mark.parametrize("outcome", [r.CaseOutcome.FAIL, r.CaseOutcome.CRASHED])
+def test_case_that_is_not_refused_any_more_is_newly_failing(outcome: r.CaseOutcome) -> None:
     """Although the verdict of a file that is read is better; and the reverse."""
     case = samples.cases()[0].case
     assert case is not None
     refused, read = (
         _robot(verdict, case=structs.replace(case, outcome=result))
         for verdict, result in (
-            (Verdict.UNREADABLE, CaseOutcome.REFUSED),
-            (Verdict.EXACT, outcome),
+            (r.Verdict.UNREADABLE, r.CaseOutcome.REFUSED),
+            (r.Verdict.EXACT, outcome),
         )
     )
     (change,) = compare_runs(_run(refused), _run(read))
     (back,) = compare_runs(_run(read), _run(refused))
 
-    assert (change.kind, change.worse, change.check) == (ChangeKind.NEWLY_FAILING, True, "case")
-    assert (back.kind, back.worse) == (ChangeKind.FIXED, False)
+    assert (change.kind, change.worse, change.check) == (r.ChangeKind.NEWLY_FAILING, True, "case")
+    assert (back.kind, back.worse) == (r.ChangeKind.FIXED, False)
     assert compare_runs(_run(refused), _run(refused)) == ()
 
 
@@ -119,7 +107,7 @@ def test_changed_files_and_settings_are_listed_but_no_regression() -> None:
         structs.replace(
             EXACT,
             source=structs.replace(
-                EXACT.source, files=(FileRecord(path="a.stl", sha256=digest, size=1),)
+                EXACT.source, files=(r.FileRecord(path="a.stl", sha256=digest, size=1),)
             ),
         )
         for digest in "12"
@@ -127,8 +115,8 @@ def test_changed_files_and_settings_are_listed_but_no_regression() -> None:
     changes = compare_runs(_run(first), _run(second, base="fixed"))
 
     assert [(one.kind, one.subject, one.detail or one.after) for one in changes] == [
-        (ChangeKind.FILES, "arm", "a.stl"),
-        (ChangeKind.SETTING, "option base", "fixed"),
+        (r.ChangeKind.FILES, "arm", "a.stl"),
+        (r.ChangeKind.SETTING, "option base", "fixed"),
     ]
     assert not any(change.worse for change in changes)
 
@@ -136,15 +124,15 @@ def test_changed_files_and_settings_are_listed_but_no_regression() -> None:
 def test_changed_joint_order_is_a_change() -> None:
     """Programs may index joints; an added joint is another change."""
 
-    def ordered(*joints: str) -> RobotRecord:
-        engine = EngineRecord(
-            name="physx", side="usd", status=EngineStatus.OBSERVED, joint_order=joints
+    def ordered(*joints: str) -> r.RobotRecord:
+        engine = r.EngineRecord(
+            name="physx", side="usd", status=r.EngineStatus.OBSERVED, joint_order=joints
         )
         return structs.replace(EXACT, engines=(engine,))
 
     (change,) = compare_runs(_run(ordered("a", "b", "c")), _run(ordered("a", "c", "b")))
 
-    assert (change.kind, change.worse) == (ChangeKind.JOINT_ORDER, True)
+    assert (change.kind, change.worse) == (r.ChangeKind.JOINT_ORDER, True)
     assert (change.before, change.after, change.detail) == ("b", "c", "physx, index 1")
     assert not compare_runs(_run(ordered("a")), _run(ordered("a", "b")))
 
@@ -161,8 +149,8 @@ def test_changed_values_of_a_robot_are_listed_up_to_a_limit() -> None:
 
 
 def test_sign_of_a_change_matches_its_colour() -> None:
-    kinds = (ChangeKind.WORSE, True), (ChangeKind.FIXED, False), (ChangeKind.ADDED, False)
-    changes = [ChangeRecord(kind, worse, "arm") for kind, worse in kinds]
+    kinds = (r.ChangeKind.WORSE, True), (r.ChangeKind.FIXED, False), (r.ChangeKind.ADDED, False)
+    changes = [r.ChangeRecord(kind, worse, "arm") for kind, worse in kinds]
 
     marks = [(sign(one), style_class(one)) for one in changes]
     assert marks == [("✗", "fails"), ("✓", "exact"), ("·", "not-comparable")]
@@ -170,8 +158,8 @@ def test_sign_of_a_change_matches_its_colour() -> None:
 
 def test_run_without_changes_says_so() -> None:
     """Changed versions alone do not count."""
-    setting = ChangeRecord(ChangeKind.SETTING, False, "environment mujoco")
-    changes = sorted_changes(FormerRunRecord(name="a", changes=(setting,)))
+    setting = r.ChangeRecord(r.ChangeKind.SETTING, False, "environment mujoco")
+    changes = sorted_changes(r.FormerRunRecord(name="a", changes=(setting,)))
 
     assert changes is not None
     assert (changes.sentence, changes.settings) == ("nothing changed", (setting,))
@@ -184,7 +172,7 @@ def test_summary_of_a_case_has_nothing_of_its_files() -> None:
     assert set(written) == set(msgspec.to_builtins(case)) - {"case", "readings", "urdf"}
 
 
-def _store(folder: Path, robot: RobotRecord, version: str = "2.0") -> StoredRun:
+def _store(folder: Path, robot: r.RobotRecord, version: str = "2.0") -> StoredRun:
     run = _run(robot)
     summary = structs.replace(run.summary, schema_version=version)
     write_record(summary, folder / "summary.json")
@@ -194,8 +182,8 @@ def _store(folder: Path, robot: RobotRecord, version: str = "2.0") -> StoredRun:
 
 def test_run_is_read_back_from_its_folder(tmp_path: Path) -> None:
     """Including infinite numbers, which JSON cannot represent."""
-    check = samples.position(Grade.FAILS, float("inf"), findings=(samples.UNTYPED,))
-    run = _store(tmp_path, samples.robot(Verdict.FAILS, checks=(check,)))
+    check = samples.position(r.Grade.FAILS, float("inf"), findings=(samples.UNTYPED,))
+    run = _store(tmp_path, samples.robot(r.Verdict.FAILS, checks=(check,)))
 
     assert read_run(tmp_path) == run
 
