@@ -193,7 +193,8 @@ def list_corpora(
     mirror: Path | None = None,
 ) -> tuple[r.Candidate, ...]:
     """List the robots of references without downloads; those on this machine are resolved."""
-    return _ordered(_fetched(texts, announce, selection, _mirror(mirror), only_cached=True))
+    found = _fetched(texts, announce, selection, _mirror(mirror), only_cached=True, mjcf=True)
+    return _ordered(found)
 
 
 def robot_names(scheme: r.Scheme) -> tuple[str, ...]:

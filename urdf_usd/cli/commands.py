@@ -161,9 +161,9 @@ class Certify(Struct, frozen=True, kw_only=True):
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """Compare a USD with its URDF, quantity by quantity.
+    """Compare a USD with its source, quantity by quantity.
 
-    URDF is a URDF or xacro file, a reference such as rd:panda_description, or - for
+    SOURCE is a URDF, xacro or MJCF file, a reference such as rd:panda_description, or - for
     standard input; USD is the root layer of an asset from any converter. Every engine
     reads the variants that --variant selects.
 
@@ -174,6 +174,7 @@ class Check(Struct, frozen=True, kw_only=True):
     Examples:
         urdf-usd check robot.urdf out/robot.usda
         urdf-usd check robot.urdf robot.usd --base fixed --html report.html
+        urdf-usd check robot.xml robot.usda
         urdf-usd check pybullet:r2d2.urdf r2d2.usda --engine mujoco --json r2d2.json
         urdf-usd check robot.urdf out/robot.usda --with robot.toml
         urdf-usd check arm.urdf arm.usd --variant Gripper=none --strict
@@ -181,7 +182,7 @@ class Check(Struct, frozen=True, kw_only=True):
         ros2 param get /robot_state_publisher robot_description | urdf-usd check - arm.usd
     """
 
-    urdf: Urdf
+    urdf: Annotated[str, Argument("SOURCE")]
     usd: Usd
     certificate: Annotated[
         bool,
@@ -671,8 +672,8 @@ class Run(Struct, frozen=True, kw_only=True):
     """Convert and check every robot of CORPUS, and write a report.
 
     CORPUS is a file, a reference such as rd:panda_description, or a whole corpus:
-    pybullet (the default), rd, erd, dir:<folder>, list:<file.toml>, or suite: for the
-    feature suite, whose cases are also compared with expected values. OUT receives
+    pybullet (the default), rd, erd, dir:<folder>, mjcf:<folder>, list:<file.toml>, or suite:
+    for the feature suite, whose cases are also compared with expected values. OUT receives
     index.html, a page and a JSON record per robot, summary.json, summary.md, junit.xml,
     findings.sarif, badge.svg, badge.json and the assets.
 

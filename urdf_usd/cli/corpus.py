@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.cli.commands import CorpusList, CorpusShow
+from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.sources import existing_robot
 from urdf_usd.cli.terminal import print_lines, say, stdout
-from urdf_usd.converter import ConversionError, Parsed, Robot, Severity, read_urdf
+from urdf_usd.conformance.engines.mjcf import kept_robot
+from urdf_usd.conformance.engines.protocol import UnsupportedError
+from urdf_usd.conformance.execution.mjcf import mjcf_inputs
+from urdf_usd.conformance.observation.robot import VELOCITIES
+from urdf_usd.converter import ConversionError, Parsed, Severity, read_urdf
+from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.inspection import freedom
 from urdf_usd.corpus import (
@@ -28,6 +34,7 @@ from urdf_usd.corpus import (
     candidate,
     list_corpora,
 )
+from urdf_usd.corpus.files import Format, robot_format
 from urdf_usd.reports.text import plain
 
 # xacro files are expanded in child processes, for which threads only wait.
@@ -100,7 +107,10 @@ def show_robot(options: CorpusShow) -> None:
         say(f"{options.reference} is not downloaded; commands that read it download it")
     else:
         robot = existing_robot(options.reference, mirror=options.mirror)
-    facts = _facts(robot)
+    try:
+        facts = _facts(robot)
+    except UnsupportedError as error:
+        raise CommandError(f"{options.reference}: {error}") from error
     if options.output_format == "json":
         click.echo(json.dumps(facts, indent=1))
     else:
@@ -112,7 +122,9 @@ def _row(robot: Candidate) -> dict[str, object]:
     freedoms, note = None, None
     if isinstance(robot, RobotSource):
         try:
-            freedoms = _freedoms(_parse(robot).robot)
+            freedoms = _content(robot)["degrees_of_freedom"]
+        except UnsupportedError as error:
+            note = str(error)
         except ConversionError as error:
             errors = [one for one in error.diagnostics if one.severity is Severity.ERROR]
             note = (errors or list(error.diagnostics))[0].message
@@ -155,25 +167,46 @@ def _facts(robot: RobotSource | Download) -> dict[str, object]:
     named = {"reference": robot.reference, "id": robot.id}
     if isinstance(robot, Download):
         return {**named, **known, "downloaded": False}
-    parsed = _parse(robot)
-    expansion = parsed.markup.expansion
-    names = [str(robot.path), *(expansion.files if expansion else ())]
+    content = _content(robot)
+    files = _files(robot)
     return {
         **named,
-        "name": parsed.robot.name,
+        "name": content.pop("name"),
         "path": str(robot.path.absolute()),
         **known,
         "arguments": dict(robot.arguments),
         "packages": {name: str(Path(path)) for name, path in robot.packages},
-        "links": len(parsed.robot.links),
-        "joints": len(parsed.robot.joints),
-        "degrees_of_freedom": _freedoms(parsed.robot),
+        **content,
         "downloaded": True,
-        "files": [
-            {"sha256": file.sha256, "size": file.size, "path": file.path}
-            for file in input_files(names, parsed.robot)
-        ],
+        "files": [{"sha256": file.sha256, "size": file.size, "path": file.path} for file in files],
     }
+
+
+def _content(robot: RobotSource) -> dict[str, object]:
+    """Return name, and numbers of links, joints and degrees of freedom.
+
+    Raises:
+        ConversionError: The URDF cannot be read.
+        UnsupportedError: MuJoCo refuses the MJCF.
+    """
+    if robot_format(robot.path) is Format.MJCF:
+        mjcf = kept_robot(str(robot.path)).structure
+        name, links, joints = mjcf.robot, len(mjcf.links), len(mjcf.joints)
+        moves = [VELOCITIES[joint.type] for joint in mjcf.joints if joint.mimic is None]
+    else:
+        urdf = _parse(robot).robot
+        name, links, joints = urdf.name, len(urdf.links), len(urdf.joints)
+        moves = [freedom(joint.kind) for joint in urdf.joints if joint.mimic is None]
+    return {"name": name, "links": links, "joints": joints, "degrees_of_freedom": sum(moves)}
+
+
+def _files(robot: RobotSource) -> Sequence[InputFile]:
+    if robot_format(robot.path) is Format.MJCF:
+        return mjcf_inputs(robot.path)
+    parsed = _parse(robot)
+    expansion = parsed.markup.expansion
+    names = [str(robot.path), *(expansion.files if expansion else ())]
+    return input_files(names, parsed.robot)
 
 
 def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -199,7 +232,3 @@ def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
 def _parse(robot: RobotSource) -> Parsed:
     packages = {name: str(folder) for name, folder in robot.packages}
     return read_urdf(robot.path, packages=packages, arguments=dict(robot.arguments))
-
-
-def _freedoms(robot: Robot) -> int:
-    return sum(freedom(joint.kind) for joint in robot.joints if joint.mimic is None)

@@ -55,7 +55,7 @@ def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
     assert (go2["cached"], go2["dof"], go2["tags"]) == ("no", "", "quadruped")
     assert "missing from the mirror" in go2["note"]
     assert "not in the mirror" in rows["rd:panda_description"]["note"]
-    assert "panda_description" in rows["rd:panda_mj_description"]["note"]
+    assert "not in the mirror" in rows["rd:panda_mj_description"]["note"]
 
 
 def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
@@ -79,6 +79,23 @@ def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
     assert facts["repository"] == "https://github.com/upkie/upkie_description.git"
     assert facts["files"][0]["sha256"] == digest
     assert facts["tags"] == ["biped", "wheeled"]
+
+
+def test_mjcf_is_listed_and_shown_with_its_degrees_of_freedom(tmp_path: Path) -> None:
+    text = """<mujoco model="neck"><worldbody><body><geom size="0.1"/>
+    <body><joint type="ball"/><geom size="0.1"/><body><joint/><geom size="0.1"/></body></body>
+    </body></worldbody></mujoco>"""
+    (tmp_path / "neck.xml").write_text(text)
+    (tmp_path / "wrong.xml").write_text("<mujoco><worldbody><body name='a' pos='x'/>")
+
+    rows = _rows(urdf_usd("corpus", "list", f"mjcf:{tmp_path}"))
+    shown = urdf_usd("corpus", "show", f"file:{tmp_path / 'neck.xml'}")
+
+    found = {reference[-8:]: (row["dof"], row["note"][:15]) for reference, row in rows.items()}
+    assert found == {"neck.xml": ("4", ""), "rong.xml": ("", "MuJoCo refuses ")}
+    assert "degrees of freedom: 4\n" in shown.stdout
+    assert "name:               neck\n" in shown.stdout
+    assert urdf_usd("corpus", "show", f"file:{tmp_path / 'wrong.xml'}").exit_code == 2
 
 
 def test_show_downloads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
