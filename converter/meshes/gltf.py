@@ -323,7 +323,9 @@ def _placed(document: _Document) -> Iterator[tuple[int, meshes.Matrix]]:
             raise meshes.MeshError("its nodes exceed the limit")
         number, above = pending.pop()
         node = _item(document.nodes, number, "nodes")
-        transform = above @ _transform(node)
+        # Points that overflow are left out later.
+        with np.errstate(all="ignore"):
+            transform = above @ _transform(node)
         if node.mesh is not None:
             yield node.mesh, transform
         pending += [(child, transform) for child in reversed(node.children)]

@@ -10,8 +10,8 @@ import math
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
@@ -107,11 +107,6 @@ def _numbers(value: object) -> Iterator[float]:
                 yield from _numbers(getattr(value, name))
 
 
-def fuzz_stl(data: bytes) -> None:
-    """Read an STL file of either form."""
-    _fuzz_mesh(data, "mesh.stl")
-
-
 def fuzz_obj(data: bytes) -> None:
     """Read an OBJ file; the part after the mark is its material library."""
     surface, _, library = data.partition(LIBRARY_MARK)
@@ -121,30 +116,10 @@ def fuzz_obj(data: bytes) -> None:
         _require_printable(error.reason)
 
 
-def fuzz_dae(data: bytes) -> None:
-    """Read a COLLADA file."""
-    _fuzz_mesh(data, "mesh.dae")
-
-
-def fuzz_glb(data: bytes) -> None:
-    """Read a binary glTF file."""
-    _fuzz_mesh(data, "mesh.glb")
-
-
-def fuzz_gltf(data: bytes) -> None:
-    """Read a glTF file in JSON form."""
-    _fuzz_mesh(data, "mesh.gltf")
-
-
-def fuzz_ply(data: bytes) -> None:
-    """Read a PLY file."""
-    _fuzz_mesh(data, "mesh.ply")
-
-
-def _fuzz_mesh(data: bytes, name: str) -> None:
+def _fuzz_mesh(suffix: str, data: bytes) -> None:
     """Read a mesh file, whose content may not match its suffix."""
     try:
-        _check(decode_mesh(data, Path("/nowhere", name)))
+        _check(decode_mesh(data, Path(f"/nowhere/mesh.{suffix}")))
     except MeshError as error:
         _require_printable(error.reason)
 
@@ -166,14 +141,8 @@ def _check(mesh: PolygonMesh) -> None:
             assert np.isfinite(np.array(value)).all(), attribute.GetName()
 
 
-TARGETS = MappingProxyType(
-    {
-        "dae": fuzz_dae,
-        "glb": fuzz_glb,
-        "gltf": fuzz_gltf,
-        "obj": fuzz_obj,
-        "ply": fuzz_ply,
-        "stl": fuzz_stl,
-        "urdf": fuzz_urdf,
-    }
-)
+TARGETS: dict[str, Target] = {
+    **{suffix: partial(_fuzz_mesh, suffix) for suffix in ("dae", "glb", "gltf", "ply", "stl")},
+    "obj": fuzz_obj,
+    "urdf": fuzz_urdf,
+}
