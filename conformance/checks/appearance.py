@@ -24,7 +24,6 @@ from urdf_usd.conformance.observation.robot import Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import (
     DOUBLE_SIDED,
     Appearance,
-    Mapping,
     Role,
     Shading,
     ShapeObservation,
@@ -329,47 +328,39 @@ def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
         or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
     ):
         return None
-    amount, how = math.inf, "are missing"
-    values = _mapping_value(expected), _mapping_value(actual)
-    if actual.mapping is not None:
-        amount = _mapping_difference(expected.area, expected.mapping, actual.mapping)
-        how = f"differ: mean and size {value_text(values[1])}"
-    text = f"texture coordinates of {named(part.expected)} {how}"
-    return _difference(part, text, amount, values, tolerance=_MOVED)
-
-
-def _mapping_difference(area: float, expected: Mapping, actual: Mapping) -> float:
-    """Return the largest difference of the measures of two mappings.
-
-    Means, second moments, products with positions from the centre relative to the size of the
-    part, and orientation; relative to the largest coordinates above one.
-    """
-
-    def measures(side: Mapping) -> list[float]:
-        means = [value / area for value in side.moments]
-        center = [value / area for value in side.center]
+    values: list[Value] = []
+    measures = []
+    for side in (expected, actual):
+        if side.mapping is None:
+            values.append("none")
+            continue
+        # Means, second moments, products with positions from the centre relative to the size of
+        # the part, and orientation.
+        area, mapping = expected.area, side.mapping
+        means = [value / area for value in mapping.moments]
+        center = [value / area for value in mapping.center]
         products = [
             (means[4 + 3 * axis + place] - means[axis] * center[place]) / math.sqrt(area)
             for axis in range(2)
             for place in range(3)
         ]
         spread = [math.sqrt(max(value, 0.0)) for value in means[2:4]]
-        turned = side.oriented / expected.unsigned if expected.unsigned else 0.0
-        return [*means[:2], *spread, *products, turned]
-
-    roots = (math.sqrt(abs(moment) / area or 1.0) for moment in expected.moments[2:4])
-    scale = max(1.0, *roots)
-    pairs = zip(measures(expected), measures(actual), strict=True)
-    return largest(abs(a - b) / scale for a, b in pairs)
-
-
-def _mapping_value(part: Appearance) -> Value:
-    """Return mean u and v and their sizes; the first size is negative if it is mirrored."""
-    if part.mapping is None:
-        return "none"
-    u, v, uu, vv = (value / part.area for value in part.mapping.moments[:4])
-    way = 1.0 if part.mapping.oriented >= 0 else -1.0
-    return u, v, way * math.sqrt(max(uu, 0.0)), math.sqrt(max(vv, 0.0))
+        unsigned = expected.mapping.unsigned
+        turned = mapping.oriented / unsigned if unsigned else 0.0
+        measures.append([*means[:2], *spread, *products, turned])
+        # Mean u and v and their sizes; the first size is negative if it is mirrored.
+        u, v, uu, vv = (value / side.area for value in mapping.moments[:4])
+        way = 1.0 if mapping.oriented >= 0 else -1.0
+        values.append((u, v, way * math.sqrt(max(uu, 0.0)), math.sqrt(max(vv, 0.0))))
+    amount, how = math.inf, "are missing"
+    if len(measures) > 1:
+        # Relative to the largest coordinates above one.
+        sizes = expected.mapping.moments[2:4]
+        scale = max(1.0, *(math.sqrt(abs(moment) / expected.area or 1.0) for moment in sizes))
+        amount = largest(abs(a - b) / scale for a, b in zip(*measures, strict=True))
+        how = f"differ: mean and size {value_text(values[1])}"
+    text = f"texture coordinates of {named(part.expected)} {how}"
+    return _difference(part, text, amount, values, tolerance=_MOVED)
 
 
 @_of_pairs(
@@ -384,61 +375,48 @@ def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     read in their colour space, without bias, and repeat. Bindings for other purposes, displayed
     colours and outputs for other renderers show the same.
     """
-    if "*" in pair.expected.unread:
+    subject, expected, actual = f"link {part.link}", pair.expected, pair.actual
+    if "*" in expected.unread:
         return None
-    wrong = _differing_property(pair) or _misplaced(part, pair)
-    if not wrong:
-        subject = f"link {part.link}"
-        return difference(
-            subject, "", (None, None), message=f"{subject}: no other input differs", amount=0.0
-        )
-    name, unit, *values = wrong
-    texts = [value_text(one, unit) for one in values]
-    text = f"{name} of {named(part.expected)} is {texts[1]}, not {texts[0]}"
-    return _difference(part, text, math.inf, values, 0.0, unit=unit)
-
-
-def _differing_property(pair: _Pair) -> tuple[str, str, Value, Value] | None:
-    """Return the name of the first input whose values differ, and both values."""
-    expected, actual = (dict(side.properties) for side in (pair.expected, pair.actual))
-    unread = pair.expected.unread
-    for name in sorted({*expected, *actual} - unread):
+    stated, found = dict(expected.properties), dict(actual.properties)
+    for name in sorted({*stated, *found} - expected.unread):
         # A file without double sides leaves it to the renderer.
-        left_open = name == DOUBLE_SIDED and name not in expected
-        if left_open or f"{name.partition('.')[0]}." in unread:
+        left_open = name == DOUBLE_SIDED and name not in stated
+        if left_open or f"{name.partition('.')[0]}." in expected.unread:
             continue
         fallback = _FALLBACKS.get(name)
-        value, found = expected.get(name, fallback), actual.get(name, fallback)
-        same = value == found
-        if isinstance(value, tuple) and isinstance(found, tuple):
-            near = (abs(a - b) <= _INPUT for a, b in zip(value, found, strict=False))
-            same = len(value) == len(found) and all(near)
+        sides = stated.get(name, fallback), found.get(name, fallback)
+        same, (one, other) = sides[0] == sides[1], sides
+        if isinstance(one, tuple) and isinstance(other, tuple):
+            near = all(abs(a - b) <= _INPUT for a, b in zip(one, other, strict=False))
+            same = len(one) == len(other) and near
         if not same:
-            return name, "", _property_value(value), _property_value(found)
-    return None
-
-
-def _property_value(value: tuple[float, ...] | str | None) -> Value:
-    if value is None:
-        return "the fallback"
-    return value[0] if len(value) == 1 and isinstance(value, tuple) else value
-
-
-def _misplaced(part: LinkShapes, pair: _Pair) -> tuple[str, str, Value, Value] | None:
-    """Compare the places of parts of one area on two surfaces."""
-    expected, actual = pair.expected, pair.actual
+            values: list[Value] = [
+                "the fallback"
+                if side is None
+                else side[0]
+                if isinstance(side, tuple) and len(side) == 1
+                else side
+                for side in sides
+            ]
+            text = _of_part(part, _Pair(expected, actual, 1.0), name, values, "")
+            return _difference(part, text, math.inf, values, 0.0)
+    # The places of parts of one area on two surfaces.
     whole = math.fsum(one.area for shape in part.expected for one in shape.appearances)
+    first, second = expected.center, actual.center
     if (
-        len(part.expected) != 1
-        or len(part.actual) != 1
-        or not expected.center
-        or not actual.center
-        or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
-        or not math.isclose(pair.share * whole, expected.area, rel_tol=_MOVED)
-        or math.dist(expected.center, actual.center) <= _SHIFTED * math.sqrt(whole)
+        len(part.expected) == len(part.actual) == 1
+        and first
+        and second
+        and math.isclose(expected.area, actual.area, rel_tol=_MOVED)
+        and math.isclose(pair.share * whole, expected.area, rel_tol=_MOVED)
+        and math.dist(first, second) > _SHIFTED * math.sqrt(whole)
     ):
-        return None
-    return "the centre of a part with its material", "m", expected.center, actual.center
+        what, places = "the centre of a part with its material", (first, second)
+        text = _of_part(part, _Pair(expected, actual, 1.0), what, places, "m")
+        return _difference(part, text, math.inf, places, 0.0, unit="m")
+    message = f"{subject}: no other input differs"
+    return difference(subject, "", (None, None), message=message, amount=0.0)
 
 
 unexpected(

@@ -8,7 +8,7 @@ child relative to the nearest link above it that both sides state, over all conf
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TypeAlias
 
@@ -219,25 +219,22 @@ def _up(sides: Sides) -> Comparison:
 
 
 def _assembly(aspect: str, sides: Sides) -> Comparison:
-    actual = sides.actual
-    if actual.assembly:
-        return Compared(tuple(_gaps(aspect, sides)))
+    actual, model = sides.actual, sides.model
     body = {link.name: link.body for link in actual.links}
-    if any(body.get(joint.parent) != body.get(joint.child) for joint in actual.joints):
-        return not_stated(actual, "authored body poses")
-    return Compared(note="no joint connects two bodies")
-
-
-def _gaps(aspect: str, sides: Sides) -> Iterator[Difference]:
-    joints = {joint.name: joint for joint in sides.model.joint_to.values()}
-    bounds = {link: getattr(bound, aspect) for link, bound in sides.model.bounds.items()}
-    for gap in sides.actual.assembly:
+    if not actual.assembly:
+        if any(body.get(joint.parent) != body.get(joint.child) for joint in actual.joints):
+            return not_stated(actual, "authored body poses")
+        return Compared(note="no joint connects two bodies")
+    joints = {joint.name: joint for joint in model.joint_to.values()}
+    bounds = {link: getattr(bound, aspect) for link, bound in model.bounds.items()}
+    differences = []
+    for gap in actual.assembly:
         joint, amount = joints.get(gap.joint), getattr(gap, aspect)
         # A gap of a joint that the URDF does not have, which fixes the base, moves the robot.
         if joint is None and not amount:
             continue
         ends = (bounds[joint.parent], bounds[joint.child]) if joint else ()
-        yield difference(
+        apart = difference(
             f"joint {gap.joint}",
             "",
             (0, stated(amount)),
@@ -248,6 +245,8 @@ def _gaps(aspect: str, sides: Sides) -> Iterator[Difference]:
             bound=sum(ends) if joint else max(bounds.values(), default=0.0),
             tolerance=getattr(sides.tolerance, aspect),
         )
+        differences.append(apart)
+    return Compared(tuple(differences))
 
 
 check(

@@ -202,35 +202,25 @@ def _group_inertias(sides: Sides) -> Differences:
 def _total(sides: Sides) -> Differences:
     """Sum over all links, relative."""
     masses, found = masses_of(sides.expected), masses_of(sides.actual)
-    # Links of which one side does not read the mass are left out.
-    unread = {*unread_masses(tuple(masses), sides)}
-    harmless = {*_harmless_base(sides)}
-    mass = math.fsum(own.mass for name, own in masses.items() if own and name not in unread)
-    other = math.fsum(
-        own.mass for name, own in found.items() if own and name not in unread | harmless
-    )
-    links = [name for name in dict.fromkeys([*masses, *found]) if name not in unread | harmless]
-    traces = differing_links(links, sides, "mass")
-    yield _mass_difference("robot", "robot", mass, other, sides.model, traces)
-
-
-def _harmless_base(sides: Sides) -> tuple[str, ...]:
-    """Return the massless links of a fixed base that have a harmless mass in the USD.
-
-    The base has to be a body, and its mass has no effect on any joint.
-    """
-    if sides.actual.base is not Base.FIXED:
-        return ()
-    masses, found = masses_of(sides.expected), masses_of(sides.actual)
+    # Massless links of a fixed base may have a harmless mass in the USD: the base has to be a body,
+    # and its mass has no effect on any joint.
+    base = [group for group in sides.model.groups if sides.expected.root in group]
     defaulted = {
         name: own.mass
-        for group in sides.model.groups
-        if sides.expected.root in group
+        for group in (base if sides.actual.base is Base.FIXED else ())
         for name in group
         if (own := found.get(name)) and not _carries(masses.get(name))
     }
-    harmless = math.fsum(defaulted.values()) <= _HARMLESS * (sides.model.total_mass or 1.0)
-    return tuple(defaulted) if harmless else ()
+    if math.fsum(defaulted.values()) > _HARMLESS * (sides.model.total_mass or 1.0):
+        defaulted = {}
+    # Links of which one side does not read the mass are left out.
+    unread = {*unread_masses(tuple(masses), sides)}
+    mass = math.fsum(own.mass for name, own in masses.items() if own and name not in unread)
+    left_out = unread | defaulted.keys()
+    other = math.fsum(own.mass for name, own in found.items() if own and name not in left_out)
+    links = [name for name in dict.fromkeys([*masses, *found]) if name not in left_out]
+    traces = differing_links(links, sides, "mass")
+    yield _mass_difference("robot", "robot", mass, other, sides.model, traces)
 
 
 def unread_masses(links: Iterable[str], sides: Sides) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from urdf_usd.conformance.checks.check import (
     Compared,
@@ -217,76 +217,56 @@ def _articulation(sides: Sides) -> Comparison:
     count = actual.articulation_roots
     if count is None:
         return not_stated(actual, "articulations")
-    least, most = _root_counts(expected, actual)
+    # The parent of each link by its joint, unless that is a floating one: these divide a robot into
+    # mechanisms, each of which has a first link.
+    joints, links = expected.joints, [link.name for link in expected.links]
+    parent = {one.child: one.parent for one in joints if one.type is not obs.JointType.FLOATING}
+    heads = {}
+    for link in parent:
+        seen, head = {link}, link
+        while (above := parent.get(head, head)) not in seen:
+            seen.add(above)
+            head = above
+        heads[link] = head
+    # A mechanism with a moving joint is an articulation; one with fixed joints alone may be one.
+    # Only the world connects what a fixed root carries that is no body: one or several.
+    moving = {joint.child for joint in joints if obs.COORDINATES[joint.type]}
+    carried = {link.name for link in actual.links if link.body is not None}
+    ties = 0
+    if actual.base is obs.Base.FIXED and expected.root not in carried:
+        ties = sum(one.child in carried for one in joints if one.parent == expected.root)
+    least = len({head for link, head in heads.items() if link in moving})
+    most = max(len({*heads.values()}), ties)
     required = least if least == most else Range(low=least, high=most)
     message = f"{count} articulation roots instead of {value_text(required)}"
     robot = equality("robot", least <= count <= most, message, required, count, item="robot")
     # Without a root all joints are outside: one finding suffices. A joint that only the USD has
     # may be the one that fixes the base.
     shared = [joint.name for joint, _ in sides.joints]
-    joints = flags(
+    outside = flags(
         "joint",
         dict.fromkeys((*shared, *actual.unarticulated)) if count else (),
         actual.unarticulated,
         "joint {} belongs to no articulation",
         ("in the articulation", "outside"),
     )
-    disabled = map(setting_difference, settings_of(obs.SettingKind.ARTICULATION, actual))
-    return Compared((robot, *joints, *_misplaced_starts(expected, actual), *disabled))
-
-
-def _linked(expected: obs.Observation) -> dict[str, str]:
-    """Return the parent of each link by its joint, unless that is a floating one."""
-    joints = expected.joints
-    return {one.child: one.parent for one in joints if one.type is not obs.JointType.FLOATING}
-
-
-def _root_counts(expected: obs.Observation, actual: obs.Observation) -> tuple[int, int]:
-    """Return the least and largest number of articulation roots.
-
-    Floating joints divide a robot into mechanisms. One with a moving joint is an articulation;
-    one with fixed joints alone may be one. Only the world connects what a fixed root carries that
-    is no body: one articulation or several.
-    """
-    parent = _linked(expected)
-    moving = {joint.child for joint in expected.joints if obs.COORDINATES[joint.type]}
-    heads = {link: _head(link, parent) for link in parent}
-    driven = {head for link, head in heads.items() if link in moving}
-    carried = {link.name for link in actual.links if link.body is not None}
-    ties = 0
-    if actual.base is obs.Base.FIXED and expected.root not in carried:
-        children = [joint.child for joint in expected.joints if joint.parent == expected.root]
-        ties = sum(child in carried for child in children)
-    return len(driven), max(len({*heads.values()}), ties)
-
-
-def _head(link: str, parent: Mapping[str, str]) -> str:
-    """Return the first link of a mechanism; in a loop, the last one visited."""
-    seen = {link}
-    while (above := parent.get(link, link)) not in seen:
-        seen.add(above)
-        link = above
-    return link
-
-
-def _misplaced_starts(expected: obs.Observation, actual: obs.Observation) -> tuple[Difference, ...]:
-    """Check that articulations that start at a body start at the first one.
-
-    Simulators take that body as the base, which floats, whatever a joint fixes to the world
-    elsewhere. Bodies that fixed joints connect with the first one pass.
-    """
-    parent = _linked(expected)
-    links = [link.name for link in expected.links]
-    carried = {link.name for link in actual.links if link.body is not None}
-    starts = [name for name in actual.articulation_starts if name in links]
-    # A root without a body is the world: what it carries comes first.
+    # Simulators take the body at which an articulation starts as the base, which floats, whatever
+    # a joint fixes to the world elsewhere. Bodies that fixed joints connect with the first one
+    # pass. A root without a body is the world: what it carries comes first.
     first: set[str] = set()
-    for group in rigid_groups(links, expected.joints):
-        above = {parent[name] for name in group if name in parent} - {*group}
-        first |= set() if above & carried else {*group}
-    message = "the articulation starts at link {}, as if it were a floating base"
-    values = "the first body", "another body"
-    return flags("link", starts, {*starts} - first, message, values)
+    for group in rigid_groups(links, joints):
+        if not ({parent[name] for name in group if name in parent} - {*group}) & carried:
+            first |= {*group}
+    starts = [name for name in actual.articulation_starts if name in links]
+    misplaced = flags(
+        "link",
+        starts,
+        {*starts} - first,
+        "the articulation starts at link {}, as if it were a floating base",
+        ("the first body", "another body"),
+    )
+    disabled = map(setting_difference, settings_of(obs.SettingKind.ARTICULATION, actual))
+    return Compared((robot, *outside, *misplaced, *disabled))
 
 
 @check("structure.world", "joints to the world", obs.Quantity.JOINTS, usd_alone=True)
