@@ -170,16 +170,19 @@ def _solid(link: UrdfElement) -> solids.Solid | None:
     """Return the solid of the colliders or, without volume, that of the visuals."""
     for role in ("collision", "visual"):
         parts = [part for shape in link.iterfind(role) for part in _parts(shape)]
-        parts = [part for part in parts if part.volume > 0]
-        if parts:
+        if parts := [part for part in parts if part.volume > 0]:
             return solids.joined(parts)
     return None
 
 
 def _parts(shape: UrdfElement) -> Iterator[solids.Solid]:
-    """Yield the solids of a shape in the frame of the link."""
-    place = _placement(shape.find("origin"))
-    geometry = shape.find("geometry")
+    """Yield the solids of a shape in the frame of the link; each group of a collider is one."""
+    origin, geometry, place = shape.find("origin"), shape.find("geometry"), np.eye(4)
+    place[:3, 3] = _vector(origin, "xyz", _ORIGIN)
+    turn = Rotation.from_euler("xyz", _vector(origin, "rpy", _ORIGIN))
+    if origin is not None and origin.get("quat_xyzw") is not None:
+        turn = Rotation.from_quat(_vector(origin, "quat_xyzw", (0.0, 0.0, 0.0, 1.0)))
+    place[:3, :3] = turn.as_matrix()
     for element in () if geometry is None else geometry:
         match element.tag:
             case "box":
@@ -194,26 +197,10 @@ def _parts(shape: UrdfElement) -> Iterator[solids.Solid]:
                 if radius > 0 and length >= 0:
                     yield build(radius, length / 2, 2).placed(place)
             case "mesh":
-                yield from _of_file(element, place, is_collider=shape.tag == "collision")
-
-
-def _placement(origin: UrdfElement | None) -> Array:
-    """Return the (4, 4) transform of an ``<origin>``."""
-    place = np.eye(4)
-    place[:3, 3] = _vector(origin, "xyz", _ORIGIN)
-    turn = Rotation.from_euler("xyz", _vector(origin, "rpy", _ORIGIN))
-    if origin is not None and origin.get("quat_xyzw") is not None:
-        turn = Rotation.from_quat(_vector(origin, "quat_xyzw", (0.0, 0.0, 0.0, 1.0)))
-    place[:3, :3] = turn.as_matrix()
-    return place
-
-
-def _of_file(element: UrdfElement, place: Array, *, is_collider: bool) -> Iterator[solids.Solid]:
-    """Yield the solids of a mesh file; each group of a collider is one."""
-    to_link = place @ np.diag([*_vector(element, "scale", (1.0, 1.0, 1.0)), 1.0])
-    try:
-        mesh = load_mesh(element.get("filename", ""))
-    except UnreadMeshError:
-        return
-    for piece in (is_collider and mesh.groups) or (mesh,):
-        yield solids.enclosed_solid(piece.points, piece.triangles, to_link)
+                to_link = place @ np.diag([*_vector(element, "scale", (1.0, 1.0, 1.0)), 1.0])
+                try:
+                    mesh = load_mesh(element.get("filename", ""))
+                except UnreadMeshError:
+                    continue
+                for piece in (shape.tag == "collision" and mesh.groups) or (mesh,):
+                    yield solids.enclosed_solid(piece.points, piece.triangles, to_link)

@@ -39,7 +39,6 @@ from urdf_usd.conformance.observation.robot import (
     JointObservation,
     JointType,
     LinkObservation,
-    MassProperties,
     MimicObservation,
     Observation,
     Quantity,
@@ -106,6 +105,13 @@ class MujocoEngine(Struct, frozen=True):
             unknown=models.joints_moving(joints, robot.unknown),
         )
         first_dof = {joint.name: joint.dofs.start for joint in mechanism.joints}
+        links, axes = [], matrices(robot.model.body_iquat)
+        for link, index in robot.bodies.items():
+            stated, moments = None, robot.model.body_inertia[index]
+            if (mass := float(robot.model.body_mass[index])) or moments.any():
+                center, tensor = robot.model.body_ipos[index], along_link(moments, axes[index])
+                stated = urdf.stated_mass([link], mass, center, tensor)
+            links.append(LinkObservation(link, stated))
         shapes, notes = _shapes(request)
         reading = Observation(
             engine=self.name,
@@ -115,7 +121,7 @@ class MujocoEngine(Struct, frozen=True):
             joint_order=tuple(sorted(moving_joints(joints), key=first_dof.__getitem__)),
             notes=robot.notes,
             states=_STATES if shapes is None else _STATES | {Quantity.COLLISION, Quantity.VISUAL},
-            links=_links(robot, urdf),
+            links=tuple(links),
             shapes=shapes or (),
         )
 
@@ -278,19 +284,6 @@ def _inertial(body: mujoco.MjsBody) -> tuple[float, NDArray[np.float64], NDArray
     return float(body.mass), moments, quats_wxyz(matrices(body.iquat) @ axes)
 
 
-def _links(robot: _Robot, urdf: prepared.UrdfCopy) -> tuple[LinkObservation, ...]:
-    model, axes = robot.model, matrices(robot.model.body_iquat)
-
-    def mass_of(link: str, index: int) -> MassProperties | None:
-        mass, moments = float(model.body_mass[index]), model.body_inertia[index]
-        if mass == 0 and not moments.any():
-            return None
-        tensor = along_link(moments, axes[index])
-        return urdf.stated_mass([link], mass, model.body_ipos[index], tensor)
-
-    return tuple(LinkObservation(link, mass_of(link, i)) for link, i in robot.bodies.items())
-
-
 def _joints(robot: _Robot) -> tuple[JointObservation, ...]:
     model = robot.model
     link_of = {index: link for link, index in robot.bodies.items()}
@@ -382,8 +375,11 @@ def _shapes(
     """
     refusals: list[str] = []
     for loads in (lambda _, file: file.suffix.lower() in _MESH_FORMATS, lambda *_: False):
-        steps = prepared.rename_link(_WORLD, inner_only=True), _keep_all
-        copy, unread = prepared.prepare_shapes(request, loads, *steps)
+        rename = prepared.rename_link(_WORLD, inner_only=True)
+        copy, unread = prepared.prepare_shapes(request, loads, rename)
+        # Visuals, paths of meshes and fixed links are kept.
+        kept = dict.fromkeys(("discardvisual", "fusestatic", "strippath"), "false")
+        etree.SubElement(etree.SubElement(copy.robot, "mujoco"), "compiler", kept)
         try:
             with models.collected_warnings():
                 spec = mujoco.MjSpec.from_string(copy.text.decode())
@@ -401,13 +397,6 @@ def _shapes(
     return None, ()
 
 
-def _keep_all(copy: prepared.UrdfCopy) -> None:
-    """Make MuJoCo keep visuals, paths of meshes and fixed links."""
-    extension = etree.SubElement(copy.robot, "mujoco")
-    kept = dict.fromkeys(("discardvisual", "fusestatic", "strippath"), "false")
-    etree.SubElement(extension, "compiler", kept)
-
-
 def _geoms(urdf: prepared.UrdfCopy, model: mujoco.MjModel) -> list[ShapeObservation]:
     # Most meshes are both visual and collider.
     measured: dict[tuple[int, bytes], Surface | None] = {}
@@ -423,7 +412,11 @@ def _geoms(urdf: prepared.UrdfCopy, model: mujoco.MjModel) -> list[ShapeObservat
             mesh = int(model.geom_dataid[index])
             place = mesh, transform.tobytes()
             if place not in measured:
-                surface = mesh_surface(*_mesh(model, mesh), transform)
+                first, start = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
+                points = model.mesh_vert[first : first + model.mesh_vertnum[mesh]]
+                faces = model.mesh_face[start : start + model.mesh_facenum[mesh]]
+                points, faces = np.array(points, np.float64), np.array(faces, np.int64)
+                surface = mesh_surface(points, faces, transform)
                 # It leaves out degenerate triangles, so their number is not the file's.
                 measured[place] = structs.replace(surface, triangles=0) if surface else None
             surface = measured[place]
@@ -446,10 +439,3 @@ def _geoms(urdf: prepared.UrdfCopy, model: mujoco.MjModel) -> list[ShapeObservat
             )
         )
     return shapes
-
-
-def _mesh(model: mujoco.MjModel, index: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    first, count = model.mesh_vertadr[index], model.mesh_vertnum[index]
-    start, faces = model.mesh_faceadr[index], model.mesh_facenum[index]
-    points = np.array(model.mesh_vert[first : first + count], np.float64)
-    return points, np.array(model.mesh_face[start : start + faces], np.int64)
