@@ -126,14 +126,10 @@ def load_mesh(path: str) -> LoadedMesh:
     file = Path(path)
     try:
         libraries = file.parent.glob("*.mtl") if file.suffix.lower() == ".obj" else ()
-        return _load_mesh(file, tuple(_state(one) for one in (file, *sorted(libraries))))
+        status = [one.stat() for one in (file, *sorted(libraries))]
+        return _load_mesh(file, tuple((one.st_mtime_ns, one.st_size) for one in status))
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
-
-
-def _state(file: Path) -> tuple[int, int]:
-    status = file.stat()
-    return status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=_KEPT)
@@ -283,7 +279,10 @@ def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
     libraries: dict[str, None] = {}
     names: dict[str, int] = {}
     material, group = -1, 0
-    for line in _statements(content):
+    text = decoded(content).replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
+    if "\\\n" in text:
+        text = _COMMENT_OR_CONTINUED.sub(lambda match: match[1] or " ", text)
+    for line in text.split("\n"):
         keyword, _, words = line.lstrip().partition(" ")
         if keyword == "f":
             words = words.partition("#")[0].strip()
@@ -333,13 +332,6 @@ def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
         raise UnreadMeshError(message[:_LONGEST_REASON]) from error
     mesh = structs.replace(_joined(parts), corners=largest)
     return structs.replace(mesh, materials=mtl_materials([*libraries], [*names], folder))
-
-
-def _statements(content: bytes) -> list[str]:
-    text = decoded(content).replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
-    if "\\\n" in text:
-        text = _COMMENT_OR_CONTINUED.sub(lambda match: match[1] or " ", text)
-    return text.split("\n")
 
 
 def _from_one(words: str, counts: list[int]) -> str:
@@ -550,7 +542,18 @@ def _read_gltf(content: bytes, folder: str) -> LoadedMesh:
             text, binary = content[20 : 20 + length], content[28 + length :]
         document: Json = json.loads(text)
         primitives = [one for mesh in document.get("meshes", ()) for one in mesh["primitives"]]
-        _require_readable(document, primitives)
+        # What trimesh ignores or misreads.
+        compressed = _COMPRESSIONS.intersection(document.get("extensionsRequired", ()))
+        if compressed:
+            raise UnreadMeshError(f"trimesh does not read {min(compressed)}")
+        for one in primitives:
+            if one.get("mode", _TRIANGLES) > max(_READ):
+                raise UnreadMeshError("trimesh does not read fans of triangles")
+            for number in (one["attributes"].get("POSITION"), one.get("indices")):
+                accessor = {} if number is None else document["accessors"][number]
+                if "sparse" in accessor or accessor.get("normalized"):
+                    message = "trimesh does not read sparse or normalized accessors"
+                    raise UnreadMeshError(message)
         materials = tuple(gltf_material(document, binary, folder, one) for one in primitives)
         with_normals = sum("NORMAL" in one["attributes"] for one in primitives)
         mapped = any("TEXCOORD_0" in one["attributes"] for one in primitives)
@@ -577,21 +580,6 @@ def _read_gltf(content: bytes, folder: str) -> LoadedMesh:
         if mapped and (moves_images or mesh.coordinates is None)
         else mesh.coordinates,
     )
-
-
-def _require_readable(document: Json, primitives: list[Json]) -> None:
-    """Reject features that trimesh ignores or misreads."""
-    compressed = _COMPRESSIONS.intersection(document.get("extensionsRequired", ()))
-    if compressed:
-        raise UnreadMeshError(f"trimesh does not read {min(compressed)}")
-    for primitive in primitives:
-        if primitive.get("mode", _TRIANGLES) > max(_READ):
-            raise UnreadMeshError("trimesh does not read fans of triangles")
-        for number in (primitive["attributes"].get("POSITION"), primitive.get("indices")):
-            accessor = {} if number is None else document["accessors"][number]
-            if "sparse" in accessor or accessor.get("normalized"):
-                message = "trimesh does not read sparse or normalized accessors"
-                raise UnreadMeshError(message)
 
 
 def _read_scene(
