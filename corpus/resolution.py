@@ -125,8 +125,7 @@ def resolve_robot(
 ) -> r.RobotSource:
     """Resolve a reference to one robot.
 
-    Whether the file at a path exists is not checked: reading it reports that with a
-    location.
+    Whether the file at a path exists is not checked: reading it reports that with a location.
 
     Raises:
         ReferenceSyntaxError: The text is no reference, or names many robots.

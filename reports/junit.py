@@ -1,12 +1,11 @@
 """JUnit XML for CI systems: a test suite per robot, a test case per check.
 
-A check that fails or is disputed is a *failure*. A robot whose converter or engine
-crashed is an *error*. *Skipped*, with a reason, are checks that compared nothing,
-robots that could not be fetched, invalid URDFs (for which a diagnostic is the right
-result), and failures that the baseline expects. A robot that was read and does not
-conform always has a failing case: if no check fails, the case ``conversion`` does. It
-is skipped for an incomplete robot. A case of the feature suite has the case ``case``,
-which also stands for the conversion if no USD was written. The attribute
+A check that fails or is disputed is a *failure*. A robot whose converter or engine crashed is an
+*error*. *Skipped*, with a reason, are checks that compared nothing, robots that could not be
+fetched, invalid URDFs (for which a diagnostic is the right result), and failures that the baseline
+expects. A robot that was read and does not conform always has a failing case: if no check fails,
+the case ``conversion`` does. It is skipped for an incomplete robot. A case of the feature suite has
+the case ``case``, which also stands for the conversion if no USD was written. The attribute
 ``assertions`` is the number of compared values.
 """
 

@@ -1,8 +1,7 @@
 """Public functions, which take robots by reference as the command does.
 
-A reference is the path of a URDF or xacro file, ``file:robot.urdf``,
-``pybullet:r2d2.urdf``, ``rd:panda_description`` or ``erd:panda``. A path object is
-always a file.
+A reference is the path of a URDF or xacro file, ``file:robot.urdf``, ``pybullet:r2d2.urdf``,
+``rd:panda_description`` or ``erd:panda``. A path object is always a file.
 """
 
 from __future__ import annotations

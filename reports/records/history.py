@@ -1,8 +1,7 @@
 """History of runs: one small file per run in a folder, or in a branch.
 
-``<folder>/000001.json`` holds the :class:`HistoryEntry` of the first run, and so on.
-An entry has no date, like all records; a label, such as the commit of the converter,
-says what it is about.
+``<folder>/000001.json`` holds the :class:`HistoryEntry` of the first run, and so on. An entry has
+no date, like all records; a label, such as the commit of the converter, says what it is about.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The record of a run: everything a report shows, as plain data.
 
-``results/<id>.json``, with several converters ``results/<converter>/<id>.json``, holds
-one :class:`RobotRecord`, ``summary.json`` a :class:`RunSummary`. Both carry
-``schema_version``. They hold no timestamps, absolute paths or machine names: the same
-input gives the same bytes. Durations of conversions are in the folder ``timings``.
-Infinite values and other numbers that JSON cannot express are written as text
-(``"inf"``, ``"-inf"``, ``"nan"``).
+``results/<id>.json``, with several converters ``results/<converter>/<id>.json``, holds one
+:class:`RobotRecord`, ``summary.json`` a :class:`RunSummary`. Both carry ``schema_version``. They
+hold no timestamps, absolute paths or machine names: the same input gives the same bytes. Durations
+of conversions are in the folder ``timings``. Infinite values and other numbers that JSON cannot
+express are written as text (``"inf"``, ``"-inf"``, ``"nan"``).
 """
 
 from __future__ import annotations

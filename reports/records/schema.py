@@ -1,7 +1,6 @@
 """The JSON Schema of records, for other programs.
 
-``python -m urdf_usd.reports.records.schema DIRECTORY`` writes what ``docs/schema``
-holds.
+``python -m urdf_usd.reports.records.schema DIRECTORY`` writes what ``docs/schema`` holds.
 """
 
 from __future__ import annotations

@@ -101,15 +101,14 @@ class CorpusOptions(Struct, frozen=True, kw_only=True):
 class Behave(Struct, frozen=True, kw_only=True):
     """Simulate the robot SOURCE, and say whether it holds its pose and reaches its targets.
 
-    SOURCE is a USD asset, or a URDF or xacro file or a reference such as
-    rd:panda_description, which is converted: with --with, or with drives of --frequency
-    for all joints, on a fixed base unless --base says otherwise.
+    SOURCE is a USD asset, or a URDF or xacro file or a reference such as rd:panda_description,
+    which is converted: with --with, or with drives of --frequency for all joints, on a fixed base
+    unless --base says otherwise.
 
-    MuJoCo simulates what OpenUSD reads of the asset; PhysX (extra 'physx') and Newton
-    (extra 'newton') load it themselves. After 2 s of gravity, all targets move by 0.1 rad
-    or 10 mm for 1 s, then to the upper limits in 5 s, and to the lower ones. A
-    joint holds its pose within 0.1 rad or 10 mm. docs/simulation.md explains what to do if
-    it does not.
+    MuJoCo simulates what OpenUSD reads of the asset; PhysX (extra 'physx') and Newton (extra
+    'newton') load it themselves. After 2 s of gravity, all targets move by 0.1 rad or 10 mm for 1
+    s, then to the upper limits in 5 s, and to the lower ones. A joint holds its pose within 0.1 rad
+    or 10 mm. docs/simulation.md explains what to do if it does not.
 
     Examples:
         urdf-usd behave robot.urdf
@@ -245,15 +244,14 @@ class Compare(Struct, frozen=True, kw_only=True):
 class Convert(Struct, frozen=True, kw_only=True):
     """Convert the robot SOURCE to a USD asset in DIR.
 
-    SOURCE is a URDF or xacro file or a reference such as rd:panda_description. DIR
-    receives <robot>.usda and payload/, unless --layout says otherwise; a previous
-    conversion in it is replaced. The path of the root layer is printed on stdout,
-    diagnostics on stderr.
+    SOURCE is a URDF or xacro file or a reference such as rd:panda_description. DIR receives
+    <robot>.usda and payload/, unless --layout says otherwise; a previous conversion in it is
+    replaced. The path of the root layer is printed on stdout, diagnostics on stderr.
 
-    With several SOURCEs, or a whole corpus such as erd or dir:my_robots, each robot is
-    converted in another process, within --timeout and --memory, into DIR/<id>. Robots
-    that cannot be converted are reported, and the others are converted. A single
-    SOURCE is converted in this process, without limits unless one is given.
+    With several SOURCEs, or a whole corpus such as erd or dir:my_robots, each robot is converted in
+    another process, within --timeout and --memory, into DIR/<id>. Robots that cannot be converted
+    are reported, and the others are converted. A single SOURCE is converted in this process,
+    without limits unless one is given.
 
     Examples:
         urdf-usd convert robot.urdf out
@@ -422,18 +420,17 @@ class Expand(Struct, frozen=True, kw_only=True):
 class Export(Struct, frozen=True, kw_only=True):
     """Write the robot in the file USD as the file URDF.
 
-    USD is the root layer of an asset from any converter: nested or flat bodies, any
-    units, Y or Z up. Meshes and textures are written to meshes/ next to the URDF. The
-    path of the URDF is printed on stdout, diagnostics on stderr.
+    USD is the root layer of an asset from any converter: nested or flat bodies, any units, Y or Z
+    up. Meshes and textures are written to meshes/ next to the URDF. The path of the URDF is printed
+    on stdout, diagnostics on stderr.
 
-    A joint of several axes becomes a chain of joints with one axis each, which
-    `urdf-usd convert` puts together again. Robots of a stage with several are listed,
-    with exit code 2, unless --root names one; a body without joints is a robot of its
-    own.
+    A joint of several axes becomes a chain of joints with one axis each, which `urdf-usd convert`
+    puts together again. Robots of a stage with several are listed, with exit code 2, unless --root
+    names one; a body without joints is a robot of its own.
 
-    The USD is read in a process with the limits --timeout and --memory. It is refused
-    if one of its layers or assets is a pipe, a device or a socket, or if its layers
-    name more than 10000 asset paths or are larger than 4 GiB in total.
+    The USD is read in a process with the limits --timeout and --memory. It is refused if one of its
+    layers or assets is a pipe, a device or a socket, or if its layers name more than 10000 asset
+    paths or are larger than 4 GiB in total.
 
     Examples:
         urdf-usd export out/robot.usda robot.urdf
@@ -482,9 +479,8 @@ class Init(Struct, frozen=True, kw_only=True):
 class Inspect(Struct, frozen=True, kw_only=True):
     """Show links, joints, shapes and totals of the robot SOURCE.
 
-    SOURCE is a URDF or xacro file, a reference such as rd:panda_description, or the
-    root layer of a USD, whose meshes are named by their prims. urdf-usd lint reports
-    likely mistakes in a URDF.
+    SOURCE is a URDF or xacro file, a reference such as rd:panda_description, or the root layer of a
+    USD, whose meshes are named by their prims. urdf-usd lint reports likely mistakes in a URDF.
 
     --joints shows the order in which engines number the joints instead. USD is an asset
     of the robot; without one, SOURCE is converted in a temporary folder. The engine
@@ -539,10 +535,9 @@ class Inspect(Struct, frozen=True, kw_only=True):
 class Lint(Struct, frozen=True, kw_only=True):
     """Report likely mistakes in URDF and xacro files, with a remedy for each.
 
-    SOURCE is a file, a reference such as rd:panda_description, or a whole corpus:
-    pybullet, rd, erd or dir:<folder>. Findings are errors that prevent reading, values
-    that are physically implausible, and constructs that simulators reject.
-    docs/lint.md describes every rule.
+    SOURCE is a file, a reference such as rd:panda_description, or a whole corpus: pybullet, rd, erd
+    or dir:<folder>. Findings are errors that prevent reading, values that are physically
+    implausible, and constructs that simulators reject. docs/lint.md describes every rule.
 
     --fix repairs mistakes with one possible correction, such as a stray comma after a
     number or an axis that is not normalised; comments and layout are kept.
