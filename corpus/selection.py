@@ -32,14 +32,14 @@ class Selection(Struct, frozen=True):
     forbidden: tuple[str, ...] = ()  # SPDX identifiers that no robot may have, or COPYLEFT
 
     @property
-    def _criteria(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        every = (("tag", self.tags), ("maker", self.makers), ("license", self.licenses))
-        return tuple((noun, texts) for noun, texts in every if texts)
+    def _criteria(self) -> dict[str, tuple[str, ...]]:
+        every = {"tag": self.tags, "maker": self.makers, "license": self.licenses}
+        return {noun: texts for noun, texts in every.items() if texts}
 
     @property
     def words(self) -> tuple[str, ...]:
         """One line for each attribute that is not empty."""
-        return tuple(f"{noun} {' or '.join(texts)}" for noun, texts in self._criteria)
+        return tuple(f"{noun} {' or '.join(texts)}" for noun, texts in self._criteria.items())
 
     def apply(self, robots: Sequence[Candidate], announce: Announce) -> tuple[Candidate, ...]:
         """Return the robots that match.
@@ -49,47 +49,44 @@ class Selection(Struct, frozen=True):
                 forbidden licence.
         """
         chosen = tuple(robots)
-        for noun, texts in self._criteria if robots else ():
-            known = sorted({value for robot in robots for value in _stated(robot, noun)})
+        for noun, texts in self._criteria.items() if robots else ():
+            stated = {id(robot): _stated(robot, noun) for robot in robots}
+            known = sorted({value for values in stated.values() for value in values})
             for text in texts:
                 if not any(_matches(noun, text, value) for value in known):
-                    close = difflib.get_close_matches(text, known, n=1)
                     hint = (
                         f"there are {', '.join(known)}" if known else f"no robot states its {noun}"
                     )
-                    hint = f"did you mean {close[0]!r}?" if close else hint
+                    if close := difflib.get_close_matches(text, known, n=1):
+                        hint = f"did you mean {close[0]!r}?"
                     raise CorpusError(f"no robot has the {noun} {text!r}; {hint}")
-            unknown = [robot for robot in chosen if not _stated(robot, noun)]
-            schemes = Counter(robot.reference.partition(":")[0] for robot in unknown)
-            for scheme, count in sorted(schemes.items()):
+            unknown = (one.reference.partition(":")[0] for one in chosen if not stated[id(one)])
+            for scheme, count in sorted(Counter(unknown).items()):
                 verb = "robot is" if count == 1 else "robots are"
                 announce(f"{scheme}: {count} {verb} left out, whose {noun} is unknown")
             chosen = tuple(
                 robot
                 for robot in chosen
-                if any(_matches(noun, text, own) for text in texts for own in _stated(robot, noun))
+                if any(_matches(noun, text, own) for text in texts for own in stated[id(robot)])
             )
             if not chosen:
                 raise CorpusError("no robot matches all criteria")
         if self.forbidden:
-            self._refuse_forbidden(chosen, announce)
+            licensed = [(one.reference, one.origin.license) for one in chosen if one.origin.license]
+            refused = [
+                f"{one} ({own})" for one, own in licensed if is_forbidden(own, self.forbidden)
+            ]
+            if refused:
+                more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
+                raise CorpusError(
+                    f"forbidden licence: {', '.join(refused[:_SHOWN])}{more}; "
+                    "remove these robots, or select others with --license"
+                )
+            if unlicensed := len(chosen) - len(licensed):
+                announce(
+                    f"--forbid-license: the licence of {unlicensed} of {len(chosen)} is unknown"
+                )
         return chosen
-
-    def _refuse_forbidden(self, robots: Sequence[Candidate], announce: Announce) -> None:
-        forbidden = [
-            f"{robot.reference} ({robot.origin.license})"
-            for robot in robots
-            if robot.origin.license and is_forbidden(robot.origin.license, self.forbidden)
-        ]
-        if forbidden:
-            more = len(forbidden) - _SHOWN
-            raise CorpusError(
-                f"forbidden licence: {', '.join(forbidden[:_SHOWN])}"
-                f"{f' and {more} more' if more > 0 else ''}; "
-                "remove these robots, or select others with --license"
-            )
-        if unknown := sum(not robot.origin.license for robot in robots):
-            announce(f"--forbid-license: the licence of {unknown} of {len(robots)} is unknown")
 
 
 def _stated(robot: Candidate, noun: str) -> tuple[str, ...]:
