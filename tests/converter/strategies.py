@@ -14,7 +14,6 @@ def _triple(bound: float) -> st.SearchStrategy[m.Vec3]:
 
 
 def rotations() -> st.SearchStrategy[m.Vec3]:
-    """Draw roll, pitch and yaw [rad]."""
     return _triple(np.pi)
 
 
@@ -54,7 +53,6 @@ def _ranges(bound: float) -> st.SearchStrategy[m.Range]:
 
 
 def _kinds(length: float) -> st.SearchStrategy[m.JointKind]:
-    """Draw every joint type."""
     return st.one_of(
         st.builds(m.Revolute, axis=axes(), range=_ranges(6)),
         st.builds(m.Continuous, axis=axes()),

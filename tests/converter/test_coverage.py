@@ -87,7 +87,6 @@ _LEFT_OUT = {
 
 
 def _last(name: str) -> str:
-    """Name without prefix or namespace."""
     return name.rpartition("}")[2].rpartition(":")[2]
 
 

@@ -33,7 +33,6 @@ conversion.convert(sys.argv[1], sys.argv[2])
 
 @pytest.fixture
 def robot(tmp_path: Path) -> Path:
-    """A URDF, in a folder without targets."""
     file = tmp_path / "robot/r.urdf"
     file.parent.mkdir()
     file.write_text(URDF)

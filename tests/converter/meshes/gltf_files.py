@@ -34,7 +34,6 @@ class Gltf:
     content: bytes = b""
 
     def view(self, data: bytes, **more: int) -> int:
-        """Append bytes and return their view."""
         self.content += b"\0" * (-len(self.content) % 4)
         view = {"buffer": 0, "byteOffset": len(self.content), "byteLength": len(data)}
         self.content += data
@@ -42,7 +41,6 @@ class Gltf:
         return len(self.root["bufferViews"]) - 1
 
     def accessor(self, array: np.ndarray, *, normalized: bool = False) -> int:
-        """Append numbers and return their accessor."""
         rows = array.reshape(len(array), -1)
         made: Json = {
             "bufferView": self.view(array.tobytes()),
@@ -56,12 +54,10 @@ class Gltf:
         return len(self.root["accessors"]) - 1
 
     def add(self, key: str, entry: Json) -> int:
-        """Append to a list of the document and return the index."""
         self.root.setdefault(key, []).append(entry)
         return len(self.root[key]) - 1
 
     def primitive(self, material: int | None = 0, **attributes: int) -> Json:
-        """Return a primitive, by default with the common triangle."""
         known = {"POSITION": attributes.pop("POSITION", -1), **attributes}
         if known["POSITION"] < 0:
             known["POSITION"] = self.accessor(CORNERS)
@@ -71,13 +67,11 @@ class Gltf:
         return made
 
     def show(self, *primitives: Json, **node: object) -> None:
-        """Add a scene of one node."""
         mesh = self.add("meshes", {"primitives": list(primitives)})
         number = self.add("nodes", {"mesh": mesh, **node})
         self.add("scenes", {"nodes": [number]})
 
     def glb(self) -> bytes:
-        """Return the document as one binary file."""
         self.root["buffers"] = [{"byteLength": len(self.content)}]
         text = json.dumps(self.root).encode()
         text += b" " * (-len(text) % 4)
@@ -87,7 +81,6 @@ class Gltf:
         return struct.pack("<4sII", b"glTF", 2, len(body) + 12) + body
 
     def text(self, uri: str | None = None) -> bytes:
-        """Return the document as JSON, with buffers in a file or in base64."""
         inside = base64.b64encode(self.content).decode()
         uri = uri or f"data:application/octet-stream;base64,{inside}"
         self.root["buffers"] = [{"byteLength": len(self.content), "uri": uri}]
@@ -95,7 +88,6 @@ class Gltf:
 
 
 def triangle(**material: object) -> Gltf:
-    """Make a document of one triangle with normals, coordinates and a material."""
     made = Gltf()
     made.add("materials", {"name": "m", **material})
     attributes = {

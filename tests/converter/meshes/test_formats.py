@@ -51,7 +51,6 @@ CONTENTS = {"obj": OBJ, "text": STL_TEXT, "binary": STL_BINARY, "dae": DAE}
 
 
 def corpus() -> list[Path]:
-    """List the mesh files of the robots in pybullet_data."""
     return sorted(
         path
         for path in DATA.rglob("*")
@@ -70,7 +69,6 @@ def triangles(mesh: meshes.PolygonMesh) -> NDArray[np.float64]:
 
 
 def reference_triangles(path: Path) -> NDArray[np.float64]:
-    """Read a file with trimesh [m]."""
     scene = trimesh.load_scene(str(path), process=False, skip_materials=True)
     shapes = [shape for shape in scene.dump() if isinstance(shape, trimesh.Trimesh)]
     pieces = [np.array(shape.triangles, dtype=np.float64) for shape in shapes]

@@ -83,21 +83,18 @@ def hinge_inertia(slide: float) -> float:
 
 
 def write_urdf(folder: Path) -> Path:
-    """Write the robot."""
     file = folder / "two.urdf"
     file.write_text(URDF, encoding="utf-8")
     return file
 
 
 def write_described(folder: Path) -> Path:
-    """Write the robot with elements that settings can name."""
     file = folder / "two.urdf"
     file.write_text(URDF.replace("</robot>", f"{_ELEMENTS}</robot>"), encoding="utf-8")
     return file
 
 
 def write_description(folder: Path, text: str) -> Path:
-    """Write a simulation settings file."""
     file = folder / "robot.toml"
     file.write_text(text, encoding="utf-8")
     return file

@@ -17,7 +17,6 @@ from urdf_usd.converter.urdf.parse import parse
 
 
 def test_template_changes_nothing_until_it_is_edited(tmp_path: Path) -> None:
-    """All settings are comments."""
     robot = parse(write_described(tmp_path)).robot
     text = description_template(robot, Base.FLOATING, "two.urdf")
 
@@ -50,7 +49,6 @@ def test_every_setting_of_the_template_is_valid(tmp_path: Path) -> None:
 
 
 def test_joints_are_listed_with_types_and_limits(tmp_path: Path) -> None:
-    """In the units of the file."""
     robot = parse(write_described(tmp_path)).robot
 
     text = description_template(robot, Base.FLOATING, "two.urdf")

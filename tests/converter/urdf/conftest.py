@@ -17,8 +17,6 @@ Refuse: TypeAlias = Callable[[str], tuple[Diagnostic, ...]]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    """Return a function that reads the text of a URDF file."""
-
     def read_text(text: str) -> Parsed:
         file = tmp_path / "robot.urdf"
         file.write_text(text, encoding="utf-8")
@@ -29,8 +27,6 @@ def read(tmp_path: Path) -> Read:
 
 @pytest.fixture
 def refuse(read: Read) -> Refuse:
-    """Return a function that gives the diagnostics of a text that is refused."""
-
     def refuse_text(text: str) -> tuple[Diagnostic, ...]:
         with pytest.raises(SourceError) as caught:
             read(text)
@@ -41,7 +37,6 @@ def refuse(read: Read) -> Refuse:
 
 @pytest.fixture
 def read_joint(read: Read) -> Read:
-    """Return a function that reads the inside of a joint ``j`` between two links."""
     return lambda text: read(
         f'<robot name="r"><link name="a"/><link name="b"/><joint name="j" {text}'
         '<parent link="a"/><child link="b"/></joint></robot>'
@@ -50,5 +45,4 @@ def read_joint(read: Read) -> Read:
 
 @pytest.fixture
 def read_link(read: Read) -> Read:
-    """Return a function that reads the inside of the only link."""
     return lambda text: read(f'<robot name="r"><link name="a">{text}</link></robot>')

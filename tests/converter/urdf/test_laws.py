@@ -23,7 +23,6 @@ def _parts(robot: Robot) -> tuple[str, frozenset[Link], frozenset[Joint]]:
 
 
 def _outcome(content: bytes) -> Robot | tuple[Diagnostic, ...]:
-    """Read a file; return its diagnostics if it is refused."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "r.urdf")
         file.write_bytes(content)

@@ -43,13 +43,11 @@ def author(
 
 
 def applied(prim: Usd.Prim) -> list[str]:
-    """Return the applied schemas, whether or not their plugin is registered."""
     listed = prim.GetMetadata("apiSchemas")
     return list(listed.GetAppliedItems()) if listed else []
 
 
 def authored_values(prim: Usd.Prim, *namespaces: str) -> dict[str, object]:
-    """Return the authored attributes of some namespaces."""
     return {
         attribute.GetName(): attribute.Get()
         for attribute in prim.GetAuthoredAttributes()

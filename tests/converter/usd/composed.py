@@ -21,7 +21,6 @@ def composed(stage: Usd.Stage) -> dict[str, PrimValues]:
 
 
 def physics_of(values: Mapping[str, PrimValues]) -> dict[str, list[str]]:
-    """Return types, schemas and properties of physics, by path."""
     found = {
         path: [
             word

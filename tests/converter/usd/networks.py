@@ -29,7 +29,6 @@ class Point:
     coordinates: dict[str, tuple[float, float]]
 
     def value(self, attribute: UsdShade.Input) -> Numbers:
-        """Return what an input of a shader is at this point."""
         sources, _ = attribute.GetConnectedSources()
         if not sources:
             return _plain(attribute.Get())
@@ -37,7 +36,6 @@ class Point:
         return _NODES[shader.GetIdAttr().Get()](self, shader, sources[0].sourceName)
 
     def of(self, shader: UsdShade.Shader, name: str, default: object = None) -> Numbers:
-        """Return an input of a shader by name."""
         found = shader.GetInput(name)
         return self.value(found) if found else np.array(default, dtype=float)
 

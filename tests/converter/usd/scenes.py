@@ -18,7 +18,6 @@ TURN = Rotation.from_euler("xyz", (0.3, -0.7, 1.1))
 
 
 def quat(turn: Rotation) -> Gf.Quatf:
-    """Quaternion of a rotation."""
     w, x, y, z = turn.as_quat(scalar_first=True)
     return Gf.Quatf(w, x, y, z)
 
@@ -73,15 +72,12 @@ class Scene:
         return joint
 
     def read(self) -> StageReading:
-        """Read the robot."""
         return read_stage(self.stage)
 
 
 def link_of(reading: StageReading, name: str) -> Link:
-    """A link by name."""
     return next(link for link in reading.robot.links if link.name == name)
 
 
 def joint_of(reading: StageReading, name: str) -> Joint:
-    """A joint by name."""
     return next(joint for joint in reading.robot.joints if joint.name == name)

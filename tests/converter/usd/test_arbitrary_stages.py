@@ -119,7 +119,6 @@ def _harness_readers() -> tuple[Callable[[str], object], ...]:
 
 
 def test_unchanged_stage_is_read(tmp_path: Path) -> None:
-    """Otherwise the other cases would prove nothing."""
     file = tmp_path / "arm.usda"
     arm().Export(str(file))
 

@@ -44,7 +44,6 @@ def _written(
 def test_shapes_and_their_poses_are_read_back(
     robot: Robot, nesting: BodyNesting, base: BaseOption
 ) -> None:
-    """For every nesting of bodies."""
     with tempfile.TemporaryDirectory() as folder:
         again = read_usd(_written(robot, nesting, base, folder)).robot
 
@@ -63,7 +62,6 @@ def test_shapes_and_their_poses_are_read_back(
 def test_reading_without_shapes_changes_no_links_and_joints(
     robot: Robot, nesting: BodyNesting, base: BaseOption
 ) -> None:
-    """Names, joints and diagnostics of links and joints are equal."""
     with tempfile.TemporaryDirectory() as folder:
         root = _written(robot, nesting, base, folder)
         whole, bare = (
@@ -126,7 +124,6 @@ def test_assets_are_deterministic(robot: Robot, nesting: BodyNesting, profile: P
 
 @pytest.mark.parametrize("name", ["nan", "inf", "-Infinity", "1e999"])
 def test_numeric_names_are_read_back(tmp_path: Path, name: str) -> None:
-    """They are strings, whatever the values of other attributes are."""
     robot = Robot(name="robot", links=(Link(name=name),), joints=())
     root = _written(robot, BodyNesting.NESTED, BaseOption.AUTO, str(tmp_path))
     (link,) = read_usd(root).robot.links

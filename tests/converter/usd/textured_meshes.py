@@ -44,7 +44,6 @@ def robot(
     visuals: str,
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
 ) -> tuple[Conversion, Usd.Stage]:
-    """Convert a robot of one link with these visuals."""
     urdf = folder / "r.urdf"
     urdf.write_text(f'<robot name="r"><link name="a">{visuals}</link></robot>')
     options = ConvertOptions(materials=networks)
@@ -53,12 +52,10 @@ def robot(
 
 
 def visual(mesh: str, material: str = "") -> str:
-    """Write a visual with a mesh file."""
     return f'<visual><geometry><mesh filename="{mesh}"/></geometry>{material}</visual>'
 
 
 def parted(folder: Path, materials: str, *names: str) -> None:
-    """Write part.obj, whose faces have these materials, and its library."""
     lines = [
         f"usemtl {name}\n{face}" if name else face for name, face in zip(names, FACES, strict=True)
     ]
@@ -67,34 +64,28 @@ def parted(folder: Path, materials: str, *names: str) -> None:
 
 
 def bound(prim: Usd.Prim) -> UsdShade.Material:
-    """Return the material that is bound to a prim."""
     material, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()
     return material
 
 
 def surface(prim: Usd.Prim, context: str = "") -> UsdShade.Shader:
-    """Return the surface shader of the material that is bound to a prim."""
     return bound(prim).ComputeSurfaceSource(context)[0]
 
 
 def source(shader: UsdShade.Shader, name: str) -> tuple[UsdShade.Shader, str]:
-    """Return the shader that an input is connected to, and the output's name."""
     ((info, *_), _) = shader.GetInput(name).GetConnectedSources()
     return UsdShade.Shader(info.source.GetPrim()), info.sourceName
 
 
 def rules(conversion: Conversion) -> list[str]:
-    """Return the rules of all diagnostics of the conversion."""
     return [diagnostic.rule for diagnostic in conversion.diagnostics]
 
 
 def shaders(material: UsdShade.Material) -> list[UsdShade.Shader]:
-    """Return all shaders of a material."""
     prims = Usd.PrimRange(material.GetPrim())
     return [UsdShade.Shader(prim) for prim in prims if prim.IsA(UsdShade.Shader)]
 
 
 def text_of(path: Path) -> str:
-    """Return a layer as text."""
     text: str = Sdf.Layer.FindOrOpen(str(path)).ExportToString()
     return text

@@ -24,7 +24,6 @@ _SIMREADY = ConvertOptions(profile=Profile.SIMREADY, metadata=_GIVEN)
 
 @pytest.fixture
 def asset(tmp_path: Path) -> Path:
-    """Root layer of the whole robot."""
     return convert(write_whole_robot(tmp_path), tmp_path / "usd", _SIMREADY).root_layer
 
 

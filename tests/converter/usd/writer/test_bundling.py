@@ -37,7 +37,6 @@ def _files(folder: Path) -> dict[str, bytes]:
 def test_layouts_compose_to_the_same_stage_in_all_variants(
     tmp_path: Path, layout: Layout, physics: str, colliders: str
 ) -> None:
-    """Prims, types, schemas, values, targets, connections, colour spaces, names."""
     stages = [Usd.Stage.Open(str(_asset(tmp_path, Layout.LAYERED)))]
     stages.append(Usd.Stage.Open(str(_asset(tmp_path, layout))))
     for stage in stages:
@@ -75,7 +74,6 @@ def test_bundled_layer_has_no_external_references(tmp_path: Path, layout: Layout
 
 
 def test_robot_named_like_a_library_class_is_bundled(tmp_path: Path) -> None:
-    """The class gets another name."""
     urdf = write_whole_robot(tmp_path)
     urdf.write_text(urdf.read_text().replace("whole robot", "GeometryLibrary"))
     options = ConvertOptions(layout=Layout.SINGLE)
@@ -89,7 +87,6 @@ def test_robot_named_like_a_library_class_is_bundled(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", list(Layout))
 def test_moved_asset_resolves_all_files(tmp_path: Path, layout: Layout) -> None:
-    """Textures as well."""
     asset = _asset(tmp_path, layout)
     (tmp_path / "elsewhere").mkdir()
     moved = asset.parent.rename(tmp_path / "elsewhere/robot") / asset.name
@@ -126,7 +123,6 @@ def test_every_layout_passes_openusd_validation(tmp_path: Path, layout: Layout) 
 
 @pytest.mark.parametrize("layout", OTHERS)
 def test_every_layout_is_read_and_exported_alike(tmp_path: Path, layout: Layout) -> None:
-    """Links, joints, masses, surfaces, and the exported URDF."""
     layered, other = _asset(tmp_path, Layout.LAYERED), _asset(tmp_path, layout)
 
     first, second = read_usd(layered), read_usd(other)

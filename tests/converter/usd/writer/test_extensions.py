@@ -84,7 +84,6 @@ def test_invalid_and_reserved_names_are_changed_and_kept_as_display_name(
 
 
 def test_links_and_shapes_keep_their_names_before_elements(tmp_path: Path) -> None:
-    """Users look for those."""
     custom = m.Custom(
         elements=tuple(m.CustomElement(m.XmlElement(tag)) for tag in ("frame", "seen", "touched"))
     )

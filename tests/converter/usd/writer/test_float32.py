@@ -35,12 +35,10 @@ def test_rounded_moments_of_a_plate_satisfy_the_triangle_inequality(
 
 
 def test_implausible_moments_are_not_changed() -> None:
-    """It is reported, not repaired."""
     assert moments_to_float32((1.0, 1.0, 2.5), "x") == (1.0, 1.0, 2.5)
 
 
 def test_moments_of_a_solid_body_are_only_rounded() -> None:
-    """The largest moment is not lowered."""
     moments = (0.1, 0.2, 0.25)
 
     stored = moments_to_float32(moments, "x")
@@ -50,7 +48,6 @@ def test_moments_of_a_solid_body_are_only_rounded() -> None:
 
 @given(st.floats(-LARGEST, LARGEST))
 def test_numbers_are_rounded_like_numpy(value: float) -> None:
-    """To the nearest, ties to even."""
     assert to_float32(value, "x") == float(np.float32(value))
     if abs(value) < NO_LIMIT:
         assert limit_to_float32(value) == float(np.float32(value))
@@ -58,7 +55,6 @@ def test_numbers_are_rounded_like_numpy(value: float) -> None:
 
 
 def test_range_of_float32_is_that_of_numpy() -> None:
-    """Beyond them, numbers are not stored."""
     assert float(np.float32(1e37)) == NO_LIMIT
     assert is_positive_float32(LARGEST)
     assert not is_positive_float32(1e300)
@@ -68,7 +64,6 @@ def test_range_of_float32_is_that_of_numpy() -> None:
 
 @given(_SIZES, _SIZES)
 def test_largest_moment_of_a_plate_is_lowered_by_one_step(a: float, b: float) -> None:
-    """Compared with numpy's nextafter."""
     a, b = float(np.float32(a)), float(np.float32(b))
     below = np.nextafter(np.float32(a + b), np.float32(0))
 

@@ -22,7 +22,6 @@ _EXTENT = [[0.9, 1.8, 2.7], [1.1, 2.2, 3.3]]
 
 @pytest.fixture(params=list(Layout))
 def asset(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Root layer of the whole robot in every layout."""
     options = ConvertOptions(layout=request.param)
     return convert(write_whole_robot(tmp_path), tmp_path / "usd", options).root_layer
 
@@ -71,7 +70,6 @@ def test_extents_hint_is_that_of_visuals_or_else_of_colliders(
 
 
 def test_robot_without_colliders_has_the_variant_set(tmp_path: Path) -> None:
-    """So a scene can select it for all robots."""
     urdf = tmp_path / "r.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
     asset = convert(urdf, tmp_path / "usd").root_layer
@@ -82,7 +80,6 @@ def test_robot_without_colliders_has_the_variant_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", list(Layout))
 def test_robot_without_shapes_has_no_openusd_warnings(tmp_path: Path, layout: Layout) -> None:
-    """Empty layers of variants are written too."""
     urdf = tmp_path / "r.urdf"
     urdf.write_text('<robot name="r"><link name="a"/></robot>')
 
@@ -99,7 +96,6 @@ def test_robot_without_shapes_has_no_openusd_warnings(tmp_path: Path, layout: La
 def test_files_of_other_tools_are_not_recognised_as_own(
     tmp_path: Path, text: str, suffix: str
 ) -> None:
-    """They must not be replaced."""
     file = tmp_path / f"robot{suffix}"
     file.write_text(text)
 

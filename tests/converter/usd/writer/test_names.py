@@ -12,7 +12,6 @@ from urdf_usd.converter.usd.writer.specs import define, legal_name, show_spec_na
 
 
 def test_valid_names_are_kept_in_any_order() -> None:
-    """The changed siblings get numbers."""
     assert sibling_names(["a-b", "a_b", "a b"]) == ("a_b_2", "a_b", "a_b_1")
 
 
@@ -22,13 +21,11 @@ def test_digits_and_other_scripts_become_valid_ascii() -> None:
 
 
 def test_taken_names_are_not_used() -> None:
-    """Children that exist already keep their names."""
     assert sibling_names(["visual", "visual"], ["visual"]) == ("visual_1", "visual_2")
 
 
 @given(st.lists(st.text()), st.lists(st.text()))
 def test_sibling_names_are_valid_and_unique(names: list[str], taken: list[str]) -> None:
-    """By OpenUSD's own rule."""
     result = sibling_names(names, taken)
 
     assert len(result) == len(names)
@@ -60,7 +57,6 @@ _XML = st.text(
 
 @given(_XML)
 def test_original_name_is_the_display_name(name: str) -> None:
-    """In memory and in text."""
     layer = Sdf.Layer.CreateAnonymous(".usda")
     path = Sdf.Path.absoluteRootPath.AppendChild(legal_name(name))
     show_spec_name(define(layer, path, "Xform"), name)

@@ -76,7 +76,6 @@ def test_openusd_reads_the_files_of_a_package(tmp_path: Path) -> None:
 def test_package_above_the_zip_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an OSError, like a full disk."""
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 100)
 
     with pytest.raises(OSError, match="may not exceed 2 GiB"):

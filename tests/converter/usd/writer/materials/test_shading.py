@@ -66,7 +66,6 @@ pairs = st.tuples(st.floats(-2, 2), st.floats(-2, 2))
 
 @st.composite
 def samplings(draw: st.DrawFn, slot: mm.Slot) -> mm.Sampling:
-    """Draw a sampling of an image."""
     whole = slot.is_color or slot is mm.Slot.NORMAL
     gain = draw(st.tuples(units, units, units, units))
     return mm.Sampling(
@@ -83,7 +82,6 @@ def samplings(draw: st.DrawFn, slot: mm.Slot) -> mm.Sampling:
 
 @st.composite
 def appearances(draw: st.DrawFn) -> mm.MeshMaterial:
-    """Draw an appearance."""
     slots = draw(st.lists(st.sampled_from(mm.Slot), unique=True))
     return mm.MeshMaterial(
         name="x",
@@ -105,7 +103,6 @@ def appearances(draw: st.DrawFn) -> mm.MeshMaterial:
 
 
 def written(appearance: mm.MeshMaterial) -> UsdShade.Material:
-    """Give a new material both networks."""
     return _material(appearance, MaterialNetworks.OPENPBR)
 
 
@@ -122,7 +119,6 @@ _PATH = Sdf.Path("/m")
 
 
 def surface(material: UsdShade.Material, context: str = "") -> UsdShade.Shader:
-    """Return the surface of a render context."""
     return material.ComputeSurfaceSource(context)[0]
 
 
