@@ -28,7 +28,7 @@ from urdf_usd.converter.robot.spatial import (
     rest_poses,
     rotate_inertia,
     rotation_about,
-    rotation_from_quat_wxyz,
+    rotations_from_quats_wxyz,
     shift_inertia,
     transform_from_pose,
 )
@@ -277,24 +277,15 @@ def motion(kind: m.JointKind, positions: Matrix) -> Matrix:
             motions[:, :3, :3] = rotation_about(kind.axis, positions[:, 3])
             motions[:, :3, 3] = positions[:, :3]
         case m.Floating():
-            motions[:, :3, :3] = _rotations(positions[:, 3:])
+            motions[:, :3, :3] = rotations_from_quats_wxyz(positions[:, 3:])
             motions[:, :3, 3] = positions[:, :3]
         case m.Spherical():
-            motions[:, :3, :3] = _rotations(positions)
+            motions[:, :3, :3] = rotations_from_quats_wxyz(positions)
         case m.Generic():
             raise TypeError("joints of several axes have to be chains")
         case _:
             assert_never(kind)
     return motions
-
-
-def _rotations(quats_wxyz: Matrix) -> Matrix:
-    return np.array([rotation_from_quat_wxyz(_quat(row)) for row in quats_wxyz])
-
-
-def _quat(row: Matrix) -> m.Vec4:
-    w, x, y, z = (float(value) for value in row)
-    return w, x, y, z
 
 
 def link_transforms(robot: m.Robot, positions: Mapping[str, Matrix]) -> dict[str, Matrix]:

@@ -141,13 +141,11 @@ def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
         half = [0.0, 0.0, 0.0, 0.0]
         half[1 + after] = 1.0
         turn[1 + after], turn[1 + last] = axis[last], -axis[after]
-        return "XYZ"[index], multiply_quats(_quat(turn), _quat(half))
-    return "XYZ"[index], normalise_quat(_quat(turn))
-
-
-def _quat(components: list[float]) -> Vec4:
-    w, x, y, z = components
-    return w, x, y, z
+        w, x, y, z = turn
+        a, b, c, d = half
+        return "XYZ"[index], multiply_quats((w, x, y, z), (a, b, c, d))
+    w, x, y, z = turn
+    return "XYZ"[index], normalise_quat((w, x, y, z))
 
 
 def rotate_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
