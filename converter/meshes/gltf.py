@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes import mesh_materials as mm
 from urdf_usd.converter.meshes.mesh_materials import linear_from_srgb, srgb_from_linear
+from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
 
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
@@ -335,17 +336,9 @@ def _transform(node: _Node) -> meshes.Matrix:
     if node.matrix is not None:
         return np.array(node.matrix).reshape(4, 4).T
     x, y, z, w = node.rotation
-    length = (x * x + y * y + z * z + w * w) ** 0.5
-    if not length:
+    if not sum(component * component for component in node.rotation):
         raise meshes.MeshError("a rotation has no length")
-    x, y, z, w = x / length, y / length, z / length, w / length
-    rotation = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    rotation = rotation_from_quat_wxyz((w, x, y, z))
     result = np.eye(4)
     result[:3, :3] = rotation * np.array(node.scale)
     result[:3, 3] = node.translation
