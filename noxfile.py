@@ -359,7 +359,6 @@ def behaviour(session: nox.Session) -> None:
     newton = str(install_apart(session, "newton", NEWTON))
     command = ("-m", "tests.tools.behaviour", "--out", "behaviour.jsonl", "--newton", newton)
     session.run("python", *command, *session.posargs)
-    session.run("python", "-m", "tests.tools.behaviour.table", "behaviour.jsonl")
 
 
 @nox.session

@@ -1,13 +1,13 @@
 """Assets that hold their pose in PhysX, Newton and MuJoCo, with and without drives.
 
-    python -m tests.tools.behaviour [CORPUS…] --out FILE.jsonl [--sample N]
-        [--newton PYTHON]
+python -m tests.tools.behaviour [CORPUS…] --out FILE.jsonl [--sample N] [--newton PYTHON]
 
-Converts robots with a fixed base, without a settings file and with one that has
-drives of 5 Hz for all joints, and simulates the assets in all three simulators: 2 s of
-gravity, then a step of all targets, and targets beyond both limits. Writes a line of
-JSON for each robot, asset and simulator; ``python -m tests.tools.behaviour.table FILE.jsonl``
-writes tables. Robots that the file has already are not simulated again.
+Converts robots with a fixed base, without a settings file and with one that has drives of 5 Hz for
+all joints, and simulates the assets in all three simulators: 2 s of gravity, then a step of all
+targets, and targets beyond both limits. Writes a line of JSON for each robot, asset and simulator,
+and prints tables of them: how many robots hold their pose, how many simulators agree with MuJoCo,
+and each robot with drives that does not hold or agree. Robots that the file has already are not
+simulated again.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from urdf_usd import ConvertOptions
 from urdf_usd.conformance.behaviour.simulations import (
+    MUJOCO,
     ONE_AXIS,
     PROGRAMS,
     convert_for_simulation,
@@ -38,18 +40,15 @@ from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
-_FIXED = ConvertOptions(base=BaseOption.FIXED)
-_DRIVES = drives(5.0)
-WITH = "with"
-"""The asset with drives and without self-collision."""
-# Assets, and what their settings file has besides poses; None without a file.
-ASSETS = {
+STATES = ("holds", "sags", "moves", "diverges", "refused")
+_WITH, _SELF_COLLISION = "with", "self-collision"
+# Assets, and what their settings file has besides poses; None without a file. Self-collision is
+# simulated in PhysX alone.
+_ASSETS = {
     "without": None,
-    "self-collision": _DRIVES,
-    WITH: f"self_collision = false\n{_DRIVES}",
+    _SELF_COLLISION: drives(5.0),
+    _WITH: f"self_collision = false\n{drives(5.0)}",
 }
-# The others are simulated without contacts, and get the same from both files.
-_SELF_COLLISION = "self-collision"
 # Reached only by a process that hangs, also on a busy machine [s].
 _TIMEOUT = 1200.0
 
@@ -66,34 +65,24 @@ def main() -> None:
     if options.sample and options.sample < len(sources):
         step = len(sources) / options.sample
         sources = [sources[int(n * step)] for n in range(options.sample)]
-    done = set()
-    if options.out.exists():
-        lines = options.out.read_text(encoding="utf-8").splitlines()
-        done = {json.loads(line)["robot"] for line in lines}
-    with run_simulators(options.newton) as simulators:
+    options.out.touch()
+    rows = [json.loads(line) for line in options.out.read_text("utf-8").splitlines()]
+    done = {row["robot"] for row in rows}
+    with ExitStack() as stack, options.out.open("a", encoding="utf-8") as file:
+        simulators = [
+            stack.enter_context(Simulator(name, program, python, _TIMEOUT))
+            for (name, program), python in zip(
+                PROGRAMS.items(), (sys.executable, options.newton), strict=True
+            )
+        ]
         for source in sources:
             if not isinstance(source, RobotSource) or source.reference in done:
                 continue
-            rows = list(_measure(source, simulators, moves=options.moves))
-            with options.out.open("a", encoding="utf-8") as file:
-                for row in rows:
-                    line = json.dumps({"robot": source.reference, **row})
-                    file.write(f"{line}\n")
+            for row in _measure(source, simulators, moves=options.moves):
+                rows.append({"robot": source.reference, **row})
+                file.write(f"{json.dumps(rows[-1])}\n")
             sys.stderr.write(f"{source.reference}\n")
-
-
-@contextmanager
-def run_simulators(newton: str) -> Iterator[tuple[Simulator, Simulator]]:
-    """Run PhysX and Newton in processes.
-
-    Args:
-        newton: Interpreter with ``newton[sim]``.
-    """
-    with (
-        Simulator("PhysX", PROGRAMS["PhysX"], timeout=_TIMEOUT) as physx,
-        Simulator("Newton", PROGRAMS["Newton"], newton, _TIMEOUT) as other,
-    ):
-        yield physx, other
+    print("\n".join(tables(rows)))
 
 
 def _measure(
@@ -108,18 +97,73 @@ def _measure(
     if not any(joint.type in ONE_AXIS for joint in structure(parsed.robot)):
         yield {"status": "without joints"}
         return
+    fixed = ConvertOptions(base=BaseOption.FIXED)
     with tempfile.TemporaryDirectory() as scratch, cached_meshes():
-        for name, text in ASSETS.items():
-            out = Path(scratch, name.replace(" ", "-"))
+        for name, text in _ASSETS.items():
             contacts = name == _SELF_COLLISION
             try:
-                usd = convert_for_simulation(parsed, out, text, _FIXED)
+                usd = convert_for_simulation(parsed, Path(scratch, name), text, fixed)
                 rows = list(simulate_asset(usd, simulators, moves=moves, contacts=contacts))
             except (ConversionError, UnsupportedError) as error:
-                reason = str(error).splitlines()[0]
-                yield {"asset": name, "status": "not converted", "error": reason}
-                continue
+                rows = [{"status": "not converted", "error": str(error).splitlines()[0]}]
             yield from ({"asset": name, **row} for row in rows)
+
+
+def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of all tables."""
+    seen = [row for row in rows if "simulator" in row]
+    counted: dict[tuple[str, str], Counter[str]] = {}
+    for row in seen:
+        counted.setdefault((row["asset"], row["simulator"]), Counter())[_state(row)] += 1
+    yield _line("asset", "simulator", "robots", *STATES)
+    yield _line(*["---"] * (3 + len(STATES)))
+    for key, counts in counted.items():
+        yield _line(*key, counts.total(), *(counts[state] for state in STATES))
+    yield from ("", _line("simulator", "robots with drives", "agree with MuJoCo"))
+    yield _line("---", "---", "---")
+    driven = [row for row in seen if row["asset"] == _WITH]
+    for simulator in sorted({row["simulator"] for row in seen} - {MUJOCO}):
+        agreed = [agrees(row) for row in driven if row["simulator"] == simulator]
+        yield _line(simulator, len(agreed) - agreed.count(None), agreed.count(True))
+    yield from ("", _line("robot", "simulator", "state", "joint", "offset", "gravity > effort"))
+    yield _line(*["---"] * 6)
+    weak = {row["robot"]: row["weak"] for row in driven if "weak" in row}
+    for row in driven:
+        differs = agrees(row) is False
+        if _state(row) == "holds" and not differs:
+            continue
+        offsets = [
+            f"{row[f'offset_{key}'] * scale:.2g} {unit}"
+            for key, scale, unit in (("rad", 1.0, "rad"), ("m", 1e3, "mm"))
+            if row.get(f"offset_{key}") is not None
+        ]
+        joints = (row.get("differing") or [row.get("missing", [])])[0] if differs else []
+        joint = row.get("worst") or _list(joints)
+        state = f"{_state(row)}, differs" if differs else _state(row)
+        reason = row.get("error") or _list(weak.get(row["robot"], []))
+        yield _line(row["robot"], row["simulator"], state, joint, ", ".join(offsets), reason)
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    return str(row.get("state", "refused"))
+
+
+def agrees(row: Mapping[str, Any]) -> bool | None:
+    """Return whether a simulator moves all joints as MuJoCo, None if not compared."""
+    if "missing" in row:
+        return False
+    if "differing" not in row:
+        return None
+    return not row["differing"][0] and _state(row) != "diverges"
+
+
+def _list(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _line(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.tools.behaviour.table import agrees, tables
+from tests.tools.behaviour.__main__ import agrees, tables
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
 from urdf_usd.conformance.behaviour.assessment import (
     Array,
