@@ -83,7 +83,7 @@ def test_distance_is_that_of_the_surfaces() -> None:
     assert fit.distance == pytest.approx(apart, rel=0.02)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_sampled_direction_has_a_larger_distance(seed: int) -> None:
     random = np.random.default_rng(seed)
     points = random.normal(size=(40, 3)) * (0.05, 0.06, 0.12)
@@ -91,7 +91,7 @@ def test_no_sampled_direction_has_a_larger_distance(seed: int) -> None:
     fit = fit_primitive(points)
 
     assert fit is not None
-    directions = random.normal(size=(20_000, 3))
+    directions = random.normal(size=(5_000, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, np.newaxis]
     mesh = np.asarray(_mesh_of(fit).vertices)
     apart = (directions @ points.T).max(axis=1) - (directions @ mesh.T).max(axis=1)
