@@ -110,9 +110,9 @@ class Scene:
             self._stage, path, ordinal=1, domains=ovstage.PopulationDomain.ALL
         )
         self._stage.advance_write_floor(ordinal=1).wait()
-        self._physx = PhysX()
-        self._physx.wait_task(self._physx.attach_ovstage(self._stage, read_ordinal=1))
-        self._physx.wait_all()
+        self.physx = PhysX()
+        self.physx.wait_task(self.physx.attach_ovstage(self._stage, read_ordinal=1))
+        self.physx.wait_all()
         self._paths = ovstage.PathDictionary(self._stage)
         kinds = SimObjectType.ARTICULATION_LINK, SimObjectType.RIGID_BODY
         self._kinds = [kind for kind in kinds if self.read(kind, ["mass"])["mass"]]
@@ -128,7 +128,7 @@ class Scene:
         Each call takes 2 ms, with any number of attributes.
         """
         found: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
-        with self._physx.read_sync(kind, names, scope=ObjectScope.ALL) as result:
+        with self.physx.read_sync(kind, names, scope=ObjectScope.ALL) as result:
             for group in result.groups:
                 if group.is_delete or not group.tensors:
                     continue
@@ -165,7 +165,7 @@ class Scene:
         self, name: str, values: Mapping[str, float | np.ndarray], other: float = 0.0
     ) -> None:
         """Set an attribute of all joints, by prim path; the same for each axis."""
-        with self._physx.write_sync(_JOINT, name) as session:
+        with self.physx.write_sync(_JOINT, name) as session:
             for group in session.groups:
                 for path, tensor in zip(self._own_paths(group), group.tensors, strict=True):
                     _assign(tensor, values.get(path, other))
@@ -175,14 +175,14 @@ class Scene:
         """Put the roots of articulations back where they were, at rest."""
         values = {name: np.array(list(found.values())) for name, found in self._root.items()}
         values |= {"rootLinearVelocity": np.zeros(3), "rootAngularVelocity": np.zeros(3)}
-        with self._physx.write_sync(_ARTICULATION, tuple(values)) as session:
+        with self.physx.write_sync(_ARTICULATION, tuple(values)) as session:
             for group in session.groups:
                 for tensor in group.tensors:
                     _assign(tensor, list(values.values())[group.attribute_index])
                 session.commit_sync(group)
 
     def make_passive(self) -> None:
-        """Simulate the first step; then remove limits, Coulomb friction and gains of drives.
+        """Simulate the first step; then remove limits, Coulomb friction, gains and gravity.
 
         Limits are moved out of reach. Joints without a position limit keep none: they
         cannot get one.
@@ -196,32 +196,19 @@ class Scene:
         )
         self.write("jointMaxVelocity", {}, _FAR)
         # Static friction must not be less than dynamic friction.
-        for name in ("jointDynamicFriction", "jointStaticFriction"):
-            self.write(name, {})
-        for name in ("jointStiffness", "jointDamping"):
-            self.write(name, {})
-
-    def turn_gravity_off(self) -> None:
-        """Let no gravity act on links of articulations."""
+        for name in ("DynamicFriction", "StaticFriction", "Stiffness", "Damping"):
+            self.write(f"joint{name}", {})
         link = SimObjectType.ARTICULATION_LINK
-        with self._physx.write_sync(link, "disableGravity") as session:
+        with self.physx.write_sync(link, "disableGravity") as session:
             for group in session.groups:
                 for tensor in group.tensors:
                     tensor.assign(np.ones(tensor.shape, np.uint8))
                 session.commit_sync(group)
 
-    def step(self, seconds: float) -> None:
-        """Simulate one time step [s]."""
-        self._physx.step_sync(seconds)
-
-    def place(self) -> None:
-        """Bring links to where joint positions put them."""
-        self._physx.update_articulations_kinematic()
-
     def warm_up(self) -> None:
         """Simulate the first step, before which PhysX accepts no positions."""
-        self._physx.warmup()
-        self._physx.wait_all()
+        self.physx.warmup()
+        self.physx.wait_all()
 
 
 def _observe(request: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -269,7 +256,8 @@ def _configurations(
         speeds = velocities[row] if row < len(velocities) else [0.0] * len(values)
         scene.write("jointVelocity", dict(zip(request["joints"], speeds, strict=True)))
         scene.hold_root()
-        scene.place()
+        # Bring links to where joint positions put them.
+        scene.physx.update_articulations_kinematic()
         origins, orientations = scene.read_bodies("position", "orientation")
         positions.append([origins[path] for path in links])
         turns.append([orientations[path] for path in links])
@@ -295,7 +283,6 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.nda
     """
     scene = Scene(request["usd"])
     scene.make_passive()
-    scene.turn_gravity_off()
     ranges_of = dict(zip(request["joints"], request["ranges"], strict=True))
     paths = [path for path in request["joints"] if path in freedoms]
     ranges = np.array([ranges_of[path] for path in paths])
@@ -306,7 +293,7 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.nda
         scene.hold_root()
         for _ in range(_COUPLING_STEPS):
             scene.write("jointVelocity", {})
-            scene.step(_COUPLING_STEP)
+            scene.physx.step_sync(_COUPLING_STEP)
             end = scene.joint_values("jointPosition", paths)
             if np.all(np.abs(end - start) <= _SETTLED * ranges):
                 break
