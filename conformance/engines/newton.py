@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -245,11 +244,6 @@ class Robot(Struct, frozen=True, eq=False):
     bodies: Mapping[str, int]
     joints: Mapping[str, int]
     warnings: tuple[str, ...]
-
-
-def load() -> None:
-    """Import Newton, and what it imports at first use: half of the time of a robot."""
-    import_module("newton.solvers").SolverFeatherstone  # noqa: B018  imported by it
 
 
 def build(
