@@ -27,7 +27,7 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
     scene.warm_up()
     scene.write("jointPosition", start)
     scene.write("jointVelocity", {})
-    scene.place()
+    scene.physx.update_articulations_kinematic()
     answer: dict[str, Any] = {"joints": joints, "segments": []}
     for segment in request["segments"]:
         if segment["targets"]:
@@ -37,7 +37,7 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
         poses = []
         for step in range(segment["steps"] + 1):
             if step:
-                scene.step(request["step"])
+                scene.physx.step_sync(request["step"])
             if step % request["every"] == 0:
                 for name, values in rows.items():
                     values.append((scene.joint_values(f"joint{name}", joints) * units).tolist())
