@@ -2,67 +2,42 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import mujoco
 import numpy as np
 import pytest
-from pxr import Gf, UsdPhysics
 
-from tests.converter.usd.scenes import Scene
-from urdf_usd.conformance.export.files import Export, export
+from urdf_usd.conformance.export.files import export
 from urdf_usd.converter import convert
 
-
-def _four_bar(closing: type[UsdPhysics.Joint], **message: object) -> Scene:
-    """Return a square of four bars of 1 m, closed by a joint of a type."""
-    scene = Scene()
-    corners = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 1.0, 0.0))
-    for name, corner in zip("abcd", corners, strict=True):
-        scene.body(f"/r/{name}", corner)
-    scene.joint(UsdPhysics.FixedJoint, "/r/base", (None, "/r/a"))
-    for first, second, offset in (
-        ("a", "b", (1.0, 0.0, 0.0)),
-        ("b", "c", (0.0, 1.0, 0.0)),
-        ("c", "d", (-1.0, 0.0, 0.0)),
-    ):
-        scene.joint(
-            UsdPhysics.RevoluteJoint,
-            f"/r/{first}{second}",
-            (f"/r/{first}", f"/r/{second}"),
-            Axis="Z",
-            LocalPos0=Gf.Vec3f(*offset),
-        )
-    scene.joint(
-        closing,
-        "/r/closing",
-        ("/r/d", "/r/a"),
-        LocalPos0=Gf.Vec3f(0.0, -1.0, 0.0),
-        ExcludeFromArticulation=True,
-        **message,
-    )
-    return scene
+_STAGES = Path(__file__).parents[2] / "data/usd/stages/export_loops_export.json"
 
 
-def _exported(scene: Scene, folder: Path, *, loops: bool) -> Export:
-    usd = folder / "r.usda"
-    scene.stage.Export(str(usd))
-    return export(usd, folder / "out/r.urdf", loops=loops)
+def _exported(folder: Path, closing: str, axis: str) -> Path:
+    """Export a square of four bars of 1 m, closed by a joint of a type."""
+    stages = json.loads(_STAGES.read_text(encoding="utf-8"))
+    text = "\n".join(next(iter(stages.values()))["stage"])
+    former, joint = 'def PhysicsRevoluteJoint "closing"\n    {', f'def {closing} "closing"\n    {{'
+    assert former in text
+    own = f'\n        uniform token physics:axis = "{axis}"'
+    (folder / "r.usda").write_text(text.replace(former, joint + own * bool(axis)))
+    return export(folder / "r.usda", folder / "out/r.urdf", loops=True).urdf
 
 
 @pytest.mark.parametrize(
-    ("closing", "message", "constraints", "moves"),
+    ("closing", "axis", "constraints", "moves"),
     [
-        (UsdPhysics.RevoluteJoint, {"Axis": "Z"}, 2, 1),
-        (UsdPhysics.SphericalJoint, {}, 1, 1),
-        (UsdPhysics.FixedJoint, {}, 1, 0),
+        ("PhysicsRevoluteJoint", "Z", 2, 1),
+        ("PhysicsSphericalJoint", "", 1, 1),
+        ("PhysicsFixedJoint", "", 1, 0),
     ],
-    ids=["hinge", "ball", "weld"],
 )
 def test_mujoco_closes_the_loop(
-    closing: type[UsdPhysics.Joint],
-    message: dict[str, object],
+    closing: str,
+    axis: str,
     constraints: int,
     moves: int,
     tmp_path: Path,
@@ -70,7 +45,7 @@ def test_mujoco_closes_the_loop(
 ) -> None:
     # MuJoCo writes its warning about the empty prefix to a file there.
     monkeypatch.chdir(tmp_path)
-    urdf = _exported(_four_bar(closing, **message), tmp_path, loops=True).urdf
+    urdf = _exported(tmp_path, closing, axis)
 
     assert mujoco.MjModel.from_xml_path(str(urdf)).nq == 3
     model = mujoco.MjModel.from_xml_path(str(urdf.with_suffix(".mjcf")))
@@ -85,8 +60,7 @@ def test_mujoco_closes_the_loop(
 
 
 def test_loops_are_custom_data_after_a_conversion(tmp_path: Path) -> None:
-    closing = UsdPhysics.RevoluteJoint
-    first = _exported(_four_bar(closing, Axis="Y"), tmp_path, loops=True).urdf
+    first = _exported(tmp_path, "PhysicsRevoluteJoint", "Y")
 
     usd = convert(first, tmp_path / "usd").root_layer
     again = export(usd, tmp_path / "again/r.urdf").urdf

@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from pxr import Usd, UsdGeom, UsdPhysics
+from pxr import Usd, UsdGeom
 
-from tests.converter.usd.scenes import Scene
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.export.reading import read_stage, read_usd
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import StageError
 
-TURN, WELD = UsdPhysics.RevoluteJoint, UsdPhysics.FixedJoint
-
-
-def _arm(scene: Scene, path: str, *, fixed: bool, marked: bool = True) -> None:
-    """Add a base with an arm, below a prim that is perhaps an articulation root."""
-    prim = UsdGeom.Xform.Define(scene.stage, path).GetPrim()
-    scene.body(f"{path}/base")
-    arm = scene.body(f"{path}/arm")
-    UsdGeom.Cube.Define(scene.stage, arm.GetPath().AppendChild("box"))
-    scene.joint(TURN, f"{path}/hinge", (f"{path}/base", f"{path}/arm"))
-    if fixed:
-        scene.joint(WELD, f"{path}/weld", (None, f"{path}/base"))
-    if marked:
-        UsdPhysics.ArticulationRootAPI.Apply(prim)
-
-
-@pytest.fixture(params=[True, False], ids=["fixed", "floating"])
-def two_robots(request: pytest.FixtureRequest) -> Scene:
-    """Two articulations with links of the same names, and a free body."""
-    scene = Scene()
-    for path in ("/r/one", "/r/two"):
-        _arm(scene, path, fixed=request.param)
-    scene.body("/r/crate")
-    return scene
+_STAGES = Path(__file__).parents[2] / "data/usd/stages/robots_of_stages_export.json"
 
 
 def test_converted_robot_with_several_articulations_is_one_robot(tmp_path: Path) -> None:
@@ -69,13 +46,14 @@ def test_converted_robot_with_several_articulations_is_one_robot(tmp_path: Path)
     assert len(robot.joints) == 3
 
 
-def test_command_lists_robots_and_exports_the_named_one(two_robots: Scene, tmp_path: Path) -> None:
+def test_command_lists_robots_and_exports_the_named_one(tmp_path: Path) -> None:
     """Exit code 2 without a name."""
-    usd, urdf = str(tmp_path / "r.usda"), str(tmp_path / "out/two.urdf")
-    two_robots.stage.Export(usd)
+    usd, urdf = tmp_path / "r.usda", str(tmp_path / "out/two.urdf")
+    stages = json.loads(_STAGES.read_text(encoding="utf-8"))
+    usd.write_text("\n".join(stages["name_of_no_single_robot_is_refused 1"]["stage"]))
 
-    refused = CliRunner().invoke(main, ["export", usd, urdf])
-    written = CliRunner().invoke(main, ["export", usd, urdf, "--root", "/r/two"])
+    refused = CliRunner().invoke(main, ["export", str(usd), urdf])
+    written = CliRunner().invoke(main, ["export", str(usd), urdf, "--root", "/r/two"])
 
     assert refused.exit_code == 2
     # Of click 8.1, `stderr` is not captured apart.
