@@ -132,7 +132,7 @@ def _other_type(attribute: Usd.Attribute, *, any_precision: bool) -> str | None:
 
 def _fault(attribute: Usd.Attribute, value: object, *, below_default: bool) -> str | None:
     """Describe why the value of an attribute cannot be used."""
-    name, numbers = attribute.GetName(), numbers_of(value)
+    name = attribute.GetName()
     if below_default and attribute.GetNumTimeSamples() and not has_default(attribute):
         return "has time samples and no default value"
     if value is None:
@@ -141,7 +141,9 @@ def _fault(attribute: Usd.Attribute, value: object, *, below_default: bool) -> s
         return "is blocked, and has no value" if is_needed else None
     if name.rpartition(":")[2] == "axis" and str(value) not in {"X", "Y", "Z"}:
         return f"= {value!r} is no axis"
-    if not (name in _DIMENSIONS or name.startswith(_NUMBERS)) or np.isfinite(numbers).all():
+    has_numbers = name in _DIMENSIONS or name.startswith(_NUMBERS)
+    numbers = numbers_of(value if has_numbers else None)
+    if np.isfinite(numbers).all():
         return None
     # A schema documents by an infinite fallback that infinity stands for no limit, or for not
     # authored. Without a schema it can only be meant as no limit; attributes of UsdPhysics that the
