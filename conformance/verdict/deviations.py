@@ -605,3 +605,11 @@ def _slide_in_degrees(expected: JointObservation, actual: JointObservation) -> b
         math.isclose(math.radians(one), other, rel_tol=_SAME, abs_tol=_SAME)
         for one, other in ranges
     )
+
+
+@_known("newton-mjcf", "main-class", ("dynamics.damping", "dynamics.friction"), "main-class")
+@_of_joints
+def _without_main_class(expected: JointObservation, actual: JointObservation) -> bool:
+    """Ignores the defaults of an MJCF whose class is called main, as MuJoCo names it."""
+    pairs = (expected.damping, actual.damping), (expected.friction, actual.friction)
+    return all(not other or math.isclose(one or 0.0, other, rel_tol=_SAME) for one, other in pairs)
