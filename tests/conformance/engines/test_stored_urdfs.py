@@ -1,8 +1,9 @@
-"""What engines state of small URDFs, as stored in ``urdfs.json``.
+"""What engines state of small URDFs and USDs, as stored in ``urdfs.json``.
 
-A case has the lines of a URDF, or is named as a file of ``tests/data/deviations``; perhaps
-positions of joints; and what engines observe, or why they refuse the file. ``UPDATE_SNAPSHOTS=1
-pytest`` with this module stores what the engines at hand state, to be reviewed.
+A case has the lines of a URDF or USD, or is named as a file of ``tests/data/deviations``; perhaps
+positions of joints; and what engines observe, or why they refuse the file. Engines that read USD
+are given the asset of a URDF. ``UPDATE_SNAPSHOTS=1 pytest`` with this module stores what the
+engines at hand state, to be reviewed.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.conformance.engines import deviation_files
 from tests.conformance.engines.oblique_arm import request
 from tests.conformance.engines.optional_engines import installed
 from tests.conformance.engines.stored_observations import assert_as_stored, observation_lines
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.engines.protocol import UnsupportedError
+from urdf_usd.conformance.engines.protocol import Side, UnsupportedError
 from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION
+from urdf_usd.converter import ConvertOptions, Profile, convert
 
 STORED = Path(__file__).with_name("urdfs.json")
 CASES: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
@@ -31,13 +34,23 @@ CASES: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
 )
 def test_urdf_is_read_as_stored(name: str, engine: str, tmp_path: Path) -> None:
     case = CASES[name]
-    lines = case.get("urdf")
-    urdf = "\n".join(lines) if lines else deviation_files.text(name.partition(" ")[0])
-    asked = request(tmp_path, urdf, **case.get("positions", {}))
+    lines = case.get("usd") or case.get("urdf")
+    text = "\n".join(lines) if lines else deviation_files.text(name.partition(" ")[0])
+    asked = request(tmp_path, text, **case.get("positions", {}))
+    reader = installed(registry.engine(engine))
+    if reader.side is Side.USD:
+        path = Path(asked.path)
+        if "usd" in case:
+            usd = path.rename(path.with_suffix(".usda"))
+        else:
+            options = ConvertOptions(profile=Profile(case.get("profile", "generic")))
+            usd = convert(path, tmp_path / "usd", options).root_layer
+        asked = structs.replace(asked, path=str(usd))
     slack = 0.0
     try:
-        observation = installed(registry.engine(engine)).observe(asked)
-        slack = 20 * max(observation.precision, DOUBLE_PRECISION)
+        observation = reader.observe(asked)
+        operations = 100 if reader.side is Side.USD else 20
+        slack = operations * max(observation.precision, DOUBLE_PRECISION)
         computed = list(observation_lines(observation, digits=15))
     except UnsupportedError as error:
         computed = [f"refused: {error}"]

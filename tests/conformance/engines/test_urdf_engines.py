@@ -11,10 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conformance.engines import oblique_arm
-from tests.conformance.engines.deviation_files import (
-    observe,
-)
+from tests.conformance.engines import deviation_files, oblique_arm
 from tests.conformance.engines.oblique_arm import URDF, configurations, request
 from tests.conformance.engines.optional_engines import ENGINES, installed
 from urdf_usd.conformance.engines import protocol, registry
@@ -37,7 +34,7 @@ def _read(engine: str, folder: Path, urdf: str, **positions: object) -> obs.Obse
 
 
 def _observe(engine: str, name: str, folder: Path, **positions: object) -> obs.Observation:
-    return observe(_engine(engine), name, folder, **positions)
+    return _read(engine, folder, deviation_files.text(name), **positions)
 
 
 @pytest.fixture(params=_NAMES)
