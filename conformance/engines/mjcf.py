@@ -643,15 +643,15 @@ _MUJOCO_WORDS = (
 # Attributes of MuJoCo's schemas, by the elements and attributes of MJCF that state them: where no
 # element does, a USD should not either.
 _OWN_ATTRIBUTES = {
-    "mjc:armature": ("joint armature",),
+    "mjc:armature": ("joint armature", "tendon armature"),
     "mjc:condim": ("geom condim",),
-    "mjc:margin": ("joint margin", "geom margin"),
+    "mjc:margin": ("joint margin", "geom margin", "tendon margin"),
     "mjc:maxhullvert": ("mesh maxhullvert",),
     "mjc:ref": ("joint ref",),
-    "mjc:solimplimit": ("joint solimp_limit",),
-    "mjc:solreflimit": ("joint solref_limit",),
+    "mjc:solimplimit": ("joint solimp_limit", "tendon solimp_limit"),
+    "mjc:solreflimit": ("joint solref_limit", "tendon solref_limit"),
     "mjc:springdamper": ("joint springdamper",),
-    "mjc:stiffness": ("joint stiffness",),
+    "mjc:stiffness": ("joint stiffness", "tendon stiffness"),
 }
 
 
@@ -689,7 +689,12 @@ def _implied(
 
 def _unstated(spec: mujoco.MjSpec) -> frozenset[str]:
     """Return the attributes of MuJoCo's schemas that no element of the file states."""
-    lists = {"joint": spec.joints, "geom": spec.geoms, "mesh": spec.meshes}
+    lists = {
+        "joint": spec.joints,
+        "geom": spec.geoms,
+        "mesh": spec.meshes,
+        "tendon": spec.tendons,
+    }
     blank = mujoco.MjSpec().default
 
     def is_stated(source: str) -> bool:

@@ -332,6 +332,19 @@ def test_textures_are_counted_and_not_compared(tmp_path: Path) -> None:
     assert dict(robot.uncompared) == {"textured materials": 1}
 
 
+def test_attributes_of_mujoco_are_unexpected_unless_an_element_states_them(tmp_path: Path) -> None:
+    tendon = "<tendon><fixed stiffness='3'><joint joint='lift' coef='1'/></fixed></tendon></mujoco>"
+    plain, _, _ = _observed(_SHOULDER, tmp_path)
+    sprung, _, _ = _observed(_SHOULDER.replace("</mujoco>", tendon), tmp_path)
+
+    (first,), (second,) = (
+        [one.besides for one in seen.implied if one.besides] for seen in (plain, sprung)
+    )
+    assert first - second == {"mjc:stiffness"}
+    assert {"mjc:margin", "mjc:maxhullvert"} <= second
+    assert "mjc:ref" not in first
+
+
 def test_ellipsoid_has_the_area_of_a_sphere_and_of_a_spheroid() -> None:
     sphere = ellipsoid_surface(np.array([0.3, 0.3, 0.3]), np.eye(4))
     assert (sphere.area, sphere.volume) == pytest.approx(
