@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 import trimesh
 
-from urdf_usd.conformance.engines.meshes import load_mesh
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Engine, Request
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
@@ -122,67 +120,6 @@ def test_mujoco_reports_no_shapes_if_it_refuses_a_primitive(tmp_path: Path) -> N
 
     assert Quantity.COLLISION not in reading.states
     assert Quantity.MASS in reading.states
-
-
-COLLADA = """<?xml version="1.0"?>
-<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
-  <asset><unit meter="0.01"/><up_axis>Y_UP</up_axis></asset>
-  <library_geometries><geometry id="g"><mesh>
-    <source id="p">
-      <float_array id="q" count="12">0 0 0 10 0 0 0 20 0 0 0 30</float_array>
-      <technique_common><accessor source="#q" count="4" stride="3">
-        <param name="X" type="float"/><param name="Y" type="float"/>
-        <param name="Z" type="float"/></accessor></technique_common></source>
-    <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
-    <triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/>
-      <p>0 2 1 0 1 3 0 3 2 1 2 3</p></triangles>
-  </mesh></geometry></library_geometries>
-  <library_visual_scenes><visual_scene id="s"><node>
-    <scale>-1 1 1</scale><instance_geometry url="#g"/></node></visual_scene>
-  </library_visual_scenes>
-  <scene><instance_visual_scene url="#s"/></scene>
-</COLLADA>"""
-
-
-def test_collada_is_in_metres_and_keeps_its_axes(tmp_path: Path) -> None:
-    """A mirroring node does not invert faces."""
-    file = tmp_path / "part.dae"
-    file.write_text(COLLADA)
-    text = '<mesh filename="part.dae"/>'
-    (shape,) = _of(_observe(ReferenceEngine(), tmp_path, *_both(text)), Role.COLLISION)
-
-    assert shape.surface is not None
-    assert shape.surface.volume == pytest.approx(0.1 * 0.2 * 0.3 / 6)
-    low, high = (load_mesh(str(file)).points.min(axis=0), load_mesh(str(file)).points.max(axis=0))
-    np.testing.assert_allclose((low, high), ((-0.1, 0, 0), (0, 0.2, 0.3)), atol=1e-7)
-
-
-def test_mesh_format_is_detected_by_content(tmp_path: Path) -> None:
-    """A binary STL with another extension whose header resembles an ASCII file."""
-    triangle = struct.pack("<12fH", 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0)
-    file = tmp_path / "part.obj"
-    file.write_bytes(b"solid".ljust(80) + struct.pack("<I", 1) + triangle)
-
-    assert len(load_mesh(str(file)).triangles) == 1
-
-
-def test_groups_of_obj_files_are_independent_of_polygons(tmp_path: Path) -> None:
-    """Trimesh changes the order of polygons; corners that are not finite are left out.
-
-    Negative indices count from the last vertex.
-    """
-    file = tmp_path / "part.obj"
-    file.write_text(
-        "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 5 0 0\nv 6 0 0\nv 6 1 0\nv nan 0 0\n"
-        "o a\nf 1 2 3 4\no b\nf 5 6 7\nf 5 6 8\n"
-        "o a\nf 1 2 3\nf -5 -8 -7\no c\nf 8 1 2\n"
-    )
-    low_and_high = [
-        (group.points.min(axis=0).tolist(), group.points.max(axis=0).tolist())
-        for group in load_mesh(str(file)).groups
-    ]
-
-    assert low_and_high == [([0, 0, 0], [1, 1, 0]), ([5, 0, 0], [6, 1, 0]), ([0, 0, 0], [1, 1, 0])]
 
 
 def test_reference_measures_convex_hulls_of_colliders(tmp_path: Path) -> None:

@@ -53,6 +53,8 @@ def _lines(mesh: LoadedMesh) -> Iterator[tuple[str, object]]:
         yield "coordinates", _numbers(mesh.coordinates)
     if mesh.corners > 3 or mesh.pieces > 1:
         yield "largest face, groups", f"{mesh.corners}, {mesh.pieces}"
+    for group in mesh.groups:
+        yield "group from, to", _numbers(np.array([group.points.min(0), group.points.max(0)]))
     for material in mesh.materials:
         yield "material", _material(material)
 
