@@ -48,30 +48,36 @@ class CandidateError(ValueError):
     """A text names no converter; the message says why."""
 
 
-class OwnConverter(Struct, frozen=True):
-    """The converter of this project, with the options of the run."""
+class _Converter(Struct, frozen=True):
+    """What all converters have; ``title`` and ``recipe`` are for records.
 
-    name: str = OURS
+    The first is name and version, the second how it is called, without paths of this machine.
+    """
+
+    name: str  # in the run
 
     def reads(self, source: Format) -> bool:
         """Whether it converts robots of a format."""
         return source is Format.URDF
 
+
+class OwnConverter(_Converter, frozen=True):
+    """The converter of this project, with the options of the run."""
+
+    name: str = OURS
+
     @property
     def title(self) -> str:
-        """Name and version, for records."""
         return f"{DISTRIBUTION} {environment()[DISTRIBUTION]}"
 
     @property
     def recipe(self) -> str:
-        """How it is called, without paths of this machine."""
         return OURS
 
 
-class CommandConverter(Struct, frozen=True):
+class CommandConverter(_Converter, frozen=True):
     """A program that writes a USD into a folder."""
 
-    name: str  # in the run
     words: tuple[str, ...]  # its command line, with placeholders; see :func:`command_line`
     version: str | None = None  # name and version of the program, if known
     program: str | None = None  # as the user named it, if not by its path
@@ -83,43 +89,29 @@ class CommandConverter(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """Name and version, for records; the name in the run if none is known."""
         return self.version or self.name
 
     @property
     def recipe(self) -> str:
-        """How it is called, quoted for a shell, without paths of this machine."""
-        words = (self.program or self.words[0], *self.words[1:])
-        return " ".join(map(_portable, words))
+        return " ".join(map(_portable, (self.program or self.words[0], *self.words[1:])))
 
 
-class RegisteredConverter(Struct, frozen=True):
+class RegisteredConverter(_Converter, frozen=True):
     """A callable that a package registers under :data:`GROUP`."""
-
-    name: str
-
-    def reads(self, source: Format) -> bool:
-        """Whether it converts robots of a format."""
-        return source is Format.URDF
 
     @property
     def title(self) -> str:
-        """Name and version of the package, for records."""
-        entry = _entries()[self.name]
-        if entry.dist is None:
-            return self.name
-        return f"{entry.dist.name} {entry.dist.version}"
+        package = _entries()[self.name].dist
+        return f"{package.name} {package.version}" if package else self.name
 
     @property
     def recipe(self) -> str:
-        """The callable."""
         return _entries()[self.name].value
 
 
-class ReadyUsds(Struct, frozen=True):
-    """A folder of existing USDs."""
+class ReadyUsds(_Converter, frozen=True):
+    """A folder of existing USDs, of an unknown converter."""
 
-    name: str  # in the run
     folder: Path
 
     def reads(self, source: Format) -> bool:
@@ -128,12 +120,10 @@ class ReadyUsds(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """Title for records, as the converter is unknown."""
         return "made elsewhere"
 
     @property
     def recipe(self) -> str:
-        """The folder, without paths of this machine."""
         return f"{_FOLDER}{self.folder.name}"
 
 
@@ -197,20 +187,25 @@ def command_line(
     not work where this one does.
     """
     packages = {name: str(Path(path).absolute()) for name, path in packages.items()}
+    folders = (
+        Path(path).parent if Path(path).name == name else Path(path)
+        for name, path in packages.items()
+    )
     values = {
         **dict.fromkeys(_INPUTS, str(urdf.absolute())),
         "out": str(out.absolute()),
-        "packages": _search_path(packages),
+        "packages": os.pathsep.join(dict.fromkeys(map(str, folders))),
     }
     line: list[str] = []
     for repeated, part in _parts(words):
-        if repeated:
-            for name, path in packages.items():
-                inner = {**values, "name": name, "path": path}
-                line += [_filled(word, inner) for word in part]
-        else:
-            line += [_filled(word, values) for word in part]
+        for name, path in packages.items() if repeated else [("", "")]:
+            inner = {**values, "name": name, "path": path} if repeated else values
+            line += [_filled(word, inner) for word in part]
     return line
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], word)
 
 
 def _candidate(text: str, versions: Mapping[str, str]) -> Candidate:
@@ -294,18 +289,6 @@ def _placeholders(words: Iterable[str], *, repeated: bool) -> Iterator[str]:
                 listed = ", ".join(f"{{{one}}}" for one in sorted(known))
                 raise ValueError(f"{{{name}}} is none of {listed}")
             yield name
-
-
-def _filled(word: str, values: Mapping[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda match: values[match[1]], word)
-
-
-def _search_path(packages: Mapping[str, str]) -> str:
-    folders = (
-        Path(path).parent if Path(path).name == name else Path(path)
-        for name, path in packages.items()
-    )
-    return os.pathsep.join(dict.fromkeys(map(str, folders)))
 
 
 def _require_registered(name: str) -> None:
