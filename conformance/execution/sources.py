@@ -290,7 +290,8 @@ def _renamed(seen: Observation, links: Names, joints: Names) -> Observation:
         root=links[seen.root],
         links=tuple(map(link, seen.links)),
         joints=tuple(map(joint, seen.joints)),
-        frames=frames and _with_links(frames, (links[name] for name in frames.links)),
+        frames=frames
+        and structs.replace(frames, links=tuple(links[name] for name in frames.links)),
         shapes=tuple(structs.replace(one, link=links[one.link]) for one in seen.shapes),
         joint_order=tuple(joints[name] for name in seen.joint_order),
         # Of other joints than the first has; computed anew.
@@ -298,10 +299,6 @@ def _renamed(seen: Observation, links: Names, joints: Names) -> Observation:
         rollout=None,
         simulation=None,
     )
-
-
-def _with_links(frames: Frames, links: Iterable[str]) -> Frames:
-    return Frames(tuple(links), frames.positions, frames.rotations, frames.labels)
 
 
 def _placed(actual: Observation, expected: Observation, chosen: Configurations) -> Observation:
