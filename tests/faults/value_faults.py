@@ -303,7 +303,9 @@ def _is_frame(prim: Usd.Prim) -> bool:
 
 _DENSITY = both(block(_MASS), author("physics:density", 7800.0))
 _MOVED = change(lambda old, place: old + Gf.Vec3f(*(place.size * OBLIQUE).tolist()), _CENTER)
-seed("mass.stated mass.link.mass", _massive, {"mass.density": _DENSITY})
+# Colliders of an MJCF may state the same mass.
+_DENSE = {"mass.density": _DENSITY}
+seed("mass.stated mass.link.mass", _massive, _DENSE, equivalent=True)
 _EMBODIED = {"mass.frame-embodied": lambda place: UsdPhysics.RigidBodyAPI.Apply(place.prim)}
 seed("mass.stated", prims(_is_frame), _EMBODIED)
 for _check, _places, _id, _edit, _tolerance in (

@@ -16,6 +16,8 @@ _ADDS = "newton:jointsAddMobility"
 _MASS = 1e-12
 # Differences of float32 numbers that are rounding, relative to the numbers.
 _ROUNDING = 2.0**-21
+# Of the length of a quaternion, as half precision has it.
+_UNIT = 1e-2
 
 
 def split_stacked_joints(stage: Usd.Stage) -> tuple[str, ...]:
@@ -94,6 +96,10 @@ def _set_first_frame(joint: UsdPhysics.Joint, own: Gf.Matrix4d, second: Gf.Matri
     if (position - origin).GetLength() <= _ROUNDING * size and turned:
         position = joint.GetLocalPos1Attr().Get() or position
         rotation = joint.GetLocalRot1Attr().Get() or rotation
+    stated = joint.GetLocalRot0Attr().Get()
+    if stated and abs(stated.GetLength() - 1.0) > _UNIT:
+        # It stays one that consumers cannot use.
+        rotation = rotation * stated.GetLength()
     joint.CreateLocalPos0Attr(Gf.Vec3f(position))
     joint.CreateLocalRot0Attr(Gf.Quatf(rotation))
 

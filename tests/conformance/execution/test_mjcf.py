@@ -148,6 +148,11 @@ def test_usd_with_joints_in_series_equals_its_mjcf(tmp_path: Path) -> None:
         ("dynamicFriction = 1", "dynamicFriction = 0.9", "simulation.contacts"),
         ('Joint "nod"', 'Joint "tilt"', "structure.joints"),
         ("dynamicFriction = 1", "dynamicFriction = None", "simulation.contacts"),
+        (
+            "upperLimit = 45",
+            "upperLimit = 45\n quatf physics:localRot0 = (2, 0, 0, 0)",
+            "structure.values",
+        ),
         ("localPos0 = (0.03, 0, 0.4)", "localPos0 = None", "kinematics.position"),
         ("upperLimit = 45", "upperLimit = 45\n uniform double mjc:margin = 0.5", "dynamics.joints"),
     ],
