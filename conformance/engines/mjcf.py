@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -294,19 +294,20 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: B
         parent = names[model.body_parentid[body]]
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         if not count:
-            name = f"{names[body]}_fixed"
+            name = _unused(f"{names[body]}_fixed", joint_names.values())
             made_up.add(f"joint {name}")
             joints.append(JointObservation(name, JointType.FIXED, parent, names[body]))
         for joint in range(first, first + count):
             child = names[body]
             if joint + 1 < first + count:
-                child = f"{child}_{joint_names[joint]}"
+                child = _unused(f"{child}_{joint_names[joint]}", {**bodies, **between})
                 made_up.add(f"link {child}")
                 between[child] = body, joint + 1
             stated = _joint(model, joint, joint_names[joint], (parent, child), mimics)
             if stated.type is JointType.FLOATING:
                 # USD has no joint for it.
-                stated = structs.replace(stated, name=f"{child}_free")
+                name = _unused(f"{child}_free", joint_names.values())
+                stated = structs.replace(stated, name=name)
                 made_up.add(f"joint {stated.name}")
             joints.append(stated)
             places[joint] = _place(model, joint, stated)
@@ -353,8 +354,14 @@ def _names(model: mujoco.MjModel) -> tuple[dict[int, str], dict[int, str]]:
     for joint in range(model.njnt):
         body = model.jnt_bodyid[joint]
         name = f"{bodies[body]}_joint{joint - model.body_jntadr[body] + 1}"
-        joints[joint] = model.joint(joint).name or name + "_" * (name in taken)
+        joints[joint] = model.joint(joint).name or _unused(name, taken)
     return bodies, joints
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _mimics(

@@ -23,6 +23,7 @@ _UNIT = 1e-2
 def split_stacked_joints(stage: Usd.Stage) -> tuple[str, ...]:
     """Edit the session layer; return a note on each body with several joints."""
     notes, prims = [], tuple(stage.Traverse())
+    taken = {_name(prim) for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)}
     # Joints of articulations that add mobility, by their bodies.
     stacks: dict[tuple[Sdf.Path, Sdf.Path], list[UsdPhysics.Joint]] = {}
     adds = any((adds := prim.GetAttribute(_ADDS)) and adds.Get() for prim in prims)
@@ -54,7 +55,7 @@ def split_stacked_joints(stage: Usd.Stage) -> tuple[str, ...]:
                     own = first * (after.GetInverse() * before).GetInverse()
                     _set_first_frame(joint, own, second)
                 if number < len(joints) - 1:
-                    link = _link(stage, body, joint.GetPrim())
+                    link = _link(stage, body, joint.GetPrim(), taken)
                     joint.GetBody1Rel().SetTargets([link])
             listed = ", ".join(_name(joint.GetPrim()) for joint in joints)
             notes.append(f"body {_name(body)} has joints in series: {listed}")
@@ -67,9 +68,12 @@ def is_between_joints(stage: Usd.Stage, path: str) -> bool:
     return spec is not None and spec.specifier == Sdf.SpecifierDef
 
 
-def _link(stage: Usd.Stage, body: Usd.Prim, joint: Usd.Prim) -> Sdf.Path:
-    """Add a link at the pose of a body, named after a joint."""
+def _link(stage: Usd.Stage, body: Usd.Prim, joint: Usd.Prim, taken: set[str]) -> Sdf.Path:
+    """Add a link at the pose of a body, named after a joint, as the engine of MJCF names it."""
     name = Tf.MakeValidIdentifier(f"{_name(body)}_{_name(joint)}")
+    while name in taken or stage.GetPrimAtPath(body.GetPath().AppendChild(name)):
+        name += "_"
+    taken.add(name)
     prim = UsdGeom.Xform.Define(stage, body.GetPath().AppendChild(name)).GetPrim()
     UsdPhysics.RigidBodyAPI.Apply(prim)
     mass = UsdPhysics.MassAPI.Apply(prim)

@@ -83,6 +83,22 @@ def test_joints_of_one_body_are_a_chain_of_links_without_mass(tmp_path: Path) ->
     assert robot.made_up == ("link arm_lift", "link arm_swing")
 
 
+def test_names_of_the_file_are_not_given_to_other_links_and_joints(tmp_path: Path) -> None:
+    shape = '<geom size="1"/>'
+    hinges = '<joint name="b"/><joint name="c" axis="0 1 0"/>'
+    end = f'<body name="a_b">{shape}<joint name="a_b_fixed_"/></body>'
+    held = f'<body name="d">{shape}</body><body name="e">{shape}<joint name="d_fixed"/></body>'
+
+    robot, joints = _body(
+        f'<body name="base">{shape}<body name="a">{hinges}{shape}{end}{held}</body></body>',
+        tmp_path,
+    )
+
+    assert [link.name for link in robot.links] == ["base", "a", "a_b", "d", "e", "a_b_"]
+    assert (joints["b"].child, joints["c"].parent) == ("a_b_", "a_b_")
+    assert {"d_fixed", "d_fixed_"} < set(joints)
+
+
 def _qpos(model: mujoco.MjModel, chosen: Configurations, row: int) -> NDArray[np.float64]:
     """Return MuJoCo's positions: they count from ``ref``."""
     qpos = np.array(model.qpos0)
