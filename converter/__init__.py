@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from urdf_usd.converter.conversion import Conversion, convert
-    from urdf_usd.converter.diagnostics import (
-        ConversionError,
-        Diagnostic,
-        Location,
-    )
-    from urdf_usd.converter.diagnostics.rules import Severity
+    from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location, Severity
     from urdf_usd.converter.options import ConvertOptions, Profile
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.urdf.parse import Parsed
@@ -40,10 +35,9 @@ __all__ = [
 
 _PLACES = {
     "urdf_usd.converter.conversion": ("Conversion", "convert"),
-    "urdf_usd.converter.diagnostics": ("ConversionError", "Diagnostic", "Location"),
+    "urdf_usd.converter.diagnostics": ("ConversionError", "Diagnostic", "Location", "Severity"),
     "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.options": ("ConvertOptions", "Profile"),
-    "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.urdf.parse": ("Parsed", "read_urdf"),
 }
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}

@@ -12,10 +12,10 @@ from urdf_usd.converter.diagnostics import (
     AuthoringError,
     ConversionError,
     Diagnostic,
+    Severity,
     with_notes,
+    write_failure,
 )
-from urdf_usd.converter.diagnostics.messages import write_failure
-from urdf_usd.converter.diagnostics.rules import Severity
 from urdf_usd.converter.options import (
     DEFAULT_DENSITY,
     DEFAULT_TOLERANCE,

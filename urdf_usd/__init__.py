@@ -22,9 +22,9 @@ if TYPE_CHECKING:
         ConversionError,
         Diagnostic,
         Location,
+        Severity,
         SourceError,
     )
-    from urdf_usd.converter.diagnostics.rules import Severity
     from urdf_usd.converter.options import ConvertOptions, Profile
     from urdf_usd.converter.robot.model import Robot
     from urdf_usd.converter.simulation.settings import SettingsFile, load_settings
@@ -86,12 +86,12 @@ _MODULES = {
         "ConversionError",
         "Diagnostic",
         "Location",
+        "Severity",
         "SourceError",
     ),
     "urdf_usd.conformance.export.files": ("Export", "export"),
     "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.options": ("Profile",),
-    "urdf_usd.converter.diagnostics.rules": ("Severity",),
     "urdf_usd.converter.simulation.settings": ("SettingsFile", "load_settings"),
     "urdf_usd.converter.urdf.parse": ("Parsed",),
     "urdf_usd.conformance.export.reading": ("StageReading", "read_usd"),

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.converter.lint.ros import run_urdfdom, urdfdom_errors, urdfdom_version
+from urdf_usd.converter.ros import run_urdfdom, urdfdom_errors, urdfdom_version
 
 _LINK = re.compile(r'^"(?P<name>.*)" \[label="(?P=name)"\];$', re.MULTILINE)
 _PARENT = re.compile(r'^"(?P<parent>.*)" -> "(?P<joint>.*)" \[label="xyz: ', re.MULTILINE)

@@ -25,8 +25,7 @@ from urdf_usd.conformance.converters.candidates import (
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.worker import environment_of_program
 from urdf_usd.converter.conversion import convert, convert_parsed
-from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
-from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Severity
 from urdf_usd.converter.urdf.parse import Parsed
 from urdf_usd.reports.records.record import AssetRecord, Verdict
 

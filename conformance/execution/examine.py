@@ -74,13 +74,13 @@ from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, ColliderChoice, Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.diagnostics import (
+    LINT_RULES,
     ConversionError,
     Diagnostic,
     Location,
     SourceError,
     StageError,
 )
-from urdf_usd.converter.diagnostics.rules import LINT_RULES
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import references
 from urdf_usd.converter.lint.linting import lint_parsed

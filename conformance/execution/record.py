@@ -34,9 +34,7 @@ from urdf_usd.conformance.execution.engines import USD_ENGINE, EngineResults, In
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
-from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.messages import group_alike
-from urdf_usd.converter.diagnostics.rules import RULES
+from urdf_usd.converter.diagnostics import RULES, Diagnostic, Location, group_alike
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.corpus import Resolved, UnavailableSource

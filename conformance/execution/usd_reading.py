@@ -17,8 +17,7 @@ from msgspec import Struct
 from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, OUT_OF_MEMORY, Limits, Workers
-from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
-from urdf_usd.converter.diagnostics.messages import escaped
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError, escaped
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.usd.loading import named_prim, open_stage, selecting_layer
 

@@ -13,8 +13,7 @@ from pxr import Ar
 
 from urdf_usd.conformance.export.reading import StageReading, read_usd
 from urdf_usd.conformance.export.shapes import Texture
-from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
-from urdf_usd.converter.diagnostics.messages import write_failure
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, write_failure
 from urdf_usd.converter.file_content import has_mark, is_same_file
 from urdf_usd.converter.meshes.obj import obj_text
 from urdf_usd.converter.options import VariantChoice

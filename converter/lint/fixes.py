@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, truncate
 from urdf_usd.converter.lint.linting import (
     UrdfDocument,
     document_of,

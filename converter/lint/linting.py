@@ -1,6 +1,8 @@
 """Lint of a URDF file: diagnostics of the parser, and rules about probable mistakes.
 
-Rules about the elements are here; the robot need not be valid for them.
+Rules about the elements come first, for which the robot need not be valid; then those about a
+valid robot: mass, inertia, travel and meshes. Bounds of mass and inertia are not exceeded by real
+parts of any material.
 """
 
 from __future__ import annotations
@@ -11,14 +13,30 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from msgspec import Struct
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, by_location
-from urdf_usd.converter.diagnostics.messages import times, truncate
-from urdf_usd.converter.lint.robot_rules import NEGLIGIBLE, Issues, robot_issues
-from urdf_usd.converter.lint.ros import RosReading, read_in_ros
-from urdf_usd.converter.robot.model import WORLD_LINK
+from urdf_usd.converter import ros
+from urdf_usd.converter.diagnostics import (
+    Diagnostic,
+    Location,
+    SourceError,
+    by_location,
+    times,
+    truncate,
+)
+from urdf_usd.converter.inspection import (
+    LinkExtent,
+    MeshExtent,
+    MeshExtents,
+    measure_link,
+    measure_meshes,
+)
+from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot.bodies import is_negligible, principal_inertia, size_at_rest
+from urdf_usd.converter.robot.spatial import rest_poses
+from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import Node, read
 from urdf_usd.converter.urdf.parse import Markup, Parsed, read_markup, robot_of
@@ -56,6 +74,52 @@ _ABSOLUTE = re.compile(
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # Elements that refer to joints by <joint name="">.
 _DRIVES = frozenset({"transmission", "ros2_control"})
+# SDFormat ignores links with less [kg].
+_NEGLIGIBLE = 1e-6
+# Osmium, the densest material, has 22 590 kg/m^3. Four times that leaves room for
+# shapes that are simpler and smaller than the part.
+_DENSEST = 100_000.0
+# Air at sea level has 1.2 kg/m^3. A twelfth of that leaves room for hoops and frames,
+# whose convex hull is mostly empty.
+_LIGHTEST = 0.1
+# The radius of gyration of a body inside its shapes is below their largest distance
+# from the centre of mass. Three times that allows for parts without shapes.
+_GYRATION_OVER_REACH = 3.0
+# A lead ball in the middle of a box of a hundred times its size.
+_GYRATION_UNDER_REACH = 0.01
+# Distance of the centre of mass from the bounding box, as a fraction of its diagonal.
+_OUTSIDE = 1.0
+_TINY_LENGTH = 0.01
+_ZERO_MOMENT = 1e-9
+# Tolerance of A + B >= C for rounded moments.
+_TRIANGLE_SLACK = 1e-4
+# Largest travel of a prismatic joint, as a multiple of the robot's span.
+_TRAVEL = 100.0
+# Tolerance as a fraction of the mimic joint's range.
+_RANGE_SLACK = 0.01
+_THOUSAND = 1000.0
+# A mesh larger than this multiple of the span is probably in millimetres, if a
+# thousandth of it is not larger than the next multiple.
+_TOO_LARGE = 30.0
+_LARGEST_PART = 3.0
+# A mesh is invisible if it is smaller than this in metres, and relative to the span.
+_TOO_SMALL = 1e-3
+# Number of triangles from which collision meshes are slow.
+_HEAVY = 20_000
+# MuJoCo: "number of faces should be between 1 and 200000 in STL file".
+_MOST_STL_FACES = 200_000
+
+
+class _Located(Protocol):
+    @property
+    def location(self) -> Location | None: ...
+
+
+class _Issues(list[Diagnostic]):
+    """Diagnostics that are collected."""
+
+    def add(self, rule: str, where: _Located, message: str) -> None:
+        self.append(Diagnostic(rule, message, where.location))
 
 
 class LintReport(Struct, frozen=True):
@@ -63,7 +127,7 @@ class LintReport(Struct, frozen=True):
 
     findings: tuple[Diagnostic, ...]  # of the parser and of the rules
     is_urdf: bool  # whether the root element is a robot, possibly an invalid one
-    ros: RosReading | None = None  # what urdfdom says, if it is installed
+    ros: ros.RosReading | None = None  # what urdfdom says, if it is installed
 
 
 def lint(
@@ -91,7 +155,7 @@ def lint(
         return LintReport(_in_order([*findings, *error.diagnostics]), is_urdf=False)
     try:
         parsed = robot_of(markup, file, packages=packages)
-        findings += (*parsed.diagnostics, *robot_issues(parsed.robot))
+        findings += (*parsed.diagnostics, *_robot_issues(parsed.robot))
     except SourceError as error:
         findings += error.diagnostics
     return _with_text(findings, markup, file)
@@ -99,7 +163,7 @@ def lint(
 
 def lint_parsed(parsed: Parsed, path: str | os.PathLike[str]) -> tuple[Diagnostic, ...]:
     """Check a file that was already parsed; it is named in findings as given."""
-    of_robot = [*parsed.diagnostics, *robot_issues(parsed.robot)]
+    of_robot = [*parsed.diagnostics, *_robot_issues(parsed.robot)]
     return _with_text(of_robot, parsed.markup, os.fspath(path)).findings
 
 
@@ -108,12 +172,12 @@ def _with_text(findings: list[Diagnostic], markup: Markup, file: str) -> LintRep
     document = document_of(markup, file)
     if document:
         findings += _document_issues(document)
-    ros = read_in_ros(file, markup.expansion.text if markup.expansion else None)
-    if ros and (ros.errors or not ros.loads):
-        message = truncate("; ".join(ros.errors), _LONGEST_ERRORS) or "without a message"
-        rule = "ros-incomplete" if ros.loads else "ros-refused"
+    said = ros.read_in_ros(file, markup.expansion.text if markup.expansion else None)
+    if said and (said.errors or not said.loads):
+        message = truncate("; ".join(said.errors), _LONGEST_ERRORS) or "without a message"
+        rule = "ros-incomplete" if said.loads else "ros-refused"
         findings.append(Diagnostic(rule, f"urdfdom: {message}", Location(file, 1, 1)))
-    return LintReport(_in_order(findings), document is not None, ros)
+    return LintReport(_in_order(findings), document is not None, said)
 
 
 def _in_order(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -198,15 +262,15 @@ def unused_materials(document: UrdfDocument) -> Iterator[Node]:
             yield material
 
 
-def _document_issues(document: UrdfDocument) -> Issues:
+def _document_issues(document: UrdfDocument) -> _Issues:
     """Return what is probably wrong with the elements."""
-    found = Issues()
+    found = _Issues()
     for link in document.links:
         inertial = link.first(g.INERTIAL)
         mass = inertial.first(g.MASS) if inertial else None
         inertia = inertial.first(g.INERTIA) if inertial else None
         is_zero = inertia and not any(inertia[moment] for moment in g.INERTIA.attributes)
-        if mass and inertia and is_zero and mass[g.MASS_VALUE] >= NEGLIGIBLE:
+        if mass and inertia and is_zero and mass[g.MASS_VALUE] >= _NEGLIGIBLE:
             what = f"link {link[g.NAME]!r} has {mass[g.MASS_VALUE]:g} kg and zero inertia"
             found.add("inertia-zero", inertia, what)
     for joint in document.joints:
@@ -226,7 +290,7 @@ def _document_issues(document: UrdfDocument) -> Issues:
     return found
 
 
-def _add_joint_issues(found: Issues, joint: Node) -> None:
+def _add_joint_issues(found: _Issues, joint: Node) -> None:
     subject, kind = f"joint {joint[g.NAME]!r}", type_of(joint)
     axis, limit = joint.first(g.AXIS), joint.first(g.LIMIT)
     if kind in _DIRECTED and axis is None:
@@ -248,7 +312,7 @@ def _add_joint_issues(found: Issues, joint: Node) -> None:
         found.add("mimic-multiplier-zero", mimic, what)
 
 
-def _add_limit_issues(found: Issues, joint: Node, limit: Node) -> None:
+def _add_limit_issues(found: _Issues, joint: Node, limit: Node) -> None:
     subject, kind = f"joint {joint[g.NAME]!r}", type_of(joint)
     absent = [a.name for a in (g.EFFORT, g.VELOCITY) if a.name not in limit.written]
     if absent:
@@ -288,7 +352,7 @@ def _add_limit_issues(found: Issues, joint: Node, limit: Node) -> None:
         )
 
 
-def _add_origin_issues(found: Issues, document: UrdfDocument) -> None:
+def _add_origin_issues(found: _Issues, document: UrdfDocument) -> None:
     rounded: dict[float, list[Node]] = {}
     for owner, origin in origins(document):
         xyz, rpy = origin[g.XYZ], origin[g.RPY]
@@ -319,7 +383,7 @@ def _off_right_angle(angle: float) -> float:
     return abs(angle - round(angle / _RIGHT_ANGLE) * _RIGHT_ANGLE)
 
 
-def _add_path_issues(found: Issues, document: UrdfDocument) -> None:
+def _add_path_issues(found: _Issues, document: UrdfDocument) -> None:
     files: dict[str, list[Node]] = {}
     for node in file_nodes(document):
         files.setdefault(node[g.FILENAME], []).append(node)
@@ -335,7 +399,7 @@ def _add_path_issues(found: Issues, document: UrdfDocument) -> None:
             found.add("path-backslash", nodes[0], f"{subject} has backslashes{often}")
 
 
-def _add_name_issues(found: Issues, document: UrdfDocument) -> None:
+def _add_name_issues(found: _Issues, document: UrdfDocument) -> None:
     links = {link[g.NAME] for link in document.links}
     for node in (*document.links, *document.joints):
         name = node[g.NAME]
@@ -353,12 +417,12 @@ def _add_name_issues(found: Issues, document: UrdfDocument) -> None:
                 line = first[label].location.line
                 what = f"collision shape {label!r} is also at line {line}"
                 found.add("name-repeated-shape", shape, what)
-        if link[g.NAME] == WORLD_LINK and (link.children or WORLD_LINK in children):
-            what = "is behind a joint" if WORLD_LINK in children else "has mass or shape"
-            found.add("name-world", link, f"link {WORLD_LINK!r} {what}")
+        if link[g.NAME] == m.WORLD_LINK and (link.children or m.WORLD_LINK in children):
+            what = "is behind a joint" if m.WORLD_LINK in children else "has mass or shape"
+            found.add("name-world", link, f"link {m.WORLD_LINK!r} {what}")
 
 
-def _add_reference_issues(found: Issues, document: UrdfDocument) -> None:
+def _add_reference_issues(found: _Issues, document: UrdfDocument) -> None:
     """Add references of extension elements to undefined links and joints."""
     joints = {joint[g.NAME] for joint in document.joints}
     names = joints | {link[g.NAME] for link in document.links}
@@ -374,3 +438,184 @@ def _add_reference_issues(found: Issues, document: UrdfDocument) -> None:
                 if joint.tag == "joint" and name and name not in joints:
                     what = f"<{element.tag}> drives joint {name!r}, which does not exist"
                     found.add("reference-undefined", joint, what)
+
+
+# ---- A valid robot
+
+
+def _robot_issues(robot: m.Robot) -> _Issues:
+    """Return what is probably wrong with a valid robot, and the diagnostics of its meshes.
+
+    Raises:
+        SourceError: It is not one tree.
+    """
+    tree, meshes = build_tree(robot), measure_meshes(robot)
+    # Largest distance of a link or centre of mass from the root, and length of the longest
+    # chain of joint origins from the root [m].
+    size, reach = size_at_rest(tree, rest_poses(tree)), {tree.root: 0.0}
+    for name in tree.links:
+        if joint := tree.parent_joint.get(name):
+            reach[name] = reach[joint.parent] + math.hypot(*joint.origin.position)
+    span = max(reach.values())
+    found = _Issues(meshes.diagnostics)
+    _add_massless_issues(found, robot, tree)
+    for link in robot.links:
+        if link.inertial and link.mass > 0.0:
+            weighs = link.mass >= _NEGLIGIBLE
+            extent = measure_link(link, meshes.by_path) if weighs else None
+            _add_inertial_issues(found, link, link.inertial, extent, size)
+    for joint in robot.joints:
+        _add_motion_issues(found, joint, robot, span)
+    for shape, mesh, size_of, often in _uses(robot, meshes, colliding=False):
+        _add_mesh_issues(found, shape, mesh, size_of, often, span)
+    for shape, mesh, size_of, often in _uses(robot, meshes, colliding=True):
+        if size_of.triangles > _HEAVY:
+            what = f"has {size_of.triangles} triangles for collision{often}"
+            found.add("collision-mesh-heavy", shape, f"{_name(mesh)} {what}")
+    return found
+
+
+def _add_massless_issues(found: _Issues, robot: m.Robot, tree: Tree) -> None:
+    links = tree.link
+    reported: set[str] = set()
+    # The group of the root does not move relative to the base.
+    for group in rigid_groups(tree)[1:]:
+        if not any(links[name].mass for name in group):
+            reported.update(group)
+            others = f" and links fixed to it ({len(group)} links)" if group[1:] else ""
+            what = f"link {group[0]!r}{others} moves and has no mass"
+            found.add("mass-none-moving", links[group[0]], what)
+    for link in robot.links:
+        if link.collisions and link.inertial is None and link.name not in reported:
+            what = f"link {link.name!r} has a collision shape and no <inertial>"
+            found.add("mass-none-collider", link, what)
+
+
+def _add_inertial_issues(
+    found: _Issues, link: m.Link, inertial: m.Inertial, extent: LinkExtent | None, size: float
+) -> None:
+    subject, mass = f"link {link.name!r}", inertial.mass
+    if mass < _NEGLIGIBLE:
+        found.add("mass-negligible", inertial, f"{subject} has a mass of {mass:g} kg")
+    moments = a, b, c = sorted(principal_inertia(inertial.inertia)[0])
+    listed = f"principal moments {', '.join(f'{moment:.4g}' for moment in moments)}"
+    # The largest radius of gyration [m].
+    radius = math.sqrt(c / mass) if a > _ZERO_MOMENT * c else None
+    # A conversion treats it as zero.
+    is_rounding = is_negligible(max(map(abs, moments)), mass, size)
+    if is_rounding:
+        if any(inertial.inertia):
+            what = f"{subject} has {mass:g} kg and {listed}, which are rounded zeros"
+            found.add("inertia-zero", inertial, what)
+    elif radius is None:
+        found.add("inertia-not-positive", inertial, f"{subject} has {listed}")
+    elif a + b < c * (1.0 - _TRIANGLE_SLACK):
+        what = f"{subject} has {listed}: {a:.4g} + {b:.4g} < {c:.4g}"
+        found.add("inertia-triangle", inertial, what)
+    if extent is None:
+        return
+    if radius:
+        is_large = radius > _GYRATION_OVER_REACH * extent.reach
+        # That of a point mass.
+        is_small = radius < _GYRATION_UNDER_REACH * extent.reach and not is_rounding
+        if is_large or is_small:
+            how = "large" if is_large else "small"
+            what = (
+                f"inertia of {subject} too {how} for {mass:g} kg: radius of gyration "
+                f"{_metres(radius)}, geometry extends {_metres(extent.reach)}"
+            )
+            found.add(f"inertia-too-{how}", inertial, what)
+    volume = extent.hull_volume
+    is_dense = volume > 0.0 and mass / volume > _DENSEST
+    if is_dense or mass < _LIGHTEST * volume:
+        what = f"{subject} has {mass:g} kg in {volume:.3g} m^3: {mass / volume:.3g} kg/m^3"
+        found.add(f"density-{'high' if is_dense else 'low'}", inertial, what)
+    distance = extent.bounds.distance(inertial.origin.position)
+    if distance > max(_OUTSIDE * extent.bounds.diagonal, _TINY_LENGTH):
+        what = (
+            f"the centre of mass of {subject} lies {_metres(distance)} "
+            f"outside its shapes, which are {_metres(extent.bounds.diagonal)} large"
+        )
+        found.add("com-outside", inertial, what)
+
+
+def _add_motion_issues(found: _Issues, joint: m.Joint, robot: m.Robot, span: float) -> None:
+    kind, mimic = joint.kind, joint.mimic
+    if isinstance(kind, m.Prismatic):
+        # Travel that is probably in millimetres.
+        bounds = (kind.range.lower, kind.range.upper)
+        largest = max(map(abs, filter(math.isfinite, bounds)), default=0.0)
+        if largest > _TRAVEL * span > 0.0:
+            what = (
+                f"joint {joint.name!r} travels up to {largest:g} m; "
+                f"the robot's joints span {span:.3g} m"
+            )
+            found.add("joint-travel-long", joint, what)
+    own = _range(kind)
+    if mimic is None or own is None or own.lower >= own.upper or not mimic.multiplier:
+        return
+    leader = _range(next(j.kind for j in robot.joints if j.name == mimic.joint))
+    if leader is None or leader.lower > leader.upper:
+        return
+    ends = [mimic.multiplier * end + mimic.offset for end in (leader.lower, leader.upper)]
+    slack = _RANGE_SLACK * (own.upper - own.lower)
+    if min(ends) < own.lower - slack or max(ends) > own.upper + slack:
+        what = (
+            f"joint {joint.name!r} may move from {own.lower:.4g} to "
+            f"{own.upper:.4g}, and follows {mimic.joint!r} from {min(ends):.4g} "
+            f"to {max(ends):.4g}"
+        )
+        found.add("mimic-range", joint, what)
+
+
+def _range(kind: m.JointKind) -> m.Range | None:
+    if isinstance(kind, m.Revolute | m.Prismatic):
+        return kind.range
+    return m.UNLIMITED if isinstance(kind, m.Continuous) else None
+
+
+def _add_mesh_issues(
+    found: _Issues, shape: m.Shape, mesh: m.MeshFile, extent: MeshExtent, often: str, span: float
+) -> None:
+    name, scale = _name(mesh), mesh.scale
+    # Diagonals of the bounding box [m].
+    edges = [max(column) - min(column) for column in zip(*extent.hull, strict=True)]
+    size = math.hypot(*(edge * factor for edge, factor in zip(edges, scale, strict=True)))
+    unscaled = math.hypot(*edges)
+    # Its size would be plausible if scaled by 0.001.
+    if size > _TOO_LARGE * span > 0.0 and size < _THOUSAND * _LARGEST_PART * span:
+        what = f"{name} is {_metres(size)} large on a robot of {_metres(span)}{often}"
+        found.add("mesh-millimetres", shape, what)
+    # In metres, and scaled by 0.001.
+    is_invisible = size < min(_TOO_SMALL, _TOO_SMALL * (span or 1.0))
+    if is_invisible and unscaled > size * _THOUSAND / 2.0:
+        what = f"{name} is {_metres(size)} large, and {_metres(unscaled)} unscaled{often}"
+        found.add("mesh-shrunk", shape, what)
+    if min(scale) < 0.0:
+        factors = " ".join(f"{factor:g}" for factor in scale)
+        found.add("mesh-mirrored", shape, f"{name} is scaled by {factors}{often}")
+    if mesh.uri.lower().endswith(".stl") and extent.triangles > _MOST_STL_FACES:
+        found.add("mesh-too-many-faces", shape, f"{name} has {extent.triangles} faces{often}")
+
+
+def _name(mesh: m.MeshFile) -> str:
+    return f"mesh {Path(mesh.uri).name!r}"
+
+
+def _uses(
+    robot: m.Robot, meshes: MeshExtents, *, colliding: bool
+) -> Iterator[tuple[m.Shape, m.MeshFile, MeshExtent, str]]:
+    """Yield the readable mesh files, once per scale, each with its first shape."""
+    uses: dict[tuple[str, m.Vec3], list[tuple[m.Shape, m.MeshFile]]] = {}
+    for link in robot.links:
+        for shape in link.collisions if colliding else link.shapes:
+            mesh = shape.geometry
+            if isinstance(mesh, m.MeshFile) and mesh.path in meshes.by_path:
+                uses.setdefault((mesh.path or "", mesh.scale), []).append((shape, mesh))
+    for (path, _), found in uses.items():
+        often = f" (used {times(len(found))})" if len(found) > 1 else ""
+        yield (*found[0], meshes.by_path[path], often)
+
+
+def _metres(length: float) -> str:
+    return f"{length:.3g} m"

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.converter.diagnostics.messages import LONG_TEXT, truncate, truncate_list
+from urdf_usd.converter.diagnostics import LONG_TEXT, truncate, truncate_list
 from urdf_usd.converter.meshes.mesh_materials import MeshMaterial
 
 Points: TypeAlias = "NDArray[np.float64]"

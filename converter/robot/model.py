@@ -14,8 +14,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.diagnostics import Diagnostic, Location, Severity
 
 Vec3: TypeAlias = tuple[float, float, float]
 Vec4: TypeAlias = tuple[float, float, float, float]

@@ -19,8 +19,7 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.messages import times
+from urdf_usd.converter.diagnostics import Diagnostic, Location, times
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf import grammar as g

@@ -14,9 +14,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.converter.diagnostics.messages import truncate
-from urdf_usd.converter.diagnostics.rules import RULES, Severity
+from urdf_usd.converter.diagnostics import RULES, Diagnostic, Location, Severity, truncate
 from urdf_usd.converter.robot.model import Vec4
 from urdf_usd.converter.urdf.xml import Element, describe, name_part
 

@@ -17,9 +17,14 @@ from lxml import etree
 from msgspec import Struct, structs
 
 from urdf_usd.converter import diagnostics as d
-from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.messages import times, truncate
-from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.diagnostics import (
+    Diagnostic,
+    Location,
+    Severity,
+    SourceError,
+    times,
+    truncate,
+)
 from urdf_usd.converter.robot import topology
 from urdf_usd.converter.robot.model import Fixed, Robot, robot_line
 from urdf_usd.converter.urdf import build

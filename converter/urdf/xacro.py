@@ -34,8 +34,7 @@ import xacro
 from msgspec import Struct
 from xacro import substitution_args
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, truncate
 from urdf_usd.converter.file_content import read_file
 from urdf_usd.converter.urdf.uris import FileResolver
 from urdf_usd.converter.urdf.xml import LARGEST_FILE

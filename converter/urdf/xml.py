@@ -16,8 +16,7 @@ from xml.parsers import expat
 
 from msgspec import Struct
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
-from urdf_usd.converter.diagnostics.messages import truncate
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, truncate
 from urdf_usd.converter.file_content import MIB, read_file
 
 LARGEST_FILE = 64 * MIB

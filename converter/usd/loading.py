@@ -20,8 +20,14 @@ from pathlib import Path, PureWindowsPath
 from msgspec import Struct
 from pxr import Ar, Sdf, Tf, Usd, UsdPhysics, UsdUtils
 
-from urdf_usd.converter.diagnostics import Diagnostic, StageError
-from urdf_usd.converter.diagnostics.messages import LONG_TEXT, escaped, truncate, truncate_list
+from urdf_usd.converter.diagnostics import (
+    LONG_TEXT,
+    Diagnostic,
+    StageError,
+    escaped,
+    truncate,
+    truncate_list,
+)
 from urdf_usd.converter.options import VariantChoice
 
 # Messages of OpenUSD that are repeated for one error.

@@ -24,7 +24,7 @@ from urdf_usd.conformance.options import (
     require_distinct,
     variants_option,
 )
-from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.diagnostics import Severity
 from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantChoice, parse_pair
 from urdf_usd.corpus import Selection
 

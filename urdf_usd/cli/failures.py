@@ -25,8 +25,7 @@ from types import FrameType
 import click
 
 from urdf_usd.cli.terminal import say, say_error, show_diagnostics
-from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.diagnostics.messages import truncate, write_failure
+from urdf_usd.converter.diagnostics import ConversionError, truncate, write_failure
 from urdf_usd.converter.file_content import has_mark, is_same_file
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.results import write_atomically

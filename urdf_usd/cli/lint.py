@@ -20,12 +20,11 @@ from urdf_usd.cli.commands import Lint
 from urdf_usd.cli.failures import URDF, CommandError, ExitCode, require_outputs, write_output
 from urdf_usd.cli.sources import of_robot
 from urdf_usd.cli.terminal import SEVERITY_STYLES, issue_line, print_lines, say
-from urdf_usd.converter.diagnostics.messages import group_alike
-from urdf_usd.converter.diagnostics.rules import ALL_RULES, Severity
+from urdf_usd.converter.diagnostics import ALL_RULES, Severity, group_alike
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
-from urdf_usd.converter.lint.ros import RosReading
 from urdf_usd.converter.options import Sources
+from urdf_usd.converter.ros import RosReading
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.environment import DISTRIBUTION

@@ -17,7 +17,7 @@ import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from urdf_usd.converter.diagnostics.messages import group_alike
+from urdf_usd.converter.diagnostics import group_alike
 from urdf_usd.reports.appearance import VERDICTS
 from urdf_usd.reports.text import plain
 

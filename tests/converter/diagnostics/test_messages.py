@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.messages import group_alike
+from urdf_usd.converter.diagnostics import Diagnostic, group_alike
 
 
 def test_hundred_diagnostics_of_a_rule_are_kept_and_the_others_counted() -> None:

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.stored_cases import stored_cases
-from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.diagnostics.rules import ALL_RULES, LINT_RULES, RULES, Severity
+from urdf_usd.converter.diagnostics import ALL_RULES, LINT_RULES, RULES, Diagnostic, Severity
 from urdf_usd.converter.lint.linting import lint
 from urdf_usd.corpus import RobotSource, resolve_corpora
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.corpus.suite.suite_cases import all_cases
-from urdf_usd.converter.diagnostics.rules import RULES
+from urdf_usd.converter.diagnostics import RULES
 from urdf_usd.corpus import installed
 from urdf_usd.reports.records.schema import record_schema
 

@@ -18,8 +18,7 @@ import numpy as np
 from msgspec import Struct
 from pxr import Sdf, Usd, Vt
 
-from urdf_usd.converter.diagnostics import AuthoringError, ConversionError
-from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.diagnostics import AuthoringError, ConversionError, Severity
 from urdf_usd.converter.lint.linting import lint
 from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, mirrored
 from urdf_usd.converter.meshes.obj import read_obj

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from tests.urdf_usd.cli.command import DATA, urdf_usd
-from urdf_usd.converter.diagnostics.rules import ALL_RULES, LINT_RULES
+from urdf_usd.converter.diagnostics import ALL_RULES, LINT_RULES
 from urdf_usd.converter.lint.fixes import FIXES
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -17,7 +17,7 @@ from urdf_usd.cli.commands import Convert
 from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import Command, click_command
 from urdf_usd.cli.terminal import SEVERITY_STYLES
-from urdf_usd.converter.diagnostics.rules import Severity
+from urdf_usd.converter.diagnostics import Severity
 from urdf_usd.converter.options import (
     BodyNesting,
     ColliderKind,

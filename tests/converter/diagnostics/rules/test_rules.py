@@ -20,8 +20,15 @@ from urdf_usd.conformance.execution.usd_reading import over_limits
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.conversion import DEFAULTS, with_settings
-from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
-from urdf_usd.converter.diagnostics.rules import LINT_RULES, RULES, SUBJECTS, Severity, rules_page
+from urdf_usd.converter.diagnostics import (
+    LINT_RULES,
+    RULES,
+    SUBJECTS,
+    ConversionError,
+    Diagnostic,
+    Severity,
+    rules_page,
+)
 from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOption, VariantChoice
 from urdf_usd.converter.robot.model import BaseOption, Fixed, Joint, Link, MasslessOption, Robot
 from urdf_usd.converter.robot.topology import problems

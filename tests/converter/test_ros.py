@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.robots import ROBOT
-from urdf_usd.converter.lint import ros
+from urdf_usd.converter import ros
 from urdf_usd.converter.lint.linting import lint
 
 _URDFDOM = pytest.mark.skipif(
