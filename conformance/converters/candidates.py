@@ -183,8 +183,7 @@ def command_line(
     ``{urdf}``, ``{mjcf}`` or ``{source}`` is the file, ``{out}`` an empty folder,
     ``{packages}`` a search path of folders, as ``ROS_PACKAGE_PATH`` is one. Words in
     brackets are repeated for every package, with its ``{name}`` and ``{path}``. Paths are
-    absolute: the program does
-    not work where this one does.
+    absolute: the program does not work where this one does.
     """
     packages = {name: str(Path(path).absolute()) for name, path in packages.items()}
     folders = (

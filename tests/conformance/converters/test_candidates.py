@@ -126,12 +126,12 @@ def test_words_in_brackets_are_repeated_for_every_package() -> None:
     packages = {"arm": "/ros/arm", "hand": "/ros/other"}
 
     def filled(packages: dict[str, str]) -> list[str]:
-        return command_line(words, Path("/a.urdf"), Path("o"), packages)
+        return command_line(words, Path("a.urdf"), Path("o"), packages)
 
-    out = str(Path.cwd() / "o")
-    assert filled({}) == ["tool", "/a.urdf", out]
+    urdf, out = (str(Path.cwd() / name) for name in ("a.urdf", "o"))
+    assert filled({}) == ["tool", urdf, out]
     assert filled(packages) == [
-        *("tool", "/a.urdf", out),
+        *("tool", urdf, out),
         *("--package", "arm=/ros/arm", "--package", "hand=/ros/other", "-q", "-q"),
     ]
 
