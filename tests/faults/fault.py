@@ -19,7 +19,6 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
-    Base,
     JointObservation,
     JointType,
     LinkObservation,
@@ -45,23 +44,19 @@ class Robot(Struct, frozen=True, eq=False):
     """A good USD of a robot, and what its URDF says."""
 
     stage: Usd.Stage
-    spec: Observation
-    base: Base | None
+    spec: Observation  # with the base of the USD where its URDF leaves that open
     positions: Mapping[str, NDArray[np.float64]]  # compared positions, by joint [rad or m]
     joints: Mapping[str, JointObservation]  # by path of the prim
     bodies: Mapping[str, LinkObservation]  # by path of the prim
 
     @classmethod
-    def of(
-        cls, stage: Usd.Stage, spec: Observation, base: Base | None, positions: Mapping[str, Any]
-    ) -> Robot:
+    def of(cls, stage: Usd.Stage, spec: Observation, positions: Mapping[str, Any]) -> Robot:
         joints = {joint.name: joint for joint in spec.joints}
         links = {link.name: link for link in spec.links}
         named = {str(prim.GetPath()): (prim, urdf_name(prim)) for prim in stage.Traverse()}
         return cls(
             stage,
             spec,
-            spec.base or base,
             positions,
             {
                 path: joints[name]

@@ -315,7 +315,7 @@ seed(
 
 
 def _first_body(base: Base) -> Callable[[Robot], Iterator[Place]]:
-    return lambda good: iter(list(bodies(good))[:1] if good.base is base else ())
+    return lambda good: iter(list(bodies(good))[:1] if good.spec.base is base else ())
 
 
 def _world_joints(good: Robot) -> list[tuple[Usd.Prim, str]]:
@@ -332,7 +332,7 @@ def _fixed_bases(good: Robot) -> Iterator[Place]:
     """Yield the bodies welded to the world that carry a moving joint."""
     held = [path for prim, path in _world_joints(good) if prim.IsA(UsdPhysics.FixedJoint)]
     on_world = (place for place in bodies(good) if place.path in held)
-    return (one for one in on_world if good.base is Base.FIXED and _carried(one, moving=True))
+    return (one for one in on_world if good.spec.base is Base.FIXED and _carried(one, moving=True))
 
 
 def _carried(place: Place, *, moving: bool = False) -> list[str]:

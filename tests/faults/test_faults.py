@@ -14,16 +14,16 @@ import pytest
 from msgspec import structs
 
 from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS
+from tests.faults.schema_faults import schema_faults
 from tests.faults.sensitivity import (
     CAUGHT,
     EQUIVALENT,
     MISSED,
     MJCF,
     MJCF_NAMES,
-    Report,
     Trial,
     Trials,
-    render,
+    problems,
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.execution.run import check
@@ -101,42 +101,34 @@ def test_generated_change_is_caught_equivalent_or_missed(tmp_path: Path) -> None
         "stage metadata: metersPerUnit doubled": (CAUGHT, ()),
         "PhysicsScene: added": (EQUIVALENT, ()),
     }
-    faults = {one.key: one for one in trials.schema_faults() if one.key in expected}
+    faults = {one.key: one for one in schema_faults(trials.stage) if one.key in expected}
     found = {key: trials.seed_schema(fault) for key, fault in faults.items()}
 
     assert {key: (one.outcome, one.changed) for key, one in found.items()} == expected
 
 
-_FAILED = tuple(check.id for check in (*CHECKS, *SIMULATION_CHECKS))
-_TRIALS = tuple(Trial(fault.id, "a", "/a", _FAILED, CAUGHT) for fault in FAULTS)
+_CHECKS = tuple(check.id for check in (*CHECKS, *SIMULATION_CHECKS))
+_TRIAL = Trial("mass.total", "a", "/a", _CHECKS, CAUGHT)
 _MASS = ("PhysicsMassAPI physics:mass",)
-_SCHEMA = Trial("PhysicsMassAPI", "a", "/a", ("mass.total",), CAUGHT, "doubled", _MASS)
-_REPORT = Report(("a",), (), _TRIALS, (_SCHEMA,))
-
-
-def _first(**changes: object) -> tuple[Trial, ...]:
-    return (structs.replace(_TRIALS[0], **changes), *_TRIALS[1:])
+_UNREAD = Trial("PhysicsMassAPI", "a", "/a", (), EQUIVALENT, "doubled", _MASS)
 
 
 @pytest.mark.parametrize(
-    ("changes", "problem"),
+    ("raised", "trials", "found"),
     [
+        ({}, [_TRIAL], []),
+        ({"a": ("limits.upper",)}, [_TRIAL], ["a: false alarm: limits.upper"]),
+        ({}, [structs.replace(_TRIAL, outcome=MISSED)], ["mass.total : missed on a, /a"]),
         (
-            {"trials": tuple(structs.replace(one, failed=_FAILED[1:]) for one in _TRIALS)},
-            f"{_FAILED[0]}: no fault fails it",
+            {},
+            [structs.replace(_TRIAL, failed=_CHECKS[1:])],
+            [f"{_CHECKS[0]}: no fault fails it"],
         ),
-        ({"trials": _first(outcome=MISSED)}, f"{FAULTS[0].id} : missed on a, /a"),
-        ({"trials": _first(outcome=EQUIVALENT)}, f"{FAULTS[0].id}: no place to seed it"),
-        ({"raised": (("a", ("limits.upper",)),)}, "a: false alarm: limits.upper"),
-        (
-            {"schema_trials": (structs.replace(_SCHEMA, failed=(), outcome=EQUIVALENT),)},
-            "PhysicsMassAPI physics:mass: no check reads it",
-        ),
+        ({}, [_TRIAL, _UNREAD], ["PhysicsMassAPI physics:mass: no check reads it"]),
+        ({}, [_TRIAL, _UNREAD, structs.replace(_UNREAD, failed=("mass.total",))], []),
     ],
 )
-def test_report_fails_and_says_why(changes: dict[str, object], problem: str) -> None:
-    assert _REPORT.problems == []
-    report = structs.replace(_REPORT, **changes)
-
-    assert report.problems == [problem]
-    assert f"✗ {problem}" in render(report)
+def test_problems_are_what_is_missed_raised_wrongly_or_not_read(
+    raised: dict[str, tuple[str, ...]], trials: list[Trial], found: list[str]
+) -> None:
+    assert problems(raised, trials) == found

@@ -204,7 +204,7 @@ def _seed_faults(version: Version, place: Path, _: Path, sample: bool, __: Path 
     if (version.tree / "tests/faults/sensitivity.py").exists():
         file = place / "trials.json"
         robots = ("oblique_arm",) if sample else ()
-        options = ("--jobs", str(os.cpu_count() or 1), "--json", str(file))
+        options = ("--json", str(file))
         done = subprocess.run(
             (str(version.python), "-m", "tests.faults.sensitivity", *robots, *options),
             cwd=version.tree,
