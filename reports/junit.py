@@ -26,7 +26,7 @@ from urdf_usd.reports.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports.summary import URGENT, headline
+from urdf_usd.reports.summary import URGENT, expected_failures, failure, headline
 from urdf_usd.reports.text import one_line, plain
 
 _MESSAGE_LIMIT = 300
@@ -61,23 +61,21 @@ def write_junit(
     baseline of the run expects are skipped.
     """
     robots = tuple(robots)
-    several = len({robot.candidate for robot in robots}) > 1
+    candidates = {robot.candidate for robot in robots}
+    several = len(candidates) > 1
     root = ET.Element("testsuites", name=f"urdf-usd conformance: {headline(robots)}")
-    baselines = {one.name: one.baseline for one in (summary.converters if summary else ())}
+    baselines = dict.fromkeys(candidates, summary.baseline if summary else None)
+    if summary and several:
+        baselines |= {one.name: one.baseline for one in summary.converters}
+    expected = {name: expected_failures(one) for name, one in baselines.items()}
     for robot in robots:
-        baseline = summary.baseline if summary and not several else baselines.get(robot.candidate)
-        expected = {
-            known.check: known.reason
-            for known in (baseline.expected if baseline else ())
-            if known.robot == robot.id
-        }
         identity = one_line(
             f"{robot.candidate}/{robot.id}" if several else robot.id, _MESSAGE_LIMIT
         )
         suite = ET.SubElement(root, "testsuite", name=identity)
         for case in _cases(robot):
-            reason = expected.get("verdict" if case.name in {_WHOLE, _CASE} else case.name)
-            _add_case(suite, identity, case, reason)
+            check = "verdict" if case.name in {_WHOLE, _CASE} else case.name
+            _add_case(suite, identity, case, expected[robot.candidate].get((robot.id, check)))
         suite.set("tests", str(len(suite)))
         suite.set("assertions", str(robot.compared))
         for tag, count in _COUNTS.items():
@@ -135,12 +133,10 @@ def _cases(robot: RobotRecord) -> Iterator[_Case]:
 
 def _check_case(check: CheckRecord, robot: RobotRecord) -> _Case:
     case = _Case(check.id, assertions=check.compared)
-    findings = [one for one in check.findings if one.grade in URGENT]
     case.message = check.reason or f"{check.title}: {check.grade}"
-    if findings:
-        more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-        case.message = f"{findings[0].message}{more}"
     if check.grade in URGENT:
+        if (message := failure(check)) != check.title:
+            case.message = message
         case.tag, case.type = "failure", check.grade
         case.text = "\n".join(explanation(check, robot, _FINDINGS_IN_TEXT))
     elif check.grade in {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}:

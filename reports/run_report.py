@@ -14,7 +14,7 @@ from urdf_usd.reports.html.site import write_comparison, write_site
 from urdf_usd.reports.html.suite_page import write_suite
 from urdf_usd.reports.junit import write_junit
 from urdf_usd.reports.records.history import HistoryEntry
-from urdf_usd.reports.records.record import RobotRecord, RunSummary, Verdict
+from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.results import read_seconds, write_record
 from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import Comparison, Figures, compare, values
@@ -52,7 +52,7 @@ def write_report(
         folder.mkdir(parents=True, exist_ok=True)
         write_site(_part(summary, records, converter.name), folder, out / "scenes" / converter.name)
     compared = compare(summary, records, conversion_times(records, out))
-    write_comparison_markdown(compared, out / "summary.md")
+    write_markdown(compared, out / "summary.md")
     return compared, write_comparison(compared, out, has_history=bool(history))
 
 
@@ -90,46 +90,16 @@ def _part(summary: RunSummary, records: Sequence[RobotRecord], converter: str) -
     return Figures.of(part, records_of(converter, records))
 
 
-def write_markdown(figures: Figures, path: Path) -> None:
-    """Write counts, robots that do not conform, and the largest differences."""
-    summary = figures.summary
-    baseline, counts = summary.baseline, summary.verdicts
-    changes = baseline.changes if baseline else ()
-    _write_markdown(
-        path,
-        "summary.md.j2",
-        figures,
-        headline=figures.headline,
-        verdicts=[(one, counts[one.value]) for one in Verdict if counts.get(one.value)],
-        baseline=baseline,
-        failures=[(change, known) for change, rows in changes for known in rows],
-        nonconforming=[
-            robot
-            for robot in figures.ordered
-            if not robot.verdict.conforms and not robot.refused_as_expected
-        ],
-        largest=figures.worst,
-    )
-
-
-def write_comparison_markdown(comparison: Comparison, path: Path) -> None:
-    verdicts: dict[str, dict[str, Verdict]] = {}
-    for entry in comparison.entries:
-        robot = entry.robot
-        verdicts.setdefault(robot.source.reference, {})[robot.candidate] = robot.verdict
-    differing = [(name, row) for name, row in verdicts.items() if len(set(row.values())) > 1]
-    _write_markdown(
-        path, "comparison.md.j2", comparison, comparison=comparison, differing=differing
-    )
-
-
-def _write_markdown(
-    path: Path, template: str, run: Figures | Comparison, **content: object
-) -> None:
-    cases = [one for one in run.summary.robots if one.case and not one.case.outcome.passes]
-    shared = {"summary": run.summary, "changes": run.changes, "scores": run.scores}
-    rendered = template_environment("md").get_template(template)
-    text = rendered.render(**shared, failing_cases=cases, **content)
+def write_markdown(run: Figures | Comparison, path: Path) -> None:
+    """Write the counts of a run, what does not conform, and the largest differences."""
+    content: dict[str, object] = {"headline": run.headline}
+    if isinstance(run, Figures):
+        baseline = run.summary.baseline
+        changes = baseline.changes if baseline else ()
+        content["failures"] = [(change, known) for change, rows in changes for known in rows]
+    name = "summary.md.j2" if isinstance(run, Figures) else "comparison.md.j2"
+    template = template_environment("md").get_template(name)
+    text = template.render(**(structs.asdict(run) | content))
     path.write_text(text, encoding="utf-8", newline="\n")
 
 

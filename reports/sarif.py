@@ -13,12 +13,11 @@ from urllib.parse import quote
 
 from urdf_usd.reports.records.record import (
     BaselineRecord,
-    CheckRecord,
     DiagnosticRecord,
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.summary import URGENT
+from urdf_usd.reports.summary import URGENT, expected_failures, failure
 from urdf_usd.reports.text import one_line
 
 Json: TypeAlias = dict[str, object]
@@ -57,17 +56,14 @@ def write_sarif(
         {"id": rule} | ({"help": {"text": remedies[rule]}} if remedies[rule] else {})
         for rule in index
     ]
-    expected = {
-        (known.robot, f"{_CHECKS}{known.check}"): known.reason
-        for known in (baseline.expected if baseline else ())
-    }
+    expected = expected_failures(baseline)
     results = []
     for robot, found in reported:
         for one in found:
             uri = quote(one.file or "", errors="replace")
             file: Json | None = {"uri": uri, "uriBaseId": robot.id} if one.file else None
             result = sarif_result(one, index[one.rule], file)
-            if reason := expected.get((robot.id, one.rule)):
+            if reason := expected.get((robot.id, one.rule.removeprefix(_CHECKS))):
                 result["suppressions"] = [{"kind": "external", "justification": reason}]
             results.append(result)
     known = (robot.environment.get(_DISTRIBUTION) for robot, _ in reported)
@@ -113,7 +109,7 @@ def sarif_result(finding: DiagnosticRecord, rule_index: int, file: Json | None) 
 def _failures(robot: RobotRecord) -> Iterator[DiagnosticRecord]:
     """Yield failing checks, as diagnostics of the URDF file."""
     messages = {
-        check.id: f"{check.title} {check.grade.value}: {check.message}{_more(check)}"
+        check.id: f"{check.title} {check.grade.value}: {failure(check)}"
         for check in robot.checks
         if check.grade in URGENT
     }
@@ -124,8 +120,3 @@ def _failures(robot: RobotRecord) -> Iterator[DiagnosticRecord]:
         yield DiagnosticRecord(
             rule=f"{_CHECKS}{name}", severity="error", message=message, file=file
         )
-
-
-def _more(check: CheckRecord) -> str:
-    alike = sum(one.grade is check.grade for one in check.findings)
-    return f" (and {alike - 1} more)" if alike > 1 else ""

@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
@@ -23,6 +24,8 @@ from urdf_usd.reports.records.suite_case import Requirement
 POSITION_CHECK = "kinematics.position"
 UNEXPLAINED = "unexplained"
 URGENT = (r.Grade.FAILS, r.Grade.DISPUTED)
+# Verdicts that comparisons of converters name, whether or not there are any.
+USUAL = (r.Verdict.EXACT, r.Verdict.CLOSE, r.Verdict.FAILS)
 _ROUND_TRIP = "round-trip"
 _FILE = "file:"
 _REFERENCE = "reference"
@@ -121,9 +124,8 @@ class Conformance(Struct, frozen=True):
 def headline(robots: Iterable[r.RobotRecord]) -> str:
     """Return how many of the readable robots conform, and how much was compared.
 
-    Incomplete robots, of which parts could not be compared, are counted separately. So
-    are robots whose URDF is unreadable, those that could not be fetched, and cases of
-    the feature suite that are refused as they require.
+    Counted separately are incomplete robots, of which parts could not be compared, those that are
+    unreadable or could not be fetched, and cases of the feature suite refused as they require.
     """
     every = [*robots]
     counted = [robot for robot in every if not robot.refused_as_expected]
@@ -179,6 +181,10 @@ def chapter_scores(
     )
 
 
+def failing_cases(robots: Iterable[r.RobotRecord]) -> tuple[r.RobotRecord, ...]:
+    return tuple(one for one in robots if one.case and not one.case.outcome.passes)
+
+
 def suite_scores(summary: r.RunSummary) -> SuiteScores:
     """Return title and scores by converter of each chapter of the feature suite.
 
@@ -214,6 +220,18 @@ def score_text(score: r.ChapterScore) -> str:
 
 def groups(robots: Iterable[r.RobotRecord]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(check.group for robot in robots for check in robot.checks))
+
+
+def failure(check: r.CheckRecord) -> str:
+    """Return the message of a failing check, with the number of further findings of its grade."""
+    more = sum(one.grade is check.grade for one in check.findings) - 1
+    return f"{check.message} (and {more} more)" if more > 0 else check.message
+
+
+def expected_failures(baseline: r.BaselineRecord | None) -> dict[tuple[str, str], str]:
+    """Return why a baseline expects failures, by robot and check."""
+    known = baseline.expected if baseline else ()
+    return {(one.robot, one.check): one.reason for one in known}
 
 
 def group_grades(robot: r.RobotRecord) -> dict[str, r.Grade]:
@@ -252,7 +270,7 @@ def worst_figures(robots: Iterable[r.RobotRecord]) -> tuple[WorstFigure, ...]:
             if check.unit and check.worst is not None and not math.isnan(check.worst):
                 figure = WorstFigure(check, robot, check.worst)
                 # Of equal ones the first.
-                worst[check.id] = max(worst.get(check.id, figure), figure, key=_share)
+                worst[check.id] = max(worst.get(check.id, figure), figure, key=attrgetter("share"))
     return tuple(worst.values())
 
 
@@ -261,12 +279,8 @@ def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
     worst: dict[str, WorstFigure] = {}
     for figure in figures:
         group = figure.check.group
-        worst[group] = max(worst.get(group, figure), figure, key=_share)
+        worst[group] = max(worst.get(group, figure), figure, key=attrgetter("share"))
     return tuple(worst.values())
-
-
-def _share(figure: WorstFigure) -> float:
-    return figure.share
 
 
 # Engines
@@ -302,17 +316,17 @@ def participation(robots: Iterable[r.RobotRecord]) -> tuple[Participation, ...]:
     found = []
     for (side, name), records in by_engine.items():
         counts = Counter(record.status for record in records)
-        reasons = Counter(one.reason or one.status.value for one in records if not _observed(one))
+        reasons = Counter(
+            one.reason or one.status.value
+            for one in records
+            if one.status is not r.EngineStatus.OBSERVED
+        )
         if unused := len(candidates) - len(records):
             reasons["not used"] += unused
         ordered = tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
         version = ", ".join(sorted({one.version for one in records if one.version}))
         found.append(Participation(name, side, version, counts, len(candidates), ordered))
     return tuple(found)
-
-
-def _observed(engine: r.EngineRecord) -> bool:
-    return engine.status is r.EngineStatus.OBSERVED
 
 
 class Outcome(StrEnum):
@@ -379,16 +393,15 @@ class EngineDeviation(Struct, frozen=True):
 
 def engine_deviations(robots: Iterable[r.RobotRecord]) -> tuple[EngineDeviation, ...]:
     """Collect deviations of engines by engine and cause, most frequent first."""
-    shown: dict[tuple[str, str, str], dict[str, r.RobotRecord]] = {}
-    checks: dict[tuple[str, str, str], dict[str, None]] = {}
+    found: dict[tuple[str, str, str], tuple[dict[str, None], dict[str, r.RobotRecord]]] = {}
     for robot in robots:
-        for deviation in robot.deviations:
-            key = (deviation.engine, deviation.id, deviation.cause)
-            shown.setdefault(key, {})[robot.id] = robot
-            checks.setdefault(key, {})[deviation.check] = None
-    ordered = sorted(shown, key=lambda key: (-len(shown[key]), key))
+        for one in robot.deviations:
+            checks, shown = found.setdefault((one.engine, one.id, one.cause), ({}, {}))
+            checks[one.check], shown[robot.id] = None, robot
+    ordered = sorted(found.items(), key=lambda item: (-len(item[1][1]), item[0]))
     return tuple(
-        EngineDeviation(*key, tuple(checks[key]), tuple(shown[key].values())) for key in ordered
+        EngineDeviation(*key, tuple(checks), tuple(shown.values()))
+        for key, (checks, shown) in ordered
     )
 
 
@@ -429,29 +442,48 @@ class Figures(Struct, frozen=True):
     summary: r.RunSummary
     robots: tuple[r.RobotRecord, ...]  # ordered by id
     ordered: tuple[r.RobotRecord, ...]  # those that do not conform first
+    nonconforming: tuple[r.RobotRecord, ...]  # in that order, without refusals as expected
+    failing_cases: tuple[r.RobotRecord, ...]  # of the feature suite
+    verdicts: tuple[tuple[r.Verdict, int], ...]  # and their numbers, those that there are
     conformance: Conformance
     headline: str
+    converted: int
     compared: int  # number of compared values
+    converters: tuple[str, ...]  # with versions
+    groups: tuple[str, ...]  # of checks
     worst: tuple[WorstFigure, ...]  # of each check
     worst_per_group: tuple[WorstFigure, ...]
     engines: tuple[Participation, ...]
+    deviations: tuple[EngineDeviation, ...]
+    per_engine: EngineMatrix
     changes: Changes | None  # since an earlier run
     scores: SuiteScores  # of the feature suite
 
     @classmethod
     def of(cls, summary: r.RunSummary, robots: Iterable[r.RobotRecord]) -> Figures:
         records = tuple(robots)
-        worst = worst_figures(records)
+        ordered, worst = most_urgent_first(records), worst_figures(records)
+        counts = summary.verdicts
         return cls(
             summary=summary,
             robots=records,
-            ordered=most_urgent_first(records),
+            ordered=ordered,
+            nonconforming=tuple(
+                one for one in ordered if not one.verdict.conforms and not one.refused_as_expected
+            ),
+            failing_cases=failing_cases(records),
+            verdicts=tuple((one, counts[one]) for one in r.Verdict if counts.get(one)),
             conformance=Conformance.of(robot.verdict for robot in records),
             headline=headline(records),
+            converted=sum(bool(robot.checks) for robot in records),
             compared=sum(robot.compared for robot in records),
+            converters=tuple(sorted({converter(robot) for robot in records})),
+            groups=groups(records),
             worst=worst,
             worst_per_group=worst_per_group(worst),
             engines=participation(records),
+            deviations=engine_deviations(records),
+            per_engine=engine_matrix(records),
             changes=sorted_changes(summary.former),
             scores=suite_scores(summary),
         )
@@ -475,8 +507,7 @@ class ConverterResults(Struct, frozen=True):
 
     @property
     def other(self) -> int:
-        plain = (r.Verdict.EXACT, r.Verdict.CLOSE, r.Verdict.FAILS)
-        return sum(count for verdict, count in self.verdicts.items() if verdict not in plain)
+        return sum(count for verdict, count in self.verdicts.items() if verdict not in USUAL)
 
 
 class Entry(Struct, frozen=True):
@@ -484,10 +515,6 @@ class Entry(Struct, frozen=True):
 
     robot: r.RobotRecord
     seconds: float | None
-
-    @property
-    def position(self) -> r.CheckRecord | None:
-        return position_check(self.robot)
 
     @property
     def mass(self) -> r.CheckRecord | None:
@@ -514,7 +541,11 @@ class Comparison(Struct, frozen=True):
     results: tuple[ConverterResults, ...]
     shared: int  # number of robots that every converter converted
     entries: tuple[Entry, ...]  # by robot, then in the order of the converters
+    groups: tuple[str, ...]  # of checks
     failed_checks: tuple[FailedCheck, ...]
+    failing_cases: tuple[r.RobotRecord, ...]  # of the feature suite
+    # Robots on which converters differ: verdicts by reference and converter.
+    differing: Mapping[str, Mapping[str, r.Verdict]]
 
     @property
     def headline(self) -> str:
@@ -550,6 +581,9 @@ def compare(summary: r.RunSummary, robots: Sequence[r.RobotRecord], seconds: Sec
         )
         results.append(result)
     ordered = sorted(robots, key=lambda robot: (robot.id, names.index(robot.candidate)))
+    verdicts: dict[str, dict[str, r.Verdict]] = {}
+    for robot in ordered:
+        verdicts.setdefault(robot.source.reference, {})[robot.candidate] = robot.verdict
     return Comparison(
         summary=summary,
         changes=sorted_changes(summary.former),
@@ -557,7 +591,10 @@ def compare(summary: r.RunSummary, robots: Sequence[r.RobotRecord], seconds: Sec
         results=tuple(results),
         shared=len(shared),
         entries=tuple(Entry(robot, seconds.get((robot.candidate, robot.id))) for robot in ordered),
+        groups=groups(ordered),
         failed_checks=tuple(_failed_checks(summary, by_name)),
+        failing_cases=failing_cases(ordered),
+        differing={name: row for name, row in verdicts.items() if len({*row.values()}) > 1},
     )
 
 
@@ -569,11 +606,7 @@ def _failed_checks(
         for robot in robots:
             for check in () if robot.verdict.conforms else robot.checks:
                 if check.grade in URGENT:
-                    urgent = min(
-                        check.findings, key=lambda one: GRADES[one.grade].rank, default=None
-                    )
-                    message = urgent.message if urgent else check.reason or check.title
-                    failing.setdefault((check.id, name), []).append((robot, message))
+                    failing.setdefault((check.id, name), []).append((robot, check.message))
     for heading in summary.checks:
         found = {name: failing.get((heading.id, name), []) for name in by_name}
         if any(found.values()):

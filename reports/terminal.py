@@ -31,7 +31,6 @@ _REASONS = 2
 _Row: TypeAlias = Sequence[RenderableType]
 # Engines of the URDF that every installation has.
 _INDEPENDENT = ("mujoco", "pybullet")
-_PLAIN = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
 
 
 def terminal_summary(figures: counted.Figures) -> RenderableType:
@@ -43,7 +42,7 @@ def terminal_summary(figures: counted.Figures) -> RenderableType:
         head = (
             *_counts(figures),
             *_since(figures),
-            *_suite(figures, figures.robots),
+            *_suite(figures, figures.failing_cases),
             *_listed(figures),
             *_parts(figures),
         )
@@ -79,7 +78,7 @@ def terminal_comparison(compared: counted.Comparison) -> RenderableType:
         (
             Text(one.converter.name, style="bold"),
             f"{one.converted} of {one.robots}",
-            *(str(one.verdicts[verdict]) for verdict in _PLAIN),
+            *(str(one.verdicts[verdict]) for verdict in counted.USUAL),
             str(one.other),
             duration(one.median),
             size(one.size),
@@ -111,7 +110,7 @@ def _by_converter(
 
 
 def _suite(
-    run: counted.Figures | counted.Comparison, robots: Sequence[RobotRecord]
+    run: counted.Figures | counted.Comparison, failing: Sequence[RobotRecord]
 ) -> Iterator[RenderableType]:
     """Show the scores of the feature suite, and which of the cases do not pass."""
     names = [converter.name for converter in run.summary.converters]
@@ -119,12 +118,12 @@ def _suite(
         (chapter, *(counted.score_text(row[name]) for name in names)) for chapter, row in run.scores
     ]
     yield from _by_converter("Feature suite", rows, run)
-    failing = [
+    reasons = [
         (one, Verdict.FAILS, f"{one.case.outcome}: {one.case.reason}")
-        for one in robots
-        if one.case and not one.case.outcome.passes
+        for one in failing
+        if one.case
     ]
-    yield from _reasons("Cases that do not pass", failing, _references(robots))
+    yield from _reasons("Cases that do not pass", reasons, _references(failing))
 
 
 def _counts(figures: counted.Figures) -> Iterator[RenderableType]:
@@ -136,8 +135,7 @@ def _counts(figures: counted.Figures) -> Iterator[RenderableType]:
             Text(verdict.value, style=VERDICTS[verdict].style),
             Text(VERDICTS[verdict].meaning, style="dim"),
         )
-        for verdict in Verdict
-        if (count := figures.summary.verdicts.get(verdict.value, 0))
+        for verdict, count in figures.verdicts
     ]
     yield _indented(_grid(rows, "left", "right"))
 
@@ -148,14 +146,11 @@ def _since(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType
 
 
 def _listed(figures: counted.Figures) -> Iterator[RenderableType]:
-    ordered, references = figures.ordered, _references(figures.robots)
+    references = _references(figures.robots)
     for heading, robots in (
-        (
-            "Robots that do not conform",
-            [r for r in ordered if not (r.verdict.agrees or r.refused_as_expected)],
-        ),
-        ("Incomplete robots", [r for r in ordered if r.verdict is Verdict.INCOMPLETE]),
-        ("Close robots", [r for r in ordered if r.verdict is Verdict.CLOSE]),
+        ("Robots that do not conform", [r for r in figures.nonconforming if not r.verdict.agrees]),
+        ("Incomplete robots", [r for r in figures.ordered if r.verdict is Verdict.INCOMPLETE]),
+        ("Close robots", [r for r in figures.ordered if r.verdict is Verdict.CLOSE]),
     ):
         rows = [(r, r.verdict, f"{r.verdict}: {r.reason}") for r in robots]
         yield from _reasons(heading, rows, references)

@@ -333,11 +333,9 @@ def _overall(checks: Sequence[CheckRecord]) -> tuple[Verdict, str]:
     incomplete = worst is Grade.NOT_COMPARABLE and grades & {Grade.EXACT, Grade.CLOSE}
     verdict = Verdict.INCOMPLETE if incomplete else Verdict(worst.value)
     first, *others = [check for check in checks if check.grade is worst]
-    finding = next((f for f in first.findings if f.grade is worst), None)
-    message = finding.message if finding else first.reason or first.title
     noun = "checks" if len(others) > 1 else "check"
     more = f" (and {len(others)} more {noun})" if others else ""
-    return verdict, f"{first.title}: {message}{more}"
+    return verdict, f"{first.title}: {first.message}{more}"
 
 
 def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:

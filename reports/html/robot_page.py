@@ -19,7 +19,6 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.records.scene import (
-    Agreement,
     LinkErrors,
     Scene,
     SceneJoint,
@@ -34,13 +33,6 @@ _PLOTTED_LINKS = 40
 _NAME_LIMIT = 80
 # Deeper links of the tree are not indented further.
 _DEEPEST = 12
-
-
-class PageScripts(Struct, frozen=True):
-    """Scripts: for every page, and the 3D view."""
-
-    pages: Script
-    viewer: Script
 
 
 class View(Struct, frozen=True):
@@ -59,22 +51,18 @@ class View(Struct, frozen=True):
         return trusted_markup(scene_text(self.packed))
 
 
-class AgreementTable(Struct, frozen=True):
-    """Distances between the readings of every two engines."""
-
-    engines: tuple[str, ...]  # in the order of rows and columns
-    cells: dict[tuple[str, str], tuple[Agreement, Grade]]  # by two names in either order
-
-
 def page_content(
     robot: RobotRecord,
-    scripts: PageScripts,
+    scripts: tuple[Script, ...],
     view: View | None = None,
     index: str | None = None,
     command: str | None = None,
 ) -> dict[str, object]:
-    """Return what the template of the page shows."""
-    loaded = (scripts.viewer, scripts.pages) if view else (scripts.pages,)
+    """Return what the template of the page shows.
+
+    Scripts are that of the 3D view, which a page without a view leaves out, and that of all pages.
+    """
+    loaded = scripts if view else scripts[1:]
     by_id = {check.id: check for check in robot.checks}
     position = Limits.of(by_id.get(summary.POSITION_CHECK), "m")
     rotation = Limits.of(by_id.get(ROTATION_CHECK), "rad")
@@ -111,20 +99,16 @@ def page_content(
         "view": view,
         "tree": rows,
         "first_wrong": [row for row in rows if row.first],
-        "agreement": _agreement(view.scene.agreements, position) if view else None,
+        # Distances between the readings of every two engines, by their names in either order.
+        "agreement": {
+            names: (one, position.grade(one.position))
+            for one in (view.scene.agreements if view else ())
+            for names in (one.engines, one.engines[::-1])
+        },
         "errors": island(_plotted(errors, position, rotation)) if errors else None,
         "scripts": loaded,
         "policy": script_policy(loaded),
     }
-
-
-def _agreement(agreements: tuple[Agreement, ...], allowed: Limits) -> AgreementTable | None:
-    cells = {}
-    for each in agreements:
-        graded = each, allowed.grade(each.position)
-        cells[each.engines] = cells[each.engines[::-1]] = graded
-    names = tuple(dict.fromkeys(name for pair in cells for name in pair))
-    return AgreementTable(names, cells) if cells else None
 
 
 def _plotted(errors: LinkErrors, position: Limits, rotation: Limits) -> dict[str, object]:

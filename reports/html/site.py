@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
+from msgspec import structs
+
 from urdf_usd.reports import summary as counted
 from urdf_usd.reports.appearance import GRADES, VERDICTS, Appearance
 from urdf_usd.reports.html.history_page import PAGE, recent_runs
@@ -23,7 +25,7 @@ from urdf_usd.reports.html.rendering import (
     template_environment,
     write_page,
 )
-from urdf_usd.reports.html.robot_page import PageScripts, View, page_content
+from urdf_usd.reports.html.robot_page import View, page_content
 from urdf_usd.reports.records.history import HistoryEntry
 from urdf_usd.reports.records.record import (
     CheckRecord,
@@ -39,8 +41,6 @@ _SCRIPTS = "scripts"
 _PAGES = "pages.js"
 _VIEWER = "viewer.js"
 _ROBOT = "robot.html.j2"
-# Verdicts with a column in the comparison of converters, whether or not there are any.
-_USUAL = (Verdict.EXACT, Verdict.CLOSE, Verdict.FAILS)
 
 Json: TypeAlias = dict[str, object]
 
@@ -77,7 +77,7 @@ def write_site(
     for name in (_PAGES, _VIEWER):
         script = directory / _SCRIPTS / name
         script.write_text(static_file(name), encoding="utf-8", newline="\n")
-    linked = PageScripts(*(Script(f"../{_SCRIPTS}/{name}") for name in (_PAGES, _VIEWER)))
+    linked = tuple(Script(f"../{_SCRIPTS}/{name}") for name in (_VIEWER, _PAGES))
     summary, robots = figures.summary, figures.robots
     for robot in robots:
         scene = scene_path(directory, robot.id)
@@ -89,19 +89,8 @@ def write_site(
     return write_page(
         directory / "index.html",
         "index.html.j2",
-        summary=summary,
+        **structs.asdict(figures),
         cases=cases,
-        robots=figures.ordered,
-        title=figures.headline,
-        converters=sorted({counted.converter(robot) for robot in robots}),
-        converted=sum(bool(robot.checks) for robot in robots),
-        readable=len(counted.readable(robots)),
-        groups=counted.groups(robots),
-        worst=figures.worst,
-        worst_per_group=figures.worst_per_group,
-        engines=figures.engines,
-        deviations=counted.engine_deviations(robots),
-        per_engine=counted.engine_matrix(robots),
         Outcome=counted.Outcome,
         report=island(matrix(figures.ordered)),
         scripts=scripts,
@@ -109,7 +98,6 @@ def write_site(
         pages={robot.id: quote(page_name(robot)) for robot in robots},
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
-        changes=figures.changes,
         runs=recent_runs(history),
         history=PAGE,
         candidate=next((one.name for one in summary.converters), ""),
@@ -120,7 +108,7 @@ def write_site(
 def render_robot(
     record: RobotRecord, scene: bytes | None = None, command: str | None = None
 ) -> str:
-    inline = PageScripts(*(Script(text=static_file(name)) for name in (_PAGES, _VIEWER)))
+    inline = tuple(Script(text=static_file(name)) for name in (_VIEWER, _PAGES))
     content = page_content(record, inline, View.of(scene) if scene else None, command=command)
     return page_text(_ROBOT, content)
 
@@ -153,18 +141,15 @@ def write_comparison(
     return write_page(
         directory / "index.html",
         "comparison.html.j2",
-        summary=compared.summary,
+        **structs.asdict(compared),
         cases=any(robot.case for robot in robots),
-        comparison=compared,
         robots=len({robot.id for robot in robots}),
-        groups=counted.groups(robots),
         verdicts=[
             verdict
             for verdict in VERDICTS
-            if verdict in _USUAL or any(one.verdicts[verdict] for one in compared.results)
+            if verdict in counted.USUAL or any(one.verdicts[verdict] for one in compared.results)
         ],
-        title=compared.headline,
-        changes=compared.changes,
+        headline=compared.headline,
         changed={f"{one.candidate}/{one.id}": page_address(one) for one in robots},
         history=PAGE if has_history else "",
         scripts=scripts,

@@ -22,7 +22,7 @@ from urdf_usd.reports.records.record import (
     Score,
 )
 from urdf_usd.reports.records.suite_case import Requirement
-from urdf_usd.reports.summary import suite_scores
+from urdf_usd.reports.summary import suite_scores, suite_totals
 
 PAGE = "suite.html"
 # Folder of the URDFs and the expected values.
@@ -76,18 +76,16 @@ def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: P
         (folder / f"{row.id}.urdf").write_text(row.urdf, "utf-8", newline="\n")
         (folder / f"{row.id}.json").write_text(row.expected, "utf-8", newline="\n")
         chapters.setdefault(row.case.chapter, []).append(row)
-    passing = []
-    for name in (one.name for one in summary.converters):
-        found = [row.results[name][1] for row in rows if name in row.results]
-        passed = sum(one.outcome.passes for one in found)
-        passing.append(f"{name} passes {passed} of {len(found)} cases")
+    totals = {name: one.must + one.should for name, one in suite_totals(summary.suite).items()}
     several = len(summary.converters) > 1
     return write_page(
         directory / PAGE,
         "suite.html.j2",
         summary=summary,
         version=rows[0].case.version,
-        title="; ".join(passing),
+        title="; ".join(
+            f"{name} passes {one.passed} of {one.total} cases" for name, one in totals.items()
+        ),
         chapters=chapters,
         scores=suite_scores(summary),
         count=len(rows),

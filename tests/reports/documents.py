@@ -24,7 +24,7 @@ from urdf_usd.reports.records.record import (
     RunSummary,
     Verdict,
 )
-from urdf_usd.reports.run_report import write_badges, write_comparison_markdown, write_markdown
+from urdf_usd.reports.run_report import write_badges, write_markdown
 from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import Figures, compare
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
@@ -75,7 +75,7 @@ def write_converters(folder: Path) -> None:
     compared = compare(summary, robots, seconds)
     write_comparison(compared, folder)
     write_suite(summary, robots, folder)
-    write_comparison_markdown(compared, folder / "comparison.md")
+    write_markdown(compared, folder / "comparison.md")
     text = shown(terminal_comparison(compared))
     (folder / "comparison.txt").write_text(text, encoding="utf-8")
 

@@ -94,7 +94,8 @@ def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
         r.Difference(subject=f"link {i}", message="moved", assigned=r.Grade.FAILS)
         for i in range(25)
     )
-    check = samples.position(r.Grade.FAILS, findings=findings)
+    other = r.Difference(subject="link a", message="disputed", assigned=r.Grade.DISPUTED)
+    check = samples.position(r.Grade.FAILS, findings=(*findings, other))
     root = _junit((samples.robot(r.Verdict.FAILS, checks=(check,)),), tmp_path)
     (failure,) = root.iter("failure")
     assert failure.get("message") == "moved (and 24 more)"
