@@ -33,7 +33,7 @@ DOCUMENTS = (
 )
 
 # Commands that need another environment, the names of whose sessions are checked below.
-_ELSEWHERE = ("nox", ".venv/bin/nox", "pip", "python3 -m venv")
+_ELSEWHERE = ("nox", ".venv/bin/nox", "pip install", "python3 -m venv")
 # Corpora that are large or downloaded, and their replacements here.
 _SMALL = {
     " rd": " dir:my_robots",
