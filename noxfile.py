@@ -470,6 +470,16 @@ def viewer(session: nox.Session) -> None:
 
 
 @nox.session
+def bench(session: nox.Session) -> None:
+    """Measure speed, as ratios to references measured in the same run.
+
+    Arguments go to pytest, `--benchmark-save=NAME` for example.
+    """
+    install(session, "bench")
+    session.run("pytest", *session.posargs, "tests/tools/benchmarks/speed.py")
+
+
+@nox.session
 def bench_peer(session: nox.Session) -> None:
     """Compare time and memory with Newton's converter on the same robots.
 
