@@ -32,7 +32,7 @@ _MOST_FAULTS = 20
 MOST_ALIKE = 100
 
 
-# ---- Rules
+# Rules
 
 
 class Severity(StrEnum):
@@ -81,7 +81,7 @@ READER_RULES: Mapping[str, Rule] = {
 ALL_RULES: Mapping[str, Rule] = {**READER_RULES, **LINT_RULES}
 
 
-# ---- Diagnostics and errors
+# Diagnostics and errors
 
 
 class Location(Struct, frozen=True):
@@ -171,7 +171,7 @@ class StageError(ConversionError):
     """Invalid or unsupported USD."""
 
 
-# ---- Texts
+# Texts
 
 
 class Alike(Struct, frozen=True):
@@ -248,7 +248,7 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-# ---- The page of all rules
+# The page of all rules
 
 _INTRODUCTION = """\
 # Rules

@@ -74,7 +74,7 @@ def references(robot: Robot) -> Iterator[tuple[str, str | None]]:
                 yield visual.material.texture_uri, visual.material.texture_path
 
 
-# ---- References of mesh files to material libraries and images
+# References of mesh files to material libraries and images
 #
 # Files are searched for keywords without parsing the mesh, so that also files that the
 # reader ignores are found.

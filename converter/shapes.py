@@ -244,7 +244,7 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
     return target
 
 
-# ---- Mass and inertia of links from their shapes, as homogeneous solids
+# Mass and inertia of links from their shapes, as homogeneous solids
 #
 # A link with mass keeps its mass and its centre of mass. If its inertia is missing or
 # impossible, it receives that of its shapes about their common centre, scaled to its

@@ -153,7 +153,7 @@ def close_names(text: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f"; close to it: {', '.join(close)}" if close else ""
 
 
-# ---- References
+# References
 
 GRAMMAR = """\
 A robot is

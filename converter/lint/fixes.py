@@ -169,7 +169,7 @@ def _set(
     return Fix(rule, f"{attribute.name} set to {value!r}{was}", location, edit)
 
 
-# ---- Edits of text
+# Edits of text
 
 _DECLARATION = re.compile(
     r"""\ufeff?<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)[^>]*\?>"""

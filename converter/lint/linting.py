@@ -440,7 +440,7 @@ def _add_reference_issues(found: _Issues, document: UrdfDocument) -> None:
                     found.add("reference-undefined", joint, what)
 
 
-# ---- A valid robot
+# A valid robot
 
 
 def _robot_issues(robot: m.Robot) -> _Issues:

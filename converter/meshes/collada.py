@@ -181,7 +181,7 @@ class _Document:
                 parts.append(msgspec.structs.replace(part, material=known))
         return parts
 
-    # ---- The scene
+    # The scene
 
     def _instances(self) -> Iterator[tuple[Element, meshes.Matrix, Mapping[str, str]]]:
         """Yield geometries with (4, 4) transforms to the scene, and ids of materials by symbol.
@@ -286,7 +286,7 @@ class _Document:
         self.skipped.append(f"<{element.tag}> does not have {count} numbers; it is ignored")
         return None
 
-    # ---- Geometries
+    # Geometries
 
     def _geometry(self, geometry: Element) -> Iterator[meshes.SurfacePart]:
         """Yield the primitives of a geometry in its own frame; invalid ones are skipped."""

@@ -303,7 +303,7 @@ def _embedded(uri: str) -> bytes | None:
         raise meshes.MeshError("a part of it is not base64") from error
 
 
-# ---- The scene
+# The scene
 
 
 def _placed(document: _Document) -> Iterator[tuple[int, meshes.Matrix]]:
@@ -368,7 +368,7 @@ class _Reader:
             self._meshes[number] = [part for part in read if part is not None]
         return meshes.place_parts(self._meshes[number], transform)
 
-    # ---- Numbers
+    # Numbers
 
     def view(self, index: int | None) -> bytes:
         """Return the bytes of a buffer view.
@@ -434,7 +434,7 @@ class _Reader:
         largest: int = np.iinfo(stored.dtype.str).max
         return np.maximum(values / largest, -1.0)
 
-    # ---- Surfaces
+    # Surfaces
 
     def _part(self, primitive: _Primitive) -> meshes.SurfacePart | None:
         """Return the triangles of a primitive; None if it has none."""
@@ -500,7 +500,7 @@ class _Reader:
         )
         return meshes.SurfacePart(positions, counts, corners, seen, found)
 
-    # ---- Materials
+    # Materials
 
     def _decoded(self, key: str, index: int | None, kind: type[_Decoded]) -> _Decoded:
         """Decode a material, texture, sampler or image."""

@@ -232,7 +232,7 @@ def reversed_corners(face_counts: Integers) -> NDArray[np.int64]:
     return order
 
 
-# ---- Groups of faces
+# Groups of faces
 
 
 def has_groups(mesh: PolygonMesh) -> bool:
@@ -288,7 +288,7 @@ def _concatenated(
     return np.concatenate(blocks), counts, np.concatenate(indices)
 
 
-# ---- Parts of scenes
+# Parts of scenes
 
 
 class SurfacePart(Struct, frozen=True, eq=False):
@@ -389,7 +389,7 @@ def _joined(
     return CornerValues(np.concatenate(rows), np.concatenate(indices))
 
 
-# ---- Operations on arrays
+# Operations on arrays
 
 
 def corner_values(values: NDArray[np.floating], indices: Integers) -> CornerValues | None:

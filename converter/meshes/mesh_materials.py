@@ -123,7 +123,7 @@ def unit_color(components: Sequence[float]) -> tuple[float, float, float]:
     return red, green, blue
 
 
-# ---- Colours: sRGB and linear (IEC 61966-2-1)
+# Colours: sRGB and linear (IEC 61966-2-1)
 
 # Largest value that the standard encodes linearly, before and after.
 _LINEAR, _LINEAR_ENCODED = 0.0031308, 0.04045

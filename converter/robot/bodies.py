@@ -276,7 +276,7 @@ def _group_bodies(
     return owner
 
 
-# ---- Mass properties
+# Mass properties
 
 
 def _usable_inertia(

@@ -253,7 +253,7 @@ def _cross(a: Matrix, b: Matrix) -> Matrix:
     )
 
 
-# ---- Forward kinematics
+# Forward kinematics
 
 
 def motion(kind: m.JointKind, positions: Matrix) -> Matrix:

@@ -376,7 +376,7 @@ class Robot(_Described, frozen=True):
     custom: Custom = NO_CUSTOM
 
 
-# ---- Options of the assignment of links to bodies
+# Options of the assignment of links to bodies
 
 
 class Base(StrEnum):
@@ -402,7 +402,7 @@ class MasslessOption(StrEnum):
     ERROR = "error"
 
 
-# ---- One-line summaries, for ``repr``
+# One-line summaries, for ``repr``
 
 
 def robot_line(robot: Robot, diagnostics: Iterable[Diagnostic] = ()) -> str:

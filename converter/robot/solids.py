@@ -295,7 +295,7 @@ def _sum(corners: Matrix, determinants: Matrix, origin: Matrix) -> Solid:
     return Solid(volume, origin + center, inertia)
 
 
-# ---- Primitives that fit a convex hull
+# Primitives that fit a convex hull
 
 # Directions in which support functions are compared, besides the corners of boxes.
 _DIRECTIONS = 512

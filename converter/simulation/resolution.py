@@ -354,7 +354,7 @@ def _joint_inertias(robot: m.Robot, positions: Mapping[str, float]) -> dict[str,
     return dict(zip(degrees_of_freedom(robot), np.diag(matrix).tolist(), strict=True))
 
 
-# ---- Settings in the URDF and in an SRDF
+# Settings in the URDF and in an SRDF
 #
 # Elements of a URDF count only if a settings file asks for them: ``<ros2_control>`` is
 # that of https://control.ros.org, ``<transmission>`` that of ROS 1, ``<gazebo>`` that of

@@ -29,7 +29,7 @@ from urdf_usd.converter.urdf.xml import Element
 Notes = list[Diagnostic]
 _Part = TypeVar("_Part", m.Link, m.Joint)
 
-# ---- Links
+# Links
 
 _PRIMITIVES = {g.BOX: m.Box, g.SPHERE: m.Sphere, g.CYLINDER: m.Cylinder, g.CAPSULE: m.Capsule}
 
@@ -122,7 +122,7 @@ def _build_geometry(
     return built
 
 
-# ---- Materials
+# Materials
 
 
 def build_materials(
@@ -174,7 +174,7 @@ def _build_material(node: Node, files: Mapping[str, str | None], notes: Notes) -
     return m.Material(node[g.OPTIONAL_NAME], rgba, uri, files[uri] if uri else None)
 
 
-# ---- Poses
+# Poses
 
 # Rotations that differ by less are equal up to rounding to four digits [rad].
 _SAME_ANGLE = 1e-3
@@ -221,7 +221,7 @@ def normalise(vector: tuple[float, ...]) -> tuple[float, ...] | None:
     return tuple(component / length + 0.0 for component in scaled)
 
 
-# ---- Joints
+# Joints
 
 _KINDS = (
     *(m.Revolute, m.Prismatic, m.Continuous, m.Planar),
@@ -415,7 +415,7 @@ def drop_dangling(
     return tuple(kept)
 
 
-# ---- Custom data
+# Custom data
 
 _OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
 # Gazebo's elements are children of the robot and refer to a link or joint by name.

@@ -24,7 +24,7 @@ Numbers = tuple[float, ...]
 # What is wrong with a value: rule and description.
 Flaws = tuple[tuple[str, str], ...]
 
-# ---- Types of values
+# Types of values
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -114,7 +114,7 @@ def _bare(word: str) -> str:
     return inner
 
 
-# ---- Types of elements and attributes
+# Types of elements and attributes
 
 
 class AttributeType(Struct, Generic[T], frozen=True):
@@ -305,7 +305,7 @@ VERSION = _text("version", TEXT)
 _OF_ROBOT = tuple(Child(part, repeats=True) for part in (LINK, JOINT, MATERIAL))
 ROBOT = ElementType("robot", "robot", (OPTIONAL_NAME, VERSION), _OF_ROBOT)
 
-# ---- Reading
+# Reading
 
 # Number of omitted elements that a message lists.
 _NAMED = 20

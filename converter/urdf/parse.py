@@ -248,7 +248,7 @@ def _resolve(
     return paths
 
 
-# ---- Files with xacro
+# Files with xacro
 
 # Unused definitions have no effect on the robot.
 _DEFINITIONS = {"macro": "macros", "property": "properties", "arg": "arguments"}

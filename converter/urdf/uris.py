@@ -238,7 +238,7 @@ def path_prefix(folder: Path) -> str:
     return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  ends with a slash
 
 
-# ---- Packages
+# Packages
 
 _MANIFEST = "package.xml"
 _VERSION = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}", re.ASCII)

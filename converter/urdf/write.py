@@ -233,7 +233,7 @@ def _distance(rpy: m.Vec3, quat_wxyz: m.Vec4) -> float:
     return min(math.dist(found, quat_wxyz), math.dist(opposite, quat_wxyz))
 
 
-# ---- Custom data
+# Custom data
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_:][\w:.-]*", re.ASCII)
 _OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")
@@ -329,7 +329,7 @@ def _append(parent: ET.Element, content: m.XmlElement) -> None:
             _append(element, child)
 
 
-# ---- MuJoCo, and joints that close loops
+# MuJoCo, and joints that close loops
 
 LOOP = "usd_loop"
 _MUJOCO = "mujoco"

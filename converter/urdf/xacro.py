@@ -282,7 +282,7 @@ def _withheld(name: str) -> str:
     return f"environment variable {name!r} may not be read without {remedy}"
 
 
-# ---- Files and locations
+# Files and locations
 
 _PLACE = "place"
 # Local variables in which xacro's functions hold the element being processed.
@@ -387,7 +387,7 @@ def _message(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(cause).__name__
 
 
-# ---- Expressions
+# Expressions
 
 _GUARD = "__format__"
 _FORMATTING = frozenset({"format", "format_map"})

@@ -196,7 +196,7 @@ def _blank(text: str, start: int, end: int) -> str:
     return text[:start] + re.sub(r"[^\r\n]", " ", text[start:end]) + text[end:]
 
 
-# ---- Bytes to text
+# Bytes to text
 
 _SINGLE_BYTES = "urdf_usd.single_bytes"
 
@@ -239,7 +239,7 @@ def _decode(data: bytes, file: str, notes: list[Diagnostic]) -> str:
     return text.removeprefix("\ufeff")
 
 
-# ---- Text to elements
+# Text to elements
 
 _DECLARED = "xmlns"
 # Stand-ins for characters that need escaping; Unicode reserves them for internal use.
@@ -331,7 +331,7 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     return outermost[0]
 
 
-# ---- Repairs of malformed text
+# Repairs of malformed text
 
 _FORBIDDEN = rf"(?P<forbidden>{FORBIDDEN.pattern})"
 _CHARACTERS = (

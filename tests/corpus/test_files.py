@@ -145,7 +145,7 @@ def test_licences_of_a_robot_are_those_of_its_package(tmp_path: Path) -> None:
     assert declared_license(tmp_path / "arm/urdf/arm.urdf") == "BSD 3 AND MIT"
 
 
-# ---- Commits of checkouts and mirrors
+# Commits of checkouts and mirrors
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 

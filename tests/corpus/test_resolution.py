@@ -126,7 +126,7 @@ def test_equal_ids_of_different_robots_are_distinguished(tmp_path: Path) -> None
     assert len({robot.id for robot in resolve_corpora(map(str, paths), _silent)}) == 2
 
 
-# ---- Lists
+# Lists
 
 
 def _list(folder: Path, text: str) -> str:

@@ -181,7 +181,7 @@ def _authored_extent(layer: Sdf.Layer, path: Sdf.Path) -> Gf.Range3d:
     return Gf.Range3d(Gf.Vec3d(lower), Gf.Vec3d(upper))
 
 
-# ---- The mesh library, whose prims links reference
+# The mesh library, whose prims links reference
 
 LIBRARY_ROOT = Sdf.Path("/Geometry")
 # A mesh file, and per axis whether its scale is negative: mirrored meshes are separate,

@@ -171,7 +171,7 @@ def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator
             yield _Part((link.name, index), subset, plain, images, file)
 
 
-# ---- Shader networks: UsdPreviewSurface and OpenPBR
+# Shader networks: UsdPreviewSurface and OpenPBR
 #
 # Inputs without value are not authored. OpenPBR is in nodes of MaterialX 1.39, with the
 # identifiers and types of MaterialX's node definitions; MaterialX is not needed to write

@@ -235,7 +235,7 @@ def _colliders(composed: Usd.Stage, paths: Iterable[Sdf.Path]) -> Iterator[Sdf.P
                 yield part.GetPath()
 
 
-# ---- Colliders that overlap or touch
+# Colliders that overlap or touch
 
 Points: TypeAlias = "NDArray[np.float64]"
 

@@ -206,7 +206,7 @@ def is_positive_float32(value: float) -> bool:
     return 0 < value <= _LARGEST and float(np.float32(value)) > 0
 
 
-# ---- Attributes for data of URDF without a schema, in its units (SI, radians) and in double
+# Attributes for data of URDF without a schema, in its units (SI, radians) and in double
 
 # Principal moments and axes (wxyz) of the inertia of a link that is merged into a body.
 LINK_MOMENTS = "inertial:diagonalInertia"
@@ -224,7 +224,7 @@ def write_urdf(
         write(prim, f"urdf:{name}", stored, kind, UNIFORM, custom=True)
 
 
-# ---- Paths and names of prims
+# Paths and names of prims
 
 # Joint that fixes the base if the URDF has no joint to the world.
 ANCHOR = "base_anchor"

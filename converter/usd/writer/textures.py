@@ -147,7 +147,7 @@ def _as_png(content: bytes) -> bytes:
     return encoded.getvalue()
 
 
-# ---- A picture of a stage
+# A picture of a stage
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -27,7 +27,7 @@ from urdf_usd.converter.meshes.obj import obj_text, read_obj
 from urdf_usd.converter.meshes.read import cached_meshes, decode_mesh, read_mesh
 from urdf_usd.converter.meshes.stl import read_text_stl
 
-# ---- Detection and reading of files
+# Detection and reading of files
 DATA = Path(pybullet_data.getDataPath())
 OBJ = b"# part\nv 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 2 3\n"
 STL_TEXT = b"""solid
@@ -156,7 +156,7 @@ def test_cached_mesh_is_decoded_once(tmp_path: Path) -> None:
     assert third.points.max() == fourth.points.max() == 3.0
 
 
-# ---- OBJ
+# OBJ
 VERTICES = """v 0.1 0.2 0.3
 v 1.4 0.0 -0.2
 v 1.2 1.1 0.1
@@ -232,7 +232,7 @@ def test_trimesh_reads_written_files() -> None:
     np.testing.assert_allclose(again.volume, 0.006, rtol=1e-6)
 
 
-# ---- COLLADA
+# COLLADA
 
 
 def test_unit_and_up_axis_agree_with_pybullet(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_text_other_than_numbers_is_refused(text: str) -> None:
         read_floats(text.encode())
 
 
-# ---- glTF
+# glTF
 
 
 # Y up to Z up.
@@ -402,7 +402,7 @@ def test_texture_transform_is_converted_to_v_up(
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-# ---- Announced sizes
+# Announced sizes
 
 
 def test_announced_size_is_not_allocated() -> None:

@@ -30,7 +30,7 @@ def test_names_in_the_grammar_are_unique_per_element() -> None:
         assert element_type.clause
 
 
-# ---- Numbers
+# Numbers
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_small_files_are_read_as_stored(
     check_outcomes(Path(__file__).with_name(f"{stored}.txt"), _outcome, tmp_path)
 
 
-# ---- What depends on more than the text
+# What depends on more than the text
 
 
 def test_rotations_are_about_fixed_axes(read_link: Read) -> None:
