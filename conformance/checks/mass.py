@@ -308,7 +308,7 @@ def _of_groups(
             made = measure(f"group {group[0]}", one, two)
             if made.grade is Grade.FAILS:
                 wrong = joint_errors(sides)
-                joints = (model.joint_to[child].name for child in group[1:])
+                joints = (model.joint_to[one].name for one in group[1:] if one in model.joint_to)
                 traces = (
                     *differing_links(group, sides, *aspects),
                     *(name for name in joints if name in wrong),

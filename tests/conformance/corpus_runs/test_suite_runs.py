@@ -83,7 +83,7 @@ def test_wrong_converter_fails(comparison: tuple[Path, Result]) -> None:
     found = _outcomes(report / "results" / "wrong")
     accepted = "a USD was written of a file that must be refused"
 
-    assert found["mass"] == ("fail", "link tip: mass 5.5, expected 2.75")
+    assert found["mass"] == ("fail", "link tip: mass is 5.5 kg, not 2.75 kg")
     assert found["negative-mass"] == ("fail", accepted)
     assert found["two-roots"] == ("fail", accepted)
     assert found["hyphen"][0] == "refused wrongly"
@@ -100,7 +100,7 @@ def test_page_has_scores_reasons_and_files(comparison: tuple[Path, Result]) -> N
     assert "suite.html" in {link.get("href") for link in index.iter("a")}
     assert page.findtext(".//h1") == ("urdf-usd passes 5 of 5 cases; wrong passes 1 of 5 cases")
     (row,) = page.xpath("//tr[@id='inertial-mass']")
-    assert "link tip: mass 5.5, expected 2.75" in row.text_content()
+    assert "link tip: mass is 5.5 kg, not 2.75 kg" in row.text_content()
     total = page.xpath("//table[@id='score-table']/tbody/tr")[-1].text_content()
     assert " ".join(total.split()) == "All chapters 5 of 5 1 of 5"
     files = sorted(link for link in links if link and link.startswith("suite/"))
@@ -137,7 +137,7 @@ def test_summary_has_outcomes_and_scores(comparison: tuple[Path, Result]) -> Non
     assert "All chapters 5 of 5 must 1 of 5 must" in lines
     markdown = (report / "summary.md").read_text()
     assert "| Mass and inertia | 2 of 2 must | 0 of 2 must |" in markdown
-    assert "| fail | link tip: mass 5.5, expected 2.75 |" in markdown
+    assert "| fail | link tip: mass is 5.5 kg, not 2.75 kg |" in markdown
 
 
 def test_junit_has_outcomes(comparison: tuple[Path, Result]) -> None:
@@ -166,7 +166,7 @@ def test_junit_has_outcomes(comparison: tuple[Path, Result]) -> None:
     (failure,) = root.xpath(
         "testsuite[@name='wrong/suite--2026.12--inertial--mass']/testcase[@name='case']/failure"
     )
-    assert failure.get("message") == "fail: link tip: mass 5.5, expected 2.75"
+    assert failure.get("message") == "fail: link tip: mass is 5.5 kg, not 2.75 kg"
 
 
 def test_failing_case_fails_the_run(tmp_path: Path) -> None:
