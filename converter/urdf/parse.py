@@ -117,7 +117,6 @@ def _robot(
         message = f"{describe(body)} is a deformable body, which is not supported"
         raise SourceError((Diagnostic("robot-deformable", message, body.location),))
     version = _read_version(root, notes)
-    root = _drop_repeated(root, notes)
     node = g.read(root, g.ROBOT, version, notes)
     _note_elements(root, version, notes)
     meshes = _resolve(node, g.MESH, "mesh-missing", resolver, notes)
@@ -163,26 +162,6 @@ def _read_version(root: Element, notes: list[Diagnostic]) -> g.Version:
         message = f"URDF version {text!r} is unknown"
         notes.append(Diagnostic("urdf-version", message, root.location))
     return max(version, _FIRST_VERSION)
-
-
-def _drop_repeated(root: Element, notes: list[Diagnostic]) -> Element:
-    """Drop links and joints that are identical repeats.
-
-    Different links or joints with the same name are an error of the tree.
-    """
-    first: dict[tuple[str, str | None], Element] = {}
-    kept = []
-    for element in root.children:
-        key = element.tag, element.get("name")
-        is_part = element.tag in (g.LINK.tag, g.JOINT.tag)
-        original = first.setdefault(key, element) if is_part else element
-        if original is element or not element.same_text(original):
-            kept.append(element)
-            continue
-        line = original.location.line
-        message = f"{describe(element)} is written as in line {line}; one is kept"
-        notes.append(Diagnostic("part-repeated", message, element.location))
-    return structs.replace(root, children=tuple(kept))
 
 
 def _note_elements(root: Element, version: g.Version, notes: list[Diagnostic]) -> None:
@@ -251,7 +230,7 @@ def _resolve(
 # Files with xacro
 
 # Unused definitions have no effect on the robot.
-_DEFINITIONS = {"macro": "macros", "property": "properties", "arg": "arguments"}
+_DEFINITIONS = {"macro", "property", "arg"}
 _SUBSTITUTION = re.compile(r"\$[({]")
 # File references may contain $(find PACKAGE), which is resolved without xacro.
 _SUBSTITUTION_IN_TEXT = re.compile(r"\$\{|\$\((?!find\b)")
@@ -308,10 +287,8 @@ def read_markup(
         # The file may be part of another one: its only xacro are definitions.
         root = root or parse_markup(data, file, notes)
         tags = {_local_name(child) for child in root.children if _is_xacro(child)}
-        defined = [plural for tag, plural in _DEFINITIONS.items() if tag in tags]
-        if root.tag == g.ROBOT.tag and defined and tags <= {*_DEFINITIONS, "include"}:
-            # Properties and arguments beside macros are usually for these.
-            message = f"part of another file: defines {defined[0]} only"
+        if root.tag == g.ROBOT.tag and tags & _DEFINITIONS and tags <= {*_DEFINITIONS, "include"}:
+            message = "part of another file: it only defines macros, properties or arguments"
             raise SourceError((Diagnostic("xacro-part", message, root.location),))
     return Markup(expanded, expansion)
 
@@ -363,8 +340,7 @@ def _local_name(element: Element) -> str:
 
 
 def _is_xacro(element: Element) -> bool:
-    namespace = (element.namespace or "").rstrip("/")
-    return element.tag.startswith("xacro:") or namespace.endswith("/xacro")
+    return element.tag.startswith("xacro:")
 
 
 def standalone_urdf(

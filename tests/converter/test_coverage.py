@@ -81,7 +81,7 @@ _LANGUAGE = {
 _REPEATED = {"link", "joint", "material", "visual", "collision"}
 # Rules that say that an element is left out, and so all that is inside it.
 _LEFT_OUT = {
-    *("element-repeated", "element-incomplete", "part-repeated", "joint-dangling"),
+    *("element-repeated", "element-incomplete", "joint-dangling"),
     *("mesh-missing", "mesh-unreadable", "geometry-invalid", "mimic-fixed"),
 }
 

@@ -107,7 +107,7 @@ def test_files_next_to_the_urdf_are_found(read_link: Read, tmp_path: Path) -> No
     ("name", "rule"),
     [
         *((name, "file-missing") for name in ("missing.urdf", "empty.urdf/no.urdf", "\0")),
-        *((name, "file-not-regular") for name in (".", "/dev/null")),
+        *((name, "file-unreadable") for name in (".", "/dev/null")),
         ("empty.urdf", "file-empty"),
         ("text.urdf", "xml-syntax"),
         ("sparse.urdf", "file-size"),

@@ -63,7 +63,7 @@ _OPTIONS = {
     **dict.fromkeys(
         ("metadata-missing", "mesh-required", "body-required", "normals-opposite"), _SIMREADY
     ),
-    "xacro-argument-unused": ConvertOptions(arguments=(("a", "1"),)),
+    "xacro-argument-unused": ConvertOptions(arguments=(("no_such_name", "1"),)),
     "description-lost": ConvertOptions(profile=Profile.USDPHYSICS),
     "description-variants": structs.replace(_SIMREADY, physics_variants=True),
 }
@@ -81,7 +81,6 @@ _CHAIN = "".join(
 # Inputs that are no small text: they are made in the folder of a test.
 _MADE: dict[str, Callable[[Path], object]] = {
     "file-missing": lambda _: None,
-    "file-not-regular": lambda file: file.mkdir(),
     "file-unreadable": lambda file: file.symlink_to(file.name),
     "file-size": lambda file: file.write_bytes(bytes(64 * 2**20 + 1)),
     "robot-large": lambda file: file.write_text(_PLAIN.format(_STAR)),
