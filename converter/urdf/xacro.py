@@ -329,7 +329,8 @@ def _evaluate(
             case ast.Attribute(attr="format" | "format_map" as name):
                 raise _refusal(f"expressions may not use {name!r}, but %")
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
-                if name.startswith("__"):
+                # The frame of a generator leads to the globals of this module.
+                if name.startswith(("__", "gi_")):
                     raise _refusal(f"expressions may not use {name!r}")
     symbols.update(__builtins__={})
     return eval(compile(tree, "<expression>", "eval"), symbols, inner)  # noqa: S307
