@@ -7,25 +7,17 @@ are those that were compared, not who compared them.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Struct
-from pxr import Sdf, UsdUtils
 
-from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics
 from urdf_usd.conformance.options import CheckOptions
-from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.record import EngineStatus, RobotRecord
 
-KEY = "urdfUsdCertificate"
-SCHEMA = "1"
 # Raised when the bounds of the tolerance change.
 TOLERANCE = "1"
 
@@ -86,53 +78,6 @@ def robot_hashes(urdf: Path, options: CheckOptions) -> dict[str, str]:
     return hashes
 
 
-def asset_hashes(usd: Path) -> dict[str, str]:
-    """Return the SHA-256 of all files of an asset, by path from the folder of its root layer.
-
-    Raises:
-        StageError: A file is missing, or the asset is a package.
-    """
-    root = _open(usd)
-    folder = usd.resolve().parent
-    with captured_diagnostics():
-        layers, assets, missing = UsdUtils.ComputeAllDependencies(str(usd))
-    if missing:
-        raise _error(f"{usd}: files are missing: {', '.join(sorted(map(str, missing)))}")
-    files = {Path(layer.realPath) for layer in layers} | {Path(str(path)) for path in assets}
-    hashes = {usd.name: hashlib.sha256(_text_without_certificate(root)).hexdigest()}
-    for file in sorted(file.resolve() for file in files):
-        if file != usd.resolve():
-            name = Path(os.path.relpath(file, folder)).as_posix()
-            hashes[name] = hashlib.sha256(file.read_bytes()).hexdigest()
-    return hashes
-
-
-def read_certificate(usd: Path) -> Certificate | None:
-    """Return the certificate of an asset, if it has one that this version reads.
-
-    Raises:
-        StageError: The root layer cannot be read.
-    """
-    data = _open(usd).customLayerData.get(KEY)
-    if not data or data.get("schema") != SCHEMA:
-        return None
-    try:
-        return msgspec.convert(data, Certificate)
-    except msgspec.ValidationError:
-        return None
-
-
-def write_certified_layer(usd: Path, certificate: Certificate, target: str) -> None:
-    """Write the root layer with a certificate to another file of the same format."""
-    layer = _open(usd)
-    values: dict[str, Any] = {
-        name: getattr(certificate, name) for name in Certificate.__struct_fields__
-    }
-    layer.customLayerData = {**layer.customLayerData, KEY: {"schema": SCHEMA, **values}}
-    layer.Export(target, args={"format": _format(layer)})
-    layer.Reload(force=True)
-
-
 def changes(
     certificate: Certificate, urdf: Mapping[str, str], asset: Mapping[str, str]
 ) -> tuple[str, ...]:
@@ -149,37 +94,3 @@ def changes(
             change = "changed" if name in asset else "removed"
             lines.append(f"{name} of the asset was {change if name in known else 'added'}")
     return tuple(lines)
-
-
-def _open(usd: Path) -> Sdf.Layer:
-    with captured_diagnostics():
-        layer = Sdf.Layer.FindOrOpen(str(usd))
-    if layer is None:
-        raise _error(f"{usd}: OpenUSD cannot read this layer")
-    if layer.GetFileFormat().IsPackage():
-        raise _error(
-            f"{usd} is a package, which cannot be changed; certify the asset before packing"
-        )
-    return layer
-
-
-def _text_without_certificate(layer: Sdf.Layer) -> bytes:
-    copy = Sdf.Layer.CreateAnonymous(".usda")
-    copy.TransferContent(layer)
-    data = {name: value for name, value in copy.customLayerData.items() if name != KEY}
-    copy.customLayerData = data
-    text: str = copy.ExportToString()
-    return text.encode()
-
-
-def _format(layer: Sdf.Layer) -> str:
-    """Return the format of a file; one named ``.usd`` has either."""
-    identifier: str = layer.GetFileFormat().formatId
-    if identifier == "usd":
-        start = Path(layer.realPath).read_bytes()[:8]
-        return "usdc" if start == b"PXR-USDC" else "usda"
-    return identifier
-
-
-def _error(message: str) -> StageError:
-    return StageError((Diagnostic("stage-unreadable", message),))

@@ -17,11 +17,6 @@ from urdf_usd.converter.diagnostics import (
     write_failure,
 )
 from urdf_usd.converter.options import (
-    DEFAULT_DENSITY,
-    DEFAULT_TOLERANCE,
-    ColliderRule,
-    ColliderRules,
-    ColliderTolerance,
     ConvertOptions,
     InertiaOption,
     Layout,
@@ -30,12 +25,11 @@ from urdf_usd.converter.options import (
 )
 from urdf_usd.converter.robot.bodies import BodyAssignment, assign_bodies, has_mass
 from urdf_usd.converter.robot.joint_chains import merge_chains
-from urdf_usd.converter.robot.model import Approximation, Base, BaseOption, Robot, robot_line
+from urdf_usd.converter.robot.model import Approximation, Base, Robot, robot_line
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.scratch import FORMER, NEW, scratch_folder
 from urdf_usd.converter.shapes import estimate_robot, replace_colliders
 from urdf_usd.converter.simulation.resolution import Simulation, resolve
-from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer import asset
 from urdf_usd.converter.usd.writer.layouts import ISAAC_FILES, PAYLOADS, write_asset
@@ -57,49 +51,6 @@ class Conversion(Struct, frozen=True):
 
 
 DEFAULTS = ConvertOptions()
-
-
-def with_settings(options: ConvertOptions, description: SettingsFile) -> ConvertOptions:
-    """Add a simulation settings file to options.
-
-    Its base, profile, colliders and treatment of inertia become those of the options.
-
-    Args:
-        options: A base other than ``auto``, a profile other than ``generic``, a
-            tolerance and a density other than the default, and rules for colliders
-            override those of the file.
-        description: The file.
-
-    Raises:
-        ConversionError: Its profile contradicts the options.
-    """
-    content = description.tables
-    inertia, density = options.inertia, options.mass_density
-    if content.inertia is not None:
-        if inertia is InertiaOption.KEEP:
-            inertia = content.inertia.missing
-        if density == DEFAULT_DENSITY:
-            density = content.inertia.density or density
-    is_default = options.base is BaseOption.AUTO, options.profile is Profile.GENERIC
-    table, given = content.colliders, options.colliders
-    tolerance = given.tolerance
-    if table.tolerance is not None and tolerance == DEFAULT_TOLERANCE:
-        tolerance = ColliderTolerance.parse(str(table.tolerance))
-    default = [ColliderRule(table.default)] if table.default else []
-    named = [ColliderRule(kind, pattern) for pattern, kind in table.links.items()]
-    try:
-        return structs.replace(
-            options,
-            base=(content.base if is_default[0] else None) or options.base,
-            profile=(content.profile if is_default[1] else None) or options.profile,
-            inertia=inertia,
-            mass_density=density,
-            colliders=ColliderRules((*default, *named, *given.rules), tolerance),
-            simulation=description,
-        )
-    except ValueError as error:
-        location = description.location("profile")
-        raise ConversionError((Diagnostic("description-value", str(error), location),)) from None
 
 
 def convert(

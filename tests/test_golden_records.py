@@ -19,9 +19,8 @@ from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.simulation.robots import write_described, write_description
 from tests.zoo import ROBOTS, Zoo
 from urdf_usd.converter import ConvertOptions, Profile
-from urdf_usd.converter.conversion import with_settings
 from urdf_usd.converter.options import Layout
-from urdf_usd.converter.simulation.settings import load_settings
+from urdf_usd.converter.simulation.settings import load_settings, with_settings
 from urdf_usd.reports.records.record import Grade, RobotRecord
 from urdf_usd.reports.records.results import record_json
 

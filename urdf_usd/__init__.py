@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from urdf_usd.conformance.export.files import Export, export
     from urdf_usd.conformance.export.reading import StageReading, read_usd
     from urdf_usd.conformance.options import CheckOptions, RunOptions
-    from urdf_usd.converter.conversion import Conversion, with_settings
+    from urdf_usd.converter.conversion import Conversion
     from urdf_usd.converter.diagnostics import (
         ConversionError,
         Diagnostic,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from urdf_usd.converter.options import ConvertOptions, Profile
     from urdf_usd.converter.robot.model import Robot
-    from urdf_usd.converter.simulation.settings import SettingsFile, load_settings
+    from urdf_usd.converter.simulation.settings import SettingsFile, load_settings, with_settings
     from urdf_usd.converter.urdf.parse import Parsed
     from urdf_usd.corpus.robots import CorpusError
     from urdf_usd.reports.records.record import (
@@ -80,7 +80,6 @@ _MODULES = {
     "urdf_usd.converter.conversion": (
         "Conversion",
         "ConvertOptions",
-        "with_settings",
     ),
     "urdf_usd.converter.diagnostics": (
         "ConversionError",
@@ -92,7 +91,7 @@ _MODULES = {
     "urdf_usd.conformance.export.files": ("Export", "export"),
     "urdf_usd.converter.robot.model": ("Robot",),
     "urdf_usd.converter.options": ("Profile",),
-    "urdf_usd.converter.simulation.settings": ("SettingsFile", "load_settings"),
+    "urdf_usd.converter.simulation.settings": ("SettingsFile", "load_settings", "with_settings"),
     "urdf_usd.converter.urdf.parse": ("Parsed",),
     "urdf_usd.conformance.export.reading": ("StageReading", "read_usd"),
     "urdf_usd.corpus.robots": ("CorpusError",),

@@ -37,10 +37,10 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.observation.sampling import configurations
-from urdf_usd.converter.conversion import convert_parsed, with_settings
+from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.options import ConvertOptions
-from urdf_usd.converter.simulation.settings import load_settings
+from urdf_usd.converter.simulation.settings import load_settings, with_settings
 from urdf_usd.converter.urdf.parse import Parsed
 
 # Time step [s], steps between samples, and steps of 2 s and of 1 s.

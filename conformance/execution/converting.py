@@ -1,4 +1,8 @@
-"""The USD of a robot: converted by our converter or another one, or found."""
+"""The USD of a robot: converted by our converter or another one, or found; and composed.
+
+A USD of others is composed once before engines read it. Variants and the robot's prim are selected
+by a layer over the USD in a temporary folder, which every engine and the round trip read.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +29,27 @@ from urdf_usd.conformance.converters.candidates import (
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.worker import environment_of_program
 from urdf_usd.converter.conversion import convert, convert_parsed
-from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Severity
+from urdf_usd.converter.diagnostics import (
+    ConversionError,
+    Diagnostic,
+    Severity,
+    StageError,
+    escaped,
+)
+from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.urdf.parse import Parsed
+from urdf_usd.converter.usd.loading import (
+    named_prim,
+    open_stage,
+    selecting_layer,
+    variant_combinations,
+)
 from urdf_usd.reports.records.record import AssetRecord, Verdict
 
+# Wrong options, not properties of the USD.
+MISTAKES = frozenset({"stage-structure", "variant-combinations", "variant-unknown"})
+# Of other USDs that cannot be opened, the engines give the reason.
+_REFUSED = MISTAKES | {"asset-outside-refused"}
 # The first is the root layer of files that differ in their suffix alone.
 _SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
 _OUTPUT_END = 4000
@@ -45,6 +66,16 @@ class Written(Struct, frozen=True):
     seconds: float | None  # that the conversion took; None of a USD that was there before
     diagnostics: tuple[Diagnostic, ...] = ()  # of our converter
     output: str | None = None  # end of what another converter printed
+
+
+class ComposedUsd(Struct, frozen=True):
+    """A USD that was composed."""
+
+    usd: str  # root layer for engines: that of the USD, or a layer over it
+    variants: tuple[VariantChoice, ...] = ()  # that were selected, with their prims
+    # files outside the folder of the asset, and variant sets without selection
+    diagnostics: tuple[Diagnostic, ...] = ()
+    refused: tuple[Diagnostic, ...] = ()  # why engines should not read it
 
 
 class UncomparedError(Exception):
@@ -290,3 +321,46 @@ def _asset(root_layer: Path, folder: Path, files: Sequence[Path]) -> AssetRecord
         files=len(files),
         size=sum(file.stat().st_size for file in files),
     )
+
+
+def compose(
+    usd: str,
+    layer: str | None = None,
+    variants: tuple[VariantChoice, ...] = (),
+    *,
+    optional: bool = False,
+    strict: bool = False,
+    root: str | None = None,
+) -> ComposedUsd:
+    """Compose a USD, and write the layer that selects variants and prim, if needed.
+
+    Args:
+        usd: Root layer.
+        layer: File of the layer over it, which is needed to select anything.
+        variants: To select.
+        optional: Whether the USD may lack variant sets that ``variants`` names.
+        strict: Whether a USD is refused that refers to files outside its folder.
+        root: Prim that is read instead of the default prim.
+    """
+    try:
+        opened = open_stage(usd, variants, optional=optional, strict=strict)
+        if root is not None:
+            named_prim(opened.stage, root)
+    except StageError as error:
+        # A path that is not UTF-8 can be opened by no engine.
+        whole = escaped(usd) != usd
+        refused = tuple(one for one in error.diagnostics if whole or one.rule in _REFUSED)
+        return ComposedUsd(usd, refused=refused)
+    if layer is None or not (opened.variants or root):
+        return ComposedUsd(usd, opened.variants, opened.diagnostics)
+    text = selecting_layer(str(Path(usd).absolute()), opened.variants, root)
+    Path(layer).write_text(text, "utf-8")
+    return ComposedUsd(layer, opened.variants, opened.diagnostics)
+
+
+def combinations(
+    usd: str, variants: tuple[VariantChoice, ...], strict: bool
+) -> list[tuple[tuple[VariantChoice, ...], tuple[VariantChoice, str] | None]]:
+    """List the combinations of variants of a USD, each with what is omitted by its name."""
+    found = variant_combinations(open_stage(usd, strict=strict).stage, variants)
+    return [(one.choices, one.omission) for one in found]

@@ -10,9 +10,9 @@ from distributed import Client, Worker, as_completed, get_worker
 from distributed.comm.addressing import get_address_host_port
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from urdf_usd.conformance.execution.examine import Examined, examine_in_workers
 from urdf_usd.conformance.execution.folder import present_versions
-from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.job import Examined, Job
+from urdf_usd.conformance.execution.run import examine_in_workers
 from urdf_usd.conformance.execution.worker import ClusterError, Limits, Workers
 from urdf_usd.converter.diagnostics import ConversionError
 

@@ -1,8 +1,4 @@
-"""The engines of a robot: which there are, and what they read of its files.
-
-Functions that take :class:`Steps` run in the worker of a robot, one engine after the
-other, each as a step.
-"""
+"""What engines read of the files of a robot, in its worker: one after the other, each as a step."""
 
 from __future__ import annotations
 
@@ -10,178 +6,37 @@ import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Available,
     Crashed,
     InvalidFileError,
     Observed,
     Outcome,
     Request,
     Side,
-    Unavailable,
     Unsupported,
     UnsupportedError,
 )
-from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Limits, Steps, Workers
+from urdf_usd.conformance.execution.job import USD_ENGINE, EngineResults, InstalledEngine
+from urdf_usd.conformance.execution.worker import Steps
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.conformance.matching import Labelled, label_robot
 from urdf_usd.conformance.observation.robot import Configurations, Observation, require_types
 from urdf_usd.conformance.requested_settings import touching_links
-from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
+from urdf_usd.conformance.verdict.judged import REFERENCE, RoundTripOutcomes
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.urdf.write import write
 from urdf_usd.converter.usd.loading import open_stage
 from urdf_usd.reports.records.record import OverlapRecord
 
-# The engine whose observation of a USD is judged; other USD engines are simulators.
-USD_ENGINE = "openusd"
-# Engines that verdicts need.
-_NEEDED = frozenset({*DECIDING.values(), USD_ENGINE})
 AT_REST = Configurations((), (), ("zero",))
 # Begin of entry points of this project's engines.
 _OURS = "urdf_usd."
 # Of an engine of another package [bytes].
 _LARGEST_ANSWER = 128 * 1024 * 1024
-# Least time limit of loading engines, whose libraries may be read from a slow disk [s].
-_LOADING = 30.0
-
-
-class InstalledEngine(Struct, frozen=True):
-    """An engine that is installed, and whether it is available here."""
-
-    name: str  # under which it is registered
-    side: Side | None  # the kind of file that it reads; None if it cannot be loaded
-    # as the engine states it; how loading it ended, if it crashed
-    availability: Availability | Crashed
-
-    @property
-    def is_available(self) -> bool:
-        """Whether it can read files here."""
-        return isinstance(self.availability, Available)
-
-
-def installed_engine(name: str) -> InstalledEngine:
-    """Load an engine, and return whether it is available.
-
-    Raises:
-        TypeError: It is not an engine as the protocol defines it.
-    """
-    loaded = registry.engine(name)
-    side: object = loaded.side
-    if not isinstance(side, Side):
-        raise TypeError(f"its side is {side!r} instead of a Side")
-    availability: object = loaded.availability()
-    if not isinstance(availability, Available | Unavailable):
-        kind = type(availability).__name__
-        raise TypeError(f"availability() returned {kind}, no Available or Unavailable")
-    return InstalledEngine(name, side, availability)
-
-
-def _load_engines(names: Sequence[str], crashes: Mapping[str, Crashed]) -> list[InstalledEngine]:
-    """Load engines, each as a step; one that crashes is listed as crashed."""
-    steps = Steps(crashes)
-    found = []
-    for name in names:
-        engine = steps.call(name, installed_engine, name)
-        found.append(_unloadable(name, engine) if isinstance(engine, Crashed) else engine)
-    return found
-
-
-def _unloadable(name: str, crash: Crashed) -> InstalledEngine:
-    reason = f"it cannot be loaded: {crash.reason}"
-    return InstalledEngine(name, None, Crashed(reason, crash.output))
-
-
-def list_engines(workers: Workers) -> list[InstalledEngine]:
-    """Load all installed engines in workers, and list them sorted by name."""
-    limit = max(workers.limits.time, _LOADING)
-    found = workers.examine(_load_engines, registry.names(), timeout=limit)
-    if isinstance(found, Crashed):
-        return [_unloadable(name, found) for name in registry.names()]
-    return found
-
-
-def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[InstalledEngine, ...]:
-    """Select the engines of a run: those requested, and the two that verdicts need.
-
-    If none is requested, these are all that are available or crash when they are loaded.
-
-    Raises:
-        UnknownEngineError: A name is not that of an installed engine.
-        MissingEngineError: The reference or the OpenUSD engine is not available.
-    """
-    for name in requested:
-        registry.require(name)
-    engines = list_engines(workers)
-    for engine in engines:
-        if engine.name in _NEEDED:
-            _require_available(engine, workers.limits)
-    # An optional engine that is not installed is only reported if it was requested.
-    return tuple(
-        engine
-        for engine in engines
-        if engine.name in {*requested, *_NEEDED}
-        or not (requested or isinstance(engine.availability, Unavailable))
-    )
-
-
-def _require_available(engine: InstalledEngine, limits: Limits) -> None:
-    match engine.availability:
-        case Unavailable(reason, remedy):
-            why = f"{reason}; {remedy}"
-        case Crashed(reason) if OUT_OF_MEMORY in reason:
-            raise registry.MissingEngineError(
-                f"engines and libraries alone take more than {limits.memory} MiB "
-                "of memory: allow more, see --memory"
-            )
-        case Crashed(why):
-            if limits.memory and "the process" in why:
-                # Libraries of which a part was mapped end the process in several ways.
-                why += f"; if {limits.memory} MiB of memory are not enough, see --memory"
-        case _:
-            return
-    raise registry.MissingEngineError(f"engine {engine.name} is not usable: {why}")
-
-
-class EngineResults(Struct, frozen=True, eq=False):
-    """The outcomes of all engines for one robot."""
-
-    engines: tuple[InstalledEngine, ...]  # of the sides that were read, available or not
-    outcomes: Mapping[str, Outcome]  # by name, of those that are available
-    configurations: int  # number of configurations of the robot
-    files: Mapping[Side, Path]  # the file of each side
-    # for the URDF written back from the USD, if there are both files
-    back: RoundTripOutcomes | None = None
-    # links whose colliders touch or overlap at rest; None if that is not known
-    touching: tuple[OverlapRecord, ...] | None = None
-
-    def observation(self, name: str) -> Observation | None:
-        """Return the observation of an engine, if there is one."""
-        outcome = self.outcomes.get(name)
-        return outcome.observation if isinstance(outcome, Observed) else None
-
-    @property
-    def deciding(self) -> str:
-        """Name of the engine that decides what the source states."""
-        return next((DECIDING[side] for side in self.files if side in DECIDING), REFERENCE)
-
-    @property
-    def expected(self) -> Observation | None:
-        """Its observation, if there is one."""
-        return self.observation(self.deciding)
-
-    def of_side(self, side: Side) -> dict[str, Outcome]:
-        """Return the outcomes of the engines of one side, by name."""
-        return {
-            engine.name: self.outcomes[engine.name]
-            for engine in self.engines
-            if engine.side is side and engine.name in self.outcomes
-        }
 
 
 def observe(engine: str, request: Request) -> Observed | Unsupported:

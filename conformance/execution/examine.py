@@ -10,12 +10,12 @@ import hashlib
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from urdf_usd.conformance.drawing.scene import draw_scene
 from urdf_usd.conformance.engines.mjcf import draw_mjcf
@@ -32,35 +32,34 @@ from urdf_usd.conformance.engines.reference import read_kept
 from urdf_usd.conformance.execution import record as records
 from urdf_usd.conformance.execution import sources
 from urdf_usd.conformance.execution.converting import (
+    MISTAKES,
+    ComposedUsd,
     UncomparedError,
     Written,
+    compose,
     convert_robot,
     first_error,
 )
 from urdf_usd.conformance.execution.engines import (
     AT_REST,
-    USD_ENGINE,
-    EngineResults,
-    InstalledEngine,
     observe_files,
     observe_side,
 )
 from urdf_usd.conformance.execution.folder import expansion_path
-from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.job import (
+    USD_ENGINE,
+    EngineResults,
+    Examined,
+    InstalledEngine,
+    Job,
+)
 from urdf_usd.conformance.execution.mjcf import (
     mjcf_inputs,
     mjcf_questions,
     of_formats,
     read_as_mjcf,
 )
-from urdf_usd.conformance.execution.usd_reading import (
-    MISTAKES,
-    ComposedUsd,
-    compose,
-    is_limit,
-    over_limits,
-)
-from urdf_usd.conformance.execution.worker import Steps, Workers, own_folder
+from urdf_usd.conformance.execution.worker import Steps, is_limit, over_limits, own_folder
 from urdf_usd.conformance.expectations import compare_readings, configurations_of, judge_case
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -75,7 +74,6 @@ from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, ColliderCho
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.diagnostics import (
     LINT_RULES,
-    ConversionError,
     Diagnostic,
     Location,
     SourceError,
@@ -94,7 +92,6 @@ from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.files import Format, robot_format
 from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 from urdf_usd.reports.records.record import (
-    CaseOutcome,
     CaseReadingRecord,
     CaseRecord,
     DescriptionRecord,
@@ -110,47 +107,7 @@ _Result = TypeVar("_Result")
 _Shapes = Robot | Sequence[Drawing]
 
 
-class Examined(Struct, frozen=True, eq=False):
-    """The result of a robot, and what it depends on."""
-
-    record: RobotRecord
-    inputs: tuple[InputFile, ...] = ()  # files of the robot, the URDF first
-    # references of the URDF to files, and where these are
-    references: tuple[tuple[str, str | None], ...] = ()
-    crashed: bool = False  # whether a step crashed
-
-
-def examine_in_workers(
-    workers: Workers, jobs: Iterable[Job], at_once: int = 1
-) -> Generator[tuple[Job, Examined | ConversionError]]:
-    """Examine robots in workers, several at once; yield them with results as they finish.
-
-    A crash becomes part of the record. Results are those of :func:`examine`.
-    """
-    jobs = tuple(jobs)
-    for number, result in workers.examine_all(examine, ((job,) for job in jobs), at_once):
-        job = jobs[number]
-        yield job, _crashed(job, result.reason) if isinstance(result, Crashed) else result
-
-
-def examine_in_worker(workers: Workers, job: Job) -> RobotRecord:
-    """Examine one robot in a worker; raise the :class:`ConversionError` of a check."""
-    ((_, result),) = examine_in_workers(workers, [job])
-    if isinstance(result, ConversionError):
-        raise result
-    return result.record
-
-
-def _crashed(job: Job, reason: str) -> Examined:
-    names = records.robot_folders(job)
-    record = records.ended(records.begun_record(job, names), Verdict.CRASHED, reason)
-    record = records.portable_record(record, names)
-    if job.source.case:
-        record = structs.replace(record, case=_case_record(job, (CaseOutcome.CRASHED, reason)))
-    return Examined(record, crashed=True)
-
-
-def examine(job: Job, crashes: Mapping[str, Crashed]) -> Examined | ConversionError:
+def examine(job: Job, crashes: Mapping[str, Crashed] | None = None) -> Examined:
     """Examine a robot: convert it, and compare the USD with it.
 
     ``crashes`` are the steps that have ended the process of a worker, and how. In a check,
@@ -160,13 +117,11 @@ def examine(job: Job, crashes: Mapping[str, Crashed]) -> Examined | ConversionEr
     with tempfile.TemporaryDirectory(prefix="robot-", dir=own_folder()) as folder, cached_meshes():
         try:
             return _Examination(job, Steps(crashes), Path(folder)).examined()
-        except (SourceError, StageError) as error:
-            return error
-        except MemoryError:
+        except (SourceError, StageError, MemoryError):
             raise
         # What engines and converters of others return may lead to any error.
         except Exception as error:  # noqa: BLE001
-            return _crashed(job, "".join(traceback.format_exception_only(error)).strip())
+            return records.crashed(job, "".join(traceback.format_exception_only(error)).strip())
         finally:
             if job.timed:
                 took = time.perf_counter() - begin
@@ -618,29 +573,7 @@ class _Examination:
             crash=record.reason,
             rules=frozenset(one.rule for one in record.diagnostics) if job.own else None,
         )
-        return _case_record(job, ending, readings)
-
-
-def _case_record(
-    job: Job, ending: tuple[CaseOutcome, str], readings: tuple[CaseReadingRecord, ...] = ()
-) -> CaseRecord:
-    """Record a case of the feature suite, with its outcome and the reason of it."""
-    where = job.source.case
-    assert where is not None  # noqa: S101  # as the caller knows
-    case = read_case(where.text)
-    return CaseRecord(
-        version=where.version,
-        chapter=where.chapter,
-        title=where.title,
-        name=where.name,
-        number=where.number,
-        requirement=case.requirement,
-        outcome=ending[0],
-        reason=ending[1],
-        case=case,
-        readings=readings,
-        urdf=job.source.path.read_bytes().decode("utf-8", "replace"),
-    )
+        return records.case_record(job, ending, readings)
 
 
 def _refused(path: Path, reason: str) -> Diagnostic:

@@ -30,8 +30,13 @@ from urdf_usd.conformance.engines.protocol import (
     Unavailable,
     Unsupported,
 )
-from urdf_usd.conformance.execution.engines import USD_ENGINE, EngineResults, InstalledEngine
-from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.job import (
+    USD_ENGINE,
+    EngineResults,
+    Examined,
+    InstalledEngine,
+    Job,
+)
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter.diagnostics import RULES, Diagnostic, Location, group_alike
@@ -40,6 +45,9 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.corpus import Resolved, UnavailableSource
 from urdf_usd.reports.records.environment import environment
 from urdf_usd.reports.records.record import (
+    CaseOutcome,
+    CaseReadingRecord,
+    CaseRecord,
     CheckHeading,
     ConverterRecord,
     CoverageStatus,
@@ -55,6 +63,7 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.records.results import record_json
+from urdf_usd.reports.records.suite_case import read_case
 from urdf_usd.reports.summary import chapter_scores
 
 EXTERNAL = "unknown"
@@ -156,6 +165,37 @@ def ended(
         reason=reason,
         diagnostics=diagnostic_records(items),
         ledger=(*begun.ledger, *losses) if begun.ledger else (),
+    )
+
+
+def crashed(job: Job, reason: str) -> Examined:
+    names = robot_folders(job)
+    record = ended(begun_record(job, names), Verdict.CRASHED, reason)
+    record = portable_record(record, names)
+    if job.source.case:
+        record = structs.replace(record, case=case_record(job, (CaseOutcome.CRASHED, reason)))
+    return Examined(record, crashed=True)
+
+
+def case_record(
+    job: Job, ending: tuple[CaseOutcome, str], readings: tuple[CaseReadingRecord, ...] = ()
+) -> CaseRecord:
+    """Record a case of the feature suite, with its outcome and the reason of it."""
+    where = job.source.case
+    assert where is not None  # noqa: S101  # as the caller knows
+    case = read_case(where.text)
+    return CaseRecord(
+        version=where.version,
+        chapter=where.chapter,
+        title=where.title,
+        name=where.name,
+        number=where.number,
+        requirement=case.requirement,
+        outcome=ending[0],
+        reason=ending[1],
+        case=case,
+        readings=readings,
+        urdf=job.source.path.read_bytes().decode("utf-8", "replace"),
     )
 
 

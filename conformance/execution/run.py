@@ -6,7 +6,7 @@ import itertools
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -15,36 +15,29 @@ from msgspec import structs
 
 from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.engines import select_engines
-from urdf_usd.conformance.execution.examine import examine_in_worker, examine_in_workers
 from urdf_usd.conformance.execution.folder import (
-    MISSING,
     RunFolder,
     claim_run_folder,
     fingerprint,
     kept_record,
 )
-from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.record import summary_of, unavailable_record
-from urdf_usd.conformance.execution.sources import Reading, read_robot
-from urdf_usd.conformance.execution.usd_reading import call_on_usd
+from urdf_usd.conformance.execution.job import Examined, Job, select_engines
+from urdf_usd.conformance.execution.record import crashed, summary_of, unavailable_record
 from urdf_usd.conformance.execution.worker import (
     ClusterError,
     Limits,
     Workers,
+    call_on_usd,
     processors,
 )
 from urdf_usd.conformance.options import CheckOptions, RunOptions
-from urdf_usd.converter import Conversion, convert
-from urdf_usd.converter.conversion import with_settings
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import (
     ConvertOptions,
     Sources,
     VariantChoice,
 )
-from urdf_usd.converter.usd.loading import Combination, open_stage
-from urdf_usd.converter.usd.loading import variant_combinations as every_combination
+from urdf_usd.converter.simulation.settings import with_settings
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
 from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
@@ -52,6 +45,10 @@ from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.results import read_record, record_path, write_record
 
 DEFAULT_SOURCES = Sources()
+# By name: what workers import, this process does not need.
+_EXAMINE = "urdf_usd.conformance.execution.examine:examine"
+_COMBINATIONS = "urdf_usd.conformance.execution.converting:combinations"
+_INPUT_PATHS = "urdf_usd.conformance.execution.sources:input_paths"
 CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()
 
@@ -133,6 +130,27 @@ def compare_descriptions(
     return _checked(job, engines)
 
 
+def examine_in_workers(
+    workers: Workers, jobs: Iterable[Job], at_once: int = 1
+) -> Generator[tuple[Job, Examined | ConversionError]]:
+    """Examine robots in workers, several at once; yield them with results as they finish.
+
+    A crash becomes part of the record. Results are those of :func:`examine`.
+    """
+    jobs = tuple(jobs)
+    for number, result in workers.call_all(_EXAMINE, ((job,) for job in jobs), at_once):
+        job = jobs[number]
+        yield job, crashed(job, result.reason) if isinstance(result, Crashed) else result
+
+
+def examine_in_worker(workers: Workers, job: Job) -> RobotRecord:
+    """Examine one robot in a worker; raise the :class:`ConversionError` of a check."""
+    ((_, result),) = examine_in_workers(workers, [job])
+    if isinstance(result, ConversionError):
+        raise result
+    return result.record
+
+
 def _checked(job: Job, engines: Sequence[str]) -> RobotRecord:
     with Workers(job.limits) as workers:
         chosen = select_engines(workers, engines)
@@ -155,18 +173,14 @@ def variant_combinations(
         StageError: The USD cannot be read within the limits, a variant does not exist,
             or there are more than 64 combinations.
     """
-    found = call_on_usd(_combinations, usd, options.variants, options.strict, limits=options.limits)
-    omissions = (each.omission for each in found if each.omission)
-    return (
-        tuple(structs.replace(options, variants=one.choices) for one in found if not one.omission),
-        tuple(dict.fromkeys(omissions)),
+    found: list[tuple[tuple[VariantChoice, ...], tuple[VariantChoice, str] | None]] = call_on_usd(
+        _COMBINATIONS, usd, options.variants, options.strict, limits=options.limits
     )
-
-
-def _combinations(
-    usd: str | os.PathLike[str], variants: tuple[VariantChoice, ...], strict: bool
-) -> tuple[Combination, ...]:
-    return every_combination(open_stage(usd, strict=strict).stage, variants)
+    omissions = dict.fromkeys(omission for _, omission in found if omission)
+    return (
+        tuple(structs.replace(options, variants=one) for one, omission in found if not omission),
+        tuple(omissions),
+    )
 
 
 def run(
@@ -326,38 +340,6 @@ def require_scheduler(options: RunOptions) -> None:
         pass
 
 
-def convert_all(
-    orders: Sequence[tuple[Path, Path, ConvertOptions]], limits: Limits, jobs: int
-) -> Iterator[Conversion | ConversionError | Crashed]:
-    """Convert robots by our converter, each in a worker.
-
-    Args:
-        orders: URDF or xacro file, folder of the asset, and options of each, into
-            different folders.
-        limits: Of each.
-        jobs: Number of conversions at the same time.
-
-    Yields:
-        The outcomes, in the order of the robots.
-    """
-    done: dict[int, Conversion | ConversionError | Crashed] = {}
-    with Workers(limits) as workers, closing(workers.examine_all(_converted, orders, jobs)) as ends:
-        for number in range(len(orders)):
-            while number not in done:
-                done.update([next(ends)])
-            yield done.pop(number)
-
-
-def _converted(
-    urdf: Path, folder: Path, options: ConvertOptions, _: object
-) -> Conversion | ConversionError:
-    """Convert in a worker; errors in the user's file are returned."""
-    try:
-        return convert(urdf, folder, options)
-    except ConversionError as error:
-        return error
-
-
 class RevisionError(Exception):
     """Changes cannot be listed; the message states the cause."""
 
@@ -390,22 +372,12 @@ def changed_robots(
     kept = {source.id for source in sources if isinstance(source, UnavailableSource)}
     jobs = [(Job(source, options=options),) for source in here]
     with Workers(limits) as workers:
-        for number, paths in workers.examine_all(_input_paths, jobs, at_once):
+        for number, paths in workers.call_all(_INPUT_PATHS, jobs, at_once):
             name = here[number].id
             # A crash, or files that are not there: it is not known.
             if not isinstance(paths, frozenset) or not paths.isdisjoint(changed[name]):
                 kept.add(name)
     return tuple(source for source in sources if source.id in kept)
-
-
-def _input_paths(job: Job, _: object) -> frozenset[Path] | None:
-    """Return the files of a robot; None if not all are there."""
-    reading = read_robot(str(job.source.path), job.packages, job.arguments, job.options.environment)
-    if not isinstance(reading, Reading) or any(
-        found.rule in MISSING | {"mesh-missing"} for found in reading.parsed.diagnostics
-    ):
-        return None
-    return frozenset(Path(file.path).resolve() for file in reading.inputs)
 
 
 @cache

@@ -37,6 +37,8 @@ from urdf_usd.conformance.engines.reference import (
 )
 from urdf_usd.conformance.engines.reference_shapes import draw_shapes
 from urdf_usd.conformance.engines.statements import read_only
+from urdf_usd.conformance.execution.folder import MISSING
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.mjcf import mjcf_questions, planned
 from urdf_usd.conformance.matching import match_names
 from urdf_usd.conformance.observation.robot import (
@@ -96,6 +98,16 @@ def read_robot(
         dict(named_packages(parsed.robot)),
         relocatable_urdf(expansion, path, packages) if expansion else None,
     )
+
+
+def input_paths(job: Job) -> frozenset[Path] | None:
+    """Return the files of a robot; None if not all are there."""
+    reading = read_robot(str(job.source.path), job.packages, job.arguments, job.options.environment)
+    if not isinstance(reading, Reading) or any(
+        found.rule in MISSING | {"mesh-missing"} for found in reading.parsed.diagnostics
+    ):
+        return None
+    return frozenset(Path(file.path).resolve() for file in reading.inputs)
 
 
 def unread_files(

@@ -15,6 +15,7 @@ import functools
 import itertools
 import os
 import pickle
+import pkgutil
 import re
 import resource
 import shutil
@@ -30,15 +31,20 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import CancelledError
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import IO, Annotated, Any, Self, TypeVar
+from typing import IO, Annotated, Any, Self, TypeAlias, TypeVar, cast
 
 from msgspec import Meta, Struct
 
+from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
 from urdf_usd.converter.options import Option
 from urdf_usd.converter.scratch import temporary_folder
 
 _Result = TypeVar("_Result")
+# What a worker calls: a function, or ``package.module:function`` for a module that the parent
+# does not import.
+Called: TypeAlias = Callable[..., _Result] | str
 
 DEFAULT_TIMEOUT = 120.0
 # A robot with meshes at the largest accepted file size was measured to take 4.6 GiB.
@@ -138,13 +144,16 @@ class _Child:
         self.folder = Path()  # for the output and temporary files of the process
         self.timeout = 0.0
         self.environment: dict[str, str] = {}  # of the program
+        self.crashes: dict[str, Crashed] = {}  # how steps of the call ended former processes
         self.directory = ""
         self.files: list[IO[bytes]] = []
 
     def answer(self, pickled: bytes, calls: int) -> bytes:
         # This imports the function; the limits begin afterwards. A library for which there is no
         # memory may raise any error.
-        function, arguments = pickle.loads(pickled)  # noqa: S301  of the own parent
+        function, arguments, self.crashes = pickle.loads(pickled)  # noqa: S301  of the own parent
+        if isinstance(function, str):
+            function = pkgutil.resolve_name(function)
         if self.memory is not None and sys.platform == "linux":
             # The address space would be no measure: OpenUSD and the engines reserve a
             # gigabyte. What an engine prints goes to a file, so that its size is limited too.
@@ -154,7 +163,10 @@ class _Child:
                 resource.setrlimit(limit, (min([self.memory * _MEBIBYTE, *given]), most))
             self.memory = None
         self.begin("")
-        value = function(*arguments)
+        try:
+            value = function(*arguments)
+        except ConversionError as error:
+            value = error
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         used_up = calls >= _MOST_CALLS or (sys.platform == "linux" and peak > _MOST_MEMORY)
         return pickle.dumps((value, used_up), pickle.HIGHEST_PROTOCOL)
@@ -239,12 +251,12 @@ class Steps:
 
     Args:
         crashes: How steps ended that have ended the process of a worker before; they
-            are not run again.
+            are not run again. By default, what the parent says.
     """
 
-    def __init__(self, crashes: Mapping[str, Crashed]) -> None:
-        self.crashed = bool(crashes)  # whether a step has crashed
-        self._crashes = crashes
+    def __init__(self, crashes: Mapping[str, Crashed] | None = None) -> None:
+        self._crashes = (_child.crashes if _child else {}) if crashes is None else crashes
+        self.crashed = bool(self._crashes)  # whether a step has crashed
 
     def call(
         self, step: str, function: Callable[..., _Result], *arguments: object
@@ -304,7 +316,7 @@ def serve(connection: int, life: int, memory: int | None) -> None:
 
 
 class _Task(Struct, eq=False):
-    """A call of :meth:`Workers.examine_all`."""
+    """A call of :meth:`Workers.call_all`."""
 
     number: int
     arguments: tuple[object, ...]
@@ -345,10 +357,10 @@ class _Worker:
                 start_new_session=True,
             )
 
-    def begin(self, function: Callable[..., object], task: _Task, timeout: float) -> None:
+    def begin(self, function: Called[object], task: _Task, timeout: float) -> None:
         """Begin a call; :meth:`receive` returns its end."""
-        arguments = (*task.arguments, task.crashes)
-        pickled = pickle.dumps((function, arguments), pickle.HIGHEST_PROTOCOL)
+        called = function, task.arguments, task.crashes
+        pickled = pickle.dumps(called, pickle.HIGHEST_PROTOCOL)
         self.calls += 1
         self.step = ""
         self._timeout = timeout
@@ -471,11 +483,6 @@ def _portable(text: str, folder: str) -> str:
     return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
 
 
-def _called(function: Callable[..., _Result], *arguments: object) -> _Result:
-    """Call a function that has no steps."""
-    return function(*arguments[:-1])
-
-
 class Workers:
     """The worker processes of a program, which end on leaving the block, but for an idle one.
 
@@ -514,55 +521,43 @@ class Workers:
         self._opened.close()
 
     def call(
-        self, function: Callable[..., _Result], *arguments: object, timeout: float | None = None
-    ) -> _Result | Crashed:
-        """Call a function in a worker, and return its result or how it crashed.
+        self, function: Called[_Result], *arguments: object, timeout: float | None = None
+    ) -> _Result | ConversionError | Crashed:
+        """Call a function in a worker; see :meth:`call_all`."""
+        ((_, result),) = self.call_all(function, [arguments], timeout=timeout)
+        return result
+
+    def call_all(
+        self,
+        function: Called[_Result],
+        calls: Iterable[tuple[object, ...]],
+        at_once: int = 1,
+        timeout: float | None = None,
+    ) -> Generator[tuple[int, _Result | ConversionError | Crashed]]:
+        """Call a function with several arguments, such as robots, some at the same time.
+
+        A step that ends the process counts as crashed, and the function is called again in a
+        new process, without it. If the process has served other calls, it is called again with
+        that step first: answers do not depend on them.
 
         Args:
             function: Can be imported by a child process, which does not import the main
                 module. It has the environment and working directory of this process.
-            arguments: Its arguments; they and the result can be pickled.
-            timeout: Time limit [s]; by default that of these workers.
-        """
-        called: Callable[..., _Result] = _called
-        return self.examine(called, function, *arguments, timeout=timeout)
-
-    def examine(
-        self, function: Callable[..., _Result], *arguments: object, timeout: float | None = None
-    ) -> _Result | Crashed:
-        """Examine one robot; see :meth:`examine_all`."""
-        ((_, result),) = self.examine_all(function, [arguments], timeout=timeout)
-        return result
-
-    def examine_all(
-        self,
-        function: Callable[..., _Result],
-        robots: Iterable[tuple[object, ...]],
-        jobs: int = 1,
-        timeout: float | None = None,
-    ) -> Generator[tuple[int, _Result | Crashed]]:
-        """Call a function for each robot, several at the same time.
-
-        Its last argument is how steps have ended its process before: a step that ends
-        the process counts as crashed, and the function is called again in a new process,
-        without it. If the process has served other robots, it is called again with that
-        step first: answers do not depend on them.
-
-        Args:
-            function: As in :meth:`call`.
-            robots: Its other arguments, for each robot.
-            jobs: Robots at work at the same time.
-            timeout: As in :meth:`call`; that of each step, if there are steps.
+            calls: Its arguments; they and the results can be pickled.
+            at_once: Number of calls at the same time.
+            timeout: Time limit [s], of each step if there are steps; by default that of
+                these workers.
 
         Yields:
-            The number of a robot, and what the function returns; or how the process
-            ended, if not in a step. In the order in which they finish.
+            The number of a call, and what the function returns, or the
+            :class:`ConversionError` that it raises; or how the process ended, if not in a
+            step. In the order in which they finish.
         """
-        waiting = deque(_Task(number, robot, {}) for number, robot in enumerate(robots))
+        waiting = deque(_Task(number, arguments, {}) for number, arguments in enumerate(calls))
         busy: dict[_Worker, _Task] = {}
         try:
             while waiting or busy:
-                while waiting and len(busy) < jobs:
+                while waiting and len(busy) < at_once:
                     task = waiting.popleft()
                     worker = self._take(fresh=task.fresh)
                     busy[worker] = task
@@ -614,3 +609,56 @@ class Workers:
     def _end(self, worker: _Worker) -> None:
         self._workers.discard(worker)
         worker.end()
+
+
+def call_on_usd(
+    function: Called[_Result],
+    usd: str | os.PathLike[str],
+    *arguments: object,
+    limits: Limits = DEFAULT_LIMITS,
+) -> _Result:
+    """Call a function on a USD in a worker, and print what OpenUSD printed.
+
+    Args:
+        function: The function, of a module, or its qualified name.
+        usd: Root layer: its first argument.
+        arguments: Its further arguments.
+        limits: Of time and memory.
+
+    Raises:
+        ConversionError: As raised by the function, with what OpenUSD printed about the cause;
+            or a limit was exceeded.
+    """
+    captured_call: Called[tuple[_Result, str]] = _captured
+    with Workers(limits) as workers:
+        answer = workers.call(captured_call, function, usd, *arguments)
+    if isinstance(answer, ConversionError):
+        raise answer
+    if not isinstance(answer, Crashed):
+        sys.stderr.write(answer[1])
+        return answer[0]
+    if is_limit(answer):
+        raise StageError((over_limits(usd, answer),))
+    bug = RuntimeError(answer.reason)
+    bug.add_note(answer.output)
+    raise bug
+
+
+def _captured(function: Called[_Result], *arguments: object) -> tuple[_Result, str]:
+    if isinstance(function, str):
+        function = cast("Callable[..., _Result]", pkgutil.resolve_name(function))
+    with captured() as printed:
+        return function(*arguments), printed()
+
+
+def is_limit(crash: Crashed) -> bool:
+    """Distinguish limits and native crashes from exceptions, which are bugs."""
+    return OUT_OF_MEMORY in crash.reason or crash.reason.startswith(
+        ("no answer after", "the process died", "the process ended")
+    )
+
+
+def over_limits(usd: str | os.PathLike[str], crash: Crashed) -> Diagnostic:
+    """Make the diagnostic of a USD that could not be read within its limits."""
+    message = f"{os.fspath(usd)} cannot be composed and read: {crash.reason}"
+    return Diagnostic("stage-limits", message)

@@ -18,9 +18,14 @@ from typing import TypeAlias
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
-from urdf_usd.conformance.execution.engines import USD_ENGINE, InstalledEngine, select_engines
-from urdf_usd.conformance.execution.examine import Examined, examine_in_workers
-from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.job import (
+    USD_ENGINE,
+    Examined,
+    InstalledEngine,
+    Job,
+    select_engines,
+)
+from urdf_usd.conformance.execution.run import examine_in_workers
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Workers
 from urdf_usd.conformance.reduction.documents import (
     ReductionError,

@@ -19,9 +19,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
+from msgspec import structs
 
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
-from urdf_usd.converter.options import ColliderKind, ColliderTolerance, InertiaOption, Profile
+from urdf_usd.converter.options import (
+    DEFAULT_DENSITY,
+    DEFAULT_TOLERANCE,
+    ColliderKind,
+    ColliderRule,
+    ColliderRules,
+    ColliderTolerance,
+    ConvertOptions,
+    InertiaOption,
+    Profile,
+)
 from urdf_usd.converter.robot.model import BaseOption
 
 _LARGEST = 16 << 20
@@ -254,6 +265,49 @@ class SettingsFile(msgspec.Struct, frozen=True):
     def path_of(self, name: str) -> str:
         """Return the path of a file that the description names."""
         return str(Path(self.file).parent / name)
+
+
+def with_settings(options: ConvertOptions, description: SettingsFile) -> ConvertOptions:
+    """Add a simulation settings file to options.
+
+    Its base, profile, colliders and treatment of inertia become those of the options.
+
+    Args:
+        options: A base other than ``auto``, a profile other than ``generic``, a
+            tolerance and a density other than the default, and rules for colliders
+            override those of the file.
+        description: The file.
+
+    Raises:
+        ConversionError: Its profile contradicts the options.
+    """
+    content = description.tables
+    inertia, density = options.inertia, options.mass_density
+    if content.inertia is not None:
+        if inertia is InertiaOption.KEEP:
+            inertia = content.inertia.missing
+        if density == DEFAULT_DENSITY:
+            density = content.inertia.density or density
+    is_default = options.base is BaseOption.AUTO, options.profile is Profile.GENERIC
+    table, given = content.colliders, options.colliders
+    tolerance = given.tolerance
+    if table.tolerance is not None and tolerance == DEFAULT_TOLERANCE:
+        tolerance = ColliderTolerance.parse(str(table.tolerance))
+    default = [ColliderRule(table.default)] if table.default else []
+    named = [ColliderRule(kind, pattern) for pattern, kind in table.links.items()]
+    try:
+        return structs.replace(
+            options,
+            base=(content.base if is_default[0] else None) or options.base,
+            profile=(content.profile if is_default[1] else None) or options.profile,
+            inertia=inertia,
+            mass_density=density,
+            colliders=ColliderRules((*default, *named, *given.rules), tolerance),
+            simulation=description,
+        )
+    except ValueError as error:
+        location = description.location("profile")
+        raise ConversionError((Diagnostic("description-value", str(error), location),)) from None
 
 
 def load_settings(path: str | os.PathLike[str]) -> SettingsFile:

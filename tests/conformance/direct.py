@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.engines import InstalledEngine, installed_engine
-from urdf_usd.conformance.execution.examine import Examined, examine
-from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.worker import Workers
-from urdf_usd.converter import ConversionError, ConvertOptions
+from urdf_usd.conformance.execution.examine import examine
+from urdf_usd.conformance.execution.job import InstalledEngine, Job, installed_engine
+from urdf_usd.conformance.execution.worker import Called, Workers
+from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.records.record import RobotRecord
@@ -38,9 +38,7 @@ def examine_here(urdf: Path, folder: Path, options: ConvertOptions = _DEFAULTS) 
         options: Options of the conversion.
     """
     source = RobotSource(urdf.stem, f"file:{urdf.name}", urdf)
-    examined = examine(Job(source, _engines(), folder=folder, options=options), _LEFT_OUT)
-    assert isinstance(examined, Examined)
-    return examined.record
+    return examine(Job(source, _engines(), folder=folder, options=options), _LEFT_OUT).record
 
 
 def examine_pair_here(
@@ -61,10 +59,7 @@ def examine_pair_here(
         ConversionError: The URDF cannot be read, or a variant does not exist.
     """
     source = RobotSource(urdf.stem, f"file:{urdf.name}", urdf)
-    examined = examine(Job(source, _engines(), usd=usd, variants=variants, options=options), {})
-    if isinstance(examined, ConversionError):
-        raise examined
-    return examined.record
+    return examine(Job(source, _engines(), usd=usd, variants=variants, options=options)).record
 
 
 def examine_in_this_process(
@@ -81,7 +76,7 @@ def examine_in_this_process(
 
     def examined(
         _: Workers,
-        function: Callable[..., object],
+        function: Called[object],
         robots: Iterable[tuple[object, ...]],
         *_at: int,
         **__: float | None,
@@ -89,6 +84,7 @@ def examine_in_this_process(
         for number, arguments in enumerate(robots):
             job = arguments[0]
             matches = isinstance(job, Job) and job.source.path.name.startswith(robot)
-            yield number, function(*arguments, known if matches else {})
+            called = pkgutil.resolve_name(function) if isinstance(function, str) else function
+            yield number, called(*arguments, *([known] if matches else []))
 
-    monkeypatch.setattr(Workers, "examine_all", examined)
+    monkeypatch.setattr(Workers, "call_all", examined)

@@ -41,8 +41,7 @@ from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.conversion import with_settings
-from urdf_usd.converter.simulation.settings import load_settings
+from urdf_usd.converter.simulation.settings import load_settings, with_settings
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.records.record import Grade

@@ -12,9 +12,8 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import USD_SUFFIXES, Behave
-from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError, ExitCode
-from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot
+from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot, with_stated_settings
 from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status
 from urdf_usd.conformance.behaviour.simulations import (
     MUJOCO,
@@ -25,7 +24,7 @@ from urdf_usd.conformance.behaviour.simulations import (
     behave as simulate,
 )
 from urdf_usd.conformance.engines.protocol import Available, Unavailable, optional_engine
-from urdf_usd.conformance.execution.usd_reading import call_on_usd
+from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.scratch import temporary_folder

@@ -7,13 +7,13 @@ import tempfile
 import webbrowser
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import Certify, Check, Compare, View
-from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import (
     PAGE,
     RECORD,
@@ -22,17 +22,16 @@ from urdf_usd.cli.failures import (
     require_outputs,
     write_output,
 )
-from urdf_usd.cli.sources import existing_robot, of_robot, settings_file
+from urdf_usd.cli.sources import existing_robot, of_robot, settings_file, with_stated_settings
 from urdf_usd.cli.terminal import print_lines, print_view, say, show_diagnostics, shown_status
 from urdf_usd.conformance import certificate as certificates
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.execution.run import compare_descriptions, variant_combinations
-from urdf_usd.conformance.execution.usd_reading import call_on_usd
+from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.conformance.verdict.judged import REFERENCE
-from urdf_usd.converter.conversion import convert
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.options import command_words
 from urdf_usd.converter.scratch import temporary_folder
@@ -45,6 +44,14 @@ from urdf_usd.reports.run_report import robot_badge
 from urdf_usd.reports.summary import Figures
 from urdf_usd.reports.terminal import terminal_selections, terminal_summary
 
+if TYPE_CHECKING:
+    from urdf_usd.converter import Conversion
+
+# Functions of workers, by name: what these import, this process does not need.
+_CONVERT = "urdf_usd.converter.conversion:convert"
+_HASH = "urdf_usd.conformance.certified_layer:asset_hashes"
+_READ = "urdf_usd.conformance.certified_layer:read_certificate"
+_WRITE = "urdf_usd.conformance.certified_layer:write_certified_layer"
 # Diagnostics of the USD that concern its files and variants, not the comparison.
 _SHOWN = frozenset(
     {"asset-outside", "asset-outside-refused", "variant-required", "variant-unselected"}
@@ -142,8 +149,8 @@ def certify(options: Certify) -> ExitCode:
         return code
     certificate = certificates.certificate_of(record, robot, asset, suite_versions()[-1])
     with temporary_folder() as work:
-        layer, write = work / usd.name, certificates.write_certified_layer
-        call_on_usd(write, usd, certificate, str(layer), limits=comparison.limits)
+        layer = work / usd.name
+        call_on_usd(_WRITE, usd, certificate, str(layer), limits=comparison.limits)
         write_output(usd, layer.read_bytes())
     write_output(badge, robot_badge(record).encode())
     click.echo(f"\nCertified: {usd}, {badge}")
@@ -152,7 +159,7 @@ def certify(options: Certify) -> ExitCode:
 
 def _verify(source: RobotSource, usd: Path, comparison: CheckOptions) -> ExitCode:
     """Compare URDF and USD with the certificate in the USD."""
-    certificate = call_on_usd(certificates.read_certificate, usd, limits=comparison.limits)
+    certificate: certificates.Certificate | None = call_on_usd(_READ, usd, limits=comparison.limits)
     if certificate is None:
         raise CommandError(f"{usd} has no certificate; urdf-usd certify writes one")
     changed = certificates.changes(certificate, *_hashes(source, usd, comparison))
@@ -171,7 +178,7 @@ def _hashes(
     source: RobotSource, usd: Path, options: CheckOptions
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the hashes of the files of the robot, and of those of the asset."""
-    asset = call_on_usd(certificates.asset_hashes, usd, limits=options.limits)
+    asset: dict[str, str] = call_on_usd(_HASH, usd, limits=options.limits)
     return certificates.robot_hashes(source.path, options), asset
 
 
@@ -192,7 +199,10 @@ def view(options: View) -> None:
     with shown_status("Reading the robot ..."), temporary_folder() as folder:
         usd, scene = options.usd, folder / "scene.gz"
         if usd is None:
-            converted = convert(source.path, folder / "asset", with_stated_settings(choices))
+            target, chosen = folder / "asset", with_stated_settings(choices)
+            converted: Conversion = call_on_usd(
+                _CONVERT, source.path, target, chosen, limits=options.limits
+            )
             show_diagnostics(converted.diagnostics)
             usd = converted.root_layer
         record = _usd_check(source, usd, comparison)(scene)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -12,12 +13,13 @@ from msgspec import structs
 from urdf_usd.cli.commands import Convert, Init
 from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
 from urdf_usd.cli.parameters import is_given
-from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot
+from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot, with_stated_settings
 from urdf_usd.cli.terminal import say, show_diagnostics, shown_meshes, shown_status
+from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.worker import Workers, processors
 from urdf_usd.converter.conversion import (
     Conversion,
     convert_parsed,
-    with_settings,
 )
 from urdf_usd.converter.conversion import convert as convert_robot
 from urdf_usd.converter.diagnostics import ConversionError
@@ -33,19 +35,6 @@ from urdf_usd.robots import with_reference
 
 # A robot, the folder of its asset, and its options.
 _Order: TypeAlias = tuple[RobotSource, Path, ConvertOptions]
-
-
-def with_stated_settings(options: ConvertOptions) -> ConvertOptions:
-    """Add base, profile and colliders of the simulation settings file, if there is one."""
-    settings = options.simulation
-    if settings is None:
-        return options
-    stated = settings.tables.profile
-    if is_given("--profile") and stated not in {None, options.profile}:
-        raise click.UsageError(
-            f"--profile {options.profile} contradicts {settings.file}, whose profile is {stated!r}"
-        )
-    return with_settings(options, settings)
 
 
 def convert(options: Convert) -> ExitCode:
@@ -98,17 +87,21 @@ def _in_workers(
     orders: Sequence[_Order], options: Convert, jobs: int | None
 ) -> Iterator[Conversion | ConversionError | str]:
     """Convert in worker processes; yield conversions, errors and reasons of crashes."""
-    # The harness, which a conversion in this process does not need.
-    from urdf_usd.conformance.engines.protocol import Crashed
-    from urdf_usd.conformance.execution.run import convert_all
-    from urdf_usd.conformance.execution.worker import processors
-
     files = [(robot.path, folder, chosen) for robot, folder, chosen in orders]
-    for outcome in convert_all(files, options.limits, jobs or processors()):
-        if isinstance(outcome, Crashed):
-            yield f"the converter crashed: {outcome.reason}"
-        else:
-            yield outcome
+    done: dict[int, Conversion | ConversionError | Crashed] = {}
+    # It ends the workers before their block does.
+    with (
+        Workers(options.limits) as workers,
+        contextlib.closing(workers.call_all(convert_robot, files, jobs or processors())) as results,
+    ):
+        for number in range(len(files)):
+            while number not in done:
+                done.update([next(results)])
+            outcome = done.pop(number)
+            if isinstance(outcome, Crashed):
+                yield f"the converter crashed: {outcome.reason}"
+            else:
+                yield outcome
 
 
 def _convert_several(options: Convert) -> ExitCode:

@@ -13,7 +13,7 @@ from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import defaults_schema
 from urdf_usd.cli.terminal import print_lines, shown_status
 from urdf_usd.conformance.engines.protocol import Available, Crashed
-from urdf_usd.conformance.execution.engines import list_engines
+from urdf_usd.conformance.execution.job import list_engines
 from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.converter.simulation.settings import schema as description_schema
 from urdf_usd.corpus import WHOLE_CORPORA, UnavailableError, robot_names

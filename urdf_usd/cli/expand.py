@@ -179,7 +179,7 @@ def _file_name(robot: str) -> str:
 
 def export(options: Export) -> None:
     # The harness, which the other command does not need.
-    from urdf_usd.conformance.execution.usd_reading import call_on_usd
+    from urdf_usd.conformance.execution.worker import call_on_usd
     from urdf_usd.conformance.export.files import prepare_export, write_export
 
     prepare = partial(

@@ -20,7 +20,7 @@ from urdf_usd.cli.robot_views import robot_graph, robot_json, tree_lines
 from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot
 from urdf_usd.cli.terminal import long_stdout, print_lines, show_diagnostics, shown_status
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.execution.usd_reading import call_on_usd
+from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.conformance.export.reading import inspect_usd
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.conversion import convert

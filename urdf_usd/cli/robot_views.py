@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias, assert_never
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from urdf_usd.conformance.export.reading import inspect_usd
 from urdf_usd.converter.inspection import Inspection, MeshExtent, Totals, kind_name
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
@@ -189,6 +190,12 @@ def _vector(values: tuple[float, ...]) -> str:
 
 def _number(value: float) -> str:
     return f"{value + 0.0:.5g}"
+
+
+def usd_values(usd: Path) -> dict[str, str]:
+    """Return the values of the robot in a USD, as :func:`robot_values` does."""
+    inspection, _ = inspect_usd(usd)
+    return robot_values(inspection)
 
 
 def robot_values(inspection: Inspection) -> dict[str, str]:

@@ -12,10 +12,8 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli.commands import Converters, Diff, Gate, Reduce, Run
-from urdf_usd.cli.convert import with_stated_settings
 from urdf_usd.cli.failures import CommandError, ExitCode, require_outputs, write_output
-from urdf_usd.cli.robot_views import robot_values
-from urdf_usd.cli.sources import existing_robot
+from urdf_usd.cli.sources import existing_robot, with_stated_settings
 from urdf_usd.cli.terminal import (
     print_lines,
     print_view,
@@ -35,9 +33,7 @@ from urdf_usd.conformance.converters.candidates import (
 )
 from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
-from urdf_usd.conformance.execution.usd_reading import call_on_usd
-from urdf_usd.conformance.execution.worker import ClusterError, processors
-from urdf_usd.conformance.export.reading import inspect_usd
+from urdf_usd.conformance.execution.worker import ClusterError, call_on_usd, processors
 from urdf_usd.conformance.gate import Baseline, read_baseline
 from urdf_usd.conformance.options import RunOptions
 from urdf_usd.conformance.reduction.bug_report import bug_report
@@ -64,6 +60,8 @@ from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 from urdf_usd.reports.text import one_line
 
 DEFAULT_CORPUS = "pybullet"
+# By name: what workers import, this process does not need.
+_VALUES = "urdf_usd.cli.robot_views:usd_values"
 # Limits for CI logs; the report lists everything.
 _SHOWN = 50
 _LONGEST = 200
@@ -314,10 +312,10 @@ def _values(out: Path, name: str, record: RobotRecord) -> dict[str, str]:
         return {}
     usd = out / "assets" / name / record.asset.root_layer
     try:
-        inspection, _ = call_on_usd(inspect_usd, usd)
+        values: dict[str, str] = call_on_usd(_VALUES, usd)
     except (ConversionError, OSError):
         return {}
-    return robot_values(inspection)
+    return values
 
 
 def _change_lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:

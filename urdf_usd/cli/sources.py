@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
+import click
+
 from urdf_usd.cli.failures import CommandError
+from urdf_usd.cli.parameters import is_given
 from urdf_usd.cli.terminal import say
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.options import ConvertOptions, Sources
+from urdf_usd.converter.simulation.settings import with_settings
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_robot
@@ -66,3 +70,16 @@ def parse_robot(robot: RobotSource, options: Sources | ConvertOptions) -> Parsed
 
 def settings_file(options: ConvertOptions | CheckOptions) -> Path | None:
     return Path(options.simulation.file) if options.simulation else None
+
+
+def with_stated_settings(options: ConvertOptions) -> ConvertOptions:
+    """Add base, profile and colliders of the simulation settings file, if there is one."""
+    settings = options.simulation
+    if settings is None:
+        return options
+    stated = settings.tables.profile
+    if is_given("--profile") and stated not in {None, options.profile}:
+        raise click.UsageError(
+            f"--profile {options.profile} contradicts {settings.file}, whose profile is {stated!r}"
+        )
+    return with_settings(options, settings)

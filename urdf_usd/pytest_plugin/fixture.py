@@ -14,11 +14,10 @@ from typing import Any, TypeVar, get_args
 from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import OWN
-from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
-from urdf_usd.conformance.execution.examine import examine_in_worker
-from urdf_usd.conformance.execution.job import Job
+from urdf_usd.conformance.execution.job import InstalledEngine, Job, select_engines
 from urdf_usd.conformance.execution.record import unavailable_record
 from urdf_usd.conformance.execution.run import check as check_usd
+from urdf_usd.conformance.execution.run import examine_in_worker
 from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions

@@ -6,7 +6,7 @@ import pytest
 
 from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
 from urdf_usd.conformance.engines.registry import MissingEngineError
-from urdf_usd.conformance.execution.engines import InstalledEngine, select_engines
+from urdf_usd.conformance.execution.job import InstalledEngine, select_engines
 from urdf_usd.conformance.execution.worker import Limits, Workers
 
 _HERE = Available("1.0")
@@ -27,7 +27,7 @@ class _Listing(Workers):
         self.limits = Limits()
         self.found = found
 
-    def examine(self, *_: object, **__: object) -> object:  # type: ignore[override]  # for any
+    def call(self, *_: object, **__: object) -> object:  # type: ignore[override]  # for any
         return self.found
 
 

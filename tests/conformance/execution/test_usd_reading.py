@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution.converting import compose
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.execution.usd_reading import call_on_usd, compose, is_limit
-from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Limits
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Limits, call_on_usd, is_limit
 from urdf_usd.conformance.export.files import prepare_export
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.diagnostics import StageError

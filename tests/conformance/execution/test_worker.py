@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,8 @@ def _reason(ending: object) -> str:
     return ending.reason
 
 
-def _crash_between(kind: str, crashes: Mapping[str, Crashed]) -> tuple[Any, ...]:
-    steps = Steps(crashes)
+def _crash_between(kind: str) -> tuple[Any, ...]:
+    steps = Steps()
     calls = ("before", abs, -1), ("crash", crash, kind), ("after", abs, -2)
     endings = [steps.call(name, function, argument) for name, function, argument in calls]
     return tuple(one.reason if isinstance(one, Crashed) else one for one in endings)
@@ -61,7 +61,7 @@ def _crash_between(kind: str, crashes: Mapping[str, Crashed]) -> tuple[Any, ...]
 
 @pytest.mark.parametrize("kind", CRASHES)
 def test_crash_of_a_step_costs_its_own_answer(workers: Workers, kind: str) -> None:
-    answer = workers.examine(_crash_between, kind)
+    answer = workers.call(_crash_between, kind)
 
     assert isinstance(answer, tuple)
     before, reason, after = answer
@@ -69,8 +69,8 @@ def test_crash_of_a_step_costs_its_own_answer(workers: Workers, kind: str) -> No
     assert reason.startswith(CRASHES[kind][1])
 
 
-def _litter_between(kind: str, crashes: Mapping[str, Crashed]) -> tuple[Any, ...]:
-    steps = Steps(crashes)
+def _litter_between(kind: str) -> tuple[Any, ...]:
+    steps = Steps()
     before = steps.call("before", _state)
     steps.call("litter", litter, kind)
     after = steps.call("after", _state)
@@ -83,7 +83,7 @@ def _state() -> tuple[str, str | None, bool]:
 
 @pytest.mark.parametrize("kind", LITTER)
 def test_next_step_finds_the_process_as_it_was(workers: Workers, kind: str) -> None:
-    answer = workers.examine(_litter_between, kind)
+    answer = workers.call(_litter_between, kind)
 
     assert isinstance(answer, tuple)
     before, after, crashed = answer
@@ -91,36 +91,36 @@ def test_next_step_finds_the_process_as_it_was(workers: Workers, kind: str) -> N
     assert crashed.output.startswith("printed by native code\n")
 
 
-def _hang_in_step(kind: str, crashes: Mapping[str, Crashed]) -> object:
-    return Steps(crashes).call("hang", hang, kind)
+def _hang_in_step(kind: str) -> object:
+    return Steps().call("hang", hang, kind)
 
 
-def _three_steps(crashes: Mapping[str, Crashed]) -> int:
-    steps = Steps(crashes)
+def _three_steps() -> int:
+    steps = Steps()
     return sum(steps.call(str(number), time.sleep, 0.6) is None for number in range(3))
 
 
 def test_each_step_has_its_own_time_limit() -> None:
     with Workers(Limits(time=1.0, memory=1024)) as hasty:
-        assert _reason(hasty.examine(_hang_in_step, "hang-with-lock")) == "no answer after 1 s"
-        assert hasty.examine(_three_steps) == 3
+        assert _reason(hasty.call(_hang_in_step, "hang-with-lock")) == "no answer after 1 s"
+        assert hasty.call(_three_steps) == 3
 
 
 _CALLS = itertools.count(1)
 
 
-def _crash_if_used(kind: str, crashes: Mapping[str, Crashed]) -> int:
+def _crash_if_used(kind: str) -> int:
     """Crash in a process that has called this before."""
     count = next(_CALLS)
     if count > 1:
-        Steps(crashes).call("crash", crash, kind)
+        Steps().call("crash", crash, kind)
     return count
 
 
 @pytest.mark.parametrize("kind", ["abort", "hard-exit-0", "memory-error"])
 def test_crash_after_other_robots_is_repeated_in_a_new_process(kind: str) -> None:
     with Workers(_LIMITS) as fresh:
-        assert [fresh.examine(_crash_if_used, kind) for _ in range(2)] == [1, 1]
+        assert [fresh.call(_crash_if_used, kind) for _ in range(2)] == [1, 1]
 
 
 def _allocate(mebibytes: int) -> int:
@@ -134,7 +134,7 @@ def test_worker_with_much_memory_is_replaced() -> None:
     assert used[0] == used[1] != used[2]
 
 
-def _meet(folder: str, own: str, other: str, _: Mapping[str, Crashed]) -> str:
+def _meet(folder: str, own: str, other: str) -> str:
     Path(folder, own).touch()
     wait_until(Path(folder, other).exists)
     return own
@@ -143,7 +143,7 @@ def _meet(folder: str, own: str, other: str, _: Mapping[str, Crashed]) -> str:
 def test_robots_are_examined_at_the_same_time(workers: Workers, tmp_path: Path) -> None:
     names = [(str(tmp_path), "a", "b"), (str(tmp_path), "b", "a")]
 
-    assert dict(workers.examine_all(_meet, names, 2)) == {0: "a", 1: "b"}
+    assert dict(workers.call_all(_meet, names, 2)) == {0: "a", 1: "b"}
 
 
 @pytest.mark.parametrize("kind", HANGS)

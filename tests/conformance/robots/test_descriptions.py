@@ -11,7 +11,7 @@ from tests.conformance.direct import examine_pair_here
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.options import CheckOptions
-from urdf_usd.converter.conversion import convert, with_settings
+from urdf_usd.converter.conversion import convert
 from urdf_usd.converter.options import (
     ColliderKind,
     ColliderRule,
@@ -19,7 +19,7 @@ from urdf_usd.converter.options import (
     ConvertOptions,
     VariantChoice,
 )
-from urdf_usd.converter.simulation.settings import load_settings
+from urdf_usd.converter.simulation.settings import load_settings, with_settings
 from urdf_usd.reports.records.record import Grade, Verdict
 
 _TEXT = """\

@@ -19,10 +19,9 @@ from pxr import Sdf
 from tests.converter.simulation.robots import write_urdf
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.conversion import with_settings
 from urdf_usd.converter.options import ColliderRule, ColliderRules, MaterialNetworks
 from urdf_usd.converter.robot.model import BaseOption
-from urdf_usd.converter.simulation.settings import load_settings
+from urdf_usd.converter.simulation.settings import load_settings, with_settings
 
 _DATA = Path(__file__).parents[2] / "data/assets"
 _METADATA = (("robot_type", "Manipulator"), ("asset_license", "MIT"), ("author", "a"))

@@ -12,7 +12,7 @@ from pxr import Usd
 from tests.conformance.direct import examine_pair_here
 from tests.urdf_usd.cli.command import DATA, urdf_usd
 from urdf_usd.conformance.engines.protocol import Available
-from urdf_usd.conformance.execution.engines import installed_engine
+from urdf_usd.conformance.execution.job import installed_engine
 from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import convert

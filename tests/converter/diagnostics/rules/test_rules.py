@@ -16,10 +16,10 @@ from tests.stored_cases import stored_cases, write_files
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.examine import examine
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.usd_reading import over_limits
+from urdf_usd.conformance.execution.worker import over_limits
 from urdf_usd.conformance.export.reading import read_usd
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.conversion import DEFAULTS, with_settings
+from urdf_usd.converter.conversion import DEFAULTS
 from urdf_usd.converter.diagnostics import (
     LINT_RULES,
     RULES,
@@ -32,7 +32,7 @@ from urdf_usd.converter.diagnostics import (
 from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOption, VariantChoice
 from urdf_usd.converter.robot.model import BaseOption, Fixed, Joint, Link, MasslessOption, Robot
 from urdf_usd.converter.robot.topology import problems
-from urdf_usd.converter.simulation.settings import load_settings
+from urdf_usd.converter.simulation.settings import load_settings, with_settings
 from urdf_usd.converter.usd.loading import open_stage, variant_combinations
 from urdf_usd.converter.usd.writer.asset import DEEPEST
 from urdf_usd.corpus.resolution import resolve_robot

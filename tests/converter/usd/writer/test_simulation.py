@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.converter.simulation.robots import write_description
-from urdf_usd.converter.conversion import with_settings
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import BodyNesting, ConvertOptions, Profile
 from urdf_usd.converter.robot.model import Base
-from urdf_usd.converter.simulation.settings import load_settings
+from urdf_usd.converter.simulation.settings import load_settings, with_settings
 
 
 def test_description_chooses_base_and_profile(tmp_path: Path) -> None:
