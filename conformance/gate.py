@@ -23,7 +23,7 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.corpus import CorpusError
-from urdf_usd.corpus.toml_tables import Text, read_tables
+from urdf_usd.corpus.robots import Text, read_tables
 from urdf_usd.reports.records.record import (
     BaselineRecord,
     CaseOutcome,
@@ -53,7 +53,7 @@ _GRADES = tuple(grade.value for grade in Grade if grade not in _PASSED)
 _VERDICTS = tuple(verdict.value for verdict in Verdict if not verdict.agrees)
 
 
-class Expectation(Struct, frozen=True):
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
     """A failure that is known, as the file has it."""
 
     robot: Text

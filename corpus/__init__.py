@@ -15,12 +15,12 @@ from urdf_usd.corpus.robots import (
     ReferenceSyntaxError,
     Resolved,
     RobotSource,
+    Selection,
     UnavailableError,
     UnavailableSource,
     UnknownRobotError,
     parse_reference,
 )
-from urdf_usd.corpus.selection import Selection
 
 __all__ = [
     "WHOLE_CORPORA",

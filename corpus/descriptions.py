@@ -1,7 +1,7 @@
 """The robots of robot_descriptions: its catalogue, and the modules of robots.
 
-Importing the module of a robot clones its repository, which is announced first; the
-catalogue needs no import of them. Output of git and of a module goes to stderr; stdout
+Running the module of a robot clones its repository, which is announced first; the
+catalogue needs none of them. Output of git and of a module goes to stderr; stdout
 is for the result of the command. With a mirror, the function that clones is replaced by
 one that returns a folder, and no git executable is needed.
 """
@@ -13,12 +13,12 @@ import importlib
 import json
 import os
 import re
+import runpy
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from msgspec import structs
@@ -56,18 +56,12 @@ def _repositories() -> Mapping[str | None, Any]:
     return table
 
 
-def description_names(*, urdf: bool = True) -> tuple[str, ...]:
-    """List the modules that have a URDF or xacro file according to the catalogue, or the others.
-
-    Raises:
-        UnavailableError: The package is not installed.
-    """
-    known = _catalogue()
-    return tuple(sorted(name for name in known if known[name].has_urdf is urdf))
+def description_names() -> tuple[str, ...]:
+    return tuple(sorted(_catalogue()))
 
 
 def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> r.Candidate:
-    """Return a module's entry in the catalogue; nothing is imported or downloaded.
+    """Return a module's entry in the catalogue; nothing is run or downloaded.
 
     Raises:
         UnknownRobotError: There is no such module.
@@ -77,10 +71,7 @@ def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> r.Ca
     if target not in known:
         hint = r.close_names(f"{target}_description", known)
         raise r.UnknownRobotError(f"robot_descriptions has no module {target!r}{hint}")
-    name, reference = (
-        r.identifier(r.Scheme.DESCRIPTIONS, target),
-        f"{r.Scheme.DESCRIPTIONS}:{target}",
-    )
+    named = r.identifier("rd", target), f"rd:{target}"
     described = known[target]
     repository = _repositories().get(described.repository)
     commit, cached = _checkout(repository, mirror) if repository else (None, False)
@@ -93,20 +84,20 @@ def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> r.Ca
         commit=commit,
         distribution=f"{_PACKAGE} {metadata.version(_PACKAGE)}",
     )
-    if described.has_urdf or (mjcf and described.has_mjcf):
-        if not mirror or not repository or cached:
-            return r.Download(name, reference, target, described.repository, cached, origin)
-        reason = f"{repository.cache_path} is not in the mirror"
-    else:
-        formats = ", ".join(sorted(form.name for form in described.formats))
+    if not (described.has_urdf or (mjcf and described.has_mjcf)):
         alike = [
-            f"{r.Scheme.DESCRIPTIONS}:{other_name}"
-            for other_name, other in sorted(known.items())
+            f"rd:{name}"
+            for name, other in sorted(known.items())
             if other.has_urdf and (other.robot, other.maker) == (described.robot, described.maker)
         ]
+        formats = ", ".join(sorted(form.name for form in described.formats))
         has_one = f"; {' and '.join(alike)} has one" if alike else ""
         reason = f"{target} has no URDF, only {formats}{has_one}"
-    return r.UnavailableSource(name, reference, reason, origin)
+    elif mirror and repository and not cached:
+        reason = f"{repository.cache_path} is not in the mirror"
+    else:
+        return r.Download(*named, target, described.repository, cached, origin)
+    return r.UnavailableSource(*named, reason, origin)
 
 
 def _checkout(repository: Any, mirror: Path | None) -> tuple[str | None, bool]:  # noqa: ANN401  without types
@@ -117,9 +108,8 @@ def _checkout(repository: Any, mirror: Path | None) -> tuple[str | None, bool]: 
     cache = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
     folder = Path(cache).expanduser() / repository.cache_path
     pinned, head = repository.commit, head_commit(folder)
-    # A failed download leaves a repository without files.
+    # A failed download leaves a repository without files. A tag is no commit.
     is_there = (folder / ".git" / "HEAD").is_file() and len(list(folder.iterdir())) > 1
-    # A tag cannot be compared with a commit.
     return head or pinned, is_there and (not _COMMIT.fullmatch(pinned) or head == pinned)
 
 
@@ -131,7 +121,7 @@ def fetch_all(
     for one in downloads:
         try:
             if one.source in failed:
-                raise r.UnavailableError(_not_cloned(one.module, failed[one.source]))
+                raise r.UnavailableError(_not_taken(one, None, failed[one.source]))
             yield fetch(one, announce, mirror)
         except r.UnavailableError as error:
             # The reason that git has concerns all modules that use the repository.
@@ -141,20 +131,17 @@ def fetch_all(
 
 
 def fetch(download: r.Download, announce: r.Announce, mirror: Path | None = None) -> r.RobotSource:
-    name = download.module
-    module = _import_description(download, announce, mirror)
-    urdf: str | None = getattr(module, "URDF_PATH", None)
-    xacro = urdf or getattr(module, "XACRO_PATH", None)
-    path: str | None = xacro or getattr(module, "MJCF_PATH", None)
-    arguments: Mapping[str, object] = {} if urdf else getattr(module, "XACRO_ARGS", {})
-    if path is None:
-        raise r.UnavailableError(f"{name} has neither URDF, xacro nor MJCF")
-    if not Path(path).is_file():
+    module = _run_module(download, announce, mirror)
+    urdf: str | None = module.get("URDF_PATH")
+    path: str | None = urdf or module.get("XACRO_PATH") or module.get("MJCF_PATH")
+    if path is None or not Path(path).is_file():
+        file = Path(path).name if path else "a URDF, xacro or MJCF"
         folder = "mirror" if mirror else "downloaded repository"
-        raise r.UnavailableError(f"{name}: {Path(path).name} is missing from the {folder}")
-    package, repository = Path(module.PACKAGE_PATH), Path(module.REPOSITORY_PATH)
+        raise r.UnavailableError(f"{download.module}: {file} is missing from the {folder}")
+    arguments: Mapping[str, object] = {} if urdf else module.get("XACRO_ARGS", {})
+    package, repository = Path(module["PACKAGE_PATH"]), Path(module["REPOSITORY_PATH"])
     # Further repositories with files that a xacro file includes.
-    needed: Mapping[str, str] = getattr(module, "XACRO_PACKAGE_PATHS", {})
+    needed: Mapping[str, str] = module.get("XACRO_PACKAGE_PATHS", {})
     commit = head_commit(repository) or download.origin.commit
     return r.RobotSource(
         id=download.id,
@@ -172,22 +159,16 @@ def fetch(download: r.Download, announce: r.Announce, mirror: Path | None = None
     )
 
 
-def _import_description(
+def _run_module(
     download: r.Download, announce: r.Announce, mirror: Path | None
-) -> ModuleType:
-    name, table = download.module, _repositories()
+) -> Mapping[str, Any]:
+    """Return the names that the module of a robot defines; it clones its repository."""
     for variable, value in _GIT.items():
         os.environ.setdefault(variable, value)
     git: Any = importlib.import_module("git")
-    if mirror is None:
-        try:
-            git.refresh()
-        except ImportError:
-            reason = "cannot be downloaded without git; install git"
-            raise r.UnavailableError(f"{name} {reason}") from None
-        found = table.get(download.source)
-        if found is not None and not download.cached:
-            announce(f"downloading {name} from {found.url}")
+    table = _repositories()
+    if not mirror and not download.cached and download.source in table:
+        announce(f"downloading {download.module} from {table[download.source].url}")
 
     def find_in_mirror(repository: str, commit: str | None = None) -> str:
         del commit  # a mirror has one commit
@@ -200,30 +181,20 @@ def _import_description(
     original = cache.clone_to_cache
     cache.clone_to_cache = find_in_mirror if mirror else original
     try:
-        with (
-            contextlib.redirect_stdout(sys.stderr),
-            warnings.catch_warnings(record=True, action="always") as caught,
-        ):
+        with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings(action="ignore"):
             # Not cached by Python: the paths of the module depend on the mirror.
-            spec = util.find_spec(f"{_PACKAGE}.{name}")
-            if spec is None or spec.loader is None:
-                raise ImportError(f"there is no module {name}")
-            module = util.module_from_spec(spec)
-            spec.loader.exec_module(module)
+            return runpy.run_module(f"{_PACKAGE}.{download.module}")
     # A few modules also edit the file that they downloaded, hence the last two.
     except (git.GitError, ImportError, OSError, ValueError, SyntaxError) as error:
-        reason = _reason(error)
-        text = f"{name} cannot be taken from the mirror: {reason}"
-        raise r.UnavailableError(text if mirror else _not_cloned(name, reason)) from error
+        reason = _not_taken(download, mirror, _reason(error))
+        raise r.UnavailableError(reason) from error
     finally:
         cache.clone_to_cache = original
-    for warning in () if mirror else caught:
-        announce(f"{name}: {warning.message}")
-    return module
 
 
-def _not_cloned(module: str, reason: str) -> str:
-    return f"{module} cannot be downloaded: {reason}"
+def _not_taken(download: r.Download, mirror: Path | None, reason: str) -> str:
+    verb = "taken from the mirror" if mirror else "downloaded"
+    return f"{download.module} cannot be {verb}: {reason}"
 
 
 def _reason(error: BaseException) -> str:
@@ -235,18 +206,12 @@ def head_commit(folder: Path) -> str | None:
     """Return the commit that is checked out in a folder; None if it is no checkout."""
     git = folder / ".git"
     head = _text(git / "HEAD").removeprefix("ref:").strip()
-    packed = (line.split() for line in _text(git / "packed-refs").splitlines())
-    of_refs = (line[0] for line in packed if line[1:] == [head])
-    candidates = (head, _text(git / head), *of_refs)
-    return next(filter(_COMMIT.fullmatch, candidates), None)
+    packed = re.findall(rf"^(\w+) {re.escape(head)}$", _text(git / "packed-refs"), re.MULTILINE)
+    return next(filter(_COMMIT.fullmatch, (head, _text(git / head), *packed)), None)
 
 
 def mirrored_commit(mirror: Path, name: str) -> str | None:
-    """Return the commit of one repository of a mirror.
-
-    Read from the checkout; for other folders from ``MANIFEST.json``, which maps the
-    folder's name to an object with its ``commit``.
-    """
+    """Return the commit of a repository of a mirror: of the checkout, else from its manifest."""
     try:
         stated = str(json.loads(_text(mirror / MANIFEST))[name]["commit"])
     except (KeyError, TypeError, ValueError):

@@ -36,9 +36,6 @@ _GENERATED = frozenset({"__pycache__", "build", "node_modules"})
 # reports of ``urdf-usd run``, which have expanded xacro files.
 _MARKS = ("pyvenv.cfg", "COLCON_IGNORE", "CATKIN_IGNORE", "AMENT_IGNORE", ".urdf-usd-run")
 _INCLUDED = re.compile(r"<(?:\w+:)?include\s[^>]*\bfilename\s*=\s*[\"'](?:[^\"']*/)?([^\"'/]*)")
-# What may come before the root element.
-_BEFORE = re.compile(rb"<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
-_ELEMENT = re.compile(rb"<\s*(?:[\w.-]+:)?([A-Za-z_][\w.-]*)")
 
 
 class Format(StrEnum):
@@ -53,28 +50,17 @@ def robot_format(path: Path) -> Format:
 
     A URDF with an element ``<mujoco>`` inside is URDF.
     """
-    return Format.MJCF if _root(_markup(path)) == "mujoco" else Format.URDF
-
-
-def has_bodies(path: Path) -> bool:
-    """Whether a file is MJCF and has bodies itself, not only in files that it includes."""
-    content = _markup(path)
-    return _root(content) == "mujoco" and b"<body" in content and b"<worldbody" in content
-
-
-def _markup(path: Path) -> bytes:
-    """Return the content of an XML file without what may come before elements."""
     try:
-        content = path.read_bytes()
-    except (OSError, ValueError):
-        return b""
-    is_markup = content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
-    return _BEFORE.sub(b"", content) if is_markup else b""
+        with path.open("rb") as file:
+            _, root = next(etree.iterparse(file, events=("start",), resolve_entities=False))
+    except (OSError, ValueError, etree.XMLSyntaxError, StopIteration):
+        return Format.URDF
+    return Format.MJCF if root.tag == "mujoco" else Format.URDF
 
 
-def _root(content: bytes) -> str | None:
-    found = _ELEMENT.search(content)
-    return found[1].decode() if found else None
+def _has_bodies(path: Path) -> bool:
+    """Whether a file is MJCF and has bodies itself, not only in files that it includes."""
+    return robot_format(path) is Format.MJCF and b"<body" in path.read_bytes()
 
 
 def _stored_stdin() -> Path:
@@ -82,21 +68,19 @@ def _stored_stdin() -> Path:
 
     Below the working folder, so that meshes and packages are found as for a file there.
     """
-    text = sys.stdin.buffer.read()
-    try:
-        folder = tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=Path.cwd())
-    except OSError:
-        folder = tempfile.TemporaryDirectory(prefix="urdf-usd-")
+    folder = tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=Path.cwd())
     atexit.register(folder.cleanup)
     file = Path(folder.name, "stdin.urdf")
-    file.write_bytes(text.removeprefix(_PARAMETER).lstrip())
+    file.write_bytes(sys.stdin.buffer.read().removeprefix(_PARAMETER).lstrip())
     return file
 
 
 def describe_file(target: str, start: Path | None = None) -> RobotSource:
-    """Return the robot at a path; whether the file exists is not checked.
+    """Name the robot in a file, which need not exist; ``-`` is standard input.
 
-    ``-`` and ``/dev/stdin`` are the URDF on standard input.
+    Args:
+        target: Path of the file.
+        start: Folder that relative paths start from; the working folder if None.
 
     Raises:
         UnknownRobotError: The path is not UTF-8.
@@ -113,11 +97,6 @@ def describe_file(target: str, start: Path | None = None) -> RobotSource:
 
 
 def locate_file(target: str, start: Path | None = None) -> RobotSource:
-    """Find the robot at a path; arguments as for :func:`describe_file`.
-
-    Raises:
-        UnknownRobotError: There is no file at the path.
-    """
     source = describe_file(target, start)
     if source.path.is_dir():
         raise UnknownRobotError(f"{target} is a folder; write dir:{target}")
@@ -127,11 +106,7 @@ def locate_file(target: str, start: Path | None = None) -> RobotSource:
 
 
 def locate_mjcf(target: str, start: Path | None = None) -> tuple[Resolved, ...]:
-    """Find an MJCF by path, or every MJCF robot below a folder.
-
-    Raises:
-        UnknownRobotError: There is none.
-    """
+    """Find an MJCF by path, or every MJCF robot below a folder."""
     path = _path(target, start)
     if path.is_dir():
         return locate_below(target, start, scheme=Scheme.MJCF)
@@ -146,23 +121,15 @@ def locate_below(
 ) -> tuple[Resolved, ...]:
     """Find every ``.urdf``, ``.xacro`` and MJCF below a folder, in path order; or MJCF alone.
 
-    MJCF is every ``.xml`` that has bodies itself, so that a scene around a robot that it includes
-    is none.
-
-    Folders that are hidden, generated (``build``, ``node_modules``), virtual environments,
-    reports or marked to be skipped (``COLCON_IGNORE``) are left out. Files whose name is not
-    UTF-8 are not available. Which xacro files are robots, and which are parts of robots, is
-    only known after reading them. Robots get no packages, so that their files are looked up
-    as if each had been named alone.
+    Files whose name is not UTF-8 are not available. Robots get no packages, so that their files
+    are looked up as if each had been named alone.
 
     Raises:
         UnknownRobotError: The folder does not exist, or has no such file.
     """
     folder = _path(target, start)
-    if folder.is_file():
-        raise UnknownRobotError(f"{target} is a file, not a folder; write file:{target}")
     if not folder.is_dir():
-        raise UnknownRobotError(f"{target}: there is no such folder")
+        raise UnknownRobotError(f"{target} is no folder")
     paths: dict[str, Path] = {}
     # Folders of included files are usually substitutions: $(find arm)/urdf/arm.xacro.
     included: set[str] = set()
@@ -177,12 +144,12 @@ def locate_below(
         for path in (Path(root, name) for name in files):
             lower = path.name.lower()
             is_urdf = lower.endswith((".urdf", ".xacro")) and scheme is Scheme.FOLDER
-            if is_urdf or (lower.endswith(".xml") and has_bodies(path)):
-                paths[path.relative_to(folder).as_posix()] = path
-            if is_urdf:
-                # A file that cannot be read is reported when it is read.
-                with suppress(OSError):
-                    included |= set(_INCLUDED.findall(path.read_text("utf-8", errors="replace")))
+            # A file that cannot be read is reported when it is read.
+            with suppress(OSError):
+                if is_urdf or (lower.endswith(".xml") and _has_bodies(path)):
+                    paths[path.relative_to(folder).as_posix()] = path
+                if is_urdf:
+                    included |= {*_INCLUDED.findall(path.read_text("utf-8", errors="replace"))}
     if not paths:
         sought = "MJCF robot" if scheme is Scheme.MJCF else ".urdf or .xacro file"
         raise UnknownRobotError(f"{target}: no {sought} lies in or below it")
@@ -216,10 +183,9 @@ def _not_utf8(escaped: str) -> str:
 
 
 def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
-    """List the packages at and below a folder, by the name in their manifest.
+    """List the packages at and below a folder, by the name in their manifest or of their folder.
 
-    If a manifest cannot be read, the folder's name is used. Of two packages with the
-    same name, the first in path order is kept, as in a ROS workspace.
+    Of two with the same name, the first in path order is kept, as in a ROS workspace.
     """
     found: list[tuple[str, Path]] = []
     for root, subfolders, files in os.walk(folder):

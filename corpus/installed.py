@@ -1,9 +1,4 @@
-"""Robots of installed distributions: pybullet_data, example-robot-data, the feature suite.
-
-A version of the feature suite, which is part of this package, is a folder with
-``manifest.json``, which lists its chapters. A case is a pair ``<chapter>/<case>.urdf``
-and ``<chapter>/<case>.json``: a minimal URDF with expected values.
-"""
+"""Robots of installed distributions: pybullet_data, example-robot-data, the feature suite."""
 
 from __future__ import annotations
 
@@ -35,11 +30,7 @@ def pybullet_names() -> tuple[str, ...]:
 
 
 def locate_pybullet(target: str) -> r.RobotSource:
-    """Find one file of the wheel by its path in ``pybullet_data``.
-
-    Raises:
-        UnknownRobotError: The wheel has no such URDF.
-    """
+    """Find one file of the wheel by its path in ``pybullet_data``."""
     relative = PurePosixPath(target)
     path = _pybullet_root() / relative
     inside = not relative.is_absolute() and ".." not in relative.parts
@@ -66,21 +57,11 @@ def _pybullet_root() -> Path:
 
 
 def example_names() -> tuple[str, ...]:
-    """List all robots: the stem of each file, with the package if stems are equal.
-
-    Raises:
-        UnavailableError: The wheel is not installed.
-    """
+    """List all robots: the stem of each file, with the package if stems are equal."""
     return tuple(sorted(_examples(tuple(sys.path))[1]))
 
 
 def locate_example(target: str) -> r.RobotSource:
-    """Find one robot by its name.
-
-    Raises:
-        UnknownRobotError: The wheel has no such robot.
-        UnavailableError: It is not installed.
-    """
     robots, known = _examples(tuple(sys.path))
     if target not in known:
         qualified = [name for name in sorted(known) if name.endswith(f"/{target}")]
@@ -143,8 +124,7 @@ def suite_versions() -> tuple[str, ...]:
 
 def suite_manifest(version: str) -> dict[str, Any]:
     """Read the manifest of a version: its chapters and their titles."""
-    text = (SUITE / version / SUITE_MANIFEST).read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
+    content: dict[str, Any] = json.loads((SUITE / version / SUITE_MANIFEST).read_text("utf-8"))
     return content
 
 
@@ -163,46 +143,36 @@ def locate_cases(target: str) -> tuple[r.RobotSource, ...]:
 
     The target is ``<version>``, ``<chapter>`` or ``<chapter>/<case>``; the last two also after
     ``<version>/``. The chapter of MJCF belongs to no version.
-
-    Raises:
-        UnknownRobotError: There is no such version, chapter or case.
     """
     stated, chapter, case = r.suite_parts(target)
-    known = suite_versions()
-    version = stated or known[-1]
-    if version not in known:
+    version = stated or suite_versions()[-1]
+    if version not in suite_versions():
+        known = ", ".join(suite_versions())
         raise r.UnknownRobotError(
-            f"the feature suite has no version {version!r}; there are {', '.join(known)}"
+            f"the feature suite has no version {version!r}; there are {known}"
         )
     if chapter == MJCF_CHAPTER and stated is None:
         version, prefix, suffix, titles = MJCF_CHAPTER, "", ".xml", {MJCF_CHAPTER: "MJCF"}
         cases = [f"{MJCF_CHAPTER}/{file.stem}" for file in sorted((SUITE / version).glob("*.json"))]
-        packages: tuple[tuple[str, Path], ...] = ()
     else:
         prefix, suffix, cases = f"{version}/", _URDF, list(case_names(version))
         titles = {one["name"]: one["title"] for one in suite_manifest(version)["chapters"]}
-        # Name in package:// URIs of the folder of a version.
-        packages = (("suite", SUITE / version),)
     wanted = f"{chapter}/{case}" if case else chapter
     found = []
     for number, name in enumerate(cases, 1):
         if not wanted or name == wanted or name.startswith(f"{wanted}/"):
             own_chapter, _, own = name.partition("/")
-            file = SUITE / prefix / own_chapter / own
+            file = SUITE / prefix / name
+            text = file.with_name(f"{own}.json").read_text("utf-8")
+            expected = r.SuiteCase(version, own_chapter, titles[own_chapter], own, number, text)
             robot = r.RobotSource(
                 id=r.identifier(r.Scheme.SUITE, f"{prefix}{name}"),
                 reference=f"{r.Scheme.SUITE}:{prefix}{name}",
                 path=file.with_name(f"{own}{suffix}"),
-                packages=packages,
+                # Name in package:// URIs of the folder of a version.
+                packages=(("suite", SUITE / version),) if prefix else (),
                 origin=r.Origin(license="Apache-2.0"),
-                case=r.SuiteCase(
-                    version=version,
-                    chapter=own_chapter,
-                    title=titles[own_chapter],
-                    name=own,
-                    number=number,
-                    text=file.with_name(f"{own}.json").read_text(encoding="utf-8"),
-                ),
+                case=expected,
             )
             found.append(robot)
     if not found:

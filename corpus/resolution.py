@@ -19,13 +19,11 @@ from msgspec import Struct, structs
 
 from urdf_usd.corpus import descriptions, files, installed
 from urdf_usd.corpus import robots as r
-from urdf_usd.corpus.selection import Selection
-from urdf_usd.corpus.toml_tables import Text, read_tables
 
 _Robot = TypeVar("_Robot", r.RobotSource | r.UnavailableSource, r.Candidate)
 
 MIRROR_VARIABLE = "URDF_USD_MIRROR"
-_ALL = Selection()
+_ALL = r.Selection()
 # Names of all robots of a source, and functions that find those of one name.
 _NAMES: Mapping[r.Scheme, Callable[[], tuple[str, ...]]] = {
     r.Scheme.PYBULLET: installed.pybullet_names,
@@ -47,54 +45,50 @@ _FILES: Mapping[r.Scheme, Callable[[str, Path | None], Any]] = {
 
 def announce_on_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
-class _Row(Struct, frozen=True):
+class _Row(Struct, frozen=True, forbid_unknown_fields=True):
     """One table of a list; what it states overrides what the source of the robot states."""
 
-    reference: Text
+    reference: r.Text
     arguments: dict[str, bool | int | float | str] = {}
-    packages: dict[str, Text] = {}
+    packages: dict[str, r.Text] = {}
     base: Literal["fixed", "floating"] | None = None
-    license: Text | None = None
-    notes: Text | None = None
+    license: r.Text | None = None
+    notes: r.Text | None = None
 
 
-def _listed(target: str, mirror: Path | None) -> Iterator[tuple[r.Candidate, _Row, Path]]:
-    """Yield the robots of a list, with their tables and the folder that paths start from."""
-    path = Path(target)
-    if not path.is_file():
-        raise r.UnknownRobotError(f"{target}: there is no such file")
-    tables = read_tables(path, "robots", _Row)
+def _listed(file: Path, mirror: Path | None) -> Iterator[tuple[r.Candidate, _Row]]:
+    """Yield the robots of a list, with their tables."""
+    tables = r.read_tables(file, "robots", _Row)
     if not tables:
-        raise r.UnknownRobotError(f"{target}: it has no [[robots]]")
-    references, problems = [], []
-    for location, row in tables:
-        try:
-            references.append(_reference(row, path.parent))
-        except r.CorpusError as error:
-            problems.append(f"{location}: {error}")
-    if problems:
-        raise r.CorpusError("\n".join(problems))
+        raise r.UnknownRobotError(f"{file}: it has no [[robots]]")
+    # All references are parsed before robots are looked up.
+    references = [_reference(*table, file.parent) for table in tables]
     for (location, row), reference in zip(tables, references, strict=True):
         try:
-            yield from (
-                (robot, row, path.parent) for robot in _robots(reference, mirror, path.parent)
-            )
+            yield from ((robot, row) for robot in _robots(reference, mirror, file.parent))
         except r.UnknownRobotError as error:
             raise r.UnknownRobotError(f"{location}: {error}") from None
 
 
-def _reference(row: _Row, start: Path) -> r.Reference:
-    reference = r.parse_reference(row.reference)
-    if reference.scheme is r.Scheme.LIST:
-        raise r.CorpusError("a list cannot name a list")
-    if row.arguments and reference.whole:
-        raise r.CorpusError(f"{reference} is no single xacro file, which arguments need")
-    for name, folder in row.packages.items():
-        if not (start / folder).is_dir():
-            raise r.CorpusError(f"the folder of package {name!r} does not exist")
+def _reference(location: str, row: _Row, start: Path) -> r.Reference:
+    try:
+        reference = r.parse_reference(row.reference)
+    except r.CorpusError as error:
+        raise r.CorpusError(f"{location}: {error}") from None
+    problems = {
+        "a list cannot name a list": reference.scheme is r.Scheme.LIST,
+        f"{reference} is no single xacro file, which arguments need": (
+            row.arguments and reference.whole
+        ),
+        "the folder of a package does not exist": not all(
+            (start / folder).is_dir() for folder in row.packages.values()
+        ),
+    }
+    for problem, exists in problems.items():
+        if exists:
+            raise r.CorpusError(f"{location}: {problem}")
     return reference
 
 
@@ -158,7 +152,7 @@ def resolve_corpora(
     texts: Iterable[str],
     announce: r.Announce = announce_on_stderr,
     *,
-    selection: Selection = _ALL,
+    selection: r.Selection = _ALL,
     mirror: Path | None = None,
     mjcf: bool = False,
 ) -> tuple[r.Resolved, ...]:
@@ -188,7 +182,7 @@ def list_corpora(
     texts: Iterable[str],
     announce: r.Announce = announce_on_stderr,
     *,
-    selection: Selection = _ALL,
+    selection: r.Selection = _ALL,
     mirror: Path | None = None,
 ) -> tuple[r.Candidate, ...]:
     """List the robots of references without downloads; those on this machine are resolved."""
@@ -197,13 +191,7 @@ def list_corpora(
 
 
 def robot_names(scheme: r.Scheme) -> tuple[str, ...]:
-    """List the targets of a scheme that is a whole corpus, without downloads.
-
-    Raises:
-        UnavailableError: The source is not installed.
-    """
-    if scheme not in _NAMES:
-        raise r.ReferenceSyntaxError(f"{scheme}: needs a path")
+    """List the targets of a whole corpus; UnavailableError if its source is not installed."""
     return _NAMES[scheme]()
 
 
@@ -228,13 +216,8 @@ def _robots(
     except r.UnavailableError as error:
         yield r.UnavailableSource(str(scheme), str(scheme), str(error))
         return
-    if scheme is r.Scheme.DESCRIPTIONS and target is None:
-        # Robots of other formats alone are counted in the report, and not converted.
-        names += descriptions.description_names(urdf=False)
     for name in names:
         try:
-            if scheme is r.Scheme.LIST:
-                raise r.ReferenceSyntaxError(f"{reference} names many robots")
             if scheme is r.Scheme.DESCRIPTIONS:
                 found = descriptions.offer(name, mirror, mjcf=mjcf or target is not None)
             elif scheme in _FILES:
@@ -251,7 +234,7 @@ def _robots(
 def _fetched(
     texts: Iterable[str],
     announce: r.Announce,
-    selection: Selection,
+    selection: r.Selection,
     mirror: Path | None,
     *,
     only_cached: bool = False,
@@ -261,10 +244,11 @@ def _fetched(
     entries: list[tuple[r.Candidate, _Row | None, Path]] = []
     for reference in [r.parse_reference(text) for text in texts]:
         if reference.scheme is r.Scheme.LIST and reference.target is not None:
-            entries += _listed(reference.target, mirror)
+            file = Path(reference.target)
+            entries += ((*listed, file.parent) for listed in _listed(file, mirror))
         else:
             found = _robots(reference, mirror, None, mjcf=mjcf)
-            entries += [(robot, None, Path()) for robot in found]
+            entries += ((robot, None, Path()) for robot in found)
     robots = [_completed(*entry) for entry in entries]
     chosen = {id(robot) for robot in selection.apply(robots, announce)}
     entries = [entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen]

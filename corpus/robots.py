@@ -1,20 +1,18 @@
-"""References to robots and corpora, and what they are resolved to: files, downloads, reasons.
-
-Parsing a reference accesses no file, package or network, so that an invalid one is refused
-before any work starts.
-"""
+"""References to robots and corpora, what they are resolved to, and selection of robots."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import Annotated, TypeAlias, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 Announce: TypeAlias = Callable[[str], None]
@@ -112,12 +110,7 @@ Candidate: TypeAlias = RobotSource | UnavailableSource | Download
 def identifier(scheme: str, target: str) -> str:
     """Return the identifier of a robot: ``pybullet--kuka_iiwa--model``.
 
-    If characters are replaced, a hash of the target is appended to keep it unique.
-
-    Args:
-        scheme: First part of the name.
-        target: Path with ``/``; leading ``..`` and the suffixes ``.urdf``, ``.xacro``
-            and ``.urdf.xacro`` are dropped.
+    If characters of the path are replaced, a hash of it is appended to keep it unique.
     """
     path = PurePosixPath(target)
     for suffix in (".xacro", ".urdf"):
@@ -244,32 +237,156 @@ def parse_reference(text: str) -> Reference:
         ReferenceSyntaxError: It has none of the known forms; the message lists them.
     """
 
-    def refusal(problem: str, hint: str | None = None) -> ReferenceSyntaxError:
-        reason = f"{problem}; {hint}" if hint else f"{problem}."
-        return ReferenceSyntaxError(f"cannot resolve {text!r}: {reason}\n{GRAMMAR}")
-
-    def guess(word: str) -> str | None:
-        close = difflib.get_close_matches(word.lower(), [str(s) for s in Scheme], n=1, cutoff=0.5)
-        return f"did you mean {close[0]!r}?" if close else None
+    def refusal(problem: str, hint: str = "") -> ReferenceSyntaxError:
+        return ReferenceSyntaxError(f"cannot resolve {text!r}: {problem}{hint or '.'}\n{GRAMMAR}")
 
     if text in WHOLE_CORPORA:
         return Reference(Scheme(text), None)
     if match := _PREFIX.fullmatch(text):
         scheme, target = match["scheme"], match["target"]
         if scheme not in tuple(Scheme):
-            raise refusal(f"{scheme!r} is not a source", guess(scheme))
-        if target.strip():
-            return Reference(Scheme(scheme), target)
-        if scheme == Scheme.SUITE:
-            return Reference(Scheme.SUITE, None)
-        hint = f"write {scheme!r} for all of it" if scheme in WHOLE_CORPORA else None
-        raise refusal("nothing follows the colon", hint)
+            raise refusal(f"{scheme!r} is not a source", close_names(scheme.lower(), Scheme, 0.5))
+        if not target.strip() and scheme != Scheme.SUITE:
+            raise refusal("nothing follows the colon")
+        return Reference(Scheme(scheme), target if target.strip() else None)
     # A path has a suffix or a separator.
     name = re.split(r"[/\\]", text)[-1]
-    if not text.strip():
-        raise refusal("it is empty")
-    if text != "-" and name == text and "." not in name.strip("."):
-        raise refusal("it is neither a file nor a corpus", guess(text))
+    if text != "-" and ((name == text and "." not in name.strip(".")) or not text.strip()):
+        raise refusal("it is neither a file nor a corpus", close_names(text.lower(), Scheme, 0.5))
     if name.lower().endswith(".toml"):
-        raise refusal("a TOML file is no robot", f"write 'list:{text}'")
+        raise refusal("a TOML file is no robot", f"; write 'list:{text}'")
     return Reference(Scheme.FILE, text)
+
+
+# Lists of robots, and baselines
+
+Text: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\S")]
+"""Text that is not blank."""
+_Row = TypeVar("_Row", bound=Struct)
+
+
+def read_tables(path: Path, name: str, row: type[_Row]) -> list[tuple[str, _Row]]:
+    """Read the tables ``[[name]]`` of a TOML file that has nothing else, each with ``file:line``.
+
+    Raises:
+        CorpusError: The file cannot be read, or a table has unknown keys or other types.
+    """
+    location = str(path)
+    try:
+        text = path.read_text("utf-8-sig")
+        document = tomllib.loads(text)
+        tables = msgspec.convert(document.pop(name, []), list[object])
+        if document:
+            raise CorpusError(f"{path}: it may have [[{name}]] tables alone, not {[*document]}")
+        header = re.compile(rf"\s*\[\[\s*{re.escape(name)}\s*\]\]")
+        starts = [line for line, one in enumerate(text.split("\n"), 1) if header.match(one)]
+        # An inline list has no headers.
+        starts = starts if len(starts) == len(tables) else [1] * len(tables)
+        rows = []
+        for start, values in zip(starts, tables, strict=True):
+            location = f"{path}:{start}"
+            rows.append((location, msgspec.convert(values, row)))
+    except OSError as error:
+        raise CorpusError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise CorpusError(f"{location}: {error}") from None
+    return rows
+
+
+# Selection
+
+COPYLEFT = "copyleft"
+# Identifiers of SPDX, and the words of package.xml and of licence files.
+_COPYLEFT = re.compile(
+    r"(?i)\b(?:[AL]?GPL|MPL|EUPL|EPL|CDDL|OSL|ODbL|CC-BY-(?:NC-)?SA|CERN-OHL-[SW])"
+    r"|GNU (?:Affero |Lesser |Library )?General Public"
+)
+
+
+class Selection(Struct, frozen=True):
+    """Criteria for robots; case is ignored.
+
+    A robot must match one value of each attribute that is not empty.
+    """
+
+    tags: tuple[str, ...] = ()  # whole tags, such as "quadruped"
+    makers: tuple[str, ...] = ()  # parts of a maker's name, such as "unitree"
+    licenses: tuple[str, ...] = ()  # whole SPDX identifiers
+    forbidden: tuple[str, ...] = ()  # SPDX identifiers that no robot may have, or COPYLEFT
+
+    @property
+    def _criteria(self) -> dict[str, tuple[str, ...]]:
+        every = {"tag": self.tags, "maker": self.makers, "license": self.licenses}
+        return {noun: texts for noun, texts in every.items() if texts}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """One line for each attribute that is not empty."""
+        return tuple(f"{noun} {' or '.join(texts)}" for noun, texts in self._criteria.items())
+
+    def apply(self, robots: Sequence[Candidate], announce: Announce) -> tuple[Candidate, ...]:
+        """Return the robots that match.
+
+        Raises:
+            CorpusError: A value matches no robot, no robot is left, or one that matches has a
+                forbidden licence.
+        """
+        chosen = tuple(robots)
+        for noun, texts in self._criteria.items() if robots else ():
+            stated = {id(robot): _stated(robot, noun) for robot in robots}
+            known = sorted({value for values in stated.values() for value in values})
+            for text in texts:
+                if not any(_matches(noun, text, value) for value in known):
+                    hint = close_names(text, known)
+                    raise CorpusError(f"no robot has the {noun} {text!r}{hint}")
+            if unknown := sum(not stated[id(robot)] for robot in chosen):
+                announce(f"robots left out, because their {noun} is unknown: {unknown}")
+            chosen = tuple(
+                robot
+                for robot in chosen
+                if any(_matches(noun, text, own) for text in texts for own in stated[id(robot)])
+            )
+        if robots and not chosen:
+            raise CorpusError("no robot matches all criteria")
+        if self.forbidden:
+            licensed = [(one.reference, one.origin.license) for one in chosen if one.origin.license]
+            found = [f"{one} ({own})" for one, own in licensed if is_forbidden(own, self.forbidden)]
+            if found:
+                raise CorpusError(f"forbidden licence: {', '.join(found)}; remove these robots")
+            if unlicensed := len(chosen) - len(licensed):
+                announce(
+                    f"--forbid-license: the licence of {unlicensed} of {len(chosen)} is unknown"
+                )
+        return chosen
+
+
+def _stated(robot: Candidate, noun: str) -> tuple[str, ...]:
+    origin = robot.origin
+    values = {"tag": origin.tags, "maker": (origin.maker,), "license": (origin.license,)}[noun]
+    return tuple(filter(None, values))
+
+
+def _matches(noun: str, text: str, value: str) -> bool:
+    wanted, own = text.casefold(), value.casefold()
+    return wanted in own if noun == "maker" else wanted == own
+
+
+def is_forbidden(license_text: str, forbidden: Sequence[str]) -> bool:
+    """Return whether a part of every alternative of an SPDX expression is forbidden.
+
+    A robot under ``MIT OR GPL-3.0-only`` can be used under MIT. Identifiers may be without what
+    follows a hyphen: ``GPL``, ``GPL-3.0``.
+    """
+
+    def matches(part: str) -> bool:
+        identifier = part.strip(" ()").casefold()
+        plain = re.sub(r"-(?:only|or-later)$|\+$", "", identifier)
+        return any(
+            bool(_COPYLEFT.search(part))
+            if name.casefold() == COPYLEFT
+            else name.casefold() in {identifier, plain} or plain.startswith(f"{name.casefold()}-")
+            for name in forbidden
+        )
+
+    alternatives = re.split(r"(?i)\s+OR\s+", license_text)
+    return all(any(map(matches, re.split(r"(?i)\s+(?:AND|WITH)\s+", one))) for one in alternatives)

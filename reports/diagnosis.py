@@ -16,60 +16,30 @@ from urdf_usd.reports.summary import statement
 from urdf_usd.reports.text import of_formats, plain, quantity, value_text
 
 _ROUND_TRIP = "round-trip."
-_JOINT_FRAMES = (
-    "physics:axis, physics:localPos0, physics:localRot0, physics:localPos1 and "
-    "physics:localRot1 of the joint"
-)
-_ASSEMBLY = (
-    "the transforms of the two bodies, which have to match localPos0, localRot0, "
-    "localPos1 and localRot1 of the joint between them"
-)
+_JOINT_FRAMES = "physics:axis, physics:localPos0/1 and physics:localRot0/1 of the joint"
 _SIZE = "the size and the xformOps of the shape, the scale of its mesh, and metersPerUnit"
-_MASS = "physics:mass of the body, and kilogramsPerUnit of the stage"
 _CENTER = "physics:centerOfMass of the body"
 _INERTIA = "physics:diagonalInertia and physics:principalAxes of the body"
 # Where to look in the USD, by prefix of the check's id; the longest match counts.
 _PLACES = {
-    "structure.links": (
-        "the prim of that name or displayName, which has to exist, be active, and lie "
-        "below the default prim"
-    ),
-    "structure.joints": (
-        "the joint of that name or displayName, which has to exist, be active, and "
-        "connect existing bodies"
-    ),
-    "structure.types": (
-        "the type of the joint's prim: PhysicsRevoluteJoint, PhysicsPrismaticJoint, "
-        "PhysicsFixedJoint, or PhysicsJoint with limits that lock"
-    ),
+    "structure": "the prim that the message names, which has to be active below the default prim",
+    "structure.types": "the type of the joint's prim, and limits that lock a PhysicsJoint",
     "structure.parents": "physics:body0 and physics:body1 of the joint",
-    "structure.mimic": (
-        "the coupling of the joint: urdf:mimic, NewtonMimicAPI or PhysxMimicJointAPI"
-    ),
+    "structure.mimic": "the coupling of the joint: urdf:mimic, NewtonMimicAPI, PhysxMimicJointAPI",
     "structure.articulation": "PhysicsArticulationRootAPI, which one prim has to have",
-    "structure.world": (
-        "physics:body0 and physics:body1 of the joint: both have to be rigid bodies, "
-        "also the base that a fixed joint connects to the world"
-    ),
-    "structure.bodies": ("physics:rigidBodyEnabled and physics:kinematicEnabled of the body"),
-    "structure.scene": (
-        "the physics scene: gravity, simulation owners, and prims besides the robot"
-    ),
-    "structure.initial": ("velocities and startsAsleep of the body, and the state of the joint"),
+    "structure.world": "physics:body0 and physics:body1 of the joint: both have to be rigid bodies",
+    "structure.bodies": "physics:rigidBodyEnabled and physics:kinematicEnabled of the body",
+    "structure.scene": "the physics scene: gravity, simulation owners, prims besides the robot",
+    "structure.initial": "velocities and startsAsleep of the body, and the state of the joint",
     "structure.animation": "time samples and splines of the attribute",
     "structure.values": "the value of the attribute",
     "structure.words": "attributes and Scopes below urdf: that belong to the part",
-    "structure.base": (
-        "the fixed joint between the world and the base; --base chooses whether there is one"
-    ),
+    "structure.base": "the fixed joint between the world and the base, which --base chooses",
     "kinematics": _JOINT_FRAMES,
-    "kinematics.position": (
-        "metersPerUnit of the stage, scales of prims, the transforms of the bodies, "
-        f"and {_JOINT_FRAMES}"
-    ),
+    "kinematics.position": f"metersPerUnit, scales and transforms of the bodies, {_JOINT_FRAMES}",
     "kinematics.up": "upAxis of the stage, and the xformOps of the default prim",
-    "kinematics.assembly": _ASSEMBLY,
-    "mass": _MASS,
+    "kinematics.assembly": f"the transforms of the two bodies, and {_JOINT_FRAMES} between them",
+    "mass": "physics:mass of the body, and kilogramsPerUnit of the stage",
     "mass.stated": "PhysicsMassAPI of the body: physics:mass has to be above zero",
     "mass.link.center": _CENTER,
     "mass.group.center": _CENTER,
@@ -80,38 +50,28 @@ _PLACES = {
     "limits.upper": "physics:upperLimit of the joint, in degrees for revolute joints",
     "limits.effort": "urdf:limit:effort of the joint, or maxForce of its drive",
     "limits.velocity": "urdf:limit:velocity of the joint, or that of the profile",
+    "dynamics": "the other failing checks first: forces depend on joints and masses",
     "dynamics.damping": "urdf:dynamics:damping of the joint, or that of the profile",
     "dynamics.friction": "urdf:dynamics:friction of the joint, or that of the profile",
-    "dynamics.drives": ("stiffness and damping of the joint's drive, which belong to a controller"),
+    "dynamics.drives": "stiffness and damping of the joint's drive, which belong to a controller",
     "dynamics.joints": "the attribute of the joint that the message names",
     "dynamics.bodies": "the attribute of the body that the message names",
-    "dynamics": "the other failing checks first: forces depend on joints and masses",
     "simulation": "the attribute that docs/simulation.md names, in Simulation.usda",
-    "simulation.gains": (
-        "stiffness, damping and type of the joint's drive; per degree for revolute joints"
-    ),
+    "simulation.gains": "stiffness, damping and type of the drive; per degree for revolute joints",
     "simulation.targets": "targetPosition and targetVelocity of the joint's drive",
-    "simulation.armature": "newton:armature or physxJointAxis:*:armature of the joint",
-    "simulation.limits": (
-        "newton:limitStiffness and newton:limitDamping of the joint; per degree for revolute joints"
-    ),
-    "simulation.positions": ("state:*:physics:position of the joint, and newton:*:position"),
-    "simulation.filters": "physics:filteredPairs of both bodies, or of their colliders",
     "collision": _SIZE,
-    "collision.filters": (
-        "filtered pairs, collision groups and physics:collisionEnabled of joints"
-    ),
+    "collision.filters": "filtered pairs, collision groups and physics:collisionEnabled of joints",
     "collision.approximation": "physics:approximation of the mesh, and contact offsets",
     "collision.materials": "the physics material that is bound to the collider",
     "collision.shapes": "prims with PhysicsCollisionAPI below the link",
     "visual": _SIZE,
     "visual.normals": "primvars:normals, or normals, of the mesh",
-    "visual.mapping": ("the primvar that the texture's primvar reader names, and UsdTransform2d"),
-    "visual.material": ("inputs of the material's shaders, and the bindings of the visual"),
+    "visual.mapping": "the primvar that the texture's primvar reader names, and UsdTransform2d",
+    "visual.material": "inputs of the material's shaders, and the bindings of the visual",
     "visual.geometry": "the attribute of the visual that the message names",
     "visual.subdivision": "subdivisionScheme of the mesh, which has to be none",
-    "visual.shapes": ("visible shapes below the link, of purpose default or render"),
-    "visual.colour": ("inputs:diffuseColor (linear) of the bound material, or displayColor"),
+    "visual.shapes": "visible shapes below the link, of purpose default or render",
+    "visual.colour": "inputs:diffuseColor (linear) of the bound material, or displayColor",
     "visual.opacity": "inputs:opacity of the bound material",
     "visual.texture": "the asset path of the UsdUVTexture, and that file",
 }
@@ -142,20 +102,20 @@ _WORST_GRADE = {
 # Reasons of crashes by a limit.
 _LIMIT_WORDS = ("no answer after", "memory limit")
 _MOST_NAMED = 3
-# Fault and remedy where no check decides the verdict.
-_OTHER_ROBOT = (
-    "none: most names of the URDF are unknown in the USD",
-    "compare the USD with the URDF that it was made from",
-)
-_LIMIT_EXCEEDED = (
-    "none: a time or memory limit was exceeded",
-    "raise --timeout or --memory",
-)
-_REFUSED = (
-    "USD: a simulator that it is made for refuses it",
-    "correct what the simulator names, or the converter that wrote it",
-)
-_BY_RULE = {
+# Fault and remedy where no check decides the verdict, by reason, rule or verdict.
+_UNDECIDED = {
+    ANOTHER_ROBOT: (
+        "none: most names of the URDF are unknown in the USD",
+        "compare the USD with the URDF that it was made from",
+    ),
+    "limit": (
+        "none: a time or memory limit was exceeded",
+        "raise --timeout or --memory",
+    ),
+    "refused": (
+        "USD: a simulator that it is made for refuses it",
+        "correct what the simulator names, or the converter that wrote it",
+    ),
     "variant-required": (
         "none: no variant of the USD with the robot is selected",
         "select a variant with --variant, or author a selection",
@@ -164,8 +124,6 @@ _BY_RULE = {
         "USD: it refers to files outside its folder",
         "copy the files into the folder, or omit --strict",
     ),
-}
-_BY_VERDICT = {
     Verdict.NOT_AVAILABLE: (
         "none: the files are not available",
         "make the robot available, and run again",
@@ -220,7 +178,7 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
         return Diagnosis("", robot.reason, *_without_check(robot))
     first, further = deciding[0], len(deciding) - 1
     if robot.reason.startswith(ANOTHER_ROBOT):
-        return Diagnosis("", robot.reason, *_OTHER_ROBOT, further=further)
+        return Diagnosis("", robot.reason, *_UNDECIDED[ANOTHER_ROBOT], further=further)
     findings = [one for one in first.findings if one.grade is grade]
     others = list(dict.fromkeys(one.subject for one in findings[1:]))
     finding = findings[0] if findings else None
@@ -271,15 +229,14 @@ def _without_check(robot: RobotRecord) -> tuple[str, str]:
         error = next((one for one in robot.diagnostics if one.severity == "error"), None)
         where = f" at {error.file}:{error.line}" if error and error.file else ""
         return "URDF", f"correct the URDF{where}; urdf-usd lint lists all findings"
+    causes: list[str] = [robot.verdict]
     if robot.verdict is Verdict.CRASHED and any(word in robot.reason for word in _LIMIT_WORDS):
-        return _LIMIT_EXCEEDED
-    if robot.verdict is Verdict.FAILS and robot.checks:
-        return _REFUSED
-    if robot.verdict is Verdict.NOT_COMPARABLE:
-        rules = {one.rule for one in robot.diagnostics}
-        known = (texts for rule, texts in _BY_RULE.items() if rule in rules)
-        return next(known, _UNREADABLE_USD)
-    return _BY_VERDICT.get(robot.verdict, _UNREADABLE_USD)
+        causes = ["limit"]
+    elif robot.verdict is Verdict.FAILS and robot.checks:
+        causes = ["refused"]
+    elif robot.verdict is Verdict.NOT_COMPARABLE:
+        causes = [one.rule for one in robot.diagnostics]
+    return next((_UNDECIDED[one] for one in causes if one in _UNDECIDED), _UNREADABLE_USD)
 
 
 def explanation(check: CheckRecord, robot: RobotRecord, most: int) -> list[str]:

@@ -8,15 +8,12 @@ from pathlib import Path
 
 from msgspec import UNSET, structs
 
-from urdf_usd.reports.html.history_page import write_history
+from urdf_usd.reports.ci import write_junit, write_sarif
 from urdf_usd.reports.html.rendering import CONVERTERS, template_environment
-from urdf_usd.reports.html.site import write_comparison, write_site
-from urdf_usd.reports.html.suite_page import write_suite
-from urdf_usd.reports.junit import write_junit
+from urdf_usd.reports.html.site import write_comparison, write_history, write_site, write_suite
 from urdf_usd.reports.records.history import HistoryEntry
 from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.results import read_seconds, write_record
-from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import Comparison, Figures, compare, values
 
 # Backgrounds for white text, with a contrast of at least 4.5.

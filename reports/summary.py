@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from operator import attrgetter
@@ -16,10 +16,10 @@ from typing import TypeAlias
 
 from msgspec import Struct, structs
 
-from urdf_usd.reports.appearance import GRADES, VERDICTS
 from urdf_usd.reports.changes import Changes, sorted_changes
 from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.suite_case import Requirement
+from urdf_usd.reports.text import GRADES, VERDICTS
 
 POSITION_CHECK = "kinematics.position"
 UNEXPLAINED = "unexplained"
@@ -31,6 +31,7 @@ _FILE = "file:"
 _REFERENCE = "reference"
 _NOT_READABLE = frozenset({r.Verdict.UNREADABLE, r.Verdict.NOT_AVAILABLE})
 _EXAMPLES = 3
+_NONE = r.Score()
 
 Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
 """Duration of conversions [s], by converter and robot."""
@@ -65,9 +66,8 @@ def short_references(robots: Iterable[r.RobotRecord]) -> dict[str, str]:
     common = set.intersection(*shared) if len(shared) > 1 else set()
     folder = max(common, key=lambda path: len(path.parts), default=PurePosixPath())
     # The root or the working directory alone would not shorten the text.
-    for reference, path in files.items() if folder.name else ():
-        references[reference] = f"{_FILE}…/{path.relative_to(folder)}"
-    return references
+    short = {one: f"{_FILE}…/{path.relative_to(folder)}" for one, path in files.items() if common}
+    return references | (short if folder.name else {})
 
 
 def converter(robot: r.RobotRecord) -> str:
@@ -163,18 +163,17 @@ def chapter_scores(
     """Return the scores, by chapter in the order of the suite, then by converter."""
     ordered = sorted(cases, key=lambda one: (one[1].version, one[1].number))
     titles = {case.chapter: case.title for _, case in ordered}
-    scores: dict[tuple[str, str, Requirement], r.Score] = {}
+    scores = defaultdict[tuple[str, str, Requirement], r.Score](r.Score)
     for candidate, case in ordered:
-        key = candidate, case.chapter, case.requirement
-        one = r.Score(passed=int(case.outcome.passes), total=1)
-        scores[key] = scores.get(key, r.Score()) + one
+        passed = r.Score(passed=int(case.outcome.passes), total=1)
+        scores[candidate, case.chapter, case.requirement] += passed
     return tuple(
         r.ChapterScore(
             candidate=candidate,
             chapter=chapter,
             title=title,
-            must=scores.get((candidate, chapter, Requirement.MUST), r.Score()),
-            should=scores.get((candidate, chapter, Requirement.SHOULD), r.Score()),
+            must=scores[candidate, chapter, Requirement.MUST],
+            should=scores[candidate, chapter, Requirement.SHOULD],
         )
         for chapter, title in titles.items()
         for candidate in candidates
@@ -200,9 +199,8 @@ def suite_scores(summary: r.RunSummary) -> SuiteScores:
 def suite_totals(scores: Iterable[r.ChapterScore]) -> dict[str, r.ChapterScore]:
     totals: dict[str, r.ChapterScore] = {}
     for score in scores:
-        former = totals.get(score.candidate)
-        must = score.must + former.must if former else score.must
-        should = score.should + former.should if former else score.should
+        former = totals.get(score.candidate, structs.replace(score, must=_NONE, should=_NONE))
+        must, should = former.must + score.must, former.should + score.should
         totals[score.candidate] = structs.replace(
             score, chapter="", title="", must=must, should=should
         )
@@ -264,23 +262,30 @@ class WorstFigure(Struct, frozen=True):
 
 def worst_figures(robots: Iterable[r.RobotRecord]) -> tuple[WorstFigure, ...]:
     """Return the largest difference of every check that measures one."""
+    return _largest(
+        "id",
+        (
+            WorstFigure(check, robot, check.worst)
+            for robot in robots
+            for check in robot.checks
+            if check.unit and check.worst is not None and not math.isnan(check.worst)
+        ),
+    )
+
+
+def _largest(attribute: str, figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
+    """Keep the figure with the largest share for each value of an attribute of its check."""
     worst: dict[str, WorstFigure] = {}
-    for robot in robots:
-        for check in robot.checks:
-            if check.unit and check.worst is not None and not math.isnan(check.worst):
-                figure = WorstFigure(check, robot, check.worst)
-                # Of equal ones the first.
-                worst[check.id] = max(worst.get(check.id, figure), figure, key=attrgetter("share"))
+    for figure in figures:
+        key = getattr(figure.check, attribute)
+        # Of equal ones the first.
+        worst[key] = max(worst.get(key, figure), figure, key=attrgetter("share"))
     return tuple(worst.values())
 
 
 def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
     """Keep the figure of every group with the largest share of its tolerance."""
-    worst: dict[str, WorstFigure] = {}
-    for figure in figures:
-        group = figure.check.group
-        worst[group] = max(worst.get(group, figure), figure, key=attrgetter("share"))
-    return tuple(worst.values())
+    return _largest("group", figures)
 
 
 # Engines
@@ -309,20 +314,16 @@ class Participation(Struct, frozen=True):
 def participation(robots: Iterable[r.RobotRecord]) -> tuple[Participation, ...]:
     """Return on how many readable robots each engine took part."""
     candidates = readable(robots)
-    by_engine: dict[tuple[str, str], list[r.EngineRecord]] = {}
+    by_engine = defaultdict[tuple[str, str], list[r.EngineRecord]](list)
     for robot in candidates:
         for engine in robot.engines:
-            by_engine.setdefault((engine.side, engine.name), []).append(engine)
+            by_engine[engine.side, engine.name].append(engine)
     found = []
     for (side, name), records in by_engine.items():
         counts = Counter(record.status for record in records)
-        reasons = Counter(
-            one.reason or one.status.value
-            for one in records
-            if one.status is not r.EngineStatus.OBSERVED
-        )
-        if unused := len(candidates) - len(records):
-            reasons["not used"] += unused
+        absent = [one for one in records if one.status is not r.EngineStatus.OBSERVED]
+        reasons = Counter(one.reason or one.status.value for one in absent)
+        reasons += Counter({"not used": len(candidates) - len(records)})
         ordered = tuple(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
         version = ", ".join(sorted({one.version for one in records if one.version}))
         found.append(Participation(name, side, version, counts, len(candidates), ordered))
@@ -352,7 +353,7 @@ class EngineMatrix(Struct, frozen=True):
 def engine_matrix(robots: Sequence[r.RobotRecord]) -> EngineMatrix:
     """Count the robots on which each engine agrees with the other side, by quantity."""
     titles: dict[str, str] = {}
-    counts: dict[tuple[str, str], Counter[Outcome]] = {}
+    counts = defaultdict[tuple[str, str], Counter[Outcome]](Counter)
     for robot in robots:
         known = {(one.check, one.engine) for one in robot.deviations if one.id != UNEXPLAINED}
         for check in robot.checks:
@@ -365,7 +366,7 @@ def engine_matrix(robots: Sequence[r.RobotRecord]) -> EngineMatrix:
                     outcome = Outcome.DEVIATES if key in known else Outcome.DIFFERS
                 else:
                     outcome = Outcome.EQUAL if found.compared else Outcome.NOT_REPORTED
-                counts.setdefault(key, Counter())[outcome] += 1
+                counts[key][outcome] += 1
     return EngineMatrix(engines=engines(robots), titles=titles, counts=counts)
 
 
@@ -419,18 +420,12 @@ class JointOrders(Struct, frozen=True):
 
 def joint_orders(robot: r.RobotRecord) -> JointOrders | None:
     """Return the indices of joints per engine; None if no joint moves."""
-    found = [engine for engine in robot.engines if engine.joint_order]
-    found.sort(key=lambda engine: engine.name != _REFERENCE)
-    if not found:
-        return None
-    indices = [{name: index for index, name in enumerate(engine.joint_order)} for engine in found]
-    return JointOrders(
-        tuple(engine.name for engine in found),
-        tuple(
-            (name, tuple(index.get(name) for index in indices))
-            for name in dict.fromkeys(name for engine in found for name in engine.joint_order)
-        ),
-    )
+    found = {engine.name: engine.joint_order for engine in robot.engines if engine.joint_order}
+    names = sorted(found, key=lambda name: name != _REFERENCE)
+    indices = [{joint: index for index, joint in enumerate(found[name])} for name in names]
+    joints = dict.fromkeys(joint for name in names for joint in found[name])
+    rows = tuple((joint, tuple(one.get(joint) for one in indices)) for joint in joints)
+    return JointOrders(tuple(names), rows) if found else None
 
 
 # A run

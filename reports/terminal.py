@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.reports import summary as counted
-from urdf_usd.reports.appearance import VERDICTS, appearance
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
@@ -21,7 +20,16 @@ from urdf_usd.reports.records.record import (
     RobotRecord,
     Verdict,
 )
-from urdf_usd.reports.text import duration, of_formats, one_line, path_line, quantity, size
+from urdf_usd.reports.text import (
+    VERDICTS,
+    appearance,
+    duration,
+    of_formats,
+    one_line,
+    path_line,
+    quantity,
+    size,
+)
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140

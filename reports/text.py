@@ -1,4 +1,4 @@
-"""Text of reports: names that are safe to show, quantities with few digits and SI prefixes.
+"""Text of reports: names that are safe to show, quantities with few digits, signs of grades.
 
 Names in a URDF are free text. Control characters are replaced by visible ones, and so
 are bidirectional marks, which would reorder the text around the name.
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
-from urdf_usd.reports.records.record import Range, Value
+from urdf_usd.reports.records.record import Grade, Range, Value, Verdict
 
 # Controls except tab and newline, lone surrogates and the non-characters of the first
 # plane: everything that XML 1.0 forbids, and terminal control codes.
@@ -35,6 +35,53 @@ _SMALLEST_PLAIN = 1e-3
 _SMALLEST_PERCENTAGE = 1e-3
 _KIBI = 1024
 _NOTHING = "\N{EN DASH}"
+
+
+class Appearance(msgspec.Struct, frozen=True):
+    """Look of one grade or verdict, the same in every report."""
+
+    sign: str  # one character, for readers without colour
+    name: str  # class in the style sheet
+    style: str  # style in the terminal
+    rank: int  # position in an order by urgency; 0 is the most urgent
+    meaning: str  # short explanation
+
+
+_GREY = "bright_black"
+GRADES = {
+    Grade.EXACT: Appearance("✓", "exact", "green", 3, "within float32 rounding"),
+    Grade.CLOSE: Appearance("≈", "close", "cyan", 2, "within the tolerance"),
+    Grade.FAILS: Appearance("✗", "fails", "red", 0, "outside the tolerance"),
+    Grade.DISPUTED: Appearance("?", "disputed", "yellow", 1, "engines of the source disagree"),
+    Grade.NOT_COMPARABLE: Appearance(
+        _NOTHING, "not-comparable", _GREY, 4, "specified on one side only"
+    ),
+    Grade.NOT_APPLICABLE: Appearance(
+        "\N{MIDDLE DOT}", "not-applicable", _GREY, 5, "nothing to compare"
+    ),
+}
+_MEANINGS = {
+    Verdict.EXACT: ("✓", "green", 8, "conforms; the USD matches within float32 rounding"),
+    Verdict.CLOSE: ("≈", "cyan", 7, "conforms; the USD matches within the tolerance"),
+    Verdict.INCOMPLETE: (
+        *("◐", "yellow", 4),
+        "not counted as conforming: parts could not be compared",
+    ),
+    Verdict.FAILS: ("✗", "red", 0, "the USD differs from the source"),
+    Verdict.DISPUTED: ("?", "yellow", 2, "engines of the source disagree"),
+    Verdict.NOT_COMPARABLE: (_NOTHING, _GREY, 3, "nothing was compared"),
+    Verdict.UNREADABLE: ("⊘", "blue", 5, "invalid or unsupported source; not converted"),
+    Verdict.CRASHED: ("!", "magenta", 1, "the converter or the USD engine crashed"),
+    Verdict.NOT_AVAILABLE: ("○", _GREY, 6, "not fetched, or in a format that no converter reads"),
+}
+VERDICTS = {
+    verdict: Appearance(sign, verdict.replace(" ", "-"), style, rank, meaning)
+    for verdict, (sign, style, rank, meaning) in _MEANINGS.items()
+}
+
+
+def appearance(value: Grade | Verdict) -> Appearance:
+    return GRADES[value] if isinstance(value, Grade) else VERDICTS[value]
 
 
 def of_formats(text: str, formats: tuple[str, str] | msgspec.UnsetType) -> str:

@@ -14,101 +14,77 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.export.files import Export, export
-    from urdf_usd.conformance.export.reading import StageReading, read_usd
-    from urdf_usd.conformance.options import CheckOptions, RunOptions
-    from urdf_usd.converter.conversion import Conversion
-    from urdf_usd.converter.diagnostics import (
-        ConversionError,
-        Diagnostic,
-        Location,
-        Severity,
-        SourceError,
-    )
-    from urdf_usd.converter.options import ConvertOptions, Profile
-    from urdf_usd.converter.robot.model import Robot
-    from urdf_usd.converter.simulation.settings import SettingsFile, load_settings, with_settings
-    from urdf_usd.converter.urdf.parse import Parsed
-    from urdf_usd.corpus.robots import CorpusError
-    from urdf_usd.reports.records.record import (
-        Grade,
-        RobotRecord,
-        RunSummary,
-        Verdict,
-    )
-    from urdf_usd.robots import check, convert, read_urdf, run
+    from urdf_usd.conformance.export.files import Export as Export
+    from urdf_usd.conformance.export.files import export as export
+    from urdf_usd.conformance.export.reading import StageReading as StageReading
+    from urdf_usd.conformance.export.reading import read_usd as read_usd
+    from urdf_usd.conformance.options import CheckOptions as CheckOptions
+    from urdf_usd.conformance.options import RunOptions as RunOptions
+    from urdf_usd.converter.conversion import Conversion as Conversion
+    from urdf_usd.converter.diagnostics import ConversionError as ConversionError
+    from urdf_usd.converter.diagnostics import Diagnostic as Diagnostic
+    from urdf_usd.converter.diagnostics import Location as Location
+    from urdf_usd.converter.diagnostics import Severity as Severity
+    from urdf_usd.converter.diagnostics import SourceError as SourceError
+    from urdf_usd.converter.options import ConvertOptions as ConvertOptions
+    from urdf_usd.converter.options import Profile as Profile
+    from urdf_usd.converter.robot.model import Robot as Robot
+    from urdf_usd.converter.simulation.settings import SettingsFile as SettingsFile
+    from urdf_usd.converter.simulation.settings import load_settings as load_settings
+    from urdf_usd.converter.simulation.settings import with_settings as with_settings
+    from urdf_usd.converter.urdf.parse import Parsed as Parsed
+    from urdf_usd.corpus.robots import CorpusError as CorpusError
+    from urdf_usd.reports.records.record import Grade as Grade
+    from urdf_usd.reports.records.record import RobotRecord as RobotRecord
+    from urdf_usd.reports.records.record import RunSummary as RunSummary
+    from urdf_usd.reports.records.record import Verdict as Verdict
+    from urdf_usd.robots import check as check
+    from urdf_usd.robots import convert as convert
+    from urdf_usd.robots import read_urdf as read_urdf
+    from urdf_usd.robots import run as run
 
-__all__ = [
-    "CheckOptions",
-    "Conversion",
-    "ConversionError",
-    "ConvertOptions",
-    "CorpusError",
-    "Diagnostic",
-    "Export",
-    "Grade",
-    "Location",
-    "Parsed",
-    "Profile",
-    "Robot",
-    "RobotRecord",
-    "RunOptions",
-    "RunSummary",
-    "SettingsFile",
-    "Severity",
-    "SourceError",
-    "StageReading",
-    "Verdict",
-    "check",
-    "convert",
-    "export",
-    "load_settings",
-    "read_urdf",
-    "read_usd",
-    "run",
-    "with_settings",
-]
-
-_MODULES = {
-    "urdf_usd.reports.records.record": (
-        "Grade",
-        "RobotRecord",
-        "RunSummary",
-        "Verdict",
-    ),
-    "urdf_usd.conformance.options": ("CheckOptions", "RunOptions"),
-    "urdf_usd.converter.conversion": (
-        "Conversion",
-        "ConvertOptions",
-    ),
-    "urdf_usd.converter.diagnostics": (
-        "ConversionError",
-        "Diagnostic",
-        "Location",
-        "Severity",
-        "SourceError",
-    ),
-    "urdf_usd.conformance.export.files": ("Export", "export"),
-    "urdf_usd.converter.robot.model": ("Robot",),
-    "urdf_usd.converter.options": ("Profile",),
-    "urdf_usd.converter.simulation.settings": ("SettingsFile", "load_settings", "with_settings"),
-    "urdf_usd.converter.urdf.parse": ("Parsed",),
-    "urdf_usd.conformance.export.reading": ("StageReading", "read_usd"),
-    "urdf_usd.corpus.robots": ("CorpusError",),
-    "urdf_usd.robots": ("check", "convert", "read_urdf", "run"),
+_MODULE_OF = {
+    "CheckOptions": "conformance.options",
+    "Conversion": "converter.conversion",
+    "ConversionError": "converter.diagnostics",
+    "ConvertOptions": "converter.options",
+    "CorpusError": "corpus.robots",
+    "Diagnostic": "converter.diagnostics",
+    "Export": "conformance.export.files",
+    "Grade": "reports.records.record",
+    "Location": "converter.diagnostics",
+    "Parsed": "converter.urdf.parse",
+    "Profile": "converter.options",
+    "Robot": "converter.robot.model",
+    "RobotRecord": "reports.records.record",
+    "RunOptions": "conformance.options",
+    "RunSummary": "reports.records.record",
+    "SettingsFile": "converter.simulation.settings",
+    "Severity": "converter.diagnostics",
+    "SourceError": "converter.diagnostics",
+    "StageReading": "conformance.export.reading",
+    "Verdict": "reports.records.record",
+    "check": "robots",
+    "convert": "robots",
+    "export": "conformance.export.files",
+    "load_settings": "converter.simulation.settings",
+    "read_urdf": "robots",
+    "read_usd": "conformance.export.reading",
+    "run": "robots",
+    "with_settings": "converter.simulation.settings",
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = (*_MODULE_OF,)
 
 
 def __getattr__(name: str) -> object:
     """Import a public name at its first use."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_MODULE_OF[name]), name)
+    value: object = getattr(import_module(f"urdf_usd.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return __all__
+    return [*_MODULE_OF]

@@ -31,16 +31,12 @@ def convert(
     directory: str | os.PathLike[str],
     options: ConvertOptions | None = None,
 ) -> Conversion:
-    """Convert a robot to a USD asset.
-
-    The asset is built in a temporary folder and moved when complete, so that a failure
-    leaves the target unchanged.
+    """Convert a robot to a USD asset; a failure leaves the folder unchanged.
 
     Args:
         robot: URDF or xacro file, or a reference.
-        directory: Folder of the asset: new, empty, or with a previous conversion, which
-            is replaced.
-        options: Options; packages and xacro arguments of a reference are added.
+        directory: New, empty, or with a previous conversion, which is replaced.
+        options: Packages and xacro arguments of a reference are added.
 
     Raises:
         ConversionError: The robot cannot be read or written.
@@ -59,20 +55,13 @@ def check(
     robot: Reference,
     usd: str | os.PathLike[str],
     options: CheckOptions | None = None,
-    *,
-    name: str | None = None,
-    reference: str | None = None,
-    scene: str | os.PathLike[str] | None = None,
 ) -> RobotRecord:
     """Compare a USD, from any converter, with its URDF.
 
     Args:
         robot: URDF or xacro file, or a reference.
-        usd: Root layer of the USD.
-        options: Options; packages and xacro arguments of a reference are added.
-        name: Identifier in the record; by default, as in a run.
-        reference: Reference in the record; by default, that of ``robot``.
-        scene: File to which a 3D scene for the robot's page is written.
+        usd: Root layer.
+        options: Packages and xacro arguments of a reference are added.
 
     Raises:
         SourceError: The URDF is invalid or unsupported.
@@ -91,9 +80,8 @@ def check(
         source.path,
         usd,
         with_reference(options or CheckOptions(), source),
-        name=name or source.id,
-        reference=reference or source.reference,
-        scene=scene,
+        name=source.id,
+        reference=source.reference,
     )
 
 
@@ -152,14 +140,11 @@ def read_urdf(
         robot: URDF or xacro file, or a reference.
         packages: Folders of ROS packages, by name, in addition to those of a reference.
         arguments: Values of xacro arguments, by name, likewise.
-        environment: Names of environment variables that xacro may read, besides those
-            of ROS.
-        root: Link whose subtree is read; None for the whole robot, which must have a
-            single root.
+        environment: Environment variables that xacro may read, besides those of ROS.
+        root: Link whose subtree is read; None for the whole robot.
 
     Raises:
-        SourceError: The file is invalid or unsupported URDF; the error has all
-            diagnostics.
+        SourceError: The file is invalid or unsupported; the error has all diagnostics.
         CorpusError: The reference is invalid, or its robot is not available.
 
     Example:

@@ -324,7 +324,7 @@ class _Examination:
         if isinstance(made, UncomparedError):
             raise made
         if made.seconds is not None and (job.compared or job.timed):
-            write_seconds(job.folder, job.place, made.seconds)
+            write_seconds(job.folder, job.place, seconds=made.seconds)
         return made
 
     def _composed(self, usd: Path, made: Written | None) -> ComposedUsd:

@@ -19,7 +19,6 @@ from markupsafe import Markup
 from msgspec import UNSET, Struct
 
 from urdf_usd.reports import changes, summary, text
-from urdf_usd.reports.appearance import GRADES, VERDICTS, appearance
 from urdf_usd.reports.records.record import (
     ConverterRecord,
     CoverageStatus,
@@ -29,6 +28,7 @@ from urdf_usd.reports.records.record import (
     RunSummary,
     Verdict,
 )
+from urdf_usd.reports.text import GRADES, VERDICTS, appearance
 
 # Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"

@@ -8,7 +8,6 @@ from markupsafe import Markup
 from msgspec import Struct, structs
 
 from urdf_usd.reports import summary
-from urdf_usd.reports.appearance import GRADES
 from urdf_usd.reports.diagnosis import diagnose, independent_faults
 from urdf_usd.reports.html.rendering import Script, island, script_policy, trusted_markup
 from urdf_usd.reports.records.record import (
@@ -25,7 +24,7 @@ from urdf_usd.reports.records.scene import (
     scene_text,
     unpack_scene,
 )
-from urdf_usd.reports.text import one_line
+from urdf_usd.reports.text import GRADES, one_line
 
 ROTATION_CHECK = "kinematics.rotation"
 # Number of links whose errors are plotted, those with the largest ones.

@@ -1,18 +1,19 @@
-"""Static pages of a run, of several converters, and of robots, without external resources."""
+"""Static pages without external resources: of runs, of several converters, robots, histories."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, field, structs
 
 from urdf_usd.reports import summary as counted
-from urdf_usd.reports.appearance import GRADES, VERDICTS, Appearance
-from urdf_usd.reports.html.history_page import PAGE, recent_runs
+from urdf_usd.reports.changes import changed_results, changed_settings
 from urdf_usd.reports.html.rendering import (
     Script,
     island,
@@ -26,15 +27,22 @@ from urdf_usd.reports.html.rendering import (
     write_page,
 )
 from urdf_usd.reports.html.robot_page import View, page_content
-from urdf_usd.reports.records.history import HistoryEntry
+from urdf_usd.reports.records.history import KEPT_CHECKS, HistoryEntry, HistoryRobot
 from urdf_usd.reports.records.record import (
+    CaseOutcome,
+    CaseRecord,
+    ChangeRecord,
     CheckRecord,
     EngineStatus,
     RobotRecord,
+    RunSummary,
+    Score,
     Verdict,
 )
 from urdf_usd.reports.records.scene import SceneError, scene_path
-from urdf_usd.reports.text import one_line
+from urdf_usd.reports.records.suite_case import Requirement
+from urdf_usd.reports.summary import score_text, suite_scores, suite_totals
+from urdf_usd.reports.text import GRADES, VERDICTS, Appearance, duration, one_line
 
 # Scripts shared by all pages of a run, so that browsers cache them.
 _SCRIPTS = "scripts"
@@ -99,7 +107,7 @@ def write_site(
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
         runs=recent_runs(history),
-        history=PAGE,
+        history=HISTORY,
         candidate=next((one.name for one in summary.converters), ""),
         changed={robot.id: f"robots/{quote(page_name(robot))}" for robot in robots},
     )
@@ -151,7 +159,7 @@ def write_comparison(
         ],
         headline=compared.headline,
         changed={f"{one.candidate}/{one.id}": page_address(one) for one in robots},
-        history=PAGE if has_history else "",
+        history=HISTORY if has_history else "",
         scripts=scripts,
         policy=script_policy(scripts),
     )
@@ -235,3 +243,195 @@ def _short(value: float) -> float:
 
 def _numbered(values: Iterable[str]) -> Mapping[str, int]:
     return {value: number for number, value in enumerate(sorted(set(values)))}
+
+
+# Feature suite
+
+# Folder of the URDFs and the expected values.
+CASES = "suite"
+
+# Sign, class in the style sheet, and meaning of each outcome.
+OUTCOMES = {
+    CaseOutcome.PASS: ("✓", "exact", "the USD has the expected values"),
+    CaseOutcome.REFUSED: ("⊘", "exact", "no USD was written, as required"),
+    CaseOutcome.FAIL: (
+        "✗",
+        "fails",
+        "a value differs, or an invalid file was converted",
+    ),
+    CaseOutcome.REFUSED_WRONGLY: ("⊘", "disputed", "no USD was written"),
+    CaseOutcome.CRASHED: (
+        "!",
+        "crashed",
+        "the converter or the reader of the USD crashed",
+    ),
+}
+
+
+class CaseRow(Struct, frozen=True):
+    """One case."""
+
+    id: str  # of the robot
+    results: dict[str, tuple[RobotRecord, CaseRecord]]  # by converter
+    urdf: str
+    expected: str  # values, as JSON
+
+    @property
+    def case(self) -> CaseRecord:
+        """The case, with the result of the first converter."""
+        return next(iter(self.results.values()))[1]
+
+
+def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: Path) -> Path | None:
+    """Write ``suite.html``, and the file of each case; return the path of the page.
+
+    Returns:
+        None if no robot is a case of the suite.
+    """
+    rows = _case_rows(robots)
+    if not rows:
+        return None
+    folder = directory / CASES
+    folder.mkdir(exist_ok=True)
+    chapters: dict[str, list[CaseRow]] = {}
+    for row in rows:
+        (folder / f"{row.id}.urdf").write_text(row.urdf, "utf-8", newline="\n")
+        (folder / f"{row.id}.json").write_text(row.expected, "utf-8", newline="\n")
+        chapters.setdefault(row.case.chapter, []).append(row)
+    totals = {name: one.must + one.should for name, one in suite_totals(summary.suite).items()}
+    several = len(summary.converters) > 1
+    return write_page(
+        directory / "suite.html",
+        "suite.html.j2",
+        summary=summary,
+        version=rows[0].case.version,
+        title="; ".join(
+            f"{name} passes {one.passed} of {one.total} cases" for name, one in totals.items()
+        ),
+        chapters=chapters,
+        scores=suite_scores(summary),
+        count=len(rows),
+        outcomes=OUTCOMES,
+        requirements=tuple(Requirement),
+        look=_score_look,
+        sheet=lambda robot: page_address(robot, several=several),
+        file=lambda row, suffix: quote(f"{CASES}/{row.id}{suffix}"),
+        command=run_command(summary, *summary.corpus),
+    )
+
+
+def _case_rows(robots: Iterable[RobotRecord]) -> list[CaseRow]:
+    by_id: dict[str, dict[str, tuple[RobotRecord, CaseRecord]]] = {}
+    for robot in robots:
+        if robot.case is not None:
+            by_id.setdefault(robot.id, {})[robot.candidate] = robot, robot.case
+    rows = []
+    for name, results in by_id.items():
+        _, case = next(iter(results.values()))
+        values = msgspec.json.format(msgspec.json.encode(case.case), indent=2).decode()
+        rows.append(CaseRow(name, results, case.urdf, f"{values}\n"))
+    return sorted(rows, key=lambda row: (row.case.version, row.case.number))
+
+
+def _score_look(score: Score) -> str:
+    """Return the class in the style sheet."""
+    if score.passed == score.total:
+        return "exact"
+    return "disputed" if 2 * score.passed >= score.total else "fails"
+
+
+# History
+
+HISTORY = "history.html"
+# Older runs are in the folder of the history.
+_SHOWN_RUNS = 30
+_POSITION = KEPT_CHECKS[0]
+# Ends of the logarithmic scale of position errors [m].
+_SMALLEST, _LARGEST = 1e-9, 1.0
+# Width per run and height of the curve of position errors [px].
+_STEP, _HEIGHT = 8, 20
+
+
+class Run(Struct, frozen=True):
+    """One run, and what changed since the run before."""
+
+    entry: HistoryEntry
+    verdicts: dict[str, dict[Verdict, int]]  # number of robots, by converter
+    versions: tuple[ChangeRecord, ...] = ()  # and options
+    results: tuple[ChangeRecord, ...] = ()  # of robots, the worse first
+    scores: Mapping[str, str] = field(default_factory=dict)  # of the feature suite
+
+    def worse(self, candidate: str) -> int:
+        """Count robots of a converter of which a result got worse."""
+        return sum(one.worse and one.subject.startswith(f"{candidate}/") for one in self.results)
+
+
+class Course(Struct, frozen=True):
+    """One robot and converter over all runs."""
+
+    id: str
+    candidate: str
+    results: tuple[HistoryRobot | None, ...]  # None where it was not in the run
+    points: str  # of the curve of position errors, for SVG
+    seconds: str  # of the last conversion; empty if not measured
+    changed: bool  # its verdict is not the same in all runs
+
+
+def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
+    runs = []
+    for at in range(max(len(history) - _SHOWN_RUNS, 0), len(history)):
+        entry, former = history[at], history[max(at - 1, 0)]
+        counts = Counter((robot.candidate, robot.verdict) for robot in entry.robots)
+        runs.append(
+            Run(
+                entry=entry,
+                verdicts={
+                    name: {one: counts[name, one] for one in Verdict if counts[name, one]}
+                    for name in entry.converters
+                },
+                versions=(
+                    *changed_settings(former.converters, entry.converters),
+                    *changed_settings(former.environment, entry.environment),
+                    *changed_settings(former.options, entry.options),
+                ),
+                results=changed_results(former, entry),
+                scores={name: score_text(one) for name, one in suite_totals(entry.suite).items()},
+            )
+        )
+    return tuple(runs)
+
+
+def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
+    """Write ``history.html`` and ``history.json``; return the path of the page."""
+    content = msgspec.json.format(msgspec.json.encode(history), indent=1)
+    (directory / "history.json").write_bytes(content + b"\n")
+    runs = recent_runs(history)
+    courses = _courses([run.entry for run in runs])
+    page = directory / HISTORY
+    return write_page(page, "history.html.j2", runs=runs, courses=courses, total=len(history))
+
+
+def _courses(entries: Sequence[HistoryEntry]) -> list[Course]:
+    """Return the robots of the last run; those that changed come first."""
+    tables = [{(one.candidate, one.id): one for one in e.robots} for e in entries]
+    courses = []
+    for last in entries[-1].robots if entries else ():
+        results = tuple(table.get((last.candidate, last.id)) for table in tables)
+        points = " ".join(
+            f"{at * _STEP + _STEP / 2:g},{_level(one.worst[_POSITION]):.1f}"
+            for at, one in enumerate(results)
+            if one is not None and _POSITION in one.worst
+        )
+        seconds = duration(last.seconds) if last.seconds is not None else ""
+        changed = len({one.verdict if one else None for one in results}) > 1
+        courses.append(Course(last.id, last.candidate, results, points, seconds, changed))
+    return sorted(courses, key=lambda one: (not one.changed, one.id, one.candidate))
+
+
+def _level(error: float) -> float:
+    """Return the vertical place of a position error, on a logarithmic scale."""
+    if not math.isfinite(error):
+        return 0.0
+    inside = min(max(error, _SMALLEST), _LARGEST)
+    share = math.log(inside / _SMALLEST) / math.log(_LARGEST / _SMALLEST)
+    return _HEIGHT * (1 - share)

@@ -78,14 +78,7 @@ def append_entry(
 ) -> Path:
     """Write the entry of a run after the last one, and return its file.
 
-    Args:
-        folder: Folder of the history; made if it does not exist.
-        summary: The run.
-        label: What the user calls it.
-        seconds: Duration of each conversion [s], by converter and id.
-
-    Raises:
-        HistoryError: The folder holds other files of that name.
+    The duration of each conversion [s] is that by converter and id.
     """
     folder.mkdir(parents=True, exist_ok=True)
     entries = read_history(folder)
@@ -108,18 +101,15 @@ def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
     Raises:
         HistoryError: A file is no entry of this version of the schema.
     """
-    files = [file for file in folder.iterdir() if _FILE.fullmatch(file.name)]
     entries = []
-    for file in files:
+    for file in (file for file in folder.iterdir() if _FILE.fullmatch(file.name)):
         try:
             entry = msgspec.json.decode(file.read_bytes(), type=HistoryEntry, strict=False)
         except (msgspec.DecodeError, OSError) as error:
             raise HistoryError(f"{file}: no entry of a history: {error}") from error
         if entry.schema_version != SCHEMA_VERSION:
-            raise HistoryError(
-                f"{file}: version {entry.schema_version} of the schema, not "
-                f"{SCHEMA_VERSION}; begin a new folder"
-            )
+            version = f"{entry.schema_version} of the schema, not {SCHEMA_VERSION}"
+            raise HistoryError(f"{file}: version {version}; begin a new folder")
         entries.append(entry)
     return tuple(sorted(entries, key=lambda entry: entry.number))
 

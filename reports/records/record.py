@@ -78,25 +78,12 @@ class Verdict(StrEnum):
         return self.conforms or self is Verdict.INCOMPLETE
 
 
-_GRADES_BY_SEVERITY = (
-    Grade.NOT_APPLICABLE,
-    Grade.EXACT,
-    Grade.CLOSE,
-    Grade.NOT_COMPARABLE,
-    Grade.DISPUTED,
-    Grade.FAILS,
+_GRADES = "not applicable, exact, close, not comparable, disputed, fails"
+_GRADES_BY_SEVERITY = tuple(map(Grade, _GRADES.split(", ")))
+_VERDICTS = (
+    "exact, close, incomplete, not available, unreadable, not comparable, disputed, fails, crashed"
 )
-_VERDICTS_BY_SEVERITY = (
-    Verdict.EXACT,
-    Verdict.CLOSE,
-    Verdict.INCOMPLETE,
-    Verdict.NOT_AVAILABLE,
-    Verdict.UNREADABLE,
-    Verdict.NOT_COMPARABLE,
-    Verdict.DISPUTED,
-    Verdict.FAILS,
-    Verdict.CRASHED,
-)
+_VERDICTS_BY_SEVERITY = tuple(map(Verdict, _VERDICTS.split(", ")))
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -230,13 +217,18 @@ class Difference(_Record, frozen=True, kw_only=True):
         return self.amount / allowed if allowed else self.amount
 
 
-class CheckRecord(_Record, frozen=True, kw_only=True):
-    """One check of one robot."""
+class CheckHeading(_Record, frozen=True, kw_only=True):
+    """Title and unit of a check, so that a summary is self-contained."""
 
     id: str  # stable identifier, for example ``kinematics.position``
     title: str  # the compared quantity, in a few words
     group: str  # heading under which it is shown
     unit: str  # unit of all differences; empty for equality and ``1`` for ratios
+
+
+class CheckRecord(CheckHeading, frozen=True, kw_only=True):
+    """One check of one robot."""
+
     grade: Grade  # worst grade of all values
     compared: int  # number of values compared
     # largest difference between ``reference`` and the USD, as OpenUSD and simulators read it
@@ -582,15 +574,6 @@ class BaselineRecord(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class CheckHeading(_Record, frozen=True, kw_only=True):
-    """Title and unit of a check, so that a summary is self-contained."""
-
-    id: str  # stable identifier, for example ``kinematics.position``
-    title: str  # the compared quantity, in a few words
-    group: str  # heading under which it is shown
-    unit: str  # unit of all differences; empty for equality and ``1`` for ratios
-
-
 class ConverterRecord(_Record, frozen=True, kw_only=True):
     """One converter of a run."""
 
@@ -605,12 +588,10 @@ class ConverterRecord(_Record, frozen=True, kw_only=True):
 
 def _run_summary_line(summary: RunSummary) -> str:
     counts = {verdict: count for verdict, count in summary.verdicts.items() if count}
-    if summary.unfinished:
-        counts["unfinished"] = summary.unfinished
+    counts |= {"unfinished": summary.unfinished} if summary.unfinished else {}
     robots = sum(counts.values())
     listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    total = f"{robots} robot" if robots == 1 else f"{robots} robots"
-    return f"<RunSummary {total}{': ' if listed else ''}{listed}>"
+    return f"<RunSummary {robots} robot{'' if robots == 1 else 's'}: {listed or 'none'}>"
 
 
 class RunSummary(_Record, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from urdf_usd.reports.records.record import (
     SCHEMA_VERSION,
@@ -39,36 +39,25 @@ def read_record(path: Path) -> RobotRecord:
     return msgspec.json.decode(path.read_bytes(), type=RobotRecord, strict=False)
 
 
-def write_seconds(
-    run: Path,
-    place: str,
-    seconds: float | None = None,
-    examination: float | None = None,
-) -> None:
-    """Write durations, in a file of their own as they differ between runs.
+class _Timing(msgspec.Struct, omit_defaults=True):
+    seconds: float | None = None
+    examination: float | None = None
 
-    Args:
-        run: Folder of the run.
-        place: Robot, below its converter if there are several.
-        seconds: Duration of the conversion [s]; None keeps the stored one.
-        examination: Total duration [s]; likewise.
+
+def write_seconds(run: Path, place: str, **durations: float) -> None:
+    """Write durations [s], in a file of their own as they differ between runs.
+
+    The place is the robot, below its converter if there are several; the durations are those of
+    the conversion (``seconds``) and of all (``examination``), and replace stored ones.
     """
-    former = _read_timing(run, place)
-    timing = _Timing(
-        former.seconds if seconds is None else round(seconds, 4),
-        former.examination if examination is None else round(examination, 4),
-    )
+    rounded = {name: round(value, 4) for name, value in durations.items()}
+    timing = structs.replace(_read_timing(run, place), **rounded)
     write_atomically(timing_path(run, place), msgspec.json.encode(timing) + b"\n")
 
 
 def read_seconds(run: Path, place: str) -> float | None:
     """Read the duration of a conversion [s]; None if it was not measured."""
     return _read_timing(run, place).seconds
-
-
-class _Timing(msgspec.Struct, omit_defaults=True):
-    seconds: float | None = None
-    examination: float | None = None
 
 
 def _read_timing(run: Path, place: str) -> _Timing:
@@ -162,21 +151,15 @@ def _place(summary: RunSummary, robot: RobotRecord | RobotSummary) -> str:
     return f"{robot.candidate}/{robot.id}" if several else robot.id
 
 
-class _Versioned(msgspec.Struct):
-    """What all records have, whatever else is in them."""
-
-    schema_version: str
-
-
 def _read(file: Path, kind: type[_Record]) -> _Record:
     try:
-        content = file.read_bytes()
-        version = msgspec.json.decode(content, type=_Versioned).schema_version
-        if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
-            raise StoredRunError(f"{file} is of schema {version}, which is not {SCHEMA_VERSION}")
         # Not strict, so that text becomes the number that JSON could not express.
-        return msgspec.json.decode(content, type=kind, strict=False)
+        record = msgspec.json.decode(file.read_bytes(), type=kind, strict=False)
     except OSError as error:
         raise StoredRunError(f"{file}: {error.strerror or error}") from error
     except msgspec.DecodeError as error:
         raise StoredRunError(f"{file} is no record: {error}") from error
+    version = record.schema_version
+    if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
+        raise StoredRunError(f"{file} is of schema {version}, which is not {SCHEMA_VERSION}")
+    return record

@@ -16,7 +16,6 @@ from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 from urdf_usd.corpus.descriptions import MANIFEST, head_commit, mirrored_commit
 from urdf_usd.corpus.files import (
     declared_license,
-    first_of_each,
     locate_below,
     locate_mjcf,
     ros_packages,
@@ -94,12 +93,6 @@ def test_generated_and_marked_folders_are_skipped(tmp_path: Path, others: list[s
     assert [one.id for one in resolve_corpora([f"dir:{tmp_path}"])] == ["dir--arm--own"]
 
 
-def test_folder_that_is_named_is_searched(tmp_path: Path) -> None:
-    _write(tmp_path, {"build/pyvenv.cfg": "", "build/own.urdf": _ROBOT})
-
-    assert len(resolve_corpora([f"dir:{tmp_path / 'build'}"])) == 1
-
-
 def test_name_that_is_not_utf8_is_reported(tmp_path: Path) -> None:
     _write(tmp_path, {"good.urdf": _ROBOT, os.fsdecode(b"\xff.urdf"): _ROBOT})
 
@@ -126,13 +119,6 @@ def test_package_is_named_by_its_manifest_or_folder(
     _write(tmp_path, {"Folder/package.xml": manifest, ".git/x/package.xml": _MANIFEST})
 
     assert ros_packages(tmp_path) == ((name, tmp_path / "Folder"),)
-
-
-def test_first_of_two_packages_with_the_same_name_is_used(tmp_path: Path) -> None:
-    _write(tmp_path, {"a/package.xml": _MANIFEST, "b/package.xml": _MANIFEST})
-
-    assert ros_packages(tmp_path) == (("arm_description", tmp_path / "a"),)
-    assert first_of_each(("x", tmp_path), ("x", Path())) == (("x", tmp_path),)
 
 
 def test_licences_of_a_robot_are_those_of_its_package(tmp_path: Path) -> None:
@@ -211,3 +197,9 @@ def test_mjcf_with_bodies_of_its_own_is_a_robot_of_a_folder(tmp_path: Path) -> N
     assert [one.id for one in locate_mjcf(str(tmp_path / "arm.xml"))] == ["file--arm.xml"]
     with pytest.raises(UnknownRobotError, match="is no MJCF"):
         locate_mjcf(str(tmp_path / "arm.urdf"))
+
+
+def test_first_of_two_packages_with_the_same_name_is_used(tmp_path: Path) -> None:
+    _write(tmp_path, {"a/package.xml": _MANIFEST, "b/package.xml": _MANIFEST})
+
+    assert ros_packages(tmp_path) == (("arm_description", tmp_path / "a"),)

@@ -107,12 +107,6 @@ def test_case_is_a_robot(prefix: str) -> None:
     assert installed.case_names()[robot.case.number - 1] == "joints/axis-oblique"
 
 
-def test_chapters_are_in_the_order_of_the_manifest() -> None:
-    chapters = [one["name"] for one in installed.suite_manifest(LATEST)["chapters"]]
-
-    assert chapters == list(dict.fromkeys(name.split("/")[0] for name in installed.case_names()))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -15,12 +15,13 @@ from urdf_usd.corpus.robots import (
     Reference,
     ReferenceSyntaxError,
     Scheme,
+    Selection,
     UnavailableSource,
     distinct,
     identifier,
+    is_forbidden,
     parse_reference,
 )
-from urdf_usd.corpus.selection import Selection, is_forbidden
 
 
 @pytest.mark.parametrize(
@@ -45,13 +46,11 @@ def test_every_form_of_the_grammar_is_parsed(text: str, scheme: str, target: str
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("   ", "empty"),
-        ("pybulet", "did you mean 'pybullet'?"),
+        ("   ", "neither a file nor a corpus"),
+        ("pybulet", "close to it: pybullet"),
         ("..", "neither a file nor a corpus"),
-        ("robot_descriptions:panda", "'robot_descriptions' is not a source"),
-        ("RD:panda_description", "did you mean 'rd'?"),
+        ("RD:panda_description", "'RD' is not a source; close to it: rd"),
         ("http://example.org/r.urdf", "'http' is not a source"),
-        ("rd:", "write 'rd' for all of it"),
         ("dir: ", "nothing follows the colon"),
     ],
 )
@@ -70,13 +69,6 @@ def test_any_text_is_a_reference_or_refused(text: str) -> None:
     except ReferenceSyntaxError:
         return
     assert reference.target or reference.whole
-
-
-@given(st.sampled_from(Scheme), st.text(min_size=1).filter(str.strip))
-def test_text_of_a_reference_is_parsed_back(scheme: Scheme, target: str) -> None:
-    reference = Reference(scheme, target)
-
-    assert parse_reference(str(reference)) == reference
 
 
 @pytest.mark.parametrize(
@@ -142,10 +134,7 @@ def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
 
     Selection(licenses=("MIT",)).apply(ALL, lines.append)
 
-    assert lines == [
-        "file: 1 robot is left out, whose license is unknown",
-        "rd: 1 robot is left out, whose license is unknown",
-    ]
+    assert lines == ["robots left out, because their license is unknown: 2"]
 
 
 @pytest.mark.parametrize(
@@ -153,22 +142,15 @@ def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
     [
         (
             Selection(tags=("quadrupd",)),
-            "no robot has the tag 'quadrupd'; did you mean",
+            "no robot has the tag 'quadrupd'; close to it: quadruped",
         ),
-        (Selection(tags=("x",)), "there are arm, dual_arm, quadruped"),
-        (Selection(makers=("x",)), "there are ABB, Franka Robotics, UNITREE"),
+        (Selection(makers=("x",)), "no robot has the maker 'x'"),
         (Selection(tags=("dual_arm",), licenses=("MIT",)), "no robot matches all"),
     ],
 )
 def test_unknown_value_is_refused(selection: Selection, reason: str) -> None:
     with pytest.raises(CorpusError, match=reason):
         selection.apply(ALL, lambda _: None)
-
-
-def test_selection_is_described_in_words() -> None:
-    selection = Selection(tags=("arm", "biped"), licenses=("MIT",))
-
-    assert selection.words == ("tag arm or biped", "license MIT")
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,8 @@ from msgspec import structs
 from rich.console import Console, RenderableType
 
 from tests.reports import samples
-from urdf_usd.reports.html.history_page import write_history
-from urdf_usd.reports.html.site import write_comparison, write_site
-from urdf_usd.reports.html.suite_page import write_suite
-from urdf_usd.reports.junit import write_junit
+from urdf_usd.reports.ci import write_junit, write_sarif
+from urdf_usd.reports.html.site import write_comparison, write_history, write_site, write_suite
 from urdf_usd.reports.records.history import append_entry, read_history
 from urdf_usd.reports.records.record import (
     ChangeKind,
@@ -25,7 +23,6 @@ from urdf_usd.reports.records.record import (
     Verdict,
 )
 from urdf_usd.reports.run_report import write_badges, write_markdown
-from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import Figures, compare
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 

@@ -32,7 +32,6 @@ def _diagnosed(robot: r.RobotRecord) -> Diagnosis:
 
 @pytest.mark.parametrize("verdict", r.Verdict)
 def test_every_failing_verdict_has_fault_and_remedy(verdict: r.Verdict) -> None:
-    """Also without any check."""
     found = diagnose(samples.robot(verdict, checks=()))
     if verdict.conforms:
         assert found is None
@@ -98,22 +97,6 @@ def test_usd_is_blamed_only_if_it_differs(
     verdict: r.Verdict, check: r.CheckRecord, fault: str
 ) -> None:
     assert _diagnosed(samples.robot(verdict, checks=(check,))).fault == fault
-
-
-def test_statement_does_not_repeat_the_subject() -> None:
-    check = samples.position(r.Grade.FAILS, 1.0, "wrist", (WRIST,))
-    found = _diagnosed(samples.robot(r.Verdict.FAILS, checks=(check,)))
-
-    assert (found.subject, found.statement) == ("link wrist", "is missing")
-
-
-def test_diagnosis_of_an_unreadable_robot_names_the_line() -> None:
-    """The line of the first error, not of an earlier warning."""
-    warning = r.DiagnosticRecord(rule="x", severity="warning", message="odd", file="a.urdf", line=3)
-    error = structs.replace(warning, severity="error", line=7)
-    robot = samples.robot(r.Verdict.UNREADABLE, checks=(), diagnostics=(warning, error))
-
-    assert "a.urdf:7" in _diagnosed(robot).remedy
 
 
 @pytest.mark.parametrize("reason", ["no answer after 120 s", "the memory limit was reached"])

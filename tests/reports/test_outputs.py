@@ -12,10 +12,9 @@ from msgspec import structs
 from tests.reports import samples
 from tests.reports.documents import shown, write_run
 from urdf_usd.reports.changes import MOST_ROWS, sorted_changes
-from urdf_usd.reports.junit import write_junit
+from urdf_usd.reports.ci import write_junit, write_sarif
 from urdf_usd.reports.records import record as r
 from urdf_usd.reports.run_report import write_badges, write_markdown
-from urdf_usd.reports.sarif import write_sarif
 from urdf_usd.reports.summary import headline
 from urdf_usd.reports.terminal import terminal_summary
 
@@ -109,7 +108,6 @@ def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
 
 
 def test_control_characters_keep_files_well_formed(tmp_path: Path) -> None:
-    """XML cannot represent most controls, and UTF-8 no lone surrogates."""
     robot = _wrong("]]><x>\x00\x1b\ud800\ufffe\r\n\u202e&\"'" + "n" * 10_000)
     (failure,) = _junit((robot,), tmp_path).iter("failure")
     assert "]]><x>␀␛\ufffd\ufffd" in str(failure.text)
@@ -147,14 +145,6 @@ def test_markdown_fits_into_a_github_comment(tmp_path: Path) -> None:
     assert len(text) < 2 * 65_536
 
 
-def test_markdown_of_a_conforming_run_has_no_empty_table(tmp_path: Path) -> None:
-    for checks, heading in ((None, "### Largest differences"), ((), None)):
-        robot = samples.robot(checks=checks)
-        write_markdown(samples.figures((robot,)), tmp_path / "summary.md")
-        lines = (tmp_path / "summary.md").read_text("utf-8").splitlines()
-        assert [line for line in lines if line.startswith("###")] == ([heading] if heading else [])
-
-
 @pytest.mark.parametrize(
     ("verdicts", "label"),
     [
@@ -168,7 +158,6 @@ def test_markdown_of_a_conforming_run_has_no_empty_table(tmp_path: Path) -> None
 def test_badge_counts_readable_robots(
     verdicts: tuple[r.Verdict, ...], label: str, tmp_path: Path
 ) -> None:
-    """As the headline does."""
     robots = tuple(samples.robot(verdict) for verdict in verdicts)
     write_badges(samples.figures(robots), tmp_path)
     svg = etree.fromstring((tmp_path / "badge.svg").read_bytes())
@@ -195,7 +184,6 @@ def test_run_takes_at_most_forty_lines_of_the_terminal() -> None:
     ],
 )
 def test_last_line_names_engines_that_took_no_part(absent: tuple[str, ...], expected: str) -> None:
-    """An engine that is not installed is in no record."""
     robots = tuple(
         structs.replace(robot, engines=tuple(e for e in robot.engines if e.name not in absent))
         for robot in samples.corpus()
@@ -213,11 +201,6 @@ def test_single_robot_fits_into_a_narrow_terminal() -> None:
     assert text.index("Fault:") < text.index("Remedy:")
 
 
-def test_colours_are_used_on_terminals_only() -> None:
-    assert "\x1b[" not in _terminal(samples.corpus())
-    assert "\x1b[31m" in _terminal(samples.corpus(), colours=True)
-
-
 def test_names_have_no_effect_on_the_terminal() -> None:
     robot = _wrong("[red]x\x1b[2J\u202e" + "n" * 10_000)
     for robots in ((robot,), (robot, samples.robot(name="Zeta"))):
@@ -231,7 +214,6 @@ def test_names_have_no_effect_on_the_terminal() -> None:
     ("folder", "printed"), [(f"file:downloads/{'assets/' * 8}", "file:…/"), ("file:r/", "file:r/")]
 )
 def test_files_in_deep_folders_are_told_apart(folder: str, printed: str) -> None:
-    """References that fit are whole, so that they can be passed to a command."""
     places = "left_hand/robot.urdf", "right_hand/robot.urdf"
     text = _terminal(
         tuple(samples.robot(r.Verdict.CLOSE, id=one, reference=f"{folder}{one}") for one in places)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec import structs
 
 from tests.reports import samples
 from urdf_usd.reports.changes import (
     compare_runs,
-    sign,
-    sorted_changes,
-    style_class,
     value_changes,
 )
 from urdf_usd.reports.records import record as r
@@ -83,7 +79,6 @@ def test_each_kind_of_change_is_reported(
 
 @pytest.mark.parametrize("outcome", [r.CaseOutcome.FAIL, r.CaseOutcome.CRASHED])
 def test_case_that_is_not_refused_any_more_is_newly_failing(outcome: r.CaseOutcome) -> None:
-    """Although the verdict of a file that is read is better; and the reverse."""
     case = samples.cases()[0].case
     assert case is not None
     refused, read = (
@@ -102,7 +97,6 @@ def test_case_that_is_not_refused_any_more_is_newly_failing(outcome: r.CaseOutco
 
 
 def test_changed_files_and_settings_are_listed_but_no_regression() -> None:
-    """They may explain other changes."""
     first, second = (
         structs.replace(
             EXACT,
@@ -122,8 +116,6 @@ def test_changed_files_and_settings_are_listed_but_no_regression() -> None:
 
 
 def test_changed_joint_order_is_a_change() -> None:
-    """Programs may index joints; an added joint is another change."""
-
     def ordered(*joints: str) -> r.RobotRecord:
         engine = r.EngineRecord(
             name="physx", side="usd", status=r.EngineStatus.OBSERVED, joint_order=joints
@@ -148,30 +140,6 @@ def test_changed_values_of_a_robot_are_listed_up_to_a_limit() -> None:
     assert value_changes("arm", {}, before) == ()
 
 
-def test_sign_of_a_change_matches_its_colour() -> None:
-    kinds = (r.ChangeKind.WORSE, True), (r.ChangeKind.FIXED, False), (r.ChangeKind.ADDED, False)
-    changes = [r.ChangeRecord(kind, worse, "arm") for kind, worse in kinds]
-
-    marks = [(sign(one), style_class(one)) for one in changes]
-    assert marks == [("✗", "fails"), ("✓", "exact"), ("·", "not-comparable")]
-
-
-def test_run_without_changes_says_so() -> None:
-    """Changed versions alone do not count."""
-    setting = r.ChangeRecord(r.ChangeKind.SETTING, False, "environment mujoco")
-    changes = sorted_changes(r.FormerRunRecord(name="a", changes=(setting,)))
-
-    assert changes is not None
-    assert (changes.sentence, changes.settings) == ("nothing changed", (setting,))
-
-
-def test_summary_of_a_case_has_nothing_of_its_files() -> None:
-    case = samples.cases()[0].case
-    assert case is not None
-    written = msgspec.to_builtins(case.summary)
-    assert set(written) == set(msgspec.to_builtins(case)) - {"case", "readings", "urdf"}
-
-
 def _store(folder: Path, robot: r.RobotRecord, version: str = "2.0") -> StoredRun:
     run = _run(robot)
     summary = structs.replace(run.summary, schema_version=version)
@@ -181,7 +149,6 @@ def _store(folder: Path, robot: r.RobotRecord, version: str = "2.0") -> StoredRu
 
 
 def test_run_is_read_back_from_its_folder(tmp_path: Path) -> None:
-    """Including infinite numbers, which JSON cannot represent."""
     check = samples.position(r.Grade.FAILS, float("inf"), findings=(samples.UNTYPED,))
     run = _store(tmp_path, samples.robot(r.Verdict.FAILS, checks=(check,)))
 

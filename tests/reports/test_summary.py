@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from tests.reports import samples
 from urdf_usd.reports import summary
@@ -17,21 +16,9 @@ from urdf_usd.reports.records.record import (
 
 
 def test_robots_are_sorted_by_urgency_then_name() -> None:
-    """Exact and close robots are not separated."""
     names = [robot.name for robot in summary.most_urgent_first(samples.corpus())]
     unread = ["Part", "Broken", "Remote"]
     assert names == ["Shifted", "Fatal", "Ambiguous", "Quiet", *unread, "Alpha", "Zeta"]
-
-
-def test_robot_without_a_name_is_titled_by_its_id() -> None:
-    assert summary.title(samples.robot(name=" ", id="arm-2")) == "arm-2"
-
-
-def test_converter_is_named_as_in_the_run() -> None:
-    """With its version, and its name if the version does not say it."""
-    robot = samples.robot()
-    assert summary.converter(robot) == "urdf-usd"
-    assert summary.converter(structs.replace(robot, candidate="mine")) == "mine (urdf-usd)"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +31,6 @@ def test_converter_is_named_as_in_the_run() -> None:
 def test_group_has_the_most_urgent_grade_of_its_checks(
     checks: tuple[CheckRecord, ...], grade: Grade
 ) -> None:
-    """Checks that are not comparable hide no other grade."""
     assert summary.group_grades(samples.robot(checks=checks)) == {"mass": grade}
 
 
@@ -62,7 +48,6 @@ def test_largest_difference_has_the_largest_share_of_its_tolerance() -> None:
 
 
 def test_participation_counts_readable_robots() -> None:
-    """A robot without a record of the engine counts as not read."""
     only = EngineRecord(name="drake", side="urdf", status=EngineStatus.OBSERVED)
     robots = samples.robot(name="A", engines=(only,)), samples.robot(name="B", engines=())
     (drake,) = summary.participation(robots)
@@ -97,7 +82,6 @@ def test_known_deviation_of_a_simulator_is_counted_apart() -> None:
 
 
 def test_files_are_shown_without_their_common_folder() -> None:
-    """Unless there is a single file, or their folders have nothing in common."""
     files = ["file:a/b/arm/robot.urdf", "file:a/b/hand/robot.urdf", "file:a/b/car.urdf"]
     other = "pybullet:r2d2.urdf"
     robots = [samples.robot(reference=one) for one in (*files, other)]

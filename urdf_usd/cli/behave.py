@@ -15,14 +15,8 @@ from urdf_usd.cli.commands import USD_SUFFIXES, Behave
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot, with_stated_settings
 from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status
-from urdf_usd.conformance.behaviour.simulations import (
-    MUJOCO,
-    convert_for_simulation,
-    drives,
-)
-from urdf_usd.conformance.behaviour.simulations import (
-    behave as simulate,
-)
+from urdf_usd.conformance.behaviour import simulations
+from urdf_usd.conformance.behaviour.simulations import MUJOCO
 from urdf_usd.conformance.engines.protocol import Available, Unavailable, optional_engine
 from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.converter.conversion import convert_parsed
@@ -67,7 +61,7 @@ def behave(options: Behave) -> ExitCode:
         limits = options.limits
         # Twice the time for all: at its limit, a simulator is reported, and the others count.
         whole = structs.replace(limits, time=2.0 * limits.time)
-        simulated = call_on_usd(simulate, usd, others, limits.time, limits=whole)
+        simulated = call_on_usd(simulations.behave, usd, others, limits.time, limits=whole)
     rows = [row for row in simulated if row["simulator"] in chosen]
     if options.output_format == "json":
         click.echo(json.dumps(rows, indent=2))
@@ -83,11 +77,8 @@ def _availability(simulator: str) -> Available | Unavailable:
         return optional_engine("ovphysx", "ovphysx", "physx")
     found = optional_engine("newton", "newton", "newton")
     # Its solver.
-    return (
-        found
-        if isinstance(found, Unavailable)
-        else optional_engine("mujoco_warp", "mujoco-warp", "newton")
-    )
+    solver = optional_engine("mujoco_warp", "mujoco-warp", "newton")
+    return found if isinstance(found, Unavailable) else solver
 
 
 def _converted(robot: RobotSource, options: Behave, folder: Path) -> Path:
@@ -102,11 +93,11 @@ def _converted(robot: RobotSource, options: Behave, folder: Path) -> Path:
         show_diagnostics(conversion.diagnostics)
         usd = conversion.root_layer
     else:
-        text = drives(options.frequency) if options.frequency else None
+        text = simulations.drives(options.frequency) if options.frequency else None
         words.append(
             f"drives of {options.frequency:g} Hz (--frequency, --with)" if text else "no drives"
         )
-        usd = convert_for_simulation(parsed, folder / "usd", text, chosen)
+        usd = simulations.convert_for_simulation(parsed, folder / "usd", text, chosen)
     if words:
         say(f"converted with {' and '.join(words)}")
     return usd

@@ -101,9 +101,8 @@ class CorpusOptions(Struct, frozen=True, kw_only=True):
 class Behave(Struct, frozen=True, kw_only=True):
     """Simulate the robot SOURCE, and say whether it holds its pose and reaches its targets.
 
-    SOURCE is a USD asset, or a URDF or xacro file or a reference such as rd:panda_description,
-    which is converted: with --with, or with drives of --frequency for all joints, on a fixed base
-    unless --base says otherwise.
+    SOURCE is a USD asset, or a robot that is converted first: with --with, or with drives of
+    --frequency for all joints, on a fixed base unless --base says otherwise.
 
     MuJoCo simulates what OpenUSD reads of the asset; PhysX (extra 'physx') and Newton (extra
     'newton') load it themselves. After 2 s of gravity, all targets move by 0.1 rad or 10 mm for 1
@@ -113,7 +112,6 @@ class Behave(Struct, frozen=True, kw_only=True):
     Examples:
         urdf-usd behave robot.urdf
         urdf-usd behave robot.urdf --with robot.toml --simulator PhysX
-        urdf-usd behave out/robot.usda --format json
     """
 
     source: Robot
@@ -145,11 +143,10 @@ class Certify(Struct, frozen=True, kw_only=True):
     The root layer receives a certificate as custom data: verdict, versions of this program, its
     tolerance and the engines, and hashes of the files of URDF, --with and USD. A badge is written
     next to it, conformance.svg. `urdf-usd check --certificate` verifies that nothing changed
-    since, without engines. It is not signed. Options are those of `urdf-usd check`.
+    since, without engines. It is not signed.
 
     Examples:
         urdf-usd certify robot.urdf out/robot.usda
-        urdf-usd certify robot.urdf out/robot.usda --with robot.toml --fail-on close
         urdf-usd check --certificate robot.urdf out/robot.usda
     """
 
@@ -163,20 +160,14 @@ class Check(Struct, frozen=True, kw_only=True):
     """Compare a USD with its source, quantity by quantity.
 
     SOURCE is a URDF, xacro or MJCF file, a reference such as rd:panda_description, or - for
-    standard input; USD is the root layer of an asset from any converter. Every engine
-    reads the variants that --variant selects.
-
-    A USD is refused if one of its layers or assets is a pipe, a device or a socket, if
-    its layers name more than 10000 asset paths or are larger than 4 GiB in total, or
-    if composing it exceeds --timeout or --memory.
+    standard input; USD is the root layer of an asset from any converter. A USD is refused if a
+    layer or asset is no regular file, if it has more than 10000 asset paths or 4 GiB of layers,
+    or if composing it exceeds --timeout or --memory.
 
     Examples:
         urdf-usd check robot.urdf out/robot.usda
         urdf-usd check robot.urdf robot.usd --base fixed --html report.html
-        urdf-usd check robot.xml robot.usda
         urdf-usd check pybullet:r2d2.urdf r2d2.usda --engine mujoco --json r2d2.json
-        urdf-usd check robot.urdf out/robot.usda --with robot.toml
-        urdf-usd check arm.urdf arm.usd --variant Gripper=none --strict
         urdf-usd check arm.urdf arm.usd --all-variants --variant Physics=physx
         ros2 param get /robot_state_publisher robot_description | urdf-usd check - arm.usd
     """
@@ -200,25 +191,15 @@ class Check(Struct, frozen=True, kw_only=True):
     html_file: HtmlFile = None
 
 
-def _parse_mapped(text: str) -> tuple[str, str]:
-    first, equals, second = text.partition("=")
-    if not (first and equals and second):
-        raise ValueError(f"{text!r} is not NAME=NAME")
-    return first, second
-
-
 class Compare(Struct, frozen=True, kw_only=True):
     """Compare two descriptions of a robot, URDF or MJCF, quantity by quantity.
 
-    FIRST and SECOND are URDF, xacro or MJCF files, or references such as
-    rd:panda_description and rd:panda_mj_description. The first gives the expected values.
-    Links and joints with other names are matched by the chain of parents; --map matches
+    FIRST and SECOND are URDF, xacro or MJCF files, or references. The first gives the expected
+    values. Links and joints with other names are matched by the chain of parents; --map matches
     those that are not. Whatever concerns a USD alone is left out.
 
     Examples:
-        urdf-usd compare robot.urdf robot.xml
         urdf-usd compare robot.urdf robot.xml --map base_link=base --html report.html
-        urdf-usd compare old.urdf new.urdf --json differences.json
         urdf-usd compare rd:panda_description rd:panda_mj_description
     """
 
@@ -230,7 +211,7 @@ class Compare(Struct, frozen=True, kw_only=True):
             "A link or joint of FIRST, and its name in SECOND. Repeatable.",
             "--map",
             "NAME=NAME",
-            _parse_mapped,
+            partial(parse_pair, form="NAME=NAME"),
         ),
     ] = ()
     sources: Sources = Sources()
@@ -249,19 +230,13 @@ class Convert(Struct, frozen=True, kw_only=True):
     replaced. The path of the root layer is printed on stdout, diagnostics on stderr.
 
     With several SOURCEs, or a whole corpus such as erd or dir:my_robots, each robot is converted in
-    another process, within --timeout and --memory, into DIR/<id>. Robots that cannot be converted
-    are reported, and the others are converted. A single SOURCE is converted in this process,
-    without limits unless one is given.
+    another process, within --timeout and --memory, into DIR/<id>. A single SOURCE is converted in
+    this process, without limits unless one is given.
 
     Examples:
         urdf-usd convert robot.urdf out
-        urdf-usd convert pybullet:kuka_iiwa/model.urdf kuka --base fixed
-        urdf-usd convert robot.urdf out --package my_robot=path/to/my_robot
-        urdf-usd convert robot.urdf.xacro out --arg hand:=true
-        urdf-usd convert robot.urdf out --with robot.toml
-        urdf-usd convert robot.urdf out --layout usdz
-        urdf-usd convert robot.urdf out --profile physx --scene
-        urdf-usd convert robot.urdf out --profile simready --metadata author=me
+        urdf-usd convert robot.urdf.xacro out --arg hand:=true --package my_robot=path/to/my_robot
+        urdf-usd convert robot.urdf out --profile physx --scene --with robot.toml
         urdf-usd convert dir:my_robots assets --jobs 4
         usdview $(urdf-usd convert rd:panda_description panda)
     """
@@ -296,11 +271,10 @@ class Convert(Struct, frozen=True, kw_only=True):
 class CorpusList(Struct, frozen=True, kw_only=True):
     """List the robots of CORPUS; all corpora by default.
 
-    Nothing is downloaded: robots that are not available locally are listed with the
-    details in their catalogue.
+    Nothing is downloaded: of robots that are not available locally, the details in their
+    catalogue are shown.
 
     Examples:
-        urdf-usd corpus list
         urdf-usd corpus list rd --tag quadruped --license BSD-3-Clause
         urdf-usd corpus list erd dir:my_robots --format tsv | cut -f 1,4
     """
@@ -314,14 +288,10 @@ class CorpusList(Struct, frozen=True, kw_only=True):
 
 
 class CorpusShow(Struct, frozen=True, kw_only=True):
-    """Show origin, packages, files and hashes of the robot REF.
-
-    Nothing is downloaded: of a robot that is not available locally, the details in its
-    catalogue are shown.
+    """Show origin, packages, files and hashes of the robot REF, without a download.
 
     Examples:
         urdf-usd corpus show rd:panda_description
-        urdf-usd corpus show erd:ur5 --format json
     """
 
     reference: Annotated[str, Argument("REF")]
@@ -335,12 +305,11 @@ class Diff(Struct, frozen=True, kw_only=True):
     Lists robots that were added or removed, new and fixed failures, changed grades,
     differences that changed by more than float32 rounding, and changed files, options
     and versions. Of robots with changed files, it lists the values that differ between
-    their USDs, such as masses and limits. Worse is a robot that no longer conforms or
-    was removed, a worse grade, or a larger difference.
+    their USDs. Worse is a robot that no longer conforms or was removed, a worse grade, or a larger
+    difference.
 
     Examples:
         urdf-usd diff report.before report
-        urdf-usd diff report.before report --format json
     """
 
     run_a: Annotated[Path, Argument(kind=EXISTING_FOLDER)]
@@ -354,8 +323,8 @@ class Doctor(Struct, frozen=True, kw_only=True):
     For those that are not, it shows how to install them. With --schema, it prints the
     JSON Schema of a kind of file instead. robot: results/<id>.json of a run, and the file
     of check --json. summary: summary.json of a run. history: a run in the folder of
-    --history. case: a case of the feature suite. Infinite values and NaN are the strings
-    inf, -inf and nan. description: the TOML file of --with. defaults: urdf-usd.toml.
+    --history. case: a case of the feature suite. description: the TOML file of --with. defaults:
+    urdf-usd.toml.
 
     Examples:
         urdf-usd doctor
@@ -384,11 +353,8 @@ class Expand(Struct, frozen=True, kw_only=True):
     textures, which the URDF names by relative paths, and the licence file of its package. A
     comment in the URDF names source, repository, commit, licence and arguments.
 
-    All other commands accept xacro files as they are.
-
     Examples:
         urdf-usd expand robot.urdf.xacro --arg hand:=true > robot.urdf
-        urdf-usd expand rd:ur5e_description --vendor robots/ur5e
         urdf-usd expand h1.urdf --vendor h1 --rename-joint '(.*)_joint=\1'
     """
 
@@ -426,18 +392,13 @@ class Export(Struct, frozen=True, kw_only=True):
 
     A joint of several axes becomes a chain of joints with one axis each, which `urdf-usd convert`
     puts together again. Robots of a stage with several are listed, with exit code 2, unless --root
-    names one; a body without joints is a robot of its own.
-
-    The USD is read in a process with the limits --timeout and --memory. It is refused if one of its
-    layers or assets is a pipe, a device or a socket, or if its layers name more than 10000 asset
-    paths or are larger than 4 GiB in total.
+    names one; a body without joints is a robot of its own. The USD is read in a process with the
+    limits --timeout and --memory, and refused as by `urdf-usd check`.
 
     Examples:
         urdf-usd export out/robot.usda robot.urdf
-        urdf-usd export vendor/arm.usd arm/arm.urdf --force
-        urdf-usd export scene.usd arm.urdf --root /World/arm
-        urdf-usd export gripper.usd gripper.urdf --loops
-        urdf-usd export arm.usd arm.urdf --variant Gripper=parallel --strict
+        urdf-usd export scene.usd arm.urdf --root /World/arm --force
+        urdf-usd export gripper.usd gripper.urdf --loops --variant Gripper=parallel
     """
 
     usd: Usd
@@ -466,7 +427,6 @@ class Init(Struct, frozen=True, kw_only=True):
     An existing file is not overwritten. The path is printed on stdout.
 
     Examples:
-        urdf-usd init robot.urdf
         urdf-usd init erd:panda panda.toml
         urdf-usd convert erd:panda out --with panda.toml
     """
@@ -480,7 +440,8 @@ class Inspect(Struct, frozen=True, kw_only=True):
     """Show links, joints, shapes and totals of the robot SOURCE.
 
     SOURCE is a URDF or xacro file, a reference such as rd:panda_description, or the root layer of a
-    USD, whose meshes are named by their prims. urdf-usd lint reports likely mistakes in a URDF.
+    USD, whose meshes are named by their prims. A USD is read in a separate process within --timeout
+    and --memory, and refused as by `urdf-usd check`; --variant and --strict are for it alone.
 
     --joints shows the order in which engines number the joints instead. USD is an asset
     of the robot; without one, SOURCE is converted in a temporary folder. The engine
@@ -488,16 +449,9 @@ class Inspect(Struct, frozen=True, kw_only=True):
     engine b, such that q_b = q_a[a_to_b]; -1 stands for a joint that a lacks. Joints
     with several degrees of freedom are one entry.
 
-    --variant and --strict are for USDs as SOURCE, which are read in a separate process
-    within --timeout and --memory. A USD is refused if one of its layers or assets is a
-    pipe, a device or a socket, or if its layers name more than 10000 asset paths or are
-    larger than 4 GiB in total.
-
     Examples:
-        urdf-usd inspect robot.urdf
         urdf-usd inspect pybullet:r2d2.urdf --format json
         urdf-usd inspect robot.urdf --format dot | dot -Tsvg > robot.svg
-        urdf-usd inspect robot.usda --variant Gripper=parallel
         urdf-usd inspect robot.urdf robot.usda --joints --numpy maps.npz
     """
 
@@ -536,14 +490,12 @@ class Lint(Struct, frozen=True, kw_only=True):
     """Report likely mistakes in URDF and xacro files, with a remedy for each.
 
     SOURCE is a file, a reference such as rd:panda_description, or a whole corpus: pybullet, rd, erd
-    or dir:<folder>. Findings are errors that prevent reading, values that are physically
-    implausible, and constructs that simulators reject. docs/lint.md describes every rule.
+    or dir:<folder>. docs/lint.md describes every rule.
 
     --fix repairs mistakes with one possible correction, such as a stray comma after a
     number or an axis that is not normalised; comments and layout are kept.
 
     Examples:
-        urdf-usd lint robot.urdf
         urdf-usd lint dir:my_robots --fail-on warning --ignore name-*,material-unused
         urdf-usd lint robot.urdf --format sarif > robot.sarif
         urdf-usd lint robot.urdf --fix --output repaired.urdf
@@ -585,17 +537,15 @@ class Reduce(Struct, frozen=True, kw_only=True):
     """Shrink SOURCE to a minimal URDF that fails in the same way.
 
     SOURCE is a robot of which a check fails, or which a converter refuses, or which
-    crashes a converter or an engine. Links, joints, shapes, other elements, attributes
-    and digits are removed as long as the failure remains, and names are shortened. OUT,
-    a new or empty folder, receives the URDF, the meshes and textures that are left, and
-    report.md, the text of a bug report with the command that shows the failure.
+    crashes a converter or an engine. Whatever the failure does not need is removed, and names are
+    shortened. OUT, a new or empty folder, receives the URDF, the meshes and textures that are left,
+    and report.md, the text of a bug report with the command that shows the failure.
 
     A robot of 20 links takes a few hundred conversions.
 
     Examples:
         urdf-usd reduce robot.urdf minimal --converter 'x=x2usd {urdf} {out}'
-        urdf-usd reduce robot.urdf minimal --check mass.link.mass
-        urdf-usd reduce erd:panda minimal --engine pybullet
+        urdf-usd reduce robot.urdf minimal --check mass.link.mass --engine pybullet
     """
 
     source: Robot
@@ -678,25 +628,16 @@ class Run(Struct, frozen=True, kw_only=True):
 
     With several converters, each converts every robot, and index.html compares them.
     With cases of the feature suite, suite.html has the results of each, and scores; a
-    case that does not pass fails the run.
-
-    Each step on a robot has the limits --timeout and --memory. A USD of another
-    converter is refused if one of its layers or assets is a pipe, a device or a socket,
-    or if its layers name more than 10000 asset paths or are larger than 4 GiB in total.
+    case that does not pass fails the run. Each step on a robot has the limits --timeout and
+    --memory; USDs of other converters are refused as by `urdf-usd check`.
 
     Examples:
         urdf-usd run --out report
         urdf-usd run dir:my_robots --out report --jobs 4 --resume
-        urdf-usd run rd:panda_description erd pybullet:r2d2.urdf --out report
-        urdf-usd run rd --tag humanoid --license BSD-3-Clause --out report
-        urdf-usd run rd --mirror clones --baseline known.toml --out report
-        urdf-usd run list:ours.toml --forbid-license copyleft --out report
-        urdf-usd run erd --compare report --out report
-        urdf-usd run erd --history runs --label v1.2 --out report
-        urdf-usd run suite:joints --out report
+        urdf-usd run rd --tag humanoid --forbid-license copyleft --baseline known.toml --out report
+        urdf-usd run erd --compare report --history runs --label v1.2 --out report
         urdf-usd run dir:robots --changed-since origin/main --out report
         urdf-usd run --converter urdf-usd --converter 'x=x2usd {urdf} {out}' --out r
-        urdf-usd run erd --converter x=folder:usds --variant Physics=physx --out r
     """
 
     corpus: Annotated[_Texts, Argument()] = ()
@@ -755,7 +696,6 @@ class View(Struct, frozen=True, kw_only=True):
     converted into a temporary folder. The path of the page is printed.
 
     Examples:
-        urdf-usd view robot.urdf
         urdf-usd view robot.urdf robot.usd
         urdf-usd view pybullet:r2d2.urdf --html r2d2.html
     """
@@ -795,9 +735,9 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
         "run:diff",
         "Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot be read.",
     ),
-    "doctor": Command(Doctor, "doctor:doctor"),
+    "doctor": Command(Doctor, "corpus:doctor"),
     "expand": Command(Expand, "expand:expand"),
-    "export": Command(Export, "expand:export"),
+    "export": Command(Export, "convert:export"),
     "init": Command(Init, "convert:init"),
     "inspect": Command(Inspect, "inspect:inspect"),
     "lint": Command(

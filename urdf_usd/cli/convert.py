@@ -1,22 +1,29 @@
-"""``urdf-usd convert``: convert robots to USD assets; ``init``: write a settings file."""
+"""``urdf-usd convert`` and ``export``: robots to USD assets and back; ``init``: settings files."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 import click
 from msgspec import structs
 
-from urdf_usd.cli.commands import Convert, Init
+from urdf_usd.cli.commands import Convert, Export, Init
 from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
 from urdf_usd.cli.parameters import is_given
-from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot, with_stated_settings
-from urdf_usd.cli.terminal import say, show_diagnostics, shown_meshes, shown_status
+from urdf_usd.cli.sources import (
+    existing_robot,
+    is_only_part,
+    of_robot,
+    parse_robot,
+    with_stated_settings,
+)
+from urdf_usd.cli.terminal import say, show_diagnostics, shown_status
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.worker import Workers, processors
+from urdf_usd.conformance.execution.worker import Workers, call_on_usd, processors
 from urdf_usd.converter.conversion import (
     Conversion,
     convert_parsed,
@@ -28,7 +35,7 @@ from urdf_usd.converter.robot.model import Base, BaseOption, robot_line
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.simulation.template import CONTACTS, description_template
-from urdf_usd.converter.urdf.xacro import is_part, is_xacro
+from urdf_usd.converter.urdf.xacro import is_xacro
 from urdf_usd.corpus import RobotSource, parse_reference, resolve_corpora
 from urdf_usd.reports.records.results import write_new
 from urdf_usd.robots import with_reference
@@ -49,8 +56,15 @@ def convert(options: Convert) -> ExitCode:
         if isinstance(outcome, str):
             raise CommandError(outcome)
     else:
-        with shown_meshes() as progress:
-            outcome = convert_robot(robot.path, options.directory, chosen, progress=progress)
+        with shown_status("") as status:
+            outcome = convert_robot(
+                robot.path,
+                options.directory,
+                chosen,
+                progress=lambda mesh, *counts: status.show(
+                    "decomposing {!a}, {} of {}".format(mesh, *counts)
+                ),
+            )
     _show_conversion(outcome, chosen.base)
     return ExitCode.DONE
 
@@ -126,13 +140,8 @@ def _convert_several(options: Convert) -> ExitCode:
                 _show_conversion(outcome, settings.base, f"{robot.reference}: ")
             elif isinstance(outcome, str):
                 say(f"error: {robot.reference}: {outcome}")
-            elif (
-                robot.searched
-                and is_xacro(str(robot.path))
-                and is_part((one.rule for one in outcome.diagnostics), included=robot.included)
-            ):
+            elif is_only_part(robot, [one.rule for one in outcome.diagnostics]):
                 total -= 1
-                say(f"{robot.reference}: skipped, only part of a robot")
             else:
                 show_diagnostics(outcome.diagnostics)
                 reason = refused_warnings(outcome)
@@ -155,9 +164,23 @@ def init(options: Init) -> None:
     rules = {"collision-overlap", "collision-touch"}
     contacts = [one for one in asset.diagnostics if one.rule in rules]
     text = description_template(parsed.robot, asset.base, options.source, contacts)
-    try:
-        write_new(target, text.encode())
-    except OSError as error:
-        raise CommandError(f"{target} cannot be written: {error.strerror}") from error
+    write_new(target, text.encode())
     show_diagnostics(parsed.diagnostics)
     click.echo(target)
+
+
+def export(options: Export) -> None:
+    # The harness, which the other commands do not need.
+    from urdf_usd.conformance.export.files import prepare_export, write_export
+
+    prepare = partial(
+        prepare_export,
+        root=options.root,
+        loops=options.loops,
+        variants=options.reading.variants,
+        strict=options.reading.strict,
+    )
+    prepared = call_on_usd(prepare, options.usd, options.urdf, limits=options.limits)
+    written = write_export(prepared, force=options.force)
+    show_diagnostics(written.diagnostics)
+    click.echo(written.urdf)

@@ -1,51 +1,53 @@
-"""``urdf-usd corpus``: list the robots of corpora, show the details of one."""
+"""``urdf-usd corpus`` and ``doctor``: robots of corpora, engines, versions, JSON Schemas."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from urdf_usd.cli.commands import CorpusList, CorpusShow
+from urdf_usd.cli.commands import CorpusList, CorpusShow, Doctor
 from urdf_usd.cli.failures import CommandError
+from urdf_usd.cli.main import main
+from urdf_usd.cli.parameters import defaults_schema
 from urdf_usd.cli.sources import existing_robot
-from urdf_usd.cli.terminal import print_lines, say, stdout
+from urdf_usd.cli.terminal import print_lines, say, shown_status, stdout
 from urdf_usd.conformance.engines.mjcf import kept_robot
-from urdf_usd.conformance.engines.protocol import UnsupportedError
+from urdf_usd.conformance.engines.protocol import Available, Crashed, UnsupportedError
+from urdf_usd.conformance.execution.job import list_engines
 from urdf_usd.conformance.execution.mjcf import mjcf_inputs
+from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.observation.robot import VELOCITIES
 from urdf_usd.converter import ConversionError, Parsed, Severity, read_urdf
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.inspection import freedom
+from urdf_usd.converter.simulation.settings import schema as description_schema
 from urdf_usd.corpus import (
     WHOLE_CORPORA,
     Candidate,
     Download,
     RobotSource,
+    UnavailableError,
     UnavailableSource,
     candidate,
     list_corpora,
+    robot_names,
 )
 from urdf_usd.corpus.files import Format, robot_format
+from urdf_usd.reports.records.environment import environment
+from urdf_usd.reports.records.schema import schema_text
 from urdf_usd.reports.text import plain
 
-# xacro files are expanded in child processes, for which threads only wait.
-_THREADS = 4
 UNKNOWN = "unknown"
 COLUMNS = ("reference", "maker", "dof", "license", "commit", "cached", "tags", "source", "note")
-# Columns that are left out, in this order, until the table fits the terminal.
-_LEAST_NEEDED = ("commit", "source", "cached", "tags", "maker", "license", "dof")
-# Most characters in a line of the other columns, if the terminal is narrow.
-_FOLDED = {"reference": 44, "note": 24}
-_SHORT_COMMIT = 10
 
 
 def list_robots(options: CorpusList) -> None:
@@ -55,8 +57,7 @@ def list_robots(options: CorpusList) -> None:
         selection=options.selected.selection,
         mirror=options.selected.mirror,
     )
-    with ThreadPoolExecutor(_THREADS) as threads:
-        rows = list(threads.map(_row, robots))
+    rows = [_row(robot) for robot in robots]
     for robot in robots:
         # A source that is not installed has no robots to list.
         if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
@@ -73,32 +74,16 @@ def list_robots(options: CorpusList) -> None:
 
 
 def _print_table(rows: list[dict[str, str]]) -> None:
-    console = stdout()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     shown = [name for name in COLUMNS if any(row[name] for row in rows)]
-    left_out: list[str] = []
-
-    def table(widths: Mapping[str, int]) -> Table:
-        found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in shown:
-            fixed = name in _LEAST_NEEDED
-            found.add_column(name, no_wrap=fixed, overflow="fold", max_width=widths.get(name))
-        for row in rows:
-            short = {**row, "commit": row["commit"][:_SHORT_COMMIT]}
-            found.add_row(*(Text(short[name]) for name in shown))
-        return found
-
-    unlimited = console.options.update(width=10_000)
-    for name in _LEAST_NEEDED:
-        if console.measure(table(_FOLDED), options=unlimited).minimum <= console.width:
-            break
-        if name in shown:
-            shown.remove(name)
-            left_out.append(name)
-    console.print(table({}))
+    for name in shown:
+        table.add_column(name, overflow="fold", no_wrap=name == "reference")
+    for row in rows:
+        short = {**row, "commit": row["commit"][:10]}
+        table.add_row(*(Text(short[name]) for name in shown))
+    stdout().print(table)
     here = sum(row["cached"] == "yes" for row in rows)
     click.echo(f"{len(rows)} robots, {here} of them available locally")
-    if left_out:
-        click.echo(f"without {', '.join(left_out)}; --format tsv has all")
 
 
 def show_robot(options: CorpusShow) -> None:
@@ -168,7 +153,6 @@ def _facts(robot: RobotSource | Download) -> dict[str, object]:
     if isinstance(robot, Download):
         return {**named, **known, "downloaded": False}
     content = _content(robot)
-    files = _files(robot)
     return {
         **named,
         "name": content.pop("name"),
@@ -178,7 +162,10 @@ def _facts(robot: RobotSource | Download) -> dict[str, object]:
         "packages": {name: str(Path(path)) for name, path in robot.packages},
         **content,
         "downloaded": True,
-        "files": [{"sha256": file.sha256, "size": file.size, "path": file.path} for file in files],
+        "files": [
+            {name: getattr(file, name) for name in ("sha256", "size", "path")}
+            for file in _files(robot)
+        ],
     }
 
 
@@ -232,3 +219,52 @@ def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
 def _parse(robot: RobotSource) -> Parsed:
     packages = {name: str(folder) for name, folder in robot.packages}
     return read_urdf(robot.path, packages=packages, arguments=dict(robot.arguments))
+
+
+def doctor(options: Doctor) -> None:
+    if options.schema in ("description", "defaults"):
+        described = options.schema == "description"
+        document = description_schema() if described else defaults_schema(main.commands)
+        click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        return
+    if options.schema:
+        click.echo(schema_text(options.schema), nl=False)
+        return
+    versions = ((True, name, version) for name, version in environment().items())
+    for title, status, rows in (
+        ("Versions", "Reading versions ...", versions),
+        ("\nEngines", "Loading engines ...", _engines()),
+        ("\nCorpora", "Looking for robots ...", _corpora()),
+    ):
+        with shown_status(status):
+            found = list(rows)
+        width = max(len(name) for _, name, _ in found)
+        lines = [Text(title, style="bold")]
+        # Lines rather than a table, so that commands can be copied in one piece.
+        for available, name, detail in found:
+            mark = ("✓", "green") if available else ("✗", "yellow")
+            lines.append(Text.assemble("  ", mark, f"  {name:{width}}  {detail}"))
+        print_lines(lines)
+
+
+def _engines() -> Iterator[tuple[bool, str, str]]:
+    # In a child process, which discards what engines print as they are imported.
+    with Workers() as workers:
+        engines = list_engines(workers)
+    for engine in engines:
+        reads = f"reads {engine.side.upper()}" if engine.side else "crashes"
+        match engine.availability:
+            case Crashed(reason):
+                yield False, engine.name, f"{reads}: {reason}"
+            case Available(version):
+                yield True, engine.name, f"{reads}, {version}"
+            case absent:
+                yield False, engine.name, f"{reads}: {absent.reason}; {absent.remedy}"
+
+
+def _corpora() -> Iterator[tuple[bool, str, str]]:
+    for scheme in WHOLE_CORPORA:
+        try:
+            yield True, scheme, f"{len(robot_names(scheme))} robots"
+        except UnavailableError as error:
+            yield False, scheme, str(error)

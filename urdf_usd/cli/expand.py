@@ -1,26 +1,24 @@
-"""URDFs that are written: ``expand`` from xacro, copies of robots, ``export`` from a USD."""
+"""``urdf-usd expand``: the expansion of a xacro file, and copies of robots."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 
 import click
 from lxml import etree
 
-from urdf_usd.cli.commands import Expand, Export
+from urdf_usd.cli.commands import Expand
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.sources import existing_robot, of_robot
 from urdf_usd.cli.terminal import say, show_diagnostics
 from urdf_usd.converter.inputs import referred_files
 from urdf_usd.converter.scratch import scratch_folder
-from urdf_usd.converter.urdf.uris import FileResolver, Found
+from urdf_usd.converter.urdf.uris import FileResolver
 from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro
 from urdf_usd.converter.urdf.xacro import expand as expand_xacro
 from urdf_usd.corpus import RobotSource
@@ -66,35 +64,27 @@ def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
     packages = dict(of_robot(options.sources, robot).packages)
     files = _name_copies(root, FileResolver(robot.path, packages, os.environ))
     license_file = _license_file(robot.path)
-    before = reversed(list(root.itersiblings(preceding=True)))
-    header = _header(robot, options, renamed).replace("--", "- -")
-    parts = (f"<!--{header}-->", *(etree.tostring(one, encoding="unicode") for one in before))
-    body = etree.tostring(root, encoding="unicode", with_tail=False)
-    document = _DECLARATION + "\n".join((*parts, body, ""))
+    root.addprevious(etree.Comment(_header(robot, options, renamed).replace("--", "- -")))
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", root.get("name") or "").strip(".") or "robot"
     out.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(out.parent) as scratch:
         folder = scratch / out.name
+        folder.mkdir()
         for path, target in files.items():
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, folder / target)
-        folder.mkdir(exist_ok=True)
-        name = f"{_file_name(root.get('name') or 'robot')}.urdf"
-        (folder / name).write_text(document, encoding="utf-8", newline="\n")
+        root.getroottree().write(folder / f"{name}.urdf", encoding="utf-8", xml_declaration=True)
         if license_file:
             shutil.copyfile(license_file, folder / "LICENSE")
         # Replaces an empty folder.
         folder.rename(out)
     plural = "" if len(files) == 1 else "s"
     say(f"copied {len(files)} file{plural}; licence: {robot.origin.license or 'unknown'}")
-    click.echo(out / name)
+    click.echo(out / f"{name}.urdf")
 
 
 def _rename_joints(root: etree._Element, rules: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Rename joints and what refers to them; return new names by former ones.
-
-    Raises:
-        CommandError: A rule matches no joint, or two joints get one name.
-    """
+    """Rename joints and what refers to them; return new names by former ones."""
     names = [joint.get("name", "") for joint in root.iterchildren("joint")]
     renamed: dict[str, str] = {}
     for pattern, replacement in rules:
@@ -117,33 +107,25 @@ def _rename_joints(root: etree._Element, rules: Sequence[tuple[str, str]]) -> di
 
 def _name_copies(root: etree._Element, resolver: FileResolver) -> dict[Path, Path]:
     """Name files by their paths in the copy; return these by the paths of the files."""
-    found: dict[str, Found] = {}
-    for element in root.iter("mesh", "texture"):
-        uri = element.get("filename", "")
+    found: dict[str, Path] = {}
+    for uri in dict.fromkeys(one.get("filename", "") for one in root.iter("mesh", "texture")):
         if file := resolver.find(uri):
-            found[uri] = file
+            found[uri] = file.path
             if file.outside:
                 say(f"warning: {uri} is outside of the robot's folders: {file.path}")
         elif uri:
             say(f"warning: {uri} is not found, and not copied")
-    paths = set(_with_references({file.path for file in found.values()}))
-    if not paths:
-        return {}
-    parent = Path(os.path.commonpath([path.parent for path in paths]))
+    # With those that they refer to, such as material libraries and images.
+    paths, new = set[Path](), {*found.values()}
+    while new:
+        paths |= new
+        new = {two for one in new for two in referred_files(one.read_bytes(), one)} - paths
+    parent = Path(os.path.commonpath([path.parent for path in paths])) if paths else Path()
     files = {path: Path(_FOLDER, path.relative_to(parent)) for path in sorted(paths)}
     for element in root.iter("mesh", "texture"):
-        if file := found.get(element.get("filename", "")):
-            element.set("filename", files[file.path].as_posix())
+        if file_path := found.get(element.get("filename", "")):
+            element.set("filename", files[file_path].as_posix())
     return files
-
-
-def _with_references(paths: set[Path]) -> Iterator[Path]:
-    """Yield files and those that they refer to, such as material libraries and images."""
-    seen: set[Path] = set()
-    while paths:
-        yield from paths
-        seen |= paths
-        paths = set(chain(*(referred_files(path.read_bytes(), path) for path in paths))) - seen
 
 
 def _header(robot: RobotSource, options: Expand, renamed: Mapping[str, str]) -> str:
@@ -171,25 +153,3 @@ def _license_file(urdf: Path) -> Path | None:
         if (folder / "package.xml").exists() or (folder / ".git").exists():
             break
     return None
-
-
-def _file_name(robot: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", robot).strip(".") or "robot"
-
-
-def export(options: Export) -> None:
-    # The harness, which the other command does not need.
-    from urdf_usd.conformance.execution.worker import call_on_usd
-    from urdf_usd.conformance.export.files import prepare_export, write_export
-
-    prepare = partial(
-        prepare_export,
-        root=options.root,
-        loops=options.loops,
-        variants=options.reading.variants,
-        strict=options.reading.strict,
-    )
-    prepared = call_on_usd(prepare, options.usd, options.urdf, limits=options.limits)
-    written = write_export(prepared, force=options.force)
-    show_diagnostics(written.diagnostics)
-    click.echo(written.urdf)

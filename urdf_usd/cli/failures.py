@@ -7,7 +7,6 @@ other exception is reported as a bug of urdf-usd.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import platform
 import signal
@@ -25,7 +24,7 @@ from types import FrameType
 import click
 
 from urdf_usd.cli.terminal import say, say_error, show_diagnostics
-from urdf_usd.converter.diagnostics import ConversionError, truncate, write_failure
+from urdf_usd.converter.diagnostics import ConversionError, truncate
 from urdf_usd.converter.file_content import has_mark, is_same_file
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.results import write_atomically
@@ -60,15 +59,6 @@ URDF = b"<robot"
 _PACKAGE = "urdf_usd."
 # Characters of the message of an exception that is shown.
 _LONGEST = 1000
-_REMEDIES = {
-    errno.ENOSPC: "free space, or write to another file system",
-    errno.EDQUOT: "free space, or write to another file system",
-    errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
-    errno.ENOMEM: "free memory, or raise the limit of this process",
-    errno.EROFS: "write to another folder, or set TMPDIR to one",
-    errno.EMFILE: "raise the limit of open files (ulimit -n)",
-    errno.EAGAIN: "raise the limit of processes (ulimit -u)",
-}
 
 
 @contextmanager
@@ -105,9 +95,10 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
 def _explain(error: Exception, *, debug: bool) -> None:
     match error:
         case OSError():
-            say_error(_system_error(error))
+            reason = error.strerror or str(error)
+            say_error(f"{error.filename}: {reason}" if error.filename else reason)
         case MemoryError():
-            say_error("not enough memory; free some, or raise the limit of this process")
+            say_error("not enough memory")
         case ConversionError():
             show_diagnostics(error.diagnostics)
             if reason := refused_warnings(error):
@@ -119,11 +110,8 @@ def _explain(error: Exception, *, debug: bool) -> None:
             say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
             system = f"Python {platform.python_version()}, {platform.system()}"
             versions = f"({DISTRIBUTION} {metadata.version(DISTRIBUTION)}, {system})"
-            if debug:
-                say(f"Please report it with the traceback below {versions}.")
-            else:
-                traced = "the traceback from 'urdf-usd --debug …'"
-                say(f"Please report it {versions} with {traced}.")
+            traced = "the traceback" if debug else "the traceback from 'urdf-usd --debug …'"
+            say(f"Please report it {versions} with {traced}.")
 
 
 def refused_warnings(error: ConversionError) -> str:
@@ -136,43 +124,29 @@ def refused_warnings(error: ConversionError) -> str:
     return f"--strict treats {count} warning{plural} as error{plural}"
 
 
-def _system_error(error: OSError) -> str:
-    """Describe an error of the system in one line, with the remedy."""
-    reason = error.strerror or str(error)
-    remedy = _REMEDIES.get(error.errno or 0)
-    if error.errno == errno.ENOENT and "temporary directory" in reason:
-        remedy = "set TMPDIR to a folder that can be written"
-    text = f"{error.filename}: {reason}" if error.filename else reason
-    if error.errno in {errno.ENOSPC, errno.EDQUOT} and error.filename:
-        text = write_failure(Path(error.filename), reason)
-    return f"{text}; {remedy}" if remedy else text
-
-
 @contextmanager
 def _stop_signals_as_interrupt() -> Iterator[None]:
-    # Windows has no SIGHUP.
-    stops = [one for one in signal.Signals if one.name in {"SIGTERM", "SIGHUP"}]
-    if threading.current_thread() is not threading.main_thread():
-        stops = []
-    former = {number: signal.getsignal(number) for number in stops}
+    # Windows has no SIGHUP; with nohup it is ignored. Handlers belong to the main thread.
+    is_main = threading.current_thread() is threading.main_thread()
+    handled = [
+        one
+        for one in signal.Signals
+        if one.name in {"SIGTERM", "SIGHUP"} and is_main and signal.getsignal(one) != signal.SIG_IGN
+    ]
 
     def interrupt(number: int, _: FrameType | None) -> None:
         # Another signal must not interrupt the removal of temporary files. A function
         # instead of SIG_IGN, which programs that are started would inherit.
-        for other in stops:
-            if signal.getsignal(other) is interrupt:
-                signal.signal(other, lambda *_: None)
+        for one in handled:
+            signal.signal(one, lambda *_: None)
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    # With nohup, SIGHUP is ignored.
-    handled = {number: one for number, one in former.items() if one is not signal.SIG_IGN}
-    for number in handled:
-        signal.signal(number, interrupt)
+    former = [(one, signal.signal(one, interrupt)) for one in handled]
     try:
         yield
     finally:
-        for number, handler in handled.items():
-            signal.signal(number, handler)
+        for one, handler in former:
+            signal.signal(one, handler)
 
 
 def require_outputs(
@@ -181,15 +155,8 @@ def require_outputs(
 ) -> None:
     """Refuse outputs that would replace an input, each other, or another kind of file.
 
-    The latter is most likely an input too, such as a mesh or a layer.
-
-    Args:
-        outputs: Each with its kind, None if other code examines it. A path that is None
-            is not written.
-        inputs: Files that the command reads.
-
-    Raises:
-        CommandError: Nothing has to be written.
+    The latter is most likely an input too, such as a mesh or a layer. The kind of an output is
+    None if other code examines it; a path that is None is not written.
     """
     named = [(path, kind) for path, kind in outputs if path is not None]
     read = [path for path in inputs if path is not None]

@@ -1,13 +1,17 @@
-"""``urdf-usd inspect``: the parts of a robot, and its joint orders."""
+"""``urdf-usd inspect``: a robot as a tree of lines, as JSON, as a graph; its joint orders."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias, assert_never
 
 import click
+import msgspec
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
@@ -16,7 +20,6 @@ from rich.text import Text
 
 from urdf_usd.cli.commands import USD_SUFFIXES, Inspect
 from urdf_usd.cli.failures import ARRAYS, require_outputs, write_output
-from urdf_usd.cli.robot_views import robot_graph, robot_json, tree_lines
 from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot
 from urdf_usd.cli.terminal import long_stdout, print_lines, show_diagnostics, shown_status
 from urdf_usd.conformance.execution.run import check
@@ -24,17 +27,34 @@ from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.conformance.export.reading import inspect_usd
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.conversion import convert
+from urdf_usd.converter.inspection import Inspection, MeshExtent, Totals, kind_name
 from urdf_usd.converter.inspection import inspect as inspect_robot
 from urdf_usd.converter.options import ConvertOptions, Sources
+from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz, rpy_from_rotation
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.summary import joint_orders
 from urdf_usd.reports.text import one_line
 
-# Lines are wrapped on terminals only.
-_UNWRAPPED = 10_000
-_LONGEST = 60
-_ABSENT = -1
+Json: TypeAlias = dict[str, Any]
+
+SCHEMA_VERSION = "1.0"
+# Where a file is, and totals of other values.
+_NO_VALUES = frozenset({"schema_version", "totals", "uri", "found"})
+_LONGEST_LABEL = 120
+# Characters that end a quoted label, start an entity or count as markup.
+_MERMAID = re.compile(r"[\"#&<>`\\|;]")
+# Of joints with an axis: the word before it, and the unit of limits.
+_MOTIONS: Mapping[type, tuple[str, str]] = {
+    m.Revolute: ("about", "rad"),
+    m.Prismatic: ("along", "m"),
+    m.Continuous: ("about", ""),
+    m.Planar: ("normal to", ""),
+}
+_LONGEST = 300
+# Links below this depth are not indented further.
+_DEEPEST = 40
 
 
 def inspect(options: Inspect) -> None:
@@ -60,9 +80,7 @@ def inspect(options: Inspect) -> None:
         case "dot" | "mermaid" as language:
             click.echo(robot_graph(inspection, language))
         case "text":
-            console = long_stdout()
-            width = console.width if console.is_terminal else _UNWRAPPED
-            print_lines(tree_lines(inspection, console, width))
+            print_lines(tree_lines(inspection))
 
 
 def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None:
@@ -102,26 +120,301 @@ def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None
             Text("-" if one is None else str(one), style="" if one == indices[0] else "yellow")
             for one in indices
         )
-        table.add_row(one_line(name, _LONGEST), *cells)
+        table.add_row(_shown(name), *cells)
     long_stdout().print(table)
 
 
 def index_maps(orders: Mapping[str, Sequence[str]]) -> dict[str, NDArray[np.int64]]:
-    """Return an index map for every ordered pair of engines.
+    """Return an index map for every ordered pair of engines, from the names of joints by engine.
 
-    Args:
-        orders: Names of joints in the order in which an engine numbers them, by engine.
-
-    Returns:
-        By ``<from>_to_<to>`` the (n,) indices with which ``q_to = q_from[map]``, where
-        q has one entry per joint in the order of an engine. An entry is -1 where the
-        first engine lacks the joint.
+    By ``<from>_to_<to>`` the (n,) indices with which ``q_to = q_from[map]``, where q has one entry
+    per joint in the order of an engine. An entry is -1 where the first engine lacks the joint.
     """
     return {
         f"{source}_to_{target}": np.array(
-            [names.index(name) if name in names else _ABSENT for name in others], dtype=np.int64
+            [names.index(name) if name in names else -1 for name in others], dtype=np.int64
         )
         for source, names in orders.items()
         for target, others in orders.items()
         if source != target
     }
+
+
+def tree_lines(inspection: Inspection) -> Iterator[Text]:
+    """Yield the tree, then the totals."""
+    yield Text.assemble("robot ", (_shown(inspection.robot.name), "bold"))
+    tree = inspection.tree
+    # Prefix of the first line of a link and of its further lines, and its depth.
+    guides = {tree.root: ("", "", 0)}
+    for name in tree.links:
+        first, rest, depth = guides[name]
+        joints = tree.child_joints[name]
+        lead, further = first, rest + ("│ " if joints else "  ")
+        for line in _link_lines(inspection, tree.link[name]):
+            yield Text.assemble((lead, "dim"), line)
+            lead = further
+        for joint in joints:
+            corner, bar = ("└─", "  ") if joint is joints[-1] else ("├─", "│ ")
+            deeper = (rest + corner, rest + bar) if depth < _DEEPEST else (first, rest)
+            guides[joint.child] = (*deeper, depth + 1)
+    yield Text()
+    yield from _total_lines(inspection.totals)
+
+
+def _link_lines(inspection: Inspection, link: m.Link) -> Iterator[Text]:
+    mass = f"  {_number(link.mass)} kg" if link.inertial else ""
+    yield Text.assemble((_shown(link.name), "bold"), mass)
+    if joint := inspection.tree.parent_joint.get(link.name):
+        summary = ", ".join((_motion(joint), *_details(joint)))
+        yield Text.assemble((_shown(joint.name), "cyan"), f": {_shown(summary)}")
+    for shape in link.shapes:
+        role = "visual" if isinstance(shape, m.Visual) else "collision"
+        size = _size(shape.geometry, inspection.meshes.by_path)
+        line = Text.assemble(
+            (role, "green"), f" {_shown(', '.join((size, *_placement(shape.origin))))}"
+        )
+        if isinstance(shape, m.Visual) and shape.material:
+            line.append_text(_material(shape.material))
+        yield line
+
+
+def _motion(joint: m.Joint) -> str:
+    kind: Any = joint.kind
+    word, unit = _MOTIONS.get(type(kind), ("", ""))
+    text = f"{kind_name(kind)} {word} {_direction(kind.axis)}" if word else kind_name(kind)
+    if not unit:
+        return text
+    ends = kind.range.lower, kind.range.upper
+    if ends == (float("-inf"), float("inf")):
+        return f"{text}, unlimited"
+    return f"{text}, {' to '.join(map(_number, ends))} {unit}"
+
+
+def _details(joint: m.Joint) -> Iterator[str]:
+    turns = isinstance(joint.kind, m.Revolute | m.Continuous)
+    limits = (joint.effort, "N m" if turns else "N"), (joint.velocity, "rad/s" if turns else "m/s")
+    yield from (f"{_number(value)} {unit}" for value, unit in limits if value is not None)
+    for name in ("damping", "friction"):
+        if value := getattr(joint.dynamics, name, None):
+            yield f"{name} {_number(value)}"
+    if mimic := joint.mimic:
+        factor = f" x {_number(mimic.multiplier)}" if mimic.multiplier != 1.0 else ""
+        offset = f" + {_number(mimic.offset)}" if mimic.offset else ""
+        yield f"follows {mimic.joint}{factor}{offset}"
+    yield from _placement(joint.origin)
+
+
+def _placement(pose: m.Pose) -> Iterator[str]:
+    if pose.position != m.IDENTITY.position:
+        yield f"at {_vector(pose.position)}"
+    if pose.quat_wxyz != m.IDENTITY.quat_wxyz:
+        rpy = rpy_from_rotation(rotation_from_quat_wxyz(pose.quat_wxyz))
+        # Removes the rounding of an angle of zero that was stored as a quaternion.
+        yield f"rpy {_vector(tuple(round(angle, 12) for angle in rpy))}"
+
+
+def _size(geometry: m.Geometry, meshes: Mapping[str, MeshExtent]) -> str:
+    match geometry:
+        case m.Box(size):
+            return f"box {' x '.join(map(_number, size))} m"
+        case m.Sphere(radius):
+            return f"sphere r {_number(radius)} m"
+        case m.Cylinder(radius, length) | m.Capsule(radius, length):
+            return f"{kind_name(geometry)} r {_number(radius)} m, l {_number(length)} m"
+        case m.MeshFile(uri, path, scale):
+            factor = _number(scale[0]) if len(set(scale)) == 1 else _vector(scale)
+            scaled = "" if scale == (1.0, 1.0, 1.0) else f" x {factor}"
+            content = "not found" if path is None else "not readable"
+            if path is not None and path in meshes:
+                content = f"{meshes[path].triangles} triangles"
+            name = PurePosixPath(uri.replace("\\", "/")).name
+            return f"mesh {name}{scaled} ({content})"
+        case _:
+            assert_never(geometry)
+
+
+def _material(material: m.Material) -> Text:
+    text = Text(", ")
+    if material.rgba:
+        red, green, blue = (round(255 * part) for part in material.rgba[:3])
+        hexadecimal = f"#{red:02x}{green:02x}{blue:02x}"
+        text.append("■", hexadecimal).append(f" {hexadecimal}")
+        if material.rgba[3] < 1.0:
+            text.append(f" opacity {_number(material.rgba[3])}")
+        text.append(" ")
+    if material.texture_uri:
+        text.append(f"texture {_shown(material.texture_uri)} ")
+    return text.append(_shown(material.name or "")) if material.name else text
+
+
+def _total_lines(totals: Totals) -> Iterator[Text]:
+    types = ", ".join(f"{count} {kind}" for kind, count in totals.joints.items())
+    freedom, bounds = str(totals.degrees_of_freedom), "no shapes"
+    if totals.independent != totals.degrees_of_freedom:
+        freedom += f", {totals.independent} of them independent"
+    if totals.bounds:
+        edges = " x ".join(map(_number, totals.bounds.size))
+        bounds = f"{edges} m, from {_vector(totals.bounds.lower)} to {_vector(totals.bounds.upper)}"
+    meshes = f"{totals.meshes} files, {totals.triangles} triangles" if totals.meshes else "none"
+    rows = {
+        "links": str(totals.links),
+        "joints": f"{sum(totals.joints.values())}{f' ({types})' if types else ''}",
+        "degrees of freedom": freedom,
+        "mass": f"{_number(totals.mass)} kg",
+        "shapes": f"{totals.visuals} visual, {totals.collisions} collision",
+        "meshes": meshes,
+        "bounds (zero pose)": bounds,
+    }
+    width = max(map(len, rows))
+    for title, value in rows.items():
+        yield Text.assemble((f"{title:{width}}", "bold"), f"  {value}")
+
+
+def _shown(text: str) -> str:
+    return one_line(text, _LONGEST)
+
+
+def _direction(axis: tuple[float, ...]) -> str:
+    """Name an axis: a letter with a sign, or its components."""
+    along = next((index for index in range(3) if abs(axis[index]) == 1.0), None)
+    if along is None:
+        return _vector(axis)
+    return f"{'-' if axis[along] < 0.0 else ''}{'XYZ'[along]}"
+
+
+def _vector(values: tuple[float, ...]) -> str:
+    return f"({', '.join(map(_number, values))})"
+
+
+def _number(value: float) -> str:
+    return f"{value + 0.0:.5g}"
+
+
+def usd_values(usd: Path) -> dict[str, str]:
+    """Return the values of the robot in a USD, as :func:`robot_values` does."""
+    inspection, _ = inspect_usd(usd)
+    return robot_values(inspection)
+
+
+def robot_values(inspection: Inspection) -> dict[str, str]:
+    """Return each value as text, by the names of its part, such as ``link arm mass``.
+
+    Numbers have six significant digits, fewer than float32.
+    """
+    document = _document(inspection)
+    values = {name: str(document[name]) for name in ("robot", "root")}
+    for kind in ("link", "joint"):
+        for part in document[f"{kind}s"]:
+            values |= _flat(part, f"{kind} {part.pop('name')}")
+    return values
+
+
+def _flat(value: Any, name: str) -> dict[str, str]:  # noqa: ANN401  # any JSON
+    match value:
+        case dict():
+            items = ((k, v) for k, v in value.items() if k not in _NO_VALUES)
+        case [dict(), *_]:
+            items = ((str(number), v) for number, v in enumerate(value, start=1))
+        case list():
+            return {name: f"({', '.join(f'{one:.6g}' for one in value)})"}
+        case float():
+            return {name: f"{value + 0.0:.6g}"}
+        case None:
+            return {}
+        case _:
+            return {name: str(value)}
+    return {key: text for k, v in items for key, text in _flat(v, f"{name} {k}").items()}
+
+
+def robot_json(inspection: Inspection) -> str:
+    """Encode a robot; links and joints in tree order."""
+    return json.dumps(_document(inspection), indent=1, allow_nan=False)
+
+
+def _document(inspection: Inspection) -> Any:  # noqa: ANN401  # JSON
+    """Return a robot as plain data; infinity, which JSON lacks, is None, as absent values."""
+    tree = inspection.tree
+    links = [
+        {
+            **_fields(link, "name"),
+            **_fields(link.inertial, "mass"),
+            "inertial_origin": link.inertial and link.inertial.origin,
+            **_fields(link.inertial, "inertia"),
+            "visuals": [_shape_json(shape, inspection) for shape in link.visuals],
+            "collisions": [_shape_json(shape, inspection) for shape in link.collisions],
+        }
+        for link in map(tree.link.__getitem__, tree.links)
+    ]
+    joints = [
+        {
+            **_fields(joint, "name"),
+            "type": kind_name(joint.kind),
+            **_fields(joint, "parent", "child", "origin"),
+            **_fields(joint.kind, "axis"),
+            **_fields(getattr(joint.kind, "range", None), "lower", "upper"),
+            **_fields(joint, "effort", "velocity"),
+            **_fields(joint.dynamics, "damping", "friction"),
+            **_fields(joint, "mimic"),
+        }
+        for joint in (tree.parent_joint[name] for name in tree.links if name != tree.root)
+    ]
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "robot": inspection.robot.name,
+        "root": tree.root,
+        "totals": inspection.totals,
+        "links": links,
+        "joints": joints,
+    }
+    return msgspec.json.decode(msgspec.json.encode(document))
+
+
+def _fields(value: object, *names: str) -> Json:
+    return {name: getattr(value, name, None) for name in names}
+
+
+def _shape_json(shape: m.Shape, inspection: Inspection) -> Json:
+    geometry = shape.geometry
+    described = _fields(shape, "name", "origin")
+    if isinstance(geometry, m.MeshFile):
+        extent = inspection.meshes.by_path.get(geometry.path or "")
+        described |= {"type": "mesh", "uri": geometry.uri, "found": geometry.path is not None}
+        described |= {"scale": geometry.scale, **_fields(extent, "triangles")}
+    else:
+        described |= {"type": kind_name(geometry), **msgspec.to_builtins(geometry)}
+    if isinstance(shape, m.Visual):
+        material = shape.material
+        texture = {"texture": material and material.texture_uri}
+        described["material"] = material and {**_fields(material, "name", "rgba"), **texture}
+    return described
+
+
+def robot_graph(inspection: Inspection, language: str) -> str:
+    """Return links as boxes and joints as edges, in ``dot`` or as a ``mermaid`` flowchart."""
+    tree, dot = inspection.tree, language == "dot"
+    keys = {name: f"link{index}" for index, name in enumerate(tree.links)}
+
+    def label(*lines: str) -> str:
+        texts = (one_line(line, _LONGEST_LABEL) for line in lines)
+        if dot:
+            return "\\n".join(text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+        return "<br/>".join(_MERMAID.sub(lambda one: f"#{ord(one[0])};", text) for text in texts)
+
+    nodes, edges = [], []
+    for name, key in keys.items():
+        inertial = tree.link[name].inertial
+        text = label(name, *([f"{_number(inertial.mass)} kg"] if inertial else ()))
+        nodes.append(f'  {key} [label="{text}"];' if dot else f'  {key}["{text}"]')
+        for joint in tree.child_joints[name]:
+            text, child = label(joint.name, _motion(joint)), keys[joint.child]
+            edges.append(
+                f'  {key} -> {child} [label="{text}"];' if dot else f'  {key} -->|"{text}"| {child}'
+            )
+    if not dot:
+        return "\n".join(["flowchart TD", *nodes, *edges])
+    head = (
+        f'digraph "{label(inspection.robot.name)}" {{',
+        '  node [shape=box, fontname="sans-serif"];',
+        '  edge [fontname="sans-serif", fontsize=10];',
+    )
+    return "\n".join([*head, *nodes, *edges, "}"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib import metadata
 from pathlib import Path
@@ -18,21 +17,21 @@ from rich.text import Text
 
 from urdf_usd.cli.commands import Lint
 from urdf_usd.cli.failures import URDF, CommandError, ExitCode, require_outputs, write_output
-from urdf_usd.cli.sources import of_robot
+from urdf_usd.cli.sources import is_only_part, of_robot
 from urdf_usd.cli.terminal import SEVERITY_STYLES, issue_line, print_lines, say
 from urdf_usd.converter.diagnostics import ALL_RULES, Severity, group_alike
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
 from urdf_usd.converter.options import Sources
 from urdf_usd.converter.ros import RosReading
-from urdf_usd.converter.urdf.xacro import is_part, is_xacro
+from urdf_usd.converter.urdf.xacro import is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
+from urdf_usd.corpus.robots import close_names
+from urdf_usd.reports.ci import sarif_document, sarif_result
 from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.record import DiagnosticRecord
-from urdf_usd.reports.sarif import sarif_document, sarif_result
 from urdf_usd.reports.text import one_line
 
-JSON_VERSION = "1.0"
 _LONGEST = 1000
 
 
@@ -89,8 +88,7 @@ def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
     for pattern in filter(None, ",".join(values).split(",")):
         matching = {rule for rule in ALL_RULES if fnmatchcase(rule, pattern)}
         if not matching:
-            close = get_close_matches(pattern, ALL_RULES, n=3)
-            hint = f"; did you mean {' or '.join(close)}?" if close else ""
+            hint = close_names(pattern, ALL_RULES)
             raise click.BadParameter(f"no rule {pattern!r}{hint}", param_hint=flag)
         found |= matching
     return frozenset(found)
@@ -105,9 +103,7 @@ def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) ->
         arguments=dict(sources.arguments),
         environment=sources.environment,
     )
-    found = [one.rule for one in report.findings]
-    if robot.searched and is_xacro(str(robot.path)) and is_part(found, included=robot.included):
-        say(f"{robot.reference}: skipped, only part of a robot")
+    if is_only_part(robot, [one.rule for one in report.findings]):
         return None
     kept = tuple(one for one in report.findings if one.rule in rules)
     records = []
@@ -209,7 +205,7 @@ def _findings_json(files: Sequence[LintedFile]) -> str:
         }
         for file in files
     ]
-    document = {"schema_version": JSON_VERSION, "counts": _counts(files), "files": rows}
+    document = {"schema_version": "1.0", "counts": _counts(files), "files": rows}
     return json.dumps(document, indent=1)
 
 

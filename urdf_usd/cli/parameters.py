@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +25,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from urdf_usd.cli.failures import EXIT_CODES, CommandError
 from urdf_usd.cli.terminal import shown_status
 from urdf_usd.converter.options import PACKAGE, Option, OptionField, option_fields
+from urdf_usd.corpus.robots import close_names
 
 OWN_FILE = "urdf-usd.toml"
 _PROJECT = "pyproject.toml"
@@ -164,30 +164,21 @@ def read_defaults(file: Path | None, commands: Mapping[str, click.Command]) -> d
     """Return default values of options from a file, by command and parameter, for click.
 
     Tables are named after commands, keys after their long options; in ``pyproject.toml``
-    they are below ``tool.urdf-usd``. Relative paths are relative to the folder of the file.
-
-    Args:
-        file: The file. If it is None, ``urdf-usd.toml`` or ``pyproject.toml`` in the working
-            folder or the nearest of its parents that has one, up to the root of a repository.
-        commands: The commands.
-
-    Raises:
-        CommandError: The file is not TOML, or has an unknown command or option.
+    they are below ``tool.urdf-usd``. Relative paths are relative to the folder of the file. By
+    default, it is that in the working folder or the nearest of its parents that has one, up to
+    the root of a repository.
     """
-    if file is None:
-        file, tables = _find_tables()
-    else:
-        tables = _read_tables(file)
+    file, tables = (file, _read_tables(file)) if file else _find_tables()
     defaults: dict[str, dict[str, Any]] = {}
     for name, table in tables.items():
-        if name not in commands:
-            raise CommandError(f"{file}: there is no command {name!r}{_suggestion(name, commands)}")
+        if name not in commands or not isinstance(table, dict):
+            hint = close_names(name, commands)
+            raise CommandError(f"{file}: there is no command {name!r}{hint}")
         options, values = _long_options(commands[name]), defaults.setdefault(name, {})
         for key, value in table.items():
             if key not in options:
-                raise CommandError(
-                    f"{file}: urdf-usd {name} has no option --{key}{_suggestion(key, options)}"
-                )
+                hint = close_names(key, options)
+                raise CommandError(f"{file}: urdf-usd {name} has no option --{key}{hint}")
             values[options[key].name or ""] = _from_folder(value, options[key], file.parent)
     return defaults
 
@@ -208,16 +199,10 @@ def _find_tables() -> tuple[Path, dict[str, Any]]:
 def _read_tables(file: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(file.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise CommandError(f"{file}: {error}") from error
     if file.name == _PROJECT:
         content = content.get("tool", {}).get("urdf-usd", {})
-    for name, table in content.items():
-        if not isinstance(table, dict):
-            raise CommandError(
-                f"{file}: {name!r} is not a table; write options below the name of their "
-                "command, such as [run]"
-            )
     return content
 
 
@@ -236,11 +221,6 @@ def _from_folder(value: object, option: click.Option, folder: Path) -> object:
     if isinstance(value, str) and isinstance(option.type, click.Path):
         return str(folder / value)
     return value
-
-
-def _suggestion(name: str, known: Collection[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def defaults_schema(commands: Mapping[str, click.Command]) -> dict[str, Any]:

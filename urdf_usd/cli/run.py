@@ -61,7 +61,7 @@ from urdf_usd.reports.text import one_line
 
 DEFAULT_CORPUS = "pybullet"
 # By name: what workers import, this process does not need.
-_VALUES = "urdf_usd.cli.robot_views:usd_values"
+_VALUES = "urdf_usd.cli.inspect:usd_values"
 # Limits for CI logs; the report lists everything.
 _SHOWN = 50
 _LONGEST = 200

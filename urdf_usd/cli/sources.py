@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.options import ConvertOptions, Sources
 from urdf_usd.converter.simulation.settings import with_settings
 from urdf_usd.converter.urdf.parse import Parsed, parse
-from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro
+from urdf_usd.converter.urdf.xacro import SUFFIX, is_part, is_xacro
 from urdf_usd.corpus import RobotSource, resolve_robot
 from urdf_usd.robots import with_reference
 
@@ -25,34 +26,28 @@ _Reading = TypeVar("_Reading", Sources, ConvertOptions, CheckOptions)
 def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:
     """Resolve a reference to one robot, whose file exists.
 
-    Args:
-        text: The reference.
-        mirror: Folder with the repositories of robot_descriptions.
-
     Raises:
         CorpusError: The text is not a reference, or its robot is not available.
         SourceError: The file does not exist.
     """
     robot = resolve_robot(text, say, mirror=mirror)
-    try:
-        robot.path.stat()
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        # ValueError: the path contains a null character
+    if not robot.path.exists():
         file = str(robot.path)
         missing = Diagnostic("file-missing", f"{file} does not exist", Location(file, 1, 1))
-        raise SourceError((missing,)) from None
-    except OSError:
-        # The code that opens the file reports this error with its context.
-        pass
+        raise SourceError((missing,))
     return robot
 
 
-def of_robot(options: _Reading, robot: RobotSource) -> _Reading:
-    """Add packages and xacro arguments of a reference; the user's take precedence.
+def is_only_part(robot: RobotSource, rules: Sequence[str]) -> bool:
+    """Whether a xacro file of a folder is only part of a robot, by its errors; says so."""
+    found = robot.searched and is_xacro(str(robot.path)) and is_part(rules, included=robot.included)
+    if found:
+        say(f"{robot.reference}: skipped, only part of a robot")
+    return found
 
-    Raises:
-        CommandError: Arguments are given, but the robot is not a xacro file.
-    """
+
+def of_robot(options: _Reading, robot: RobotSource) -> _Reading:
+    """Add packages and xacro arguments of a reference; the user's take precedence."""
     if options.arguments and not is_xacro(str(robot.path)):
         raise CommandError(f"--arg requires a {SUFFIX} file, but the source is {robot.path.name}")
     return with_reference(options, robot)

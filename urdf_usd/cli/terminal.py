@@ -11,21 +11,15 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from urdf_usd.converter.diagnostics import group_alike
-from urdf_usd.reports.appearance import VERDICTS
-from urdf_usd.reports.text import plain
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from urdf_usd.converter.diagnostics import Diagnostic
-    from urdf_usd.reports.records.record import RobotRecord
+from urdf_usd.converter.diagnostics import Diagnostic, group_alike
+from urdf_usd.reports.records.record import RobotRecord
+from urdf_usd.reports.text import VERDICTS, plain
 
 # Keyed by the value of a severity.
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -110,24 +104,20 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
         console.print(issue_line(str(one.location or ""), one.severity, message, one.rule))
 
 
-def _stderr_is_terminal() -> bool:
-    return sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
-
-
 class StatusLine:
     """The last line of stderr if that is a terminal; otherwise nothing."""
 
     def __init__(self) -> None:
         self._text = ""
+        self.is_shown = sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
 
     def show(self, text: str) -> None:
         """Replace the line; text is ASCII, so that each character takes one column."""
         if self._text:
             click.echo(f"\r{' ' * len(self._text)}\r", nl=False, err=True)
-        self._text = ""
-        if text and _stderr_is_terminal():
-            # A wrapped line could not be cleared.
-            self._text = text[: shutil.get_terminal_size().columns - 1]
+        # A wrapped line could not be cleared.
+        self._text = text[: shutil.get_terminal_size().columns - 1] if self.is_shown else ""
+        if self._text:
             click.echo(self._text, nl=False, err=True)
 
     def say(self, line: str) -> None:
@@ -150,73 +140,30 @@ def shown_status(text: str) -> Iterator[StatusLine]:
 
 
 @contextmanager
-def shown_meshes() -> Iterator[Callable[[str, int, int], None]]:
-    """Show the decomposition of meshes, each of which may take minutes, on terminals.
-
-    Call the result before each mesh, with its name, its number from one on, and the
-    number of meshes.
-    """
-    if not _stderr_is_terminal():
-        yield lambda *_: None
-        return
-    bar = _bar("decomposing")
-    task = bar.add_task("")
-
-    def show(mesh: str, number: int, total: int) -> None:
-        bar.start()
-        bar.update(task, completed=number - 1, total=total, description=mesh, refresh=True)
-
-    try:
-        yield show
-    finally:
-        bar.stop()
-
-
-@contextmanager
 def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[RobotRecord], None]]:
     """Show progress of a run on stderr; call the result once per robot.
 
-    A bar on terminals; otherwise a line every ten seconds, and one for each robot that
+    The status line on terminals; otherwise a line every ten seconds, and one for each robot that
     does not conform.
 
     Args:
         total: Number of records: robots times converters.
         named: Whether to prefix the robot with its converter.
     """
-    console, finished, due = stderr(), 0, 0.0
+    finished, due = 0, 0.0
 
     def show(record: RobotRecord) -> None:
         nonlocal finished, due
         finished += 1
         name = f"{record.candidate}/{record.id}" if named else record.id
-        if bar is not None:
-            bar.update(task, advance=1, description=name, refresh=True)
-            return
+        count = f"[{finished:{len(str(total))}}/{total}]"
+        status.show(f"{count} {name}")
         now = time.monotonic()
-        if now >= due or not record.verdict.conforms or finished >= total:
+        is_due = now >= due or not record.verdict.conforms or finished >= total
+        if is_due and not status.is_shown:
             due = now + _PERIOD
             result = "part of a robot" if record.part else record.verdict
-            start = f"[{finished:{len(str(total))}}/{total}] {VERDICTS[record.verdict].sign}"
-            console.print(Text(f"{start} {result}: {name}"))
+            stderr().print(Text(f"{count} {VERDICTS[record.verdict].sign} {result}: {name}"))
 
-    if not console.is_terminal:
-        bar = None
+    with shown_status(f"[0/{total}]") as status:
         yield show
-        return
-    with _bar() as bar:
-        task = bar.add_task("", total=total)
-        yield show
-
-
-def _bar(activity: str = "") -> Progress:
-    from rich import progress
-
-    return progress.Progress(
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-        progress.TextColumn(activity) if activity else progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.description}", style="dim"),
-        console=stderr(),
-        transient=True,
-    )

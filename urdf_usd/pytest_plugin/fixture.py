@@ -25,12 +25,7 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import option_fields
 from urdf_usd.corpus import Resolved, UnavailableSource, resolve_robot
 from urdf_usd.reports.diagnosis import explanation
-from urdf_usd.reports.records.record import (
-    FailureRecord,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records.record import FailureRecord, RobotRecord, Verdict
 from urdf_usd.reports.text import one_line
 from urdf_usd.robots import with_reference
 
@@ -38,19 +33,12 @@ from urdf_usd.robots import with_reference
 _CHECKS = 6
 _FINDINGS = 3
 _LONGEST = 200
-_ORDER = (Grade.FAILS, Grade.DISPUTED, Grade.NOT_COMPARABLE, Grade.CLOSE)
 _DEFAULTS = ConvertOptions()
 _Options = TypeVar("_Options", bound=Struct)
 
 
 class Examiner:
-    """Converts and checks robots, which share processes and engines.
-
-    Args:
-        workers: The processes.
-        out: Folder of all assets.
-        engines: Engines besides the reference and OpenUSD; all if empty.
-    """
+    """Converts and checks robots, which share processes and engines."""
 
     def __init__(self, workers: Workers, out: Path, engines: Sequence[str] = ()) -> None:
         self._workers, self._out, self._requested = workers, out, tuple(engines)
@@ -62,11 +50,6 @@ class Examiner:
         return select_engines(self._workers, self._requested)
 
     def examine(self, source: Resolved, options: ConvertOptions = _DEFAULTS) -> RobotRecord:
-        """Convert and check a robot.
-
-        Raises:
-            UnknownEngineError: An engine is named that is not installed.
-        """
         if isinstance(source, UnavailableSource):
             return unavailable_record(source, OWN)
         job = Job(
@@ -116,45 +99,31 @@ class Examined(Struct, frozen=True):
         if found:
             raise AssertionError(failure_message(self.record, found))
         if self.verdict is Verdict.INCOMPLETE:
-            message = (
-                f"{self.record.id} is incomplete: "
-                f"{one_line(self.record.reason, _LONGEST)}; "
-                'assert_conforms("incomplete") fails'
-            )
+            reason = one_line(self.record.reason, _LONGEST)
+            message = f'{self.record.id}: {reason}; assert_conforms("incomplete") fails'
             warnings.warn(message, IncompleteWarning, stacklevel=2)
 
 
 def failure_message(record: RobotRecord, found: Sequence[FailureRecord]) -> str:
     """Return the worst findings of the worst checks as text."""
     requested = {failure.check for failure in found}
-    checks = sorted(
-        (check for check in record.checks if check.id in requested),
-        key=lambda check: _ORDER.index(check.grade),
-    )
-    maker = f" ({record.converter})" if record.candidate else ""
-    head = f"{record.id}{maker} {record.verdict}"
+    checks = [check for check in record.checks if check.id in requested]
+    checks.sort(key=lambda check: -check.grade.severity)
+    parts = [f"{record.id} {record.verdict}: {one_line(record.reason, _LONGEST)}"]
     if not checks:
-        shown = (one_line(one.line_of_text, _LONGEST) for one in record.diagnostics[:_FINDINGS])
-        return "\n".join((f"{head}: {record.reason}", *shown))
-    parts = [f"{head}: {one_line(record.reason, _LONGEST)}"]
+        parts += (one_line(one.line_of_text, _LONGEST) for one in record.diagnostics[:_FINDINGS])
     for check in checks[:_CHECKS]:
         parts += ["", f"[{check.id}]", *explanation(check, record, _FINDINGS)]
-    if len(checks) > _CHECKS:
-        others = ", ".join(check.id for check in checks[_CHECKS:])
-        parts += ["", f"and {len(checks) - _CHECKS} more checks: {others}"]
+    if others := [check.id for check in checks[_CHECKS:]]:
+        parts += ["", f"and {len(others)} more checks: {', '.join(others)}"]
     return "\n".join(parts)
 
 
 class Conformance(Struct, frozen=True):
-    """Converts and checks robots; the fixture ``conformance``.
-
-    Attributes:
-        examiner: Runs conversions and checks.
-        folder: Base of relative paths.
-    """
+    """Converts and checks robots; the fixture ``conformance``."""
 
     examiner: Examiner
-    folder: Path
+    folder: Path  # base of relative paths
 
     def __call__(
         self,
@@ -180,38 +149,30 @@ class Conformance(Struct, frozen=True):
             TypeError: A choice is unknown.
         """
         __tracebackhide__ = True
-        place = self._place(urdf)
-        source = resolve_robot(str(place if place.exists() else urdf))
+        source = resolve_robot(str(self._place(urdf)))
         choices["packages"] = tuple((name, str(path)) for name, path in (packages or {}).items())
         choices["arguments"] = tuple((arguments or {}).items())
         if usd is None:
             return Examined(self.examiner.examine(source, _options(ConvertOptions, choices)))
         options = with_reference(_options(CheckOptions, choices), source)
-        return Examined(
-            check_usd(
-                source.path, self._place(usd), options, name=source.id, reference=source.reference
-            )
+        record = check_usd(
+            source.path, self._place(usd), options, name=source.id, reference=source.reference
         )
+        return Examined(record)
 
-    def _place(self, path: str | os.PathLike[str]) -> Path:
+    def _place(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
         place = self.folder / path
-        return place if place.exists() else Path(path)
+        return place if place.exists() else path
 
 
 def _options(kind: type[_Options], choices: Mapping[str, Any]) -> _Options:
-    """Return options with values of enumerations as their members.
-
-    Raises:
-        TypeError: A choice is unknown.
-    """
+    """Return options with values of enumerations as their members."""
     types: dict[str, Any] = {field.name: field.type for field in option_fields(kind)}
-    values: dict[str, Any] = {}
+    values = dict(choices)
     for name, value in choices.items():
         if name not in types:
-            known = ", ".join(sorted(types))
-            raise TypeError(f"unknown choice {name!r}; choose from {known}")
+            raise TypeError(f"unknown choice {name!r}; choose from {', '.join(sorted(types))}")
         for member in (types[name], *get_args(types[name])):
             if isinstance(member, type) and issubclass(member, Enum) and value is not None:
-                value = member(value)
-        values[name] = value
+                values[name] = member(value)
     return kind(**values)

@@ -64,10 +64,3 @@ def test_cases_name_rules_that_exist() -> None:
         assert robot.case.clause, robot.name
         stated = msgspec.to_builtins(expected)
         assert stated, robot.name
-
-
-def test_refused_cases_expect_nothing_else() -> None:
-    for robot in all_cases():
-        if robot.case.expected.refused:
-            stated = msgspec.to_builtins(robot.case.expected).keys()
-            assert stated <= {"refused", "diagnostics"}, robot.name

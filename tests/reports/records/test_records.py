@@ -45,8 +45,6 @@ from urdf_usd.reports.records.schema import record_schema, write_schemas
 def test_numbers_that_json_lacks_are_written_as_text(
     value: float | None, expected: float | str | None
 ) -> None:
-    """So that a strict parser reads every record."""
-
     def refuse(text: str) -> None:
         raise AssertionError(text)
 
@@ -57,7 +55,6 @@ def test_numbers_that_json_lacks_are_written_as_text(
 
 
 def test_record_is_written_atomically(tmp_path: Path) -> None:
-    """No temporary file remains, and the folder is created."""
     path = tmp_path / "results" / "arm.json"
     write_record(samples.robot(name="Ärm"), path)
     first = path.read_bytes()
@@ -86,7 +83,6 @@ def test_failed_write_keeps_the_former_file(
 
 
 def test_new_file_that_cannot_be_written_does_not_remain(tmp_path: Path) -> None:
-    """It would block the next try; one that exists is not touched."""
     file = tmp_path / "new.toml"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (512, limits[1]))
@@ -131,7 +127,6 @@ def _history(folder: Path, *summaries: RunSummary) -> tuple[HistoryEntry, ...]:
 
 
 def test_runs_are_numbered_in_their_order(tmp_path: Path) -> None:
-    """Labels and durations are kept; of exact checks only the most important."""
     robot = _summary().robots[0]
     append_entry(tmp_path / "runs", _summary(), "v1", {(robot.candidate, robot.id): 0.25})
     append_entry(tmp_path / "runs", _summary(Verdict.FAILS, Grade.FAILS), "v2")
@@ -144,7 +139,6 @@ def test_runs_are_numbered_in_their_order(tmp_path: Path) -> None:
 
 
 def test_regression_and_the_version_that_changed_with_it_are_listed(tmp_path: Path) -> None:
-    """Verdict and check are worse; the correction is listed as well."""
     first, second, third = _history(
         tmp_path,
         _summary(),
@@ -178,7 +172,6 @@ def test_outcome_of_a_case_decides_what_is_worse(
     worse: bool,
     tmp_path: Path,
 ) -> None:
-    """Also if the verdict is better, as the file should have been refused."""
     runs = [_summary(verdict, case=outcome) for verdict, outcome in (first, second)]
     before, after = _history(tmp_path, *runs)
     (change,) = changed_results(before, after)
@@ -189,7 +182,6 @@ def test_outcome_of_a_case_decides_what_is_worse(
 
 
 def test_robots_that_come_and_go_are_listed(tmp_path: Path) -> None:
-    """A robot that conformed and is missing counts as worse."""
     first, second = _history(tmp_path, _summary(), structs.replace(_summary(), robots=()))
 
     assert [one.worse for one in changed_results(first, second)] == [True]
@@ -198,7 +190,6 @@ def test_robots_that_come_and_go_are_listed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["{", '{"schema_version": "1.0"}'])
 def test_damaged_history_is_refused(content: str, tmp_path: Path) -> None:
-    """The file is named; other files of the folder are left alone."""
     (tmp_path / "README.md").write_text("ours", encoding="utf-8")
     (tmp_path / "000001.json").write_text(content, encoding="utf-8")
 
@@ -240,7 +231,6 @@ def test_real_record_matches_the_schema(zoo: Zoo) -> None:
 
 
 def test_published_schema_is_current(tmp_path: Path) -> None:
-    """`python -m urdf_usd.reports.records.schema docs/schema` writes it."""
     write_schemas(tmp_path)
     for path in tmp_path.iterdir():
         assert (_PUBLISHED / path.name).read_text("utf-8") == path.read_text("utf-8")

@@ -7,13 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from pxr import Sdf
 
 from tests.robots import ROBOT
 from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd import ConvertOptions, check, convert
-from urdf_usd.cli.main import main
 from urdf_usd.converter.options import Layout
 
 
@@ -273,15 +272,6 @@ def test_arm_with_strong_drives_holds_its_pose_and_reaches_its_limits(urdf: Path
     assert "fixed base" in result.stderr
 
 
-def test_urdf_on_standard_input_is_simulated(urdf: Path) -> None:
-    text = urdf.read_text(encoding="utf-8")
-
-    result = CliRunner().invoke(main, ["behave", "-", "--simulator", "mujoco"], input=text)
-
-    assert result.exit_code == 0, result.output
-    assert "holds its pose" in result.stdout
-
-
 def test_drive_weaker_than_gravity_does_not_hold(urdf: Path) -> None:
     urdf.write_text(ARM.replace("EFFORT", "9.7"), encoding="utf-8")
 
@@ -302,12 +292,3 @@ def test_asset_without_drives_falls_and_the_remedy_is_named(urdf: Path, tmp_path
     assert result.exit_code == 1
     assert "joint elbow" in result.stdout
     assert "give gains (urdf-usd init, --with)" in result.stdout
-
-
-def test_unreadable_asset_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "cut.usda").write_text("#usda 1.0\ndef Xform {", encoding="utf-8")
-
-    result = _behave(tmp_path / "cut.usda")
-
-    assert result.exit_code == 2
-    assert "cut.usda" in result.stderr

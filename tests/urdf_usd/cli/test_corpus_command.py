@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -58,14 +57,6 @@ def test_list_in_a_pipe_has_a_line_per_robot(mirror: Path) -> None:
     assert "not in the mirror" in rows["rd:panda_mj_description"]["note"]
 
 
-def test_list_is_filtered_by_tag_maker_and_licence(mirror: Path) -> None:
-    result = urdf_usd("corpus", "list", "rd", "pybullet", "--mirror", mirror, "--tag", "biped")
-    rows = _rows(result)
-    assert "rd:upkie_description" in rows
-    assert all("biped" in row["tags"] for row in rows.values())
-    assert "pybullet: 95 robots are left out, whose tag is unknown" in result.stderr
-
-
 def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
     words = ("corpus", "show", "rd:upkie_description", "--mirror", mirror)
     shown, plain = urdf_usd(*words), urdf_usd(*words, "--format", "json")
@@ -99,7 +90,6 @@ def test_mjcf_is_listed_and_shown_with_its_degrees_of_freedom(tmp_path: Path) ->
 
 
 def test_show_downloads_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a robot that is not on this machine, the catalogue's details are shown."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
 
@@ -130,7 +120,6 @@ def test_show_of_an_unknown_robot_is_an_error(mirror: Path, reference: str, reas
 
 
 def test_run_uses_the_mirror(mirror: Path, tmp_path: Path) -> None:
-    """Missing robots are results; records have the origin of the others."""
     out = tmp_path / "out"
 
     result = urdf_usd(
@@ -183,18 +172,3 @@ def test_missing_files_in_a_mirror_make_a_robot_unavailable(mirror: Path, tmp_pa
     assert record["reason"].startswith(
         "not in the mirror: xarm_device.urdf.xacro, line 1: gone.xacro"
     )
-
-
-def test_table_leaves_out_columns_that_do_not_fit(
-    mirror: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A robot takes one line, unless it has a note; columns are never cut."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "80")
-    words = ("--mirror", mirror, "--format", "table", "--tag", "biped")
-    result = urdf_usd("corpus", "list", "rd", *words)
-
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout).splitlines()
-    assert max(map(len, lines)) <= 80
-    assert sum("rd:upkie_description  " in line for line in lines) == 1
-    assert any(line.startswith("without commit, source") for line in lines)

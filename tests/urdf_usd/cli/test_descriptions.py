@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
@@ -20,7 +19,6 @@ def urdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_init_writes_a_file_that_convert_accepts(urdf: Path) -> None:
-    """Named after the robot, in the working folder; its path is on stdout."""
     written = urdf_usd("init", urdf)
 
     assert (written.exit_code, written.stdout) == (0, "two.toml\n")
@@ -29,7 +27,6 @@ def test_init_writes_a_file_that_convert_accepts(urdf: Path) -> None:
 
 
 def test_init_names_links_that_overlap_at_rest(urdf: Path) -> None:
-    """A finger of 70 mm at a distance of 100 mm from the tool, of 50 mm."""
     shape = '<collision><geometry><sphere radius="0.07"/></geometry></collision>'
     text = urdf.read_text(encoding="utf-8")
     wide = text.replace('<link name="finger">', f'<link name="finger">{shape}')
@@ -46,7 +43,6 @@ def test_init_names_links_that_overlap_at_rest(urdf: Path) -> None:
 
 
 def test_page_of_a_check_has_the_options_that_change_results(urdf: Path) -> None:
-    """With the options of ``check``, in its order; not those of files and limits."""
     options = (
         *("--engine", "mujoco", "--base", "floating", "--inertia", "geometry"),
         *("--mass-density", "900", "--colliders", "tool=hull"),
@@ -80,7 +76,6 @@ def test_invalid_description_is_reported_with_its_place(urdf: Path, command: str
 
 
 def test_contradictory_profiles_are_refused(urdf: Path) -> None:
-    """The profile of the file counts if there is no option."""
     words = ("convert", urdf, "out", "--with", write_description(urdf.parent, 'profile = "physx"'))
     refused = urdf_usd(*words, "--profile", "generic")
 
@@ -88,12 +83,3 @@ def test_contradictory_profiles_are_refused(urdf: Path) -> None:
     assert "--profile generic contradicts" in refused.stderr
     assert urdf_usd(*words).exit_code == 0
     assert "PhysxJointAPI" in Path("out/payload/Physics.usda").read_text(encoding="utf-8")
-
-
-def test_schema_of_descriptions_is_printed() -> None:
-    schema = json.loads(urdf_usd("doctor", "--schema", "description").stdout)
-
-    assert set(schema["$defs"]["SettingsTables"]["properties"]) == {
-        *("base", "colliders", "filters", "inertia", "joints", "links", "pose"),
-        *("profile", "self_collision", "sources"),
-    }

@@ -119,7 +119,6 @@ def _chain(prefix: str, mass: float, length: float) -> str:
 
 
 def test_usd_of_another_robot_is_one_line() -> None:
-    """A converter that only renames links has findings: its values are the same."""
     for name, text in (
         ("arm", _chain("arm", 1.0, 0.1)),
         ("leg", _chain("leg", 2.0, 0.3)),
@@ -194,14 +193,6 @@ def test_view_opens_a_page_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> No
     assert "3D view of arm" in text
 
 
-def test_view_shows_a_usd_with_the_urdf(asset: Path) -> None:
-    usd = asset / "usd" / "arm.usda"
-    result = urdf_usd("view", "arm.urdf", usd, "--html", "page.html")
-
-    assert (result.exit_code, result.stdout) == (0, "page.html\n")
-    assert "exact" in Path("page.html").read_text("utf-8")
-
-
 def test_run_writes_all_files_of_the_report(folder: Path) -> None:
     result = urdf_usd("run", "arm.urdf", "pybullet:r2d2.urdf", "--out", "report")
 
@@ -226,7 +217,6 @@ def test_run_writes_all_files_of_the_report(folder: Path) -> None:
 
 
 def test_run_replaces_only_a_previous_report(folder: Path) -> None:
-    """Robots of the previous run are removed; files of the user are not touched."""
     urdf_usd("run", "arm.urdf", "--out", "report")
     (folder / "leg.urdf").write_text(ROBOT.replace('name="arm"', 'name="leg"'))
 
@@ -276,7 +266,6 @@ def test_interrupted_run_writes_a_report_of_finished_robots(
 
 
 def test_doctor_lists_versions_engines_and_corpora(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the command that installs what is missing."""
     # What was found on another path is cached.
     monkeypatch.syspath_prepend(Path.cwd())
     monkeypatch.setattr("urdf_usd.corpus.installed.DISTRIBUTION", "no-such-thing")
@@ -330,7 +319,6 @@ def test_pipe_gets_only_the_path_without_colours() -> None:
 
 @pytest.mark.parametrize("command", ["inspect", "corpus show"])
 def test_closed_pipe_is_not_the_status_of_a_robot(command: str) -> None:
-    """The shell's status of a program that SIGPIPE ends; rich would exit with 1."""
     process = subprocess.Popen(
         [_installed(), *command.split(), "arm.urdf"],
         stdout=subprocess.PIPE,
@@ -344,20 +332,8 @@ def test_closed_pipe_is_not_the_status_of_a_robot(command: str) -> None:
     assert (process.returncode, errors) == (141, "")
 
 
-def test_colours_follow_the_terminal_and_no_color() -> None:
-    """FORCE_COLOR stands in for a terminal; NO_COLOR takes precedence."""
-    coloured = _command("convert", "missing.urdf", "out", FORCE_COLOR="1")
-    plain = _command("convert", "missing.urdf", "out", FORCE_COLOR="1", NO_COLOR="1")
-
-    # SGR 31 is red, 1 is bold.
-    assert "\x1b[1;31merror:" in coloured.stderr
-    assert click.unstyle(coloured.stderr) == plain.stderr
-    assert plain.stderr.startswith("missing.urdf:1:1: error: ")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_ctrl_c_ends_a_run_and_its_processes(folder: Path) -> None:
-    """Exit 130, a report of finished robots, no process left."""
     process = subprocess.Popen(
         [_installed(), "run", "--out", "report", "--jobs", "2"],
         stderr=subprocess.PIPE,
@@ -378,3 +354,14 @@ def test_ctrl_c_ends_a_run_and_its_processes(folder: Path) -> None:
     assert (folder / "report" / "index.html").is_file()
     # The last process of the group may need a moment to be reaped.
     wait_until(lambda: not group_exists(process.pid))
+
+
+def test_colours_follow_the_terminal_and_no_color() -> None:
+    """FORCE_COLOR stands in for a terminal; NO_COLOR takes precedence."""
+    coloured = _command("convert", "missing.urdf", "out", FORCE_COLOR="1")
+    plain = _command("convert", "missing.urdf", "out", FORCE_COLOR="1", NO_COLOR="1")
+
+    # SGR 31 is red, 1 is bold.
+    assert "\x1b[1;31merror:" in coloured.stderr
+    assert click.unstyle(coloured.stderr) == plain.stderr
+    assert plain.stderr.startswith("missing.urdf:1:1: error: ")

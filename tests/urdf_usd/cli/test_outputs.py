@@ -79,7 +79,6 @@ def test_input_is_not_overwritten(arguments: tuple[str, ...], folder: Path) -> N
 
 
 def test_output_of_the_same_command_is_replaced() -> None:
-    """Reports are written again and again; an empty file has been made for them."""
     Path("a.html").touch()
     options = ("--html", "a.html", "--json", "a.json")
 

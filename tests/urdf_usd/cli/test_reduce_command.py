@@ -25,7 +25,6 @@ def _robot(folder: Path) -> Path:
 
 
 def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> None:
-    """The mesh that the wrong converter looks for is copied beside the URDF."""
     program = tmp_path / "wrong.py"
     shutil.copyfile(DATA / "wrong_converter.py", program)
     out = tmp_path / "minimal"
@@ -53,7 +52,6 @@ def test_robot_is_reduced_to_the_link_with_the_wrong_mass(tmp_path: Path) -> Non
 
 
 def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
-    """The failure does not depend on the attribute that is repeated."""
     urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
     urdf.write_text(_LINKS.replace("</robot>", '<link name="x" name="y"/><a:b/></robot>'))
 
@@ -66,7 +64,6 @@ def test_malformed_robot_is_reduced_after_the_repair(tmp_path: Path) -> None:
 
 
 def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
-    """The signal is part of the failure, the rest of its output is not."""
     program = DATA / "crashing_converter.py"
     urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
     urdf.write_text(_LINKS, encoding="utf-8")
@@ -86,7 +83,6 @@ def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
 
 @pytest.mark.corpus
 def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
-    """PyBullet ends with a segmentation fault if a joint is stated twice."""
     urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
     joint = _LINKS[_LINKS.index("<joint") : _LINKS.index("</robot>")]
     text = _LINKS.replace("</robot>", f"{joint}</robot>")
@@ -118,10 +114,3 @@ def test_robots_that_cannot_be_reduced_are_refused(text: str, message: str, tmp_
     assert result.exit_code == 2
     assert message in result.stderr
     assert not out.exists()
-
-
-def test_folder_with_files_is_refused(tmp_path: Path) -> None:
-    result = urdf_usd("reduce", str(_robot(tmp_path)), str(tmp_path / "meshes"))
-
-    assert result.exit_code == 2
-    assert "is not empty" in result.stderr

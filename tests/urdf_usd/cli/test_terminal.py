@@ -1,4 +1,4 @@
-"""What terminals and pipes get: progress of a run, the status line, meshes."""
+"""What terminals and pipes get: progress of a run, the status line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from tests.reports import samples
-from urdf_usd.cli.terminal import print_view, shown_meshes, shown_progress, shown_status
+from urdf_usd.cli.terminal import print_view, shown_progress, shown_status
 from urdf_usd.reports.records.record import Verdict
 from urdf_usd.reports.terminal import terminal_summary
 
@@ -17,7 +17,6 @@ from urdf_usd.reports.terminal import terminal_summary
 def test_pipe_gets_a_line_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also for the first, the last, and every robot that does not conform."""
     # Two seconds per reading.
     ticks = itertools.count(0, 2)
     monkeypatch.setattr("time.monotonic", lambda: float(next(ticks)))
@@ -67,7 +66,6 @@ def as_terminal(
 
 
 def test_status_line_is_replaced_and_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other lines are above it; it is cleared after a failure as well."""
     terminal = as_terminal(monkeypatch)
     with pytest.raises(KeyboardInterrupt), shown_status("Looking for robots ...") as status:
         assert terminal.lines() == ["Looking for robots ..."]
@@ -89,9 +87,8 @@ def test_status_line_is_cut_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> 
 def test_pipes_and_dumb_terminals_get_no_status_line(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with shown_status("Loading engines ...") as status, shown_meshes() as progress:
+    with shown_status("Loading engines ...") as status:
         status.say("downloading panda")
-        progress("base.stl", 1, 3)
     assert capfd.readouterr() == ("", "downloading panda\n")
 
     terminal = as_terminal(monkeypatch, "dumb")
@@ -100,14 +97,9 @@ def test_pipes_and_dumb_terminals_get_no_status_line(
     assert terminal.getvalue() == ""
 
 
-def test_bar_shows_the_mesh_that_is_decomposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = as_terminal(monkeypatch, columns=120)
-    with shown_meshes() as progress:
-        progress("base.stl", 1, 3)
-        progress("arm.stl", 2, 3)
-
-    shown = terminal.getvalue()
-    assert "0/3" in shown
-    assert "base.stl" in shown
-    assert shown.index("1/3") < shown.index("arm.stl")
-    assert "3/3" not in shown
+def test_terminal_shows_how_many_robots_are_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = as_terminal(monkeypatch)
+    with shown_progress(12) as show:
+        show(samples.robot(Verdict.FAILS, id="arm"))
+        assert terminal.lines() == ["[ 1/12] arm"]
+    assert terminal.lines() == [""]

@@ -55,10 +55,6 @@ def words(text: str) -> str:
 
 @pytest.mark.parametrize("load", ["light", "heavy"])
 def test_engines_and_round_trip_read_the_selected_variants(usd: Path, load: str) -> None:
-    """A payload in a variant, and a mass in a variant set of that variant.
-
-    Each URDF conforms only to the variant with its mass. The asset is not changed.
-    """
     before = usd.read_bytes()
     other = {"light": "heavy", "heavy": "light"}[load]
 
@@ -159,7 +155,6 @@ def test_selection_that_does_not_exist_is_an_error(
 
 
 def test_all_variants_are_checked_each(usd: Path) -> None:
-    """A verdict and files per selection; the most severe verdict decides."""
     result = check("light.urdf", usd, "--all-variants", "--json", "record.json")
 
     assert result.exit_code == 1, result.output
@@ -179,19 +174,6 @@ def test_all_variants_are_checked_each(usd: Path) -> None:
     assert chosen.exit_code == 0, chosen.output
 
 
-def test_variant_of_a_prim_below_the_default_prim(usd: Path) -> None:
-    text = _VARIANTS.format(selection="").replace('"pair"', '"inner"', 1)
-    usd.write_text(f'{_HEAD}def Xform "pair"\n{{\n{text}}}\n')
-
-    record = compare("heavy.urdf", usd, "model=full", "/pair/inner:load=heavy")
-
-    assert record.verdict == "exact", record.reason
-    assert record.variants == {
-        "/pair/inner:model": "full",
-        "/pair/inner:load": "heavy",
-    }
-
-
 @pytest.mark.parametrize("load", ["light", "heavy"])
 def test_export_and_inspect_read_the_selected_variants(usd: Path, load: str) -> None:
     chosen = "--variant", "model=full", "--variant", f"load={load}"
@@ -204,17 +186,6 @@ def test_export_and_inspect_read_the_selected_variants(usd: Path, load: str) -> 
     assert f'<mass value="{mass}"' in Path("out.urdf").read_text()
     links = {link["name"]: link for link in json.loads(inspected.stdout)["links"]}
     assert links["b"]["mass"] == pytest.approx(mass, rel=1e-7)
-
-
-def test_export_and_inspect_name_the_set_without_selection(usd: Path) -> None:
-    for arguments in (("export", usd, "out.urdf"), ("inspect", usd)):
-        result = urdf_usd(*arguments)
-
-        assert result.exit_code == 2
-        (line,) = result.stderr.splitlines()
-        assert "variant set 'model' of /pair has no selection" in line
-        assert line.endswith("[variant-required]")
-    assert not Path("out.urdf").exists()
 
 
 def test_inspect_of_a_usd_shows_its_robot(usd: Path) -> None:
@@ -230,7 +201,6 @@ def test_inspect_of_a_usd_shows_its_robot(usd: Path) -> None:
 
 
 def test_run_selects_variants_in_usds_of_other_converters(usd: Path) -> None:
-    """Where they have the set; others are compared as they are, with a note."""
     usds = Path("usds")
     usds.mkdir()
     for name in ("light", "heavy"):
@@ -260,3 +230,14 @@ def test_run_selects_variants_in_usds_of_other_converters(usd: Path) -> None:
     assert "variant-absent" in {one["rule"] for one in light["diagnostics"]}
     summary = json.loads(Path("report/summary.json").read_text())
     assert summary["options"]["variant"] == "model=full load=heavy"
+
+
+def test_export_and_inspect_name_the_set_without_selection(usd: Path) -> None:
+    for arguments in (("export", usd, "out.urdf"), ("inspect", usd)):
+        result = urdf_usd(*arguments)
+
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        assert "variant set 'model' of /pair has no selection" in line
+        assert line.endswith("[variant-required]")
+    assert not Path("out.urdf").exists()
