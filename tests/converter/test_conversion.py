@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from urdf_usd.conformance.export.reading import read_usd
-from urdf_usd.converter import ConversionError, ConvertOptions, convert, read_urdf
+from urdf_usd.converter import ConversionError, ConvertOptions, convert
 
 _URDF = """<robot name="{name}">
   <link name="base">
@@ -31,15 +30,6 @@ def _tree(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
-
-
-def test_former_conversion_is_replaced(tmp_path: Path) -> None:
-    asset = tmp_path / "asset"
-    convert(_urdf(tmp_path, "old"), asset)
-
-    convert(_urdf(tmp_path, "new"), asset)
-
-    assert {path.name for path in asset.iterdir()} == {"new.usda", "payload"}
 
 
 @pytest.mark.parametrize("is_asset", [False, True])
@@ -135,16 +125,6 @@ def test_strict_option_turns_warnings_into_errors(tmp_path: Path) -> None:
 
     assert [d.rule for d in caught.value.diagnostics] == ["mesh-missing"]
     assert not (tmp_path / "asset").exists()
-
-
-def test_public_readers_read_both_formats(tmp_path: Path) -> None:
-    urdf = _urdf(tmp_path)
-
-    written = read_usd(convert(urdf, tmp_path / "asset").root_layer).robot
-    read = read_urdf(urdf).robot
-
-    assert (written.name, written.links[0].name) == (read.name, read.links[0].name)
-    assert written.links[0].mass == read.links[0].mass == 1.5
 
 
 def test_root_option_converts_a_subtree(tmp_path: Path) -> None:

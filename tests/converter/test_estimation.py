@@ -16,7 +16,6 @@ from scipy.spatial.transform import Rotation
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.options import InertiaOption
 from urdf_usd.converter.robot.model import BaseOption
-from urdf_usd.converter.simulation.settings import load_settings
 
 _BALL = 4 / 3 * np.pi * 0.1**3
 _SPHERE = '<geometry><sphere radius="0.1"/></geometry>'
@@ -123,32 +122,6 @@ def test_missing_or_impossible_inertia_is_that_of_the_shapes(tmp_path: Path, ten
     assert _rules(result) == ["inertia-estimated"]
 
 
-def test_possible_inertia_is_kept(tmp_path: Path) -> None:
-    urdf = _urdf(tmp_path, _WHOLE + _BOX, _WHOLE + _BOX)
-
-    result = _converted(urdf)
-
-    kept = convert(urdf, tmp_path / "kept")
-    for layer in ("Physics.usda", "Geometry.usda"):
-        texts = [
-            (each.root_layer.parent / "payload" / layer).read_text() for each in (result, kept)
-        ]
-        assert texts[0] == texts[1]
-    assert not result.diagnostics
-
-
-def test_moving_link_without_mass_receives_that_of_its_shapes(tmp_path: Path) -> None:
-    result = _converted(_urdf(tmp_path, _WHOLE, _BOX), density=2700.0)
-
-    box = _placed_box()
-    assert _mass(result, "b") == pytest.approx(2700.0 * box.volume, rel=1e-6)
-    assert _center(result, "b") == pytest.approx([0.1, -0.2, 0.3], rel=1e-6)
-    np.testing.assert_allclose(_tensor(result, "b"), 2700.0 * box.moment_inertia, rtol=0, atol=1e-4)
-    assert _marks(result, "b") == "mass"
-    assert _marks(result, "a") is None
-    assert _rules(result) == ["mass-estimated"]
-
-
 def test_visual_shapes_count_if_no_collider_has_a_volume(tmp_path: Path) -> None:
     # Colliders precede them otherwise.
     visual = f"<visual>{_SPHERE}</visual>"
@@ -159,36 +132,6 @@ def test_visual_shapes_count_if_no_collider_has_a_volume(tmp_path: Path) -> None
     masses = [_mass(result, name) for name in "bcd"]
     expected = [1000 * _BALL, 1000 * 0.3 * 0.2 * 0.7, 1000 * _BALL]
     assert masses == pytest.approx(expected, rel=1e-6)
-
-
-def test_fixed_base_needs_no_mass(tmp_path: Path) -> None:
-    urdf = _urdf(tmp_path, _BOX, _WHOLE)
-
-    assert "mass-estimated" not in _rules(_converted(urdf, base=BaseOption.FIXED))
-    assert _mass(_converted(urdf), "a") == pytest.approx(42.0, rel=1e-6)
-
-
-def test_scenery_stays_static(tmp_path: Path) -> None:
-    urdf = _urdf(tmp_path, _BOX)
-
-    assert _rules(_converted(urdf)) == ["robot-static"]
-    assert _mass(_converted(urdf, base=BaseOption.FLOATING), "a") == pytest.approx(42)
-
-
-def test_mesh_that_is_not_closed_counts_as_its_convex_hull(tmp_path: Path) -> None:
-    # The diagnostic names the file; the scale is applied.
-    mesh = trimesh.creation.box((1.0, 1.0, 1.0))
-    trimesh.Trimesh(mesh.vertices, mesh.faces[1:]).export(tmp_path / "open.stl")
-    mesh.export(tmp_path / "closed.stl")
-    shape = (
-        '<collision><geometry><mesh filename="{}.stl" scale="-0.1 0.2 0.3"/></geometry></collision>'
-    )
-
-    result = _converted(_urdf(tmp_path, _WHOLE, shape.format("open"), shape.format("closed")))
-
-    assert [_mass(result, n) for n in "bc"] == pytest.approx([6.0, 6.0], rel=1e-6)
-    texts = [one.message for one in result.diagnostics if one.rule == "mass-estimated"]
-    assert ["open.stl, which is not closed" in text for text in texts] == [True, False]
 
 
 def test_moving_bodies_of_negligible_mass_are_one_warning(tmp_path: Path) -> None:
@@ -204,20 +147,3 @@ def test_moving_bodies_of_negligible_mass_are_one_warning(tmp_path: Path) -> Non
     assert [len(each) for each in texts] == [1, 1, 0]
     assert "no link has mass: 3 moving bodies cannot be simulated" in texts[0][0]
     assert "--inertia geometry" in texts[1][0]
-
-
-def test_natural_frequency_is_that_of_the_estimated_inertia(tmp_path: Path) -> None:
-    # A sphere of 1000 kg/m^3 at 0.3 m from the axis: k = (2/5 m r^2 + m d^2) w^2.
-    sphere = f'<collision><origin xyz="0 0.3 0"/>{_SPHERE}</collision>'
-    urdf = _urdf(tmp_path, _WHOLE, sphere)
-    file = tmp_path / "arm.toml"
-    file.write_text('[[joints]]\nmatch = "ab"\nnatural_frequency = 2.0\n')
-    options = ConvertOptions(inertia=InertiaOption.GEOMETRY, simulation=load_settings(file))
-
-    result = convert(urdf, tmp_path / "asset", options)
-
-    mass = 1000.0 * _BALL
-    inertia = 0.4 * mass * 0.1**2 + mass * 0.3**2
-    stiffness = _value(result, "ab", "drive:angular:physics:stiffness")
-    rate = 2 * np.pi * 2.0
-    assert np.rad2deg(stiffness) == pytest.approx(inertia * rate**2, rel=1e-6)

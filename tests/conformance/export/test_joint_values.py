@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from pxr import Sdf
 
-from tests.converter.usd.authored import author
-from tests.converter.usd.profiles.joint_samples import chain
+from tests.converter.usd.authored import author, chain
 from urdf_usd.conformance.export.files import export
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.converter import ConvertOptions, Profile, convert

@@ -12,8 +12,7 @@ from scipy.spatial.transform import Rotation
 from tests.converter.strategies import robots
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial
-from urdf_usd.converter.robot.bodies import DEFAULTED_MASS, BodyAssignment, assign_bodies
-from urdf_usd.converter.robot.dynamics import rest_transforms
+from urdf_usd.converter.robot.bodies import BodyAssignment, assign_bodies
 from urdf_usd.converter.robot.topology import build_tree
 
 _HEAVY = m.Inertial(
@@ -96,45 +95,6 @@ def test_links_are_assigned_to_bodies(
     assert {body.link for body in assigned.bodies} == {*expected.values()} - {None}
 
 
-@pytest.mark.parametrize("head_moves", [False, True])
-def test_massless_first_link_gets_the_mass_of_its_group(
-    head_moves: bool,
-) -> None:
-    masses: dict[str, m.Inertial | None] = {"h": None, "b": _HEAVY, "c": _HEAVY}
-    joints = [("h", "b", m.Fixed()), ("b", "c", m.Fixed())]
-    robot = _robot(masses, *joints)
-    if head_moves:
-        robot = _robot({"r": _HEAVY, **masses}, ("r", "h", _MOVES), *joints)
-
-    body_assignment = _bodies(robot)
-
-    body = body_assignment.bodies[-1]
-    assert body.link == "h"
-    assert body_assignment.lumped == {"b", "c"}
-    rest = rest_transforms(build_tree(_robot(masses, *joints)))
-    points = np.concatenate([_point_masses(_HEAVY, rest[name]) for name in "bc"])
-    weight = points[:, 0].sum()
-    center = points[:, 0] @ points[:, 1:] / weight
-    arms = points[:, 1:] - center
-    tensor = np.einsum("k,ki,ki->", points[:, 0], arms, arms) * np.eye(3)
-    tensor -= np.einsum("k,ki,kj->ij", points[:, 0], arms, arms)
-    assert body.mass == pytest.approx(weight)
-    np.testing.assert_allclose(body.center, center, atol=1e-14)
-    np.testing.assert_allclose(spatial.inertia_tensor(body.inertia), tensor, atol=1e-14)
-
-
-def _point_masses(inertial: m.Inertial, rest: np.ndarray) -> np.ndarray:
-    """Return six points (m, x, y, z) in the root frame with given mass properties."""
-    moments, axes = np.linalg.eigh(spatial.inertia_tensor(inertial.inertia))
-    # Second moments of mass along the axes from the principal moments.
-    seconds = moments.sum() / 2 - moments
-    arms = np.sqrt(seconds / (2 * inertial.mass / 6))[:, None] * axes.T
-    rotation = spatial.rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
-    local = inertial.origin.position + np.concatenate([arms, -arms]) @ rotation.T
-    world = rest[:3, 3] + local @ rest[:3, :3].T
-    return np.column_stack([np.full(6, inertial.mass / 6), world])
-
-
 _FIXED_CHAIN = (("a", "b"), ("b", "c"), ("c", "d"))
 
 
@@ -182,35 +142,6 @@ def test_merging_keeps_the_body_of_a_fixed_base() -> None:
 
     assert body_assignment.body_of == {"world": None, "a": "a", "b": "a"}
     assert body_assignment.base is m.Base.FIXED
-
-
-@given(robots())
-def test_merging_keeps_the_total_mass_and_splits_no_body(
-    robot: m.Robot,
-) -> None:
-    tree = build_tree(robot)
-    apart, merged = assign_bodies(tree), assign_bodies(tree, merge_fixed=True)
-
-    assert len(merged.bodies) <= len(apart.bodies)
-    assert sum(b.mass for b in merged.bodies) == pytest.approx(sum(b.mass for b in apart.bodies))
-    for one in tree.links:
-        for other in tree.links:
-            if apart.body_of[one] is not None is not apart.body_of[other] and (
-                apart.body_of[one] == apart.body_of[other]
-            ):
-                assert merged.body_of[one] == merged.body_of[other]
-
-
-def test_moving_links_without_mass_share_a_small_mass() -> None:
-    robot = _robot({"a": _HEAVY, "b": None, "c": None}, ("a", "b", _MOVES), ("b", "c", _MOVES))
-
-    body_assignment = _bodies(robot)
-
-    defaulted = [body for body in body_assignment.bodies if body.link != "a"]
-    assert sum(body.mass for body in defaulted) == pytest.approx(2.0 * DEFAULTED_MASS)
-    assert all(body.inertia[0] > 0 for body in defaulted)
-    rules = [d.rule for d in body_assignment.diagnostics]
-    assert rules == ["link-regularised", "link-regularised"]
 
 
 def test_mass_below_float32_counts_as_zero() -> None:
@@ -276,51 +207,6 @@ def test_thin_rod_gets_inertia_about_its_axis(moment: float) -> None:
     assert [d.rule for d in body_assignment.diagnostics] == ["inertia-regularised"]
     received = turn.T @ spatial.inertia_tensor(body_assignment.bodies[0].inertia) @ turn
     np.testing.assert_allclose(received, np.diag([1e-6, 0.5, 0.5]), atol=1e-12)
-
-
-def test_fixed_base_without_mass_gets_a_small_mass() -> None:
-    masses = {"base": None, "mount": None, "arm": _HEAVY, "hand": None}
-    robot = _robot(
-        masses,
-        ("base", "mount", m.Fixed()),
-        ("mount", "arm", _MOVES),
-        ("arm", "hand", _MOVES),
-    )
-
-    body_assignment = _bodies(robot, m.BaseOption.FIXED)
-
-    assert body_assignment.body_of == {
-        "base": "base",
-        "mount": "base",
-        "arm": "arm",
-        "hand": "hand",
-    }
-    (base,) = (body for body in body_assignment.bodies if body.link == "base")
-    assert 0 < sum(body.mass for body in body_assignment.bodies) - _HEAVY.mass < 2e-6
-    assert 0 < base.inertia[0] <= base.mass * 0.1**2
-    rules = {d.rule: d.message for d in body_assignment.diagnostics}
-    assert "'base' is the fixed base and has no mass" in rules["base-regularised"]
-    assert "'hand' moves and has no mass" in rules["link-regularised"]
-
-
-@given(robots())
-def test_fixed_base_is_the_only_body_connected_to_the_world(robot: m.Robot) -> None:
-    tree = build_tree(robot)
-
-    body_assignment = _bodies(robot, m.BaseOption.FIXED)
-
-    at_world = [
-        joint
-        for joint in robot.joints
-        if body_assignment.body_of[joint.parent] is None
-        and body_assignment.body_of[joint.child] is not None
-        and not isinstance(joint.kind, m.Floating)
-    ]
-    if body_assignment.body_of[tree.root] is None:
-        assert all(isinstance(joint.kind, m.Fixed) for joint in at_world)
-        assert len(at_world) <= 1
-    else:
-        assert not at_world
 
 
 @given(robots())

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-import pybullet
-import pybullet_data
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,60 +20,16 @@ from urdf_usd.converter.robot.dynamics import (
     equations_of_motion,
     inertia_matrices,
     link_transforms,
+    rest_transforms,
     width,
 )
 from urdf_usd.converter.robot.spatial import inertia_tensor, rotation_from_quat_wxyz
-from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.robot.topology import build_tree
 
 Values: TypeAlias = Mapping[str, NDArray[np.float64]]
 
 _GRAVITY = (1.5, -2.5, -9.0)
 _OBLIQUE = (2 / 7, 3 / 7, 6 / 7)
-_BODY = m.Inertial(1.0, m.Pose((0.1, 0.2, 0.3)), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
-
-
-def _pendulum() -> m.Robot:
-    """Two rods that hang along -Z and swing about Y; their centres are halfway."""
-    rods = ((2.0, 0.7, 0.11), (0.5, 0.4, 0.03))
-    links = tuple(
-        m.Link(
-            f"rod {index}",
-            m.Inertial(mass, m.Pose((0.0, 0.0, -length / 2)), (1.0, 0.0, 0.0, moment, 0.0, 1.0)),
-        )
-        for index, (mass, length, moment) in enumerate(rods)
-    )
-    swing = m.Continuous((0.0, 1.0, 0.0))
-    return m.Robot(
-        "double pendulum",
-        (m.Link("wall"), *links),
-        (
-            m.Joint("shoulder", "wall", "rod 0", swing, m.Pose((0.2, 0.3, 0.4))),
-            m.Joint("elbow", "rod 0", "rod 1", swing, m.Pose((0.0, 0.0, -0.7))),
-        ),
-    )
-
-
-def test_equations_of_a_double_pendulum() -> None:
-    m1, l1, i1, m2, l2, i2 = 2.0, 0.7, 0.11, 0.5, 0.4, 0.03
-    a, b, ra, rb = 0.4, -1.1, 1.3, -0.7
-    at = {"shoulder": np.array([[a]]), "elbow": np.array([[b]])}
-    rates = {"shoulder": np.array([[ra]]), "elbow": np.array([[rb]])}
-
-    (inertia,), (bias,) = equations_of_motion(_pendulum(), at, rates)
-    inertia, bias = inertia[6:, 6:], bias[6:]
-
-    c1, c2, g = l1 / 2, l2 / 2, 9.81
-    outer = i2 + m2 * c2**2
-    mixed = m2 * l1 * c2 * math.cos(b)
-    inner = i1 + m1 * c1**2 + m2 * l1**2
-    twist = m2 * l1 * c2 * math.sin(b)
-    second = m2 * g * c2 * math.sin(a + b)
-    expected_inertia = [[inner + outer + 2 * mixed, outer + mixed], [0.0, outer]]
-    expected_inertia[1][0] = expected_inertia[0][1]
-    np.testing.assert_allclose(inertia, expected_inertia, rtol=1e-13)
-    first = (m1 * c1 + m2 * l1) * g * math.sin(a) + second
-    expected_bias = [first - twist * rb * (2 * ra + rb), second + twist * ra**2]
-    np.testing.assert_allclose(bias, expected_bias, rtol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -107,20 +59,6 @@ def test_degrees_of_freedom_are_in_tree_order(kind: m.JointKind, columns: int) -
         *["first"] * columns,
         "last",
     )
-
-
-def test_planar_joint_has_no_effect_along_its_normal() -> None:
-    joint = m.Joint("slab", "a", "b", m.Planar(_OBLIQUE))
-    robot = m.Robot("r", (m.Link("a", _BODY), m.Link("b", _BODY)), (joint,))
-    at = {"slab": np.array([[0.3, -0.2, 0.0, 0.7]])}
-    normal = np.zeros(10)
-    normal[6:9] = _OBLIQUE
-
-    (inertia,), (bias,) = equations_of_motion(robot, at, {})
-
-    np.testing.assert_allclose(inertia @ normal, 0.0, atol=1e-15)
-    assert abs(bias @ normal) < 1e-14
-    assert np.linalg.matrix_rank(inertia[6:, 6:]) == 3
 
 
 def _state(robot: m.Robot, seed: int) -> tuple[dict[str, NDArray[np.float64]], Values]:
@@ -229,46 +167,20 @@ def test_power_of_bias_forces_is_the_change_of_energy(robot: m.Robot, seed: int)
     assert bias @ speed == pytest.approx(power, abs=1e-5 * scale)
 
 
-@pytest.mark.parametrize("file", ["kuka_iiwa/model.urdf", "a1/a1.urdf"])
-def test_equations_match_pybullet(file: str) -> None:
-    path = str(Path(pybullet_data.getDataPath(), file))
-    robot = parse(path).robot
-    names = [name for name in degrees_of_freedom(robot) if name]
-    random = np.random.default_rng(7)
-    positions, velocities = random.uniform(-1, 1, (2, len(names)))
-    at, rates = (
-        {name: np.array([[value]]) for name, value in zip(names, values, strict=True)}
-        for values in (positions, velocities)
-    )
+@given(robots())
+def test_link_transforms_at_zero_are_the_rest_transforms(robot: m.Robot) -> None:
+    still = {
+        m.Floating: [[0.0, 0, 0, 1, 0, 0, 0]],
+        m.Spherical: [[1.0, 0, 0, 0]],
+        m.Planar: [[0.0] * 4],
+    }
+    positions = {
+        joint.name: np.array(still.get(type(joint.kind), [[0.0]]))
+        for joint in robot.joints
+        if not isinstance(joint.kind, m.Fixed)
+    }
 
-    engine = pybullet.connect(pybullet.DIRECT)
-    body = pybullet.loadURDF(
-        path,
-        useFixedBase=True,
-        flags=pybullet.URDF_USE_INERTIA_FROM_FILE,
-        physicsClientId=engine,
-    )
-    pybullet.setGravity(0, 0, -9.81, physicsClientId=engine)
-    count = pybullet.getNumJoints(body, physicsClientId=engine)
-    order = [
-        info[1].decode()
-        for info in (pybullet.getJointInfo(body, i, physicsClientId=engine) for i in range(count))
-        if info[2] != pybullet.JOINT_FIXED
-    ]
-    index = [names.index(name) for name in order]
-    inertia = pybullet.calculateMassMatrix(body, list(positions[index]), physicsClientId=engine)
-    bias = pybullet.calculateInverseDynamics(
-        body,
-        list(positions[index]),
-        list(velocities[index]),
-        [0.0] * len(names),
-        physicsClientId=engine,
-    )
-    pybullet.disconnect(engine)
+    moved = link_transforms(robot, positions)
 
-    columns = 6 + np.array(index)
-    matrices, forces = equations_of_motion(robot, at, rates)
-    ours = matrices[0][np.ix_(columns, columns)]
-    np.testing.assert_allclose(ours, inertia, atol=1e-6 * np.abs(ours).max())
-    ours = forces[0, columns]
-    np.testing.assert_allclose(ours, bias, atol=1e-6 * np.abs(ours).max())
+    for name, rest in rest_transforms(build_tree(robot)).items():
+        np.testing.assert_allclose(moved[name][0], rest, atol=1e-13)

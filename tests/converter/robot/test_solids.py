@@ -108,44 +108,6 @@ def test_mesh_with_a_hole_is_the_solid_of_its_convex_hull() -> None:
     _assert_like(solid, mesh.convex_hull, rel=1e-7)
 
 
-def test_closed_surface_without_volume_is_the_solid_of_its_convex_hull() -> None:
-    ball = trimesh.creation.icosphere(2, 0.3)
-    upper = ball.triangles[ball.triangles_center[:, 2] > 0.0]
-    points = np.concatenate([upper, upper[:, ::-1]]).reshape(-1, 3)
-    count = 2 * len(upper)
-
-    solid, is_hull = solids.solid_of_mesh(points, np.full(count, 3), np.arange(3 * count))
-
-    assert is_hull
-    assert solid.volume == pytest.approx(trimesh.convex.convex_hull(upper.reshape(-1, 3)).volume)
-
-
-def test_polygons_and_triangles_are_closed_alike() -> None:
-    corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)])
-    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4)]
-    quads.append((1, 5, 7, 3))
-
-    counts, indices = np.full(6, 4), np.array(quads).reshape(-1)
-
-    assert solids.is_closed(corners.astype(np.float64), counts, indices)
-    assert solids.mesh_solid(corners * 1.0, counts, indices).volume == pytest.approx(1.0)
-
-
-def test_joined_solids_have_the_mass_properties_of_a_joined_mesh() -> None:
-    shift = np.eye(4)
-    shift[:3, 3] = (-0.3, 0.9, 0.2)
-    box = trimesh.creation.box((0.3, 0.2, 0.7))
-    ball = trimesh.creation.icosphere(3, 0.25)
-    box.apply_transform(_PLACE)
-    parts = [
-        (solids.primitive_solid(Box((0.3, 0.2, 0.7))), _PLACE),
-        (solids.solid_of_mesh(*_arrays(ball))[0], shift),
-    ]
-    ball.apply_transform(shift)
-
-    _assert_like(solids.joined_solid(parts), box + ball, rel=1e-7)
-
-
 @pytest.mark.parametrize("backwards", [False, True])
 @given(seed=st.integers(0, 2**32 - 1), depth=st.floats(0.0, 1.0))
 def test_share_of_the_hull_is_that_of_trimesh(seed: int, depth: float, *, backwards: bool) -> None:
@@ -160,15 +122,6 @@ def test_share_of_the_hull_is_that_of_trimesh(seed: int, depth: float, *, backwa
 
     assert solids.fills_hull(*surface, share - 1e-6)
     assert not solids.fills_hull(*surface, share + 1e-6)
-
-
-def test_open_surface_fills_what_its_faces_enclose() -> None:
-    cube = trimesh.creation.box((1.0, 1.0, 1.0))
-    surface = cube.vertices, np.full(6, 3), cube.faces[:6].ravel()
-    enclosed = solids.mesh_solid(*surface).volume
-
-    assert solids.fills_hull(*surface, enclosed - 1e-9)
-    assert not solids.fills_hull(*surface, enclosed + 1e-9)
 
 
 def test_flat_surface_fills_its_hull() -> None:

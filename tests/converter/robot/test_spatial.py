@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from tests.converter.strategies import axes, inertials, poses, rotations
+from tests.converter.strategies import axes, inertials, rotations
 from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.robot.bodies import principal_inertia
-from urdf_usd.converter.robot.model import IDENTITY, Inertial, Pose, Vec3, Vec4
-
-
-def _scipy(quat_wxyz: Vec4) -> Rotation:
-    return Rotation.from_quat(quat_wxyz, scalar_first=True)
+from urdf_usd.converter.robot.model import Inertial, Vec3, Vec4
 
 
 @given(st.lists(rotations(), min_size=1, max_size=9))
@@ -34,32 +30,12 @@ def test_batched_conversions_match_single_ones(rpys: list[Vec3]) -> None:
 
 
 @given(rotations())
-def test_quaternion_of_a_matrix_gives_the_matrix(rpy: Vec3) -> None:
-    # By scipy.
-    rotation = Rotation.from_euler("xyz", rpy).as_matrix()
-
-    quat = spatial.quat_wxyz_from_rotation(rotation)
-
-    assert quat[0] >= 0
-    np.testing.assert_allclose(_scipy(quat).as_matrix(), rotation, atol=1e-14)
-
-
-@given(rotations())
 def test_rpy_of_a_rotation_gives_the_rotation(rpy: Vec3) -> None:
     rotation = Rotation.from_euler("xyz", rpy).as_matrix()
 
     again = Rotation.from_euler("xyz", spatial.rpy_from_rotation(rotation)).as_matrix()
 
     np.testing.assert_allclose(again, rotation, atol=2e-9)
-
-
-@given(axes(), st.floats(-7, 7))
-def test_rotation_about_an_axis_matches_scipy(axis: Vec3, angle: float) -> None:
-    expected = Rotation.from_rotvec(np.asarray(axis) * angle).as_matrix()
-
-    actual = spatial.rotation_about(axis, np.array([angle]))[0]
-
-    np.testing.assert_allclose(actual, expected, atol=1e-14)
 
 
 def test_moment_of_a_thin_rod_about_its_line_is_exactly_zero() -> None:
@@ -116,41 +92,6 @@ def test_rotation_onto_axis_is_minimal() -> None:
         Rotation.from_rotvec([0.0, -2 * angle, 0.0]).as_matrix() @ np.diag([1.0, -1.0, -1.0]),
         atol=1e-15,
     )
-
-
-@given(poses(), poses())
-def test_composed_pose_transforms_points_like_matrices(parent: Pose, child: Pose) -> None:
-    # One frame after the other, by scipy's matrices.
-    point = (0.3, -1.2, 0.7)
-    within = _matrix(child.quat_wxyz) @ point + child.position
-    expected = _matrix(parent.quat_wxyz) @ within + parent.position
-
-    actual = spatial.transform_point(spatial.compose(parent, child), point)
-
-    np.testing.assert_allclose(actual, expected, atol=1e-13)
-
-
-@given(poses())
-def test_pose_composed_with_its_inverse_is_the_identity(pose: Pose) -> None:
-    for undone in (
-        spatial.compose(spatial.invert_pose(pose), pose),
-        spatial.compose(pose, spatial.invert_pose(pose)),
-    ):
-        np.testing.assert_allclose(undone.position, IDENTITY.position, atol=1e-14)
-        np.testing.assert_allclose(undone.quat_wxyz, IDENTITY.quat_wxyz, atol=1e-14)
-
-
-@given(inertials())
-def test_rotated_inertia_is_r_i_r_transposed(inertial: Inertial) -> None:
-    # By scipy's matrices.
-    turn = _matrix(inertial.origin.quat_wxyz)
-    expected = turn @ spatial.inertia_tensor(inertial.inertia) @ turn.T
-
-    actual = spatial.inertia_tensor(
-        spatial.rotate_inertia(inertial.inertia, inertial.origin.quat_wxyz)
-    )
-
-    np.testing.assert_allclose(actual, expected, rtol=1e-13, atol=1e-14)
 
 
 @given(inertials())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
@@ -18,24 +17,6 @@ def composed(stage: Usd.Stage) -> dict[str, PrimValues]:
     """
     root = stage.GetDefaultPrim()
     return {str(prim.GetPath()): _values(prim) for prim in Usd.PrimRange(root)}
-
-
-def physics_of(values: Mapping[str, PrimValues]) -> dict[str, list[str]]:
-    found = {
-        path: [
-            word
-            for word in (str(prim["type"]), *_words(prim))
-            if "Physics" in word or word.startswith(("physics:", "newton:", "Newton"))
-        ]
-        for path, prim in values.items()
-    }
-    return {path: words for path, words in found.items() if words}
-
-
-def _words(prim: PrimValues) -> list[str]:
-    schemas = prim["schemas"]
-    assert isinstance(schemas, list)
-    return [*schemas, *(key for key in prim if ":" in key)]
 
 
 def _values(prim: Usd.Prim) -> PrimValues:

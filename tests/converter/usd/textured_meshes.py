@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from pxr import Sdf, Usd, UsdShade
+from pxr import Usd, UsdShade
 
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.conversion import Conversion
@@ -84,8 +84,3 @@ def rules(conversion: Conversion) -> list[str]:
 def shaders(material: UsdShade.Material) -> list[UsdShade.Shader]:
     prims = Usd.PrimRange(material.GetPrim())
     return [UsdShade.Shader(prim) for prim in prims if prim.IsA(UsdShade.Shader)]
-
-
-def text_of(path: Path) -> str:
-    text: str = Sdf.Layer.FindOrOpen(str(path)).ExportToString()
-    return text

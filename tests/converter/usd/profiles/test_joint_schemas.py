@@ -9,8 +9,7 @@ import newton_usd_schemas  # noqa: F401  registers the schemas
 from msgspec import structs
 from pxr import Usd
 
-from tests.converter.usd.authored import author
-from tests.converter.usd.profiles.joint_samples import TURN, chain
+from tests.converter.usd.authored import TURN, author, chain
 from urdf_usd.converter.robot.model import Dynamics, Joint, Mimic
 from urdf_usd.converter.usd.profiles.joint_schemas import AxisJoint, author_couplings
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from PIL import Image
-from pxr import Gf, Sdf, Usd, UsdGeom
+from pxr import Gf, Usd, UsdGeom
 
 from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
@@ -38,18 +38,6 @@ def test_missing_metadata_is_reported(tmp_path: Path, monkeypatch: pytest.Monkey
         "SimReady requires metadata that is not known; add "
         "--metadata asset_license=... --metadata usd_date_generated=..."
     )
-
-
-def test_date_is_that_of_the_reproducible_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """https://reproducible-builds.org/specs/source-date-epoch/."""
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "951782400")
-    options = ConvertOptions(profile=Profile.SIMREADY)
-    asset = convert(write_whole_robot(tmp_path), tmp_path / "usd", options).root_layer
-
-    data = Sdf.Layer.FindOrOpen(str(asset)).customLayerData
-    assert data["usd_date_generated"] == "2000-02-29"
 
 
 _TWO_SIDES = """\

@@ -18,7 +18,9 @@ OTHERS = [Layout.SINGLE, Layout.USDZ]
 
 
 def _asset(folder: Path, layout: Layout) -> Path:
-    options = ConvertOptions(layout=layout, materials=MaterialNetworks.OPENPBR)
+    options = ConvertOptions(
+        layout=layout, materials=MaterialNetworks.OPENPBR, physics_variants=True
+    )
     urdf = write_whole_robot(folder)
     return convert(urdf, folder / f"{layout}", options).root_layer
 
@@ -32,8 +34,10 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("layout", OTHERS)
-@pytest.mark.parametrize("physics", ["physics", "none"])
-@pytest.mark.parametrize("colliders", ["colliders", "none"])
+@pytest.mark.parametrize(
+    ("physics", "colliders"),
+    [("newton", "colliders"), ("physx", "none"), ("mujoco", "colliders"), ("none", "none")],
+)
 def test_layouts_compose_to_the_same_stage_in_all_variants(
     tmp_path: Path, layout: Layout, physics: str, colliders: str
 ) -> None:

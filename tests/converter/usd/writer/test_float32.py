@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,33 +16,6 @@ from urdf_usd.converter.usd.writer.specs import (
 
 LARGEST = float(np.finfo(np.float32).max)
 _SIZES = st.floats(1e-6, 1e3)
-
-
-@given(_SIZES, _SIZES, st.permutations(range(3)))
-def test_rounded_moments_of_a_plate_satisfy_the_triangle_inequality(
-    a: float, b: float, order: list[int]
-) -> None:
-    """Perpendicular axis theorem: the moments of a plate satisfy A + B = C."""
-    moments = [(a, b, a + b)[index] for index in order]
-
-    x, y, z = moments_to_float32((moments[0], moments[1], moments[2]), "x")
-
-    low, middle, high = sorted((x, y, z))
-    assert low + middle > high
-    np.testing.assert_allclose((x, y, z), moments, rtol=2.0**-22)
-    assert all(float(np.float32(value)) == value for value in (x, y, z))
-
-
-def test_implausible_moments_are_not_changed() -> None:
-    assert moments_to_float32((1.0, 1.0, 2.5), "x") == (1.0, 1.0, 2.5)
-
-
-def test_moments_of_a_solid_body_are_only_rounded() -> None:
-    moments = (0.1, 0.2, 0.25)
-
-    stored = moments_to_float32(moments, "x")
-
-    assert stored == pytest.approx(moments, rel=2.0**-24)
 
 
 @given(st.floats(-LARGEST, LARGEST))

@@ -9,7 +9,6 @@ import pytest
 from pxr import Tf, Usd, UsdGeom
 
 from tests.converter.usd.composed import PrimValues, composed
-from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, convert
 from urdf_usd.converter.options import Layout, Profile
 from urdf_usd.converter.usd.writer.asset import is_written_here
@@ -18,12 +17,6 @@ LINKS = "/whole_robot/Geometry/torso"
 _BOX = '<origin xyz="1 2 3"/><geometry><box size="0.2 0.4 0.6"/></geometry>'
 _FAR = '<origin xyz="9 9 9"/><geometry><sphere radius="1"/></geometry>'
 _EXTENT = [[0.9, 1.8, 2.7], [1.1, 2.2, 3.3]]
-
-
-@pytest.fixture(params=list(Layout))
-def asset(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    options = ConvertOptions(layout=request.param)
-    return convert(write_whole_robot(tmp_path), tmp_path / "usd", options).root_layer
 
 
 def _choosing(asset: Path, **choices: str) -> Usd.Stage:
@@ -67,15 +60,6 @@ def test_extents_hint_is_that_of_visuals_or_else_of_colliders(
         assert hint is None
     else:
         np.testing.assert_allclose(hint, expected, rtol=1e-6)
-
-
-def test_robot_without_colliders_has_the_variant_set(tmp_path: Path) -> None:
-    urdf = tmp_path / "r.urdf"
-    urdf.write_text('<robot name="r"><link name="a"/></robot>')
-    asset = convert(urdf, tmp_path / "usd").root_layer
-
-    assert _values(asset, Colliders="none") == _values(asset)
-    assert not (tmp_path / "usd/payload/NoColliders.usda").exists()
 
 
 @pytest.mark.parametrize("layout", list(Layout))

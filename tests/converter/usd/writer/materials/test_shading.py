@@ -15,40 +15,6 @@ from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.usd.writer.materials import write_networks
 from urdf_usd.converter.usd.writer.specs import define
 
-# Inputs and outputs with their types: as MaterialX 1.39 defines them (stdlib_defs.mtlx and
-# open_pbr_surface.mtlx), in the types that OpenUSD's own MaterialX reader gives them; those of
-# USD from the specification of UsdPreviewSurface.
-_IMAGE = "file:asset texcoord:float2 uaddressmode:string vaddressmode:string"
-_TABLE = {
-    "ND_image_color3": f"{_IMAGE} default:color3f out:color3f",
-    "ND_image_color4": f"{_IMAGE} default:color4f out:color4f",
-    "ND_image_vector3": f"{_IMAGE} default:float3 out:float3",
-    "ND_geompropvalue_vector2": "geomprop:string out:float2",
-    "ND_geompropvalue_color3": "geomprop:string out:color3f",
-    "ND_rotate2d_vector2": "in:float2 amount:float out:float2",
-    "ND_multiply_vector2": "in1:float2 in2:float2 out:float2",
-    "ND_multiply_color3": "in1:color3f in2:color3f out:color3f",
-    "ND_multiply_float": "in1:float in2:float out:float",
-    "ND_add_vector2": "in1:float2 in2:float2 out:float2",
-    "ND_extract_color4": "in:color4f index:int out:float",
-    "ND_extract_vector3": "in:float3 index:int out:float",
-    "ND_normalmap_float": "in:float3 out:float3",
-    "ND_ifgreatereq_float": "value1:float value2:float in1:float in2:float out:float",
-    "ND_open_pbr_surface_surfaceshader": "base_color:color3f base_metalness:float "
-    "specular_ior:float specular_roughness:float emission_color:color3f emission_luminance:float "
-    "geometry_opacity:float geometry_normal:float3 out:token",
-    "UsdPreviewSurface": "diffuseColor:color3f emissiveColor:color3f metallic:float ior:float "
-    "roughness:float opacity:float opacityThreshold:float normal:normal3f occlusion:float "
-    "surface:token",
-    "UsdUVTexture": "file:asset st:float2 wrapS:token wrapT:token fallback:float4 scale:float4 "
-    "bias:float4 sourceColorSpace:token rgb:float3 r:float g:float b:float a:float",
-    "UsdTransform2d": "in:float2 rotation:float scale:float2 translation:float2 result:float2",
-    "UsdPrimvarReader_float2": "varname:string result:float2",
-    "UsdPrimvarReader_float3": "varname:string fallback:float3 result:float3",
-}
-_DEFINITIONS = {
-    node: dict(pair.split(":") for pair in text.split()) for node, text in _TABLE.items()
-}
 # What both networks compute: input of the preview, of OpenPBR.
 _SHARED = {
     mm.Slot.COLOR: ("diffuseColor", "base_color"),
@@ -178,23 +144,6 @@ def _number(appearance: mm.MeshMaterial, slot: mm.Slot) -> np.ndarray | None:
     return None if value is None else np.array(value)
 
 
-@given(appearances())
-def test_nodes_match_their_definitions(
-    appearance: mm.MeshMaterial,
-) -> None:
-    """Inputs, outputs and the types of connections."""
-    material = written(appearance)
-
-    for shader in shaders(material):
-        definition = _DEFINITIONS[shader.GetIdAttr().Get()]
-        for attribute in (*shader.GetInputs(), *shader.GetOutputs()):
-            assert definition[attribute.GetBaseName()] == attribute.GetTypeName()
-        for one in shader.GetInputs():
-            for info in one.GetConnectedSources()[0]:
-                given_type = Sdf.ValueTypeNames.Find(str(info.typeName))
-                assert given_type.type == one.GetTypeName().type
-
-
 @pytest.mark.parametrize(
     ("wrap", "preview", "mode"),
     [
@@ -219,43 +168,6 @@ def test_wrap_modes_are_written_in_both_networks(
     assert image.GetInput("wrapS").Get() == "repeat"
     stated = found["ND_image_color3"].GetInput("vaddressmode")
     assert (stated.Get() if stated else None) == mode
-
-
-def test_image_is_read_once_for_several_slots() -> None:
-    """Alpha is read with the colour; roughness and metalness share a raw image."""
-
-    def part(components: str) -> mm.MeshTexture:
-        return mm.MeshTexture("./a.png", None, mm.Sampling(components))
-
-    appearance = mm.MeshMaterial(
-        "x",
-        (0.5, 0.25, 0.0),
-        opacity=0.75,
-        metallic=0.5,
-        textures=(
-            (mm.Slot.COLOR, part("rgb")),
-            (mm.Slot.OPACITY, part("a")),
-            (mm.Slot.ROUGHNESS, part("g")),
-            (mm.Slot.METALNESS, part("b")),
-        ),
-    )
-
-    images = [
-        shader
-        for shader in shaders(written(appearance))
-        if shader.GetIdAttr().Get() == "UsdUVTexture"
-    ]
-
-    assert {
-        image.GetInput("sourceColorSpace").Get(): {
-            output.GetBaseName() for output in image.GetOutputs()
-        }
-        for image in images
-    } == {"sRGB": {"rgb", "a"}, "raw": {"g", "b"}}
-    fallbacks = [tuple(image.GetInput("fallback").Get()) for image in images]
-    # The sRGB values 0.5 and 0.25 in linear light; the default roughness.
-    assert fallbacks[0] == pytest.approx((0.21404114, 0.05087609, 0, 0.75))
-    assert fallbacks[1] == (1, 0.5, 0.5, 1)
 
 
 def test_opacity_cutoff_is_a_threshold_in_both_networks() -> None:
