@@ -38,7 +38,6 @@ NIGHTLY = (
 ABOUT_ENGINES = (
     "tests/conformance/verdict/test_deviations.py",
     "tests/conformance/engines",
-    "tests/conformance/robots/test_conforming_robots.py",
 )
 
 PEER = "urdf-usd-converter==0.3.4"

@@ -1,12 +1,15 @@
-"""Packages of examples/, as pip installs them."""
+"""Packages of examples/, and commands, as pip installs them."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
 
 
 def installed_example(name: str, site: Path) -> Path:
@@ -33,3 +36,21 @@ def installed_example(name: str, site: Path) -> Path:
     ]
     (metadata / "entry_points.txt").write_text("\n".join(lines))
     return site
+
+
+def environment_with_commands(programs: Path) -> dict[str, str]:
+    """Install the commands of this checkout; return an environment in which they are found.
+
+    ``urdf2usd`` represents a converter of another project.
+    """
+    programs.mkdir(exist_ok=True)
+    start = "from urdf_usd.cli.program import start; start()"
+    for name, line in {
+        "urdf-usd": f'{sys.executable} -P -c "{start}" "$@"',
+        "pytest": f'{sys.executable} -P -m pytest -p no:cacheprovider "$@"',
+        "urdf2usd": 'urdf-usd convert "$1" "$2"',
+    }.items():
+        (programs / name).write_text(f"#!/bin/sh\nexec {line}\n")
+        (programs / name).chmod(0o755)
+    paths = os.pathsep.join((str(programs), os.environ["PATH"]))
+    return os.environ | {"PATH": paths, "PYTHONPATH": str(ROOT)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
 import shlex
@@ -11,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,11 +19,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.installed_examples import EXAMPLES, ROOT, environment_with_commands
 from tests.robots import ROBOT
 from urdf_usd.cli.main import main
 from urdf_usd.converter import convert
 
-ROOT = Path(__file__).parent.parent
 DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -73,7 +72,7 @@ PREPARED: dict[str, Callable[[Path], object]] = {
         for line in ("convert robot.urdf out", "certify robot.urdf out/robot.usda")
     ],
     "urdf-usd behave arm.urdf --with arm.toml": lambda folder: (
-        shutil.copy(ROOT / "examples" / "arm.urdf", folder),
+        shutil.copy(EXAMPLES / "arm.urdf", folder),
         (folder / "arm.toml").write_text(_DRIVES),
     ),
     "urdf-usd diff report.before report": lambda folder: shutil.copytree(
@@ -141,41 +140,17 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
-def _environment(programs: Path) -> dict[str, str]:
-    """Install the commands under test; return an environment in which they are found.
-
-    ``urdf2usd`` represents a converter of another project.
-    """
-    programs.mkdir()
-    run = f"{shlex.quote(sys.executable)} -P"
-    command = "from urdf_usd.cli.program import start; start()"
-    for name, line in {
-        "urdf-usd": f'{run} -c "{command}" "$@"',
-        "pytest": f'{run} -m pytest -p no:cacheprovider "$@"',
-        "urdf2usd": 'urdf-usd convert "$1" "$2"',
-    }.items():
-        program = programs / name
-        program.write_text(f"#!/bin/sh\nexec {line}\n")
-        program.chmod(0o755)
-    return os.environ | {
-        "PATH": os.pathsep.join((str(programs), os.environ["PATH"])),
-        "PYTHONPATH": str(ROOT),
-    }
-
-
-def _run(words: Sequence[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-    """Run a program; return its exit status and its output."""
-    done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
 def _run_line(line: str, folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-    """Run a line of a shell script; our own command runs in this process, which is faster."""
+    """Run a line of a shell script; return its exit status and its output.
+
+    Our own command runs in this process, which is faster.
+    """
     words = shlex.split(line)
     if words[0] != "urdf-usd" or {"|", "||", "&&", ">"} & set(words):
-        return _run(("sh", "-c", line), folder, environment)
+        done = subprocess.run(
+            ("sh", "-c", line), cwd=folder, env=environment, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout + done.stderr
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         result = CliRunner().invoke(main, words[1:], prog_name="urdf-usd", env=environment)
@@ -200,8 +175,8 @@ def test_python_runs_as_a_saved_script(folder: Path, block: Block) -> None:
     script = folder / ("test_script.py" if tests else "script.py")
     script.write_text(block.text)
     if tests:
-        environment = _environment(folder.parent / "bin")
-        status, output = _run(("pytest", str(script)), folder, environment)
+        environment = environment_with_commands(folder.parent / "bin")
+        status, output = _run_line(f"pytest {script}", folder, environment)
         assert status == 0, output
     else:
         with pytest.MonkeyPatch.context() as patch:
@@ -222,7 +197,7 @@ def test_tutorial_works_from_start_to_end(tmp_path: Path) -> None:
     engines = 'engine = ["mujoco", "openusd", "pybullet", "reference"]'
     defaults = f"[check]\n{engines}\n[run]\n{engines}\n"
     (folder / "urdf-usd.toml").write_text(defaults)
-    environment = _environment(tmp_path / "bin")
+    environment = environment_with_commands(tmp_path / "bin")
     blocks = [block for block in BLOCKS if block.document == TUTORIAL]
     printed = ""
     for block in blocks:
@@ -253,13 +228,13 @@ def test_tutorial_works_from_start_to_end(tmp_path: Path) -> None:
 def test_tutorial_prints_the_examples(file: str, example: str) -> None:
     (block,) = (block for block in BLOCKS if block.file == file)
 
-    assert block.text == (ROOT / "examples" / example).read_text(encoding="utf-8")
+    assert block.text == (EXAMPLES / example).read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells")
 @pytest.mark.parametrize("block", _in("sh"))
 def test_commands_run_as_they_are_printed(folder: Path, block: Block) -> None:
-    environment = _environment(folder.parent / "bin")
+    environment = environment_with_commands(folder.parent / "bin")
     for command in block.commands:
         if command.startswith(_ELSEWHERE):
             continue

@@ -16,9 +16,13 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.installed_examples import EXAMPLES, installed_example
+from tests.installed_examples import (
+    EXAMPLES,
+    ROOT,
+    environment_with_commands,
+    installed_example,
+)
 
-ROOT = Path(__file__).parents[1]
 _ARM = (EXAMPLES / "arm.urdf").read_text(encoding="utf-8")
 _BROKEN = '<robot name="cut"><link name="a">'
 
@@ -51,22 +55,9 @@ def repository(tmp_path: Path) -> Path:
 
 def _shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run bash with the commands of this checkout."""
-    programs = folder.parent / "bin"
-    programs.mkdir(exist_ok=True)
-    start = "from urdf_usd.cli.program import start; start()"
-    for name, call in (("urdf-usd", f'-c "{start}"'), ("pytest", "-m pytest")):
-        program = programs / name
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -P {call} "$@"\n')
-        program.chmod(0o755)
-    paths = (str(programs), os.environ["PATH"])
-    return subprocess.run(
-        (shutil.which("bash") or "bash", "-eo", "pipefail", "-c", script),
-        cwd=folder,
-        env=os.environ | {"PATH": os.pathsep.join(paths), "PYTHONPATH": str(ROOT)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = environment_with_commands(folder.parent / "bin") | variables
+    command = ("bash", "-eo", "pipefail", "-c", script)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def _action_step(name: str) -> dict[str, Any]:
@@ -88,14 +79,11 @@ def test_examples_install_wheels_for_a_python_that_the_session_resolve_resolves(
     text = (ROOT / file).read_text("utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
-    assert (
-        f"Programming Language :: Python :: {re.findall(pattern, text)[0]}"
-        in project["classifiers"]
-    )
-    assert "-m pip install" in text
-    assert all(
-        "--only-binary :all:" in line for line in text.splitlines() if "-m pip install" in line
-    )
+    (version,) = re.findall(pattern, text)
+    installing = [line for line in text.splitlines() if "-m pip install" in line]
+    assert f"Programming Language :: Python :: {version}" in project["classifiers"]
+    assert installing
+    assert all("--only-binary :all:" in line for line in installing)
 
 
 @pytest.mark.parametrize("file", ["action.yml", "examples/github-workflow.yml"])
@@ -108,46 +96,37 @@ def test_actions_of_others_are_pinned(file: str) -> None:
         assert re.fullmatch(r"[\w-]+(/[\w-]+)+@[0-9a-f]{40} # v[\d.]+", one)
 
 
-@pytest.mark.parametrize(("since", "reported"), [("HEAD", ["other"]), ("", ["arm", "other"])])
-def test_action_checks_what_changed(repository: Path, since: str, reported: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("since", "robots", "options", "reported"),
+    [
+        ("HEAD", "dir:robots", "", ["dir--other"]),
+        ("", "dir:robots", "", ["dir--arm", "dir--other"]),
+        ("", "robots/broken.urdf robots/arm.urdf", "--strict", ["file--robots--arm", "file--robots--broken"]),
+    ],
+)
+def test_action_checks_what_changed_and_fails_with_the_status_of_the_run(
+    repository: Path, since: str, robots: str, options: str, reported: list[str]
+) -> None:
+    if options:
+        (repository / "robots" / "broken.urdf").write_text(_BROKEN)
     output, summary = repository.parent / "output", repository.parent / "summary"
 
     done = _shell(
         _action_step("Check")["run"],
         repository,
-        ROBOTS="dir:robots",
+        ROBOTS=robots,
         SINCE=since,
-        OPTIONS="--engine mujoco",
+        OPTIONS=f"{options} --engine mujoco",
         REPORT="report",
         GITHUB_OUTPUT=str(output),
         GITHUB_STEP_SUMMARY=str(summary),
     )
 
-    assert done.returncode == 0, done.stderr
-    assert output.read_text().splitlines() == ["status=0", "report=true"]
+    assert done.returncode == bool(options), done.stderr
+    assert output.read_text().splitlines() == [f"status={done.returncode}", "report=true"]
     assert "conform" in summary.read_text("utf-8")
-    results = sorted((repository / "report" / "results").glob("*.json"))
-    assert [file.stem.removeprefix("dir--") for file in results] == reported
+    assert sorted(file.stem for file in (repository / "report/results").iterdir()) == reported
     assert (repository / "report" / "findings.sarif").is_file()
-
-
-def test_action_fails_with_the_status_of_the_run(repository: Path) -> None:
-    (repository / "robots" / "broken.urdf").write_text(_BROKEN)
-    output = repository.parent / "output"
-
-    done = _shell(
-        _action_step("Check")["run"],
-        repository,
-        ROBOTS="robots/broken.urdf robots/arm.urdf",
-        SINCE="",
-        OPTIONS="--strict --engine mujoco",
-        REPORT="report",
-        GITHUB_OUTPUT=str(output),
-        GITHUB_STEP_SUMMARY=str(repository.parent / "summary"),
-    )
-
-    assert done.returncode == 1
-    assert output.read_text().splitlines() == ["status=1", "report=true"]
 
 
 def test_action_passes_its_inputs() -> None:
@@ -162,12 +141,7 @@ def test_gitlab_job_checks_what_changed(repository: Path) -> None:
     job = _yaml(EXAMPLES / "gitlab-ci.yml")["urdf-usd"]
     install, check = job["script"]
 
-    done = _shell(
-        check,
-        repository,
-        ROBOTS="dir:robots",
-        CI_MERGE_REQUEST_DIFF_BASE_SHA="HEAD",
-    )
+    done = _shell(check, repository, ROBOTS="dir:robots", CI_MERGE_REQUEST_DIFF_BASE_SHA="HEAD")
 
     assert install.startswith("python -m pip install --only-binary :all:")
     assert done.returncode == 0, done.stderr

@@ -91,8 +91,8 @@ def test_record_of_small_file(urdf: Path, tmp_path: Path) -> None:
     _is_as_stored(examine_here(urdf, tmp_path), urdf.stem)
 
 
-# Mistakes in a USD of the robot oblique_arm: prim, attribute, wrong value. None deactivates the
-# prim.
+# Mistakes in a USD of the robot oblique_arm: prim, attribute, wrong value. Without an attribute
+# the prim is deactivated.
 _ARM = "/oblique_arm/Geometry/world/base_0/_1st_arm"
 _JOINTS = "/oblique_arm/Physics"
 _MISTAKES: dict[str, tuple[str, str, object]] = {
@@ -108,6 +108,8 @@ _MISTAKES: dict[str, tuple[str, str, object]] = {
     "limit-radians": (f"{_JOINTS}/shoulder", "physics:upperLimit", 1.75),
     "mass-grams": (f"{_ARM}/forearm", "physics:mass", 750.0),
     "moments": (f"{_ARM}", "physics:diagonalInertia", Gf.Vec3f(0.02, 0.0137, 0.0201)),
+    "layer-missing": ("/oblique_arm", "references", "./none.usda"),
+    "mass-unit": ("", "kilogramsPerUnit", float("nan")),
     "up-axis": ("", "upAxis", "Y"),
     "units": ("", "metersPerUnit", 0.01),
     "visual-lost": (f"{_ARM}/visual", "", None),
@@ -126,6 +128,8 @@ def test_record_of_wrong_usd(mistake: str, zoo: Zoo, tmp_path: Path) -> None:
         for end in ("physics:localRot0", "physics:localRot1"):
             rotation = prim.GetAttribute(end)
             assert rotation.Set(rotation.Get() * Gf.Quatf(0, 1, 0, 0))
+    elif name == "references":
+        prim.GetReferences().AddReference(value)
     elif name:
         assert prim.GetAttribute(name).Set(value)
     else:
@@ -137,8 +141,10 @@ def test_record_of_wrong_usd(mistake: str, zoo: Zoo, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("profile", [*Profile])
 def test_record_of_profile(profile: Profile, zoo: Zoo) -> None:
-    options = ConvertOptions(profile=profile)
-    _is_as_stored(zoo.record("oblique_arm", options), f"profile-{profile}")
+    record = zoo.record("oblique_arm", ConvertOptions(profile=profile))
+
+    assert record.profile == profile
+    _is_as_stored(record, f"profile-{profile}")
 
 
 _SETTINGS = """\

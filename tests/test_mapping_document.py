@@ -93,11 +93,3 @@ def test_functions_on_the_way_of_a_number_exist() -> None:
 
     assert len(functions) > 20
     assert list(missing(ROOT, "".join(f"`{name}`" for name in functions))) == []
-
-
-def test_missing_names_are_detected() -> None:
-    cell = "`usd/writer/physics.author_joints`, `usd/writer/physics.dreams`, `no/where.at_all`"
-
-    found = list(missing(ROOT / "converter", cell))
-
-    assert found == ["usd/writer/physics.dreams", "no/where.at_all"]

@@ -68,6 +68,14 @@ def test_tolerance_is_positive(text: str) -> None:
             for layout in (Layout.SINGLE, Layout.USDZ)
         ),
         ({"metadata": (("author", "A. Maker"),)}, "metadata requires profile"),
+        *(
+            ({"profile": profile, "metadata": ((name, "Arm"),)}, message)
+            for profile, name, message in (
+                (Profile.ISAAC, "author", "has robot_type and"),
+                (Profile.ISAAC, "robot_type", "is none of"),
+                (Profile.SIMREADY, "robot_type", "is none of"),
+            )
+        ),
         ({"profile": Profile.USDPHYSICS, "physics_variants": True}, "has no schemas of simulators"),
         *(
             ({"bodies": BodyNesting.NESTED, **for_physx}, "does not simulate nested bodies")

@@ -36,8 +36,6 @@ PARTS_MISSING = "reader.parts-missing"
 OBLIQUE = np.array([2.0, -3.0, 6.0]) / 7.0
 # Name of a prim that no good asset has.
 STRANGER = "stranger"
-# A colour that no robot has.
-RED = Gf.Vec3f(0.97, 0.03, 0.11)
 
 
 class Robot(Struct, frozen=True, eq=False):
@@ -51,24 +49,15 @@ class Robot(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, stage: Usd.Stage, spec: Observation, positions: Mapping[str, Any]) -> Robot:
-        joints = {joint.name: joint for joint in spec.joints}
-        links = {link.name: link for link in spec.links}
-        named = {str(prim.GetPath()): (prim, urdf_name(prim)) for prim in stage.Traverse()}
-        return cls(
-            stage,
-            spec,
-            positions,
-            {
-                path: joints[name]
-                for path, (prim, name) in named.items()
-                if prim.IsA(UsdPhysics.Joint) and name in joints
-            },
-            {
-                path: links[name]
-                for path, (prim, name) in named.items()
-                if prim.HasAPI(UsdPhysics.RigidBodyAPI) and name in links
-            },
-        )
+        own: list[dict[str, Any]] = [{one.name: one for one in spec.joints}]
+        own.append({one.name: one for one in spec.links})
+        found: list[dict[str, Any]] = [{}, {}]
+        for prim in stage.Traverse():
+            kinds = prim.IsA(UsdPhysics.Joint), prim.HasAPI(UsdPhysics.RigidBodyAPI)
+            for is_one, parts, named in zip(kinds, found, own, strict=True):
+                if is_one and urdf_name(prim) in named:
+                    parts[str(prim.GetPath())] = named[urdf_name(prim)]
+        return cls(stage, spec, positions, *found)
 
     @property
     def root(self) -> Sdf.Path:
@@ -108,6 +97,11 @@ class Place(Struct, frozen=True, eq=False):
     def extra(self) -> Sdf.Path:
         """Path of a prim that can be added."""
         return self.robot.root.AppendChild(STRANGER)
+
+    @property
+    def step(self) -> Any:  # noqa: ANN401  a vector
+        """A step of the size of the fault, along no axis."""
+        return Gf.Vec3d(*(self.size * OBLIQUE).tolist())
 
     @property
     def joint(self) -> JointObservation:
@@ -169,6 +163,13 @@ def seed(
     checks = tuple(detected_by.split())
     for name, edit in edits.items():
         FAULTS.append(Fault(name, checks, places, edit, profile, tolerance, equivalent))
+
+
+def fault(
+    name: str, detected_by: str, places: Places, *, equivalent: bool = False
+) -> Callable[[Edit], None]:
+    """Decorate the edit of a fault."""
+    return lambda edit: seed(detected_by, places, {name: edit}, equivalent=equivalent)
 
 
 def urdf_name(prim: Usd.Prim) -> str:
@@ -344,16 +345,6 @@ def deactivate(place: Place) -> None:
 
 def relocate(place: Place, target: Sdf.Path | str) -> None:
     place.stage.GetRootLayer().relocates = [(place.prim.GetPath(), Sdf.Path(str(target)))]
-
-
-RED_MATERIAL = f"""def Material "{STRANGER}" {{
-    token outputs:surface.connect = </{STRANGER}/surface.outputs:surface>
-    def Shader "surface" {{
-        uniform token info:id = "UsdPreviewSurface"
-        color3f inputs:diffuseColor = {RED}
-        token outputs:surface
-    }}
-}}"""
 
 
 def bind(place: Place, material: str | Sdf.Path, purpose: str = UsdShade.Tokens.allPurpose) -> None:

@@ -1,18 +1,9 @@
 """Wrong values of every property of the registered physics schemas.
 
-They are generated from the schema registry of OpenUSD, so that a new property, or a new
-schema of :data:`FAMILIES`, is seeded without a change here:
-
-- every property of every schema is set to several wrong values of its type, on prims that
-  have the schema, else on prims to which it can be applied, else on an added prim;
-- every applied schema is removed, and every API schema is applied to one prim of each kind
-  without it, once with its fallbacks and once with other values;
-- prims of every concrete type are added, and joints become joints of other types;
-- prims of every kind are deactivated, are made instanceable, and become scopes;
-- units and up axis of the stage are changed;
-- properties of applied schemas that are not registered, such as those of PhysX, are changed
-  where they are authored.
-
+They are generated from OpenUSD's schema registry: wrong values of every property, on prims that
+have the schema, else on others or an added one; schemas that are removed and applied; prims of
+every type, added and in place of related ones; prims that are deactivated, instanceable or scopes;
+metadata of the stage; and properties of applied schemas that are not registered, such as PhysX's.
 A kind of prims is their type and their physics schemas; all shapes are of one type.
 """
 
@@ -20,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from operator import methodcaller
 from typing import Any, TypeAlias
 
@@ -29,7 +20,7 @@ from msgspec import Struct, structs
 from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from tests.faults.fault import STRANGER
-from tests.tools.documentation.coverage import plugin_schemas
+from tests.tools.documentation.coverage import definition_of, plugin_schemas
 from urdf_usd.conformance.engines.openusd.settings import (
     harmless_reason,
     schema_attribute,
@@ -95,21 +86,14 @@ def family_schemas() -> tuple[str, ...]:
     return tuple(schema for plugin in plugins for schema in sorted(plugin_schemas(plugin)))
 
 
-def _definition(schema: str) -> Usd.PrimDefinition:
-    registry = Usd.SchemaRegistry()
-    return registry.FindConcretePrimDefinition(schema) or registry.FindAppliedAPIPrimDefinition(
-        schema
-    )
-
-
 @cache
 def _all_properties(schema: str) -> tuple[_Property, ...]:
     """Return the properties of a schema but those of any type that is drawn or placed."""
-    definition = _definition(schema)
+    definition = definition_of(schema)
     names = definition.GetPropertyNames() if definition else ()
     found = []
     for name in names:
-        if name not in _definition("Xform").GetPropertyNames():
+        if name not in definition_of("Xform").GetPropertyNames():
             spec = definition.GetSchemaAttributeSpec(name)
             allowed = tuple(spec.allowedTokens or ()) if spec else ()
             kind, fallback = (spec.typeName, spec.default) if spec else (None, None)
@@ -129,13 +113,13 @@ def _ancestors(schema: str) -> set[str]:
 @cache
 def _own_properties(schema: str) -> tuple[_Property, ...]:
     """Return the properties of a schema that no schema has from which it derives."""
-    if not _definition(schema):
+    if not definition_of(schema):
         return ()
-    bases = _ancestors(schema) | {*_definition(schema).GetAppliedAPISchemas()}
+    bases = _ancestors(schema) | {*definition_of(schema).GetAppliedAPISchemas()}
     inherited = {
         name
         for base in (bases - {schema}) & {*family_schemas()}
-        for name in _definition(base).GetPropertyNames()
+        for name in definition_of(base).GetPropertyNames()
     }
     return tuple(one for one in _all_properties(schema) if one.name not in inherited)
 
@@ -240,31 +224,23 @@ def _same(value: object, other: object) -> bool:
 # Edits of a prim.
 
 
-def _author(name: str, kind: Sdf.ValueTypeName, value: object, prim: Usd.Prim) -> None:
-    prim.CreateAttribute(name, kind, custom=False).Set(value)
+def _author(name: str, kind: Sdf.ValueTypeName, value: object) -> _Edit:
+    return lambda prim: prim.CreateAttribute(name, kind, custom=False).Set(value)
 
 
-def _retarget(name: str, paths: Sequence[str], prim: Usd.Prim) -> None:
-    prim.CreateRelationship(name, custom=False).SetTargets(paths)
+def _retarget(name: str, paths: Sequence[str]) -> _Edit:
+    return lambda prim: prim.CreateRelationship(name, custom=False).SetTargets(paths)
 
 
-def _all(edits: Sequence[_Edit], prim: Usd.Prim) -> None:
-    for edit in edits:
-        edit(prim)
+def _all(*edits: _Edit) -> _Edit:
+    return lambda prim: [edit(prim) for edit in edits]
 
 
-def _no_edit(_: Usd.Prim) -> None:
-    pass
+_no_edit = _all()
 
 
 def schema_faults(stage: Usd.Stage, *, registered: bool = True) -> tuple[SchemaFault, ...]:
-    """Return all changes of a good stage; each has another key.
-
-    Args:
-        stage: The stage, whose default prim is the robot.
-        registered: Whether to seed registered schemas, and metadata; otherwise the
-            properties of schemas that are not registered.
-    """
+    """Return all changes of a good stage, of registered schemas or of others; with unlike keys."""
     generator = _Generator(stage)
     found = generator.registered() if registered else generator.unregistered()
     return tuple({fault.key: fault for fault in found}.values())
@@ -425,13 +401,8 @@ class _Generator:
                 site = next(index for index in order if title in wrong[index])
                 edit, value = wrong[site][title]
                 prim = sites[site]
-                fault = self._fault(
-                    schema,
-                    f"{one.name} {title}",
-                    prim,
-                    partial(_all, (before, edit)),
-                    [(attribute, value)],
-                )
+                wrongly = _all(before, edit), [(attribute, value)]
+                fault = self._fault(schema, f"{one.name} {title}", prim, *wrongly)
                 added = isinstance(prim, str)
                 held = not added and (before is _no_edit or schema in _applied(prim))
                 yield structs.replace(fault, held=held)
@@ -454,7 +425,7 @@ class _Generator:
                 edits.append(edit)
                 values.append((schema_attribute(one.name), value))
         if values:
-            edit = partial(_all, edits)
+            edit = _all(*edits)
             yield self._fault(schema, f"{title} with values", site, edit, values)
 
     def _wrong(self, one: _Property, site: Usd.Prim | str) -> _Wrong:
@@ -465,7 +436,7 @@ class _Generator:
         given = (attribute.Get() if attribute else None, one.fallback, one.type.defaultValue)
         value = next((value for value in given if value is not None), None)
         found: _Wrong = {
-            title: (partial(_author, one.name, one.type, wrong), wrong)
+            title: (_author(one.name, one.type, wrong), wrong)
             for title, wrong in wrong_values(value, one.allowed).items()
         }
         # PhysX's fallbacks are unknown here; that of an offset is the zero of its type.
@@ -502,7 +473,7 @@ class _Generator:
                     targets[f"to a {kind}"] = [str(other.GetPath())]
             targets["to itself"] = [str(prim.GetPath()) if prim else self.extra]
         targets["to nothing"] = [f"{self.extra}_target"]
-        return {title: (partial(_retarget, name, paths), None) for title, paths in targets.items()}
+        return {title: (_retarget(name, paths), None) for title, paths in targets.items()}
 
     def _of_prims(self) -> Iterator[SchemaFault]:
         for kind, prim in self.kinds.items():

@@ -11,28 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade, Vt
 
-from tests.faults.fault import (
-    OBLIQUE,
-    RED,
-    RED_MATERIAL,
-    STRANGER,
-    Edit,
-    Place,
-    Robot,
-    add,
-    apply,
-    author,
-    bind,
-    block,
-    bodies,
-    both,
-    change,
-    deactivate,
-    robot,
-    seed,
-    urdf_name,
-    where,
-)
+from tests.faults import fault as f
+from tests.faults.fault import Edit, Place, Robot, add, author, fault, seed, where
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance.bounds import Tolerance
 
@@ -40,6 +20,8 @@ _Array = NDArray[np.float64]
 _TOKENS = UsdGeom.Tokens
 _TYPES = Sdf.ValueTypeNames
 _NAN = math.nan
+# A colour that no robot has.
+_RED = Gf.Vec3f(0.97, 0.03, 0.11)
 
 
 # Shapes of links.
@@ -74,7 +56,7 @@ def _diagonal(good: Robot, prim: Usd.Prim, role: Role) -> float:
     size = float(np.linalg.norm((high - low) * _scale_of(prim)))
     placed = prim.GetParent() if _is_group(prim) else prim
     at = np.array(placed.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
-    link = urdf_name(placed.GetParent())
+    link = f.urdf_name(placed.GetParent())
 
     def extent(shape: ShapeObservation) -> float:
         return math.dist(shape.surface.lower, shape.surface.upper) if shape.surface else 0.0
@@ -161,20 +143,23 @@ def _lose_faces(place: Place) -> None:
 
 
 def _shift(place: Place) -> None:
-    step = place.size * place.diagonal * OBLIQUE
+    step = place.diagonal * place.step
     if _is_group(place.prim):
         # It has no translation, and the scale of the mesh is above it.
         moved = UsdGeom.Xformable(place.prim).AddTranslateOp().GetAttr()
-        moved.Set(Gf.Vec3d(*(step / _scale_of(place.prim)).tolist()))
+        moved.Set(Gf.Vec3d(*(np.array(step) / _scale_of(place.prim)).tolist()))
     else:
         moved = place.prim.GetAttribute("xformOp:translate")
-        moved.Set(Gf.Vec3d(*(np.array(moved.Get()) + step).tolist()))
+        moved.Set(Gf.Vec3d(moved.Get()) + step)
 
 
-def _merge_groups(place: Place) -> None:
+_colliders, _visuals = _shapes(Role.COLLISION), _shapes(Role.VISUAL)
+_collision_meshes, _visual_meshes = (where(of, _is_mesh) for of in (_colliders, _visuals))
+
+
+@fault("collider.merged", "collision.shapes", where(_colliders, lambda at: _is_group(at.prim)))
+def _(place: Place) -> None:
     """Replace the groups of a collision mesh by one mesh, with one convex hull."""
-    if not _is_group(place.prim):
-        return
     siblings = [one for one in place.prim.GetParent().GetChildren() if one.IsA(UsdGeom.Mesh)]
     points, counts, corners = zip(*map(_mesh_arrays, siblings), strict=True)
     starts = np.cumsum([0, *map(len, points)])
@@ -187,16 +172,14 @@ def _merge_groups(place: Place) -> None:
 
 def _added_material(text: str, purpose: str = UsdShade.Tokens.allPurpose) -> Edit:
     """Add a material and bind it."""
-    return both(add(text), lambda place: bind(place, place.extra, purpose))
+    return f.both(add(text), lambda place: f.bind(place, place.extra, purpose))
 
 
-_SLIPPERY = f"""def Material "{STRANGER}" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{
+_SLIPPERY = f"""def Material "{f.STRANGER}" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{
     float physics:dynamicFriction = 0.01
     float physics:restitution = 0.9
 }}"""
 _LEFT = author("orientation", "leftHanded")
-_colliders, _visuals = _shapes(Role.COLLISION), _shapes(Role.VISUAL)
-_collision_meshes, _visual_meshes = (where(of, _is_mesh) for of in (_colliders, _visuals))
 for _role, _group, _places, _meshes in (
     (Role.COLLISION, "collider", _colliders, _collision_meshes),
     (Role.VISUAL, "visual", _visuals, _visual_meshes),
@@ -205,9 +188,9 @@ for _role, _group, _places, _meshes in (
     _scaled = where(_meshes, lambda place: place.prim.GetAttribute("xformOp:scale"))
     _counted = where(_meshes, _states_triangles)
     for _check, _of, _id, _edit in (
-        ("shapes", _places, "dropped", deactivate),
+        ("shapes", _places, "dropped", f.deactivate),
         ("shapes", _places, "repeated", _repeat),
-        ("support", _places, "radius", change(lambda old, _: old / 2, "radius")),
+        ("support", _places, "radius", f.change(lambda old, _: old / 2, "radius")),
         ("support", _round, "axis", author("axis", "X")),
         ("support", _scaled, "unscaled", author("xformOp:scale", Gf.Vec3f(1.0))),
         ("support", _meshes, "units", _points(lambda points: 100.0 * points)),
@@ -216,54 +199,30 @@ for _role, _group, _places, _meshes in (
     ):
         seed(f"{_role}.{_check}", _of, {f"{_group}.{_id}": _edit})
     seed(f"{_role}.volume", _meshes, {f"{_group}.turned-over": _LEFT}, equivalent=True)
-    _edits = {f"{_group}.shifted": _shift}
-    seed(f"{_role}.support", _places, _edits, tolerance=Tolerance().shape)
-seed("collision.shapes", _colliders, {"collider.merged": _merge_groups})
+    seed(f"{_role}.support", _places, {f"{_group}.shifted": _shift}, tolerance=Tolerance().shape)
 seed("collision.support", _collision_meshes, {"collider.stray": _points(_stray)})
 _hidden = where(_colliders, lambda at: UsdGeom.Imageable(at.prim).ComputePurpose() == _TOKENS.guide)
 seed("visual.shapes", _hidden, {"collider.shown": author("purpose", "default")})
-seed("collision.filters", _colliders, {"collider.trigger": apply("PhysxTriggerAPI")})
+seed("collision.filters", _colliders, {"collider.trigger": f.apply("PhysxTriggerAPI")})
 _SLIPS = {"collider.slippery": _added_material(_SLIPPERY, "physics")}
 seed("collision.materials simulation.contacts", _colliders, _SLIPS)
+_PIECES = "ConvexDecompositionCollision"
 seed(
     "collision.approximation",
     _collision_meshes,
     {
-        f"collider.{key}": author(name, value, schema)
-        for key, name, value, schema in (
-            ("hull-mujoco", "mjc:maxhullvert", 8, "MjcMeshCollisionAPI"),
-            (
-                "hull-thick",
-                "physxConvexHullCollision:minThickness",
-                0.1,
-                "PhysxConvexHullCollisionAPI",
-            ),
-            (
-                "pieces",
-                "physxConvexDecompositionCollision:maxConvexHulls",
-                1,
-                "PhysxConvexDecompositionCollisionAPI",
-            ),
-        )
+        "collider.hull-mujoco": author("mjc:maxhullvert", 8, "MjcMeshCollisionAPI"),
+        "collider.pieces": author(f"physx{_PIECES}:maxConvexHulls", 1, f"Physx{_PIECES}API"),
     },
 )
-seed(
-    "visual.shapes",
-    _visuals,
-    {
-        "visual.hidden": author("visibility", "invisible"),
-        "visual.guide": author("purpose", "guide"),
-    },
-)
-seed(
-    "visual.subdivision",
-    _visual_meshes,
-    {
-        "visual.smoothed": author("subdivisionScheme", "catmullClark"),
-        # The fallback is Catmull-Clark.
-        "visual.schemeless": block("subdivisionScheme"),
-    },
-)
+_UNSEEN = {"invisible": ("visibility", "invisible"), "guide": ("purpose", "guide")}
+seed("visual.shapes", _visuals, {f"visual.{key}": author(*to) for key, to in _UNSEEN.items()})
+_SMOOTHED = {
+    "visual.smoothed": author("subdivisionScheme", "catmullClark"),
+    # The fallback is Catmull-Clark.
+    "visual.schemeless": f.block("subdivisionScheme"),
+}
+seed("visual.subdivision", _visual_meshes, _SMOOTHED)
 
 # Extents, faces and normals of visuals.
 
@@ -276,38 +235,20 @@ def _extent(factor: float) -> Edit:
     return edit
 
 
-def _blur(place: Place) -> None:
+@fault("geometry.velocities", "visual.geometry", _visual_meshes)
+def _(place: Place) -> None:
     mesh = UsdGeom.Mesh(place.prim)
     mesh.CreateVelocitiesAttr([Gf.Vec3f(1.0, 0.0, 0.0)] * len(mesh.GetPointsAttr().Get()))
 
 
-# The first face is in both.
-_SUBSETS = "".join(
-    f"""def GeomSubset "{STRANGER}_{name}" (prepend apiSchemas = ["MaterialBindingAPI"]) {{
-    uniform token elementType = "face"
-    uniform token familyName = "materialBind"
-    int[] indices = [0]
-}}
-"""
-    for name in ("one", "other")
-)
-
-
-def _face_normals(prim: Usd.Prim) -> _Array:
-    areas = _face_areas(prim)
-    size = np.linalg.norm(areas, axis=1, keepdims=True)
-    normals: _Array = areas / np.where(size, size, 1.0)
-    return normals
-
-
-def _normals(
-    interpolation: str, wrong: Callable[[_Array, int], _Array] = lambda normals, _: normals
-) -> Edit:
+def _normals(interpolation: str, wrong: Callable[[_Array, int], _Array]) -> Edit:
     """Author normals that are a function of those of the faces, and the number of points."""
 
     def edit(place: Place) -> None:
         count = len(UsdGeom.Mesh(place.prim).GetPointsAttr().Get())
-        values = np.float32(wrong(_face_normals(place.prim), count))
+        areas = _face_areas(place.prim)
+        size = np.linalg.norm(areas, axis=1, keepdims=True)
+        values = np.float32(wrong(areas / np.where(size, size, 1.0), count))
         api = UsdGeom.PrimvarsAPI(place.prim)
         primvar = api.CreatePrimvar("normals", _TYPES.Normal3fArray, interpolation)
         primvar.Set(Vt.Vec3fArray.FromNumpy(np.ascontiguousarray(values)))
@@ -317,43 +258,22 @@ def _normals(
     return edit
 
 
-def _as_of_points(normals: _Array, count: int) -> _Array:
-    """Return the normals of faces, unless there are as many as points."""
-    return np.vstack([normals, normals[:1]]) if len(normals) == count else normals
-
-
-seed(
-    "visual.geometry",
-    _visuals,
-    {"geometry.extent": _extent(0.1), "geometry.far-extent": _extent(50.0)},
-)
+_EXTENTS = {"geometry.extent": _extent(0.1), "geometry.far-extent": _extent(50.0)}
+seed("visual.geometry", _visuals, _EXTENTS)
 _primitives = where(_visuals, lambda place: not _is_mesh(place))
 seed("visual.geometry", _primitives, {"geometry.handedness": _LEFT})
-seed(
-    "visual.geometry",
-    _visual_meshes,
-    {
-        "geometry.hole": author("holeIndices", Vt.IntArray([0])),
-        "geometry.velocities": _blur,
-        "geometry.overlap": add(_SUBSETS, below=True),
-    },
-)
-seed(
-    "visual.normals",
-    _visual_meshes,
-    {
-        "normals.flipped": _normals("uniform", lambda normals, _: -normals),
-        "normals.count": _normals("uniform", lambda normals, _: np.vstack([normals, normals[:1]])),
-        "normals.interpolation": _normals("vertex", _as_of_points),
-        "normals.nan": _normals("uniform", lambda normals, _: normals * _NAN),
-    },
-)
-_UP = {
-    "normals.constant": _normals("vertex", lambda _, count: np.tile([0.0, 0.0, 1.0], (count, 1)))
+_HOLE = {"geometry.hole": author("holeIndices", Vt.IntArray([0]))}
+seed("visual.geometry", _visual_meshes, _HOLE)
+_WRONG_NORMALS = {
+    "normals.flipped": _normals("uniform", lambda normals, _: -normals),
+    "normals.count": _normals("uniform", lambda normals, _: np.vstack([normals, normals[:1]])),
+    "normals.nan": _normals("uniform", lambda normals, _: normals * _NAN),
 }
+seed("visual.normals", _visual_meshes, _WRONG_NORMALS)
+_UP = _normals("vertex", lambda _, count: np.tile([0.0, 0.0, 1.0], (count, 1)))
 _with_normals = where(_visual_meshes, lambda at: at.prim.GetAttribute("primvars:normals"))
 _LOST = {"normals.lost": lambda place: place.prim.GetAttribute("primvars:normals").Block()}
-seed("visual.normals", _visual_meshes, _UP, equivalent=True)
+seed("visual.normals", _visual_meshes, {"normals.constant": _UP}, equivalent=True)
 seed("visual.normals", _with_normals, _LOST, equivalent=True)
 
 # Values over time, unusable values and further prims.
@@ -371,13 +291,11 @@ def _drift(place: Place) -> None:
     attribute.Set(start + kind(0.0, 0.0, 0.5), 24.0)
 
 
-def _blink(place: Place) -> None:
-    visibility = UsdGeom.Imageable(place.prim).CreateVisibilityAttr()
-    visibility.Set(_TOKENS.inherited)
-    visibility.Set(_TOKENS.invisible, 0.0)
+_ANY_VALUE = "structure.values reader.refuses visual.shapes"
 
 
-def _turn_by_zero(place: Place) -> None:
+@fault("value.orient", _ANY_VALUE, _visuals)
+def _(place: Place) -> None:
     attribute = place.prim.GetAttribute("xformOp:orient")
     if not attribute:
         precision = UsdGeom.XformOp.PrecisionFloat
@@ -390,33 +308,25 @@ def _broken(points: _Array) -> _Array:
     return points
 
 
-def _below(kind: str, fields: str) -> Edit:
-    points = "point3f[] points = [(0, 0, 0), (0.1, 0, 0)]"
-    return add(f'def {kind} "{STRANGER}" {{\n{points}\n{fields}\n}}', below=True)
-
-
 def _display(color: Gf.Vec3f) -> Edit:
     return lambda place: UsdGeom.Gprim(place.prim).CreateDisplayColorAttr([color])
 
 
-_ANY_VALUE = "structure.values reader.refuses visual.shapes"
-_UNSEEN_COLOR = _display(Gf.Vec3f(_NAN, 0.0, 0.0))
-seed("structure.animation", bodies, {"time.body": _drift})
+def _below(kind: str, fields: str) -> dict[str, Edit]:
+    points = "point3f[] points = [(0, 0, 0), (0.1, 0, 0)]"
+    text = f'def {kind} "{f.STRANGER}" {{\n{points}\n{fields}\n}}'
+    return {f"scene.{kind}": add(text, below=True)}
+
+
+seed("structure.animation", f.bodies, {"time.body": _drift})
 seed("structure.animation reader.refuses", _visuals, {"time.visual": _drift})
-seed("structure.animation", _visuals, {"time.visibility": _blink})
-seed(_ANY_VALUE, _visuals, {"value.orient": _turn_by_zero, "value.color": _UNSEEN_COLOR})
+seed(_ANY_VALUE, _visuals, {"value.color": _display(Gf.Vec3f(_NAN, 0.0, 0.0))})
 seed(_ANY_VALUE, _visual_meshes, {"value.points": _points(_broken)})
 _GLOWS = {"scene.glow": lambda place: UsdLux.LightAPI.Apply(place.prim)}
 seed("structure.scene", _visual_meshes, _GLOWS)
 _CURVE = 'uniform token type = "linear"\nint[] curveVertexCounts = [2]\nfloat[] widths = [0.1]'
-seed(
-    "visual.shapes",
-    bodies,
-    {
-        "scene.points": _below("Points", "float[] widths = [0.1, 0.1]"),
-        "scene.curves": _below("BasisCurves", _CURVE),
-    },
-)
+seed("visual.shapes", f.bodies, _below("Points", "float[] widths = [0.1, 0.1]"))
+seed("visual.shapes", f.bodies, _below("BasisCurves", _CURVE))
 
 # Appearance. A place is a visual, or a part of one, with a preview surface of its own.
 
@@ -434,7 +344,7 @@ def _painted(good: Robot) -> Iterator[Place]:
         lambda shape: bool(shape.appearances) and not any(one.problem for one in shape.appearances),
     )
     for visual in _visuals(good):
-        if urdf_name(visual.prim.GetParent()) not in decided:
+        if f.urdf_name(visual.prim.GetParent()) not in decided:
             continue
         subsets = UsdShade.MaterialBindingAPI(visual.prim).GetMaterialBindSubsets()
         areas = np.linalg.norm(_face_areas(visual.prim), axis=1) if subsets else np.ones(1)
@@ -500,128 +410,120 @@ def _input(name: str, value: object, kind: Sdf.ValueTypeName = _TYPES.Float) -> 
     return edit
 
 
-def _tint(place: Place) -> None:
-    red, green, blue = _constant(place, "diffuseColor")
-    step = place.size if red < 1 - place.size else -place.size
-    _surface(place).GetInput("diffuseColor").Set(Gf.Vec3f(red + step, green, blue))
-
-
-def _unbind(place: Place) -> None:
-    # A part may inherit what its mesh is bound to.
-    inherits = place.path != place.mesh and UsdShade.MaterialBindingAPI(_mesh(place))
-    if not (inherits and inherits.ComputeBoundMaterial()[0]):
-        UsdShade.MaterialBindingAPI(place.prim).UnbindAllBindings()
-
-
-def _invert_opacity(place: Place) -> None:
-    opacity = _constant(place, "opacity")
-    if opacity is not None and abs(opacity - 0.5) > 5e-3:
-        _surface(place).GetInput("opacity").Set(1.0 - opacity)
-
-
-def _retexture(place: Place) -> None:
-    file = place.robot.stage.GetRootLayer().realPath
-    for attribute in _image(place).GetInput("file").GetValueProducingAttributes():
-        attribute.Set(Sdf.AssetPath(file))
-
-
-def _whiten(place: Place) -> None:
-    scale = _image(place).GetInput("scale")
-    if scale and min(tuple(scale.Get())[:3]) < 1 - 5e-3:
-        scale.Set(Gf.Vec4f(1.0))
-
-
-def _next_part(place: Place) -> Place | None:
-    """Return the part after a part of a mesh, if it looks different."""
-    for part, other in pairwise(_painted(place.robot)):
-        if part.path == place.path and other.mesh == part.mesh:
-            return other if _appearance(other) != _appearance(part) else None
-    return None
-
-
-def _bind_next(place: Place) -> None:
-    if other := _next_part(place):
-        bind(place, _material(other).GetPath())
-
-
-def _exchange_faces(place: Place) -> None:
-    if other := _next_part(place):
-        subsets = [UsdGeom.Subset(place.stage.GetPrimAtPath(one.path)) for one in (place, other)]
-        faces = [subset.GetIndicesAttr().Get() for subset in subsets]
-        for subset, indices in zip(subsets, reversed(faces), strict=True):
-            subset.GetIndicesAttr().Set(indices)
-
-
-def _overrule(place: Place) -> None:
-    """Bind a red material to the robot, stronger than those of its visuals."""
-    parts = _painted(place.robot)
-    if any(_constant(part, "diffuseColor") or _image(part) for part in parts):
-        add(RED_MATERIAL)(place)
-        binding = UsdShade.MaterialBindingAPI.Apply(place.prim)
-        material = UsdShade.Material(place.stage.GetPrimAtPath(place.extra))
-        binding.Bind(material, bindingStrength=UsdShade.Tokens.strongerThanDescendants)
-
-
-def _in_context(context: str, node: str, **inputs: object) -> Edit:
+def _in_context(context: str, node: str, name: str, value: object) -> Edit:
     """Give a material another surface in one render context."""
 
     def edit(place: Place) -> None:
-        material = _material(place)
-        path = material.GetPath().AppendChild(STRANGER)
+        path = _material(place).GetPath().AppendChild(f.STRANGER)
         shader = UsdShade.Shader.Define(place.stage, path)
         shader.CreateIdAttr(node)
-        for name, value in inputs.items():
-            kind = _TYPES.Float if isinstance(value, float) else _TYPES.Color3f
-            shader.CreateInput(name, kind).Set(value)
+        kind = _TYPES.Float if isinstance(value, float) else _TYPES.Color3f
+        shader.CreateInput(name, kind).Set(value)
         output = shader.CreateOutput("surface", _TYPES.Token)
-        material.CreateSurfaceOutput(context).ConnectToSource(output)
+        _material(place).CreateSurfaceOutput(context).ConnectToSource(output)
 
     return edit
 
 
-def _plain(good: Robot) -> Iterator[Place]:
-    """Yield visuals for which neither URDF nor mesh states a look."""
-    plain = _decided(
-        good,
-        lambda shape: (
-            bool(shape.appearances)
-            and not any(
-                look.color or look.texture or look.problem or look.unread
-                for look in shape.appearances
-            )
-        ),
+def _is_plain(shape: ShapeObservation) -> bool:
+    """Whether neither URDF nor mesh states a look."""
+    looks = shape.appearances
+    return bool(looks) and not any(
+        look.color or look.texture or look.problem or look.unread for look in looks
     )
-    return (place for place in _visuals(good) if urdf_name(place.prim.GetParent()) in plain)
 
 
-_OPEN_PBR, _STANDARD = "ND_open_pbr_surface_surfaceshader", "ND_standard_surface_surfaceshader"
-_LIGHT = {"emission": 1.0, "emission_color": RED}
+def _plain(place: Place) -> bool:
+    return f.urdf_name(place.prim.GetParent()) in _decided(place.robot, _is_plain)
+
+
+_RED_MATERIAL = f"""def Material "{f.STRANGER}" {{
+    token outputs:surface.connect = </{f.STRANGER}/surface.outputs:surface>
+    def Shader "surface" {{
+        uniform token info:id = "UsdPreviewSurface"
+        color3f inputs:diffuseColor = {_RED}
+        token outputs:surface
+    }}
+}}"""
+_OPEN_PBR = "ND_open_pbr_surface_surfaceshader"
 _colored = where(_painted, lambda place: _constant(place, "diffuseColor") is not None)
 _textured = where(_painted, _image)
 _masked = where(_painted, lambda place: _image(place, "opacity"))
 _translucent = where(_painted, lambda place: (_constant(place, "opacity") or 1.0) < 1.0)
 _whole = where(_colored, lambda place: place.path == place.mesh)
 _OPAQUE, _GREY = _input("opacity", 1.0), _input("diffuseColor", Gf.Vec3f(0.5), _TYPES.Color3f)
-_CUT = _input("opacityThreshold", 0.99)
-_ANY_LOOK = "visual.colour visual.opacity visual.texture visual.material"
+_LOOK = "visual.colour visual.texture"
 
 
-def _misname(place: Place) -> None:
+def _tint(place: Place) -> None:
+    red, green, blue = _constant(place, "diffuseColor")
+    step = place.size if red < 1 - place.size else -place.size
+    _surface(place).GetInput("diffuseColor").Set(Gf.Vec3f(red + step, green, blue))
+
+
+@fault("look.unbound", "visual.colour", _colored)
+def _(place: Place) -> None:
+    # A part may inherit what its mesh is bound to.
+    inherits = place.path != place.mesh and UsdShade.MaterialBindingAPI(_mesh(place))
+    if not (inherits and inherits.ComputeBoundMaterial()[0]):
+        UsdShade.MaterialBindingAPI(place.prim).UnbindAllBindings()
+
+
+@fault("look.transparent", "visual.opacity", _painted)
+def _(place: Place) -> None:
+    opacity = _constant(place, "opacity")
+    if opacity is not None and abs(opacity - 0.5) > 5e-3:
+        _surface(place).GetInput("opacity").Set(1.0 - opacity)
+
+
+@fault("look.retextured", "visual.texture", _textured)
+def _(place: Place) -> None:
+    file = place.robot.stage.GetRootLayer().realPath
+    for attribute in _image(place).GetInput("file").GetValueProducingAttributes():
+        attribute.Set(Sdf.AssetPath(file))
+
+
+@fault("look.unfactored", "visual.colour", _textured)
+def _(place: Place) -> None:
+    scale = _image(place).GetInput("scale")
+    if scale and min(tuple(scale.Get())[:3]) < 1 - 5e-3:
+        scale.Set(Gf.Vec4f(1.0))
+
+
+@fault("look.exchanged", f"{_LOOK} visual.opacity visual.material", _painted)
+def _(place: Place) -> None:
+    """Bind the material of the next part of the mesh, if it looks different."""
+    for part, other in pairwise(_painted(place.robot)):
+        is_next = part.path == place.path and other.mesh == part.mesh
+        if is_next and _appearance(other) != _appearance(part):
+            f.bind(place, _material(other).GetPath())
+
+
+@fault("look.overruled", _LOOK, f.robot)
+def _(place: Place) -> None:
+    """Bind a red material to the robot, stronger than those of its visuals."""
+    parts = _painted(place.robot)
+    if any(_constant(part, "diffuseColor") or _image(part) for part in parts):
+        add(_RED_MATERIAL)(place)
+        binding = UsdShade.MaterialBindingAPI.Apply(place.prim)
+        material = UsdShade.Material(place.stage.GetPrimAtPath(place.extra))
+        binding.Bind(material, bindingStrength=UsdShade.Tokens.strongerThanDescendants)
+
+
+@fault("look.misnamed", _LOOK, _painted)
+def _(place: Place) -> None:
     _surface(place).GetIdAttr().Set("UsdPreviewSurfac")
 
 
-def _color_in_time(place: Place) -> None:
-    _surface(place).GetInput("diffuseColor").GetAttr().Set(RED, 12.0)
+@fault("time.color", "structure.animation", _colored)
+def _(place: Place) -> None:
+    _surface(place).GetInput("diffuseColor").GetAttr().Set(_RED, 12.0)
 
 
-seed("visual.colour", _colored, {"look.unbound": _unbind})
 seed("visual.colour", _colored, {"look.tinted": _tint}, tolerance=Tolerance().color)
-seed(_ANY_LOOK, _painted, {"look.exchanged": _bind_next, "look.misplaced": _exchange_faces})
 seed("visual.opacity", _translucent, {"look.opaque": _OPAQUE})
-seed("visual.opacity", _painted, {"look.transparent": _invert_opacity})
 seed("visual.opacity", _masked, {"look.unmasked": _OPAQUE})
-seed("visual.colour", _textured, {"look.unfactored": _whiten})
-seed("visual.texture", _textured, {"look.untextured": _GREY, "look.retextured": _retexture})
+seed("visual.texture", _textured, {"look.untextured": _GREY})
 seed(
     "visual.material",
     _painted,
@@ -631,21 +533,17 @@ seed(
         "look.clearcoat": _input("clearcoat", 1.0),
         "look.occluded": _input("occlusion", 0.1),
         "look.displaced": _input("displacement", 0.5),
-        "look.full": _added_material(RED_MATERIAL, UsdShade.Tokens.full),
-        "look.preview": _added_material(RED_MATERIAL, UsdShade.Tokens.preview),
-        "look.storm": _in_context("glslfx", "UsdPreviewSurface", diffuseColor=RED),
-        "look.storm-clear": _in_context("glslfx", "UsdPreviewSurface", opacity=0.37),
-        "look.materialx-metal": _in_context("mtlx", _OPEN_PBR, base_metalness=0.37),
-        "look.materialx-clear": _in_context("mtlx", _OPEN_PBR, geometry_opacity=0.37),
-        "look.materialx-light": _in_context("mtlx", _STANDARD, **_LIGHT),
+        "look.full": _added_material(_RED_MATERIAL, UsdShade.Tokens.full),
+        "look.preview": _added_material(_RED_MATERIAL, UsdShade.Tokens.preview),
+        "look.storm": _in_context("glslfx", "UsdPreviewSurface", "diffuseColor", _RED),
+        "look.storm-clear": _in_context("glslfx", "UsdPreviewSurface", "opacity", 0.37),
+        "look.materialx-metal": _in_context("mtlx", _OPEN_PBR, "base_metalness", 0.37),
+        "look.materialx-clear": _in_context("mtlx", _OPEN_PBR, "geometry_opacity", 0.37),
     },
 )
-seed("visual.material", _translucent, {"look.cut-out": _CUT})
-seed("visual.material", _whole, {"look.displayed": _display(RED)})
-seed("visual.colour visual.texture", _painted, {"look.misnamed": _misname})
-seed("visual.colour visual.texture", robot, {"look.overruled": _overrule})
-seed("visual.colour", _plain, {"look.invented": _added_material(RED_MATERIAL)})
-seed("structure.animation", _colored, {"time.color": _color_in_time})
+seed("visual.material", _translucent, {"look.cut-out": _input("opacityThreshold", 0.99)})
+seed("visual.material", _whole, {"look.displayed": _display(_RED)})
+seed("visual.colour", where(_visuals, _plain), {"look.invented": _added_material(_RED_MATERIAL)})
 
 # Images and their coordinates.
 
@@ -654,22 +552,8 @@ def _st(place: Place) -> UsdShade.Input:
     return _image(place).GetInput("st")
 
 
-def _misread_coordinates(place: Place) -> None:
-    """Read texture coordinates from a primvar that does not exist."""
-    for source in _st(place).GetValueProducingAttributes():
-        UsdShade.Shader(source.GetPrim()).CreateInput("varname", _TYPES.String).Set("map1")
-
-
-def _turn_image(place: Place) -> None:
-    """Turn texture coordinates by a node."""
-    node = UsdShade.Shader.Define(place.stage, f"{_image(place).GetPath()}_{STRANGER}")
-    node.CreateIdAttr("UsdTransform2d")
-    node.CreateInput("in", _TYPES.Float2).ConnectToSource(_st(place).GetConnectedSources()[0][0])
-    node.CreateInput("rotation", _TYPES.Float).Set(90.0)
-    _st(place).ConnectToSource(node.CreateOutput("result", _TYPES.Float2))
-
-
-def _take_red(place: Place) -> None:
+@fault("texture.red", "visual.material", _large_images)
+def _(place: Place) -> None:
     """Connect the colour to one component of the image."""
     output = _image(place).CreateOutput("r", _TYPES.Float)
     _surface(place).GetInput("diffuseColor").ConnectToSource(output)
@@ -692,26 +576,15 @@ def _leaves_image(place: Place) -> bool:
     return bool(values.min() < 0.0 or values.max() > 1.0)
 
 
-_CLAMPED = both(*(_input(f"image.{name}", "clamp", _TYPES.Token) for name in ("wrapS", "wrapT")))
-seed(
-    "visual.material",
-    _large_images,
-    {
-        "texture.raw": _input("image.sourceColorSpace", "raw", _TYPES.Token),
-        "texture.bias": _input("image.bias", Gf.Vec4f(0.2, 0.2, 0.2, 0.0), _TYPES.Float4),
-        "texture.red": _take_red,
-    },
-)
+_CLAMPED = f.both(*(_input(f"image.{name}", "clamp", _TYPES.Token) for name in ("wrapS", "wrapT")))
+_MISREAD = {
+    "texture.raw": _input("image.sourceColorSpace", "raw", _TYPES.Token),
+    "texture.bias": _input("image.bias", Gf.Vec4f(0.2, 0.2, 0.2, 0.0), _TYPES.Float4),
+}
+seed("visual.material", _large_images, _MISREAD)
 seed("visual.material", where(_textured, _leaves_image), {"texture.clamped": _CLAMPED})
-seed(
-    "visual.mapping",
-    _large_images,
-    {
-        "texture.misnamed": _misread_coordinates,
-        "texture.disconnected": lambda place: _st(place).GetAttr().SetConnections([]),
-        "texture.placed": _turn_image,
-    },
-)
+_LOOSE = {"texture.disconnected": lambda place: _st(place).GetAttr().SetConnections([])}
+seed("visual.mapping", _large_images, _LOOSE)
 seed(
     "visual.mapping",
     _textured,
@@ -721,6 +594,5 @@ seed(
         "texture.swapped": _coordinates(lambda st: st[:, ::-1]),
         "texture.count": _coordinates(lambda st: st[:-1]),
         "texture.unmapped": lambda place: _mesh(place).GetAttribute("primvars:st").Block(),
-        "texture.grouped": lambda place: _primvar(place).SetElementSize(2),
     },
 )

@@ -113,22 +113,14 @@ _MASS = ("PhysicsMassAPI physics:mass",)
 _UNREAD = Trial("PhysicsMassAPI", "a", "/a", (), EQUIVALENT, "doubled", _MASS)
 
 
-@pytest.mark.parametrize(
-    ("raised", "trials", "found"),
-    [
-        ({}, [_TRIAL], []),
-        ({"a": ("limits.upper",)}, [_TRIAL], ["a: false alarm: limits.upper"]),
-        ({}, [structs.replace(_TRIAL, outcome=MISSED)], ["mass.total : missed on a, /a"]),
-        (
-            {},
-            [structs.replace(_TRIAL, failed=_CHECKS[1:])],
-            [f"{_CHECKS[0]}: no fault fails it"],
-        ),
-        ({}, [_TRIAL, _UNREAD], ["PhysicsMassAPI physics:mass: no check reads it"]),
-        ({}, [_TRIAL, _UNREAD, structs.replace(_UNREAD, failed=("mass.total",))], []),
-    ],
-)
-def test_problems_are_what_is_missed_raised_wrongly_or_not_read(
-    raised: dict[str, tuple[str, ...]], trials: list[Trial], found: list[str]
-) -> None:
-    assert problems(raised, trials) == found
+def test_problems_are_what_is_missed_raised_wrongly_or_not_read() -> None:
+    missed = structs.replace(_TRIAL, outcome=MISSED, failed=_CHECKS[1:])
+    read = structs.replace(_UNREAD, failed=("mass.total",))
+
+    assert problems({}, [_TRIAL, _UNREAD, read]) == []
+    assert problems({"a": ("limits.upper",)}, [missed, _UNREAD]) == [
+        "a: false alarm: limits.upper",
+        "mass.total : missed on a, /a",
+        "PhysicsMassAPI physics:mass: no check reads it",
+        f"{_CHECKS[0]}: no fault fails it",
+    ]

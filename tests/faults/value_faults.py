@@ -4,43 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from pxr import Gf, Sdf, Ts, Usd, UsdPhysics, UsdShade, Vt
+from pxr import Gf, Sdf, Usd, UsdPhysics, UsdShade, Vt
 
-from tests.faults.fault import (
-    OBLIQUE,
-    STRANGER,
-    Edit,
-    Place,
-    Places,
-    ProfileName,
-    Robot,
-    add,
-    author,
-    authored,
-    block,
-    bodies,
-    both,
-    change,
-    grow,
-    is_enabled,
-    joint_ends,
-    joints,
-    moving,
-    prims,
-    replace,
-    retarget,
-    robot,
-    roots,
-    rotation,
-    seed,
-    single,
-    typed,
-    unapply,
-    where,
-)
+from tests.faults import fault as f
+from tests.faults.fault import Edit, Place, Places, ProfileName, Robot, author, fault, seed
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType, Observation
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance.bounds import RELATIVE, Tolerance
@@ -59,14 +30,13 @@ def _shifted(limit: float, place: Place) -> float:
     return limit + step if abs(limit) < 100.0 * place.unit else limit
 
 
-_DEFAULTED = {"limit.invented": both(author(_LIMITS[0], -180.0), author(_LIMITS[1], 180.0))}
-_turning, _sliding = typed(JointType.REVOLUTE), typed(JointType.PRISMATIC)
-_continuous = where(typed(JointType.CONTINUOUS), lambda place: place.instance == "angular")
+_DEFAULTED = {"limit.invented": f.both(author(_LIMITS[0], -180.0), author(_LIMITS[1], 180.0))}
+_continuous = f.where(f.typed(JointType.CONTINUOUS), lambda place: place.instance == "angular")
 seed("limits.upper structure.types", _continuous, _DEFAULTED)
-for _places, _motion in ((_turning, ""), (_sliding, "-of-slide")):
+for _type, _motion in ((JointType.REVOLUTE, ""), (JointType.PRISMATIC, "-of-slide")):
     for _name, _key in zip(_LIMITS, ("lower", "upper"), strict=True):
-        _edits = {f"limit.{_key}{_motion}-shifted": change(_shifted, _name)}
-        seed(f"limits.{_key}", _places, _edits, tolerance=_TOLERANCE.limit)
+        _edits = {f"limit.{_key}{_motion}-shifted": f.change(_shifted, _name)}
+        seed(f"limits.{_key}", f.typed(_type), _edits, tolerance=_TOLERANCE.limit)
 
 # Effort, velocity, damping and friction.
 
@@ -107,41 +77,25 @@ def _of_one_axis(place: Place) -> bool:
     return positions is not None and len(positions) > 1
 
 
-_stated = where(joints, _of_one_axis)
+_stated = f.where(f.joints, _of_one_axis)
 for _profile, _numbers in _ATTRIBUTES.items():
     for _key, _names in _numbers.items():
         _custom = f"urdf:{'limit' if _key in ('effort', 'velocity') else 'dynamics'}:{_key}"
         _id, _check = f"{_profile}.{_key}", _CHECKS[_key]
-        _edits = {f"{_id}-dropped": block(*_names, _custom)}
+        _edits = {f"{_id}-dropped": f.block(*_names, _custom)}
         if _names:
-            _edits[f"{_id}-unschematic"] = block(*_names)
+            _edits[f"{_id}-unschematic"] = f.block(*_names)
         seed(_check, _stated, _edits, profile=_profile)
-        _edits = {f"{_id}-scaled": grow(*(_names or (_custom,)))}
+        _edits = {f"{_id}-scaled": f.grow(*(_names or (_custom,)))}
         seed(_check, _stated, _edits, profile=_profile, tolerance=_TOLERANCE.force)
 
-
-# The drive states the effort as well.
-seed(
-    "limits.effort",
-    _stated,
-    {
-        "mujoco.effort-unlimited": block(*_RANGE),
-        "mujoco.effort-halved": change(lambda old, _: old / 2, _RANGE[0]),
-    },
-    profile="mujoco",
+_HOLDS = f.both(
+    author("mjc:gainPrm", Vt.DoubleArray([30.0])),
+    author("mjc:biasPrm", Vt.DoubleArray([0.0, -30.0, -2.0])),
+    author("mjc:biasType", "affine"),
 )
-seed(
-    "dynamics.drives",
-    prims(lambda prim: prim.GetTypeName() == "MjcActuator"),
-    {
-        "mujoco.actuator-holds": both(
-            author("mjc:gainPrm", Vt.DoubleArray([30.0])),
-            author("mjc:biasPrm", Vt.DoubleArray([0.0, -30.0, -2.0])),
-            author("mjc:biasType", "affine"),
-        )
-    },
-    profile="mujoco",
-)
+_actuators = f.prims(lambda prim: prim.GetTypeName() == "MjcActuator")
+seed("dynamics.drives", _actuators, {"mujoco.actuator-holds": _HOLDS}, profile="mujoco")
 
 # Couplings: schema, names of the relationship to the leader, of the offset and of the multiplier;
 # whether the offset is in radians.
@@ -160,69 +114,58 @@ def _other_leader(place: Place) -> Place | None:
     chain = [place.joint.name]
     while (coupling := mimic.get(chain[-1])) and coupling.leader not in chain:
         chain.append(coupling.leader)
-    return next(
-        (
-            other
-            for other in joints(place.robot)
-            if other.joint.name not in chain
-            and other.prim.GetTypeName() == place.prim.GetTypeName()
-        ),
-        None,
-    )
+    kind = place.prim.GetTypeName()
+    others = (one for one in f.joints(place.robot) if one.prim.GetTypeName() == kind)
+    return next((one for one in others if one.joint.name not in chain), None)
 
 
-def _coupling_faults(profile: ProfileName) -> None:
-    schema, leader, offset, multiplier, radians = _COUPLINGS[profile]
+def _named(place: Place, key: str) -> str:
+    """Return the property of a schema that ends with a name."""
+    names = (one for one in place.prim.GetPropertyNames() if not one.startswith("urdf:"))
+    return next((one for one in names if one.split(":")[-1] == key), "")
 
-    def applied(place: Place) -> list[str]:
-        names = place.prim.GetPrimTypeInfo().GetAppliedAPISchemas()
-        return [name for name in names if name.split(":")[0] == schema]
 
-    def name(place: Place, key: str) -> str:
-        names = (one for one in place.prim.GetPropertyNames() if not one.startswith("urdf:"))
-        return next((one for one in names if one.split(":")[-1] == key), "")
+def _change_named(wrong: f.Wrong, key: str) -> Edit:
+    return lambda place: f.change(wrong, _named(place, key))(place)
 
-    def drop(place: Place) -> None:
-        if found := applied(place):
-            place.prim.GetRelationship(name(place, leader)).SetTargets([])
-            block(name(place, offset), name(place, multiplier))(place)
-            place.prim.RemoveAppliedSchema(found[0])
-        block(*_KEPT_COUPLING)(place)
 
-    def lead(place: Place) -> None:
-        if other := _other_leader(place):
-            place.prim.GetRelationship(name(place, leader)).SetTargets([other.path])
+def _applied(schema: str, place: Place) -> list[str]:
+    names = place.prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    return [name for name in names if name.split(":")[0] == schema]
 
-    def rename(place: Place) -> None:
-        """Apply the schema of PhysX with an instance that PhysX ignores."""
-        (old,) = applied(place)
-        place.prim.RemoveAppliedSchema(old)
-        place.prim.AddAppliedSchema(f"{schema}:{place.instance}")
-        for one in place.prim.GetPropertiesInNamespace(f"physxMimicJoint:{old.split(':')[1]}"):
-            new = f"physxMimicJoint:{place.instance}:{one.GetBaseName()}"
-            if isinstance(one, Usd.Relationship):
-                place.prim.CreateRelationship(new).SetTargets(one.GetTargets())
-            elif one.HasAuthoredValue():
-                kind = one.GetTypeName()
-                place.prim.CreateAttribute(new, kind, custom=False).Set(one.Get())
 
-    def wrong(key: str, function: Callable[[float, Place], float]) -> Edit:
-        return lambda place: change(function, name(place, key))(place)
+def _drop_coupling(schema: str, leader: str, numbers: tuple[str, str], place: Place) -> None:
+    for name in _applied(schema, place):
+        place.prim.GetRelationship(_named(place, leader)).SetTargets([])
+        f.block(*(_named(place, number) for number in numbers))(place)
+        place.prim.RemoveAppliedSchema(name)
+    f.block(*_KEPT_COUPLING)(place)
 
-    def sown(places: Places, key: str, edit: Edit, tolerance: float | None = None) -> None:
-        edits = {f"mimic.{profile}-{key}": edit}
-        seed("structure.mimic", places, edits, profile=profile, tolerance=tolerance)
 
-    coupled = where(joints, applied)
-    sown(where(joints, lambda place: place.joint.mimic), "dropped", drop)
-    sown(coupled, "leader", lead)
-    if profile == "physx":
-        sown(coupled, "instance", rename)
-    # Couplings are compared to float32, where one step is up to two roundings.
-    scale = wrong(multiplier, lambda old, place: old * (1 + place.size))
-    sown(coupled, "multiplier-scaled", scale, 4 * RELATIVE)
-    shift = wrong(offset, lambda old, at: old + at.size * (1.0 if radians else at.unit))
-    sown(coupled, "offset-shifted", shift, 1e-5)
+def _lead(leader: str, place: Place) -> None:
+    if other := _other_leader(place):
+        place.prim.GetRelationship(_named(place, leader)).SetTargets([other.path])
+
+
+def _shifted_offset(old: float, place: Place, *, radians: bool) -> float:
+    return old + place.size * (1.0 if radians else place.unit)
+
+
+for _profile, (_schema, _leader, _offset, _multiplier, _radians) in _COUPLINGS.items():
+    _coupled = f.where(f.joints, partial(_applied, _schema))
+    _following = f.where(f.joints, lambda place: place.joint.mimic)
+    _drop = partial(_drop_coupling, _schema, _leader, (_offset, _multiplier))
+    _scale = _change_named(lambda old, place: old * (1 + place.size), _multiplier)
+    _shift = _change_named(partial(_shifted_offset, radians=_radians), _offset)
+    for _of, _key, _edit, _tolerance in (
+        (_following, "dropped", _drop, None),
+        (_coupled, "leader", partial(_lead, _leader), None),
+        # Couplings are compared to float32, where one step is up to two roundings.
+        (_coupled, "multiplier-scaled", _scale, 4 * RELATIVE),
+        (_coupled, "offset-shifted", _shift, 1e-5),
+    ):
+        _edits = {f"mimic.{_profile}-{_key}": _edit}
+        seed("structure.mimic", _of, _edits, profile=_profile, tolerance=_tolerance)
 
 
 def _other_leader_name(place: Place) -> None:
@@ -230,18 +173,12 @@ def _other_leader_name(place: Place) -> None:
         place.prim.GetAttribute(_KEPT_COUPLING[0]).Set(other.joint.name)
 
 
-for _profile in _COUPLINGS:
-    _coupling_faults(_profile)
-seed(
-    "structure.mimic",
-    joints,
-    {
-        "mimic.usdphysics-dropped": block(*_KEPT_COUPLING),
-        "mimic.usdphysics-multiplier-negated": change(lambda old, _: -old, _KEPT_COUPLING[1]),
-        "mimic.usdphysics-leader": _other_leader_name,
-    },
-    profile="usdphysics",
-)
+_KEPT_WRONGLY = {
+    "mimic.usdphysics-dropped": f.block(*_KEPT_COUPLING),
+    "mimic.usdphysics-multiplier-negated": f.change(lambda old, _: -old, _KEPT_COUPLING[1]),
+    "mimic.usdphysics-leader": _other_leader_name,
+}
+seed("structure.mimic", f.joints, _KEPT_WRONGLY, profile="usdphysics")
 
 # Mass, centre of mass and inertia.
 
@@ -253,7 +190,7 @@ def _alone(good: Robot) -> set[str]:
     """Return the links with a mass of their own, in groups whose massive links are bodies."""
     masses = {link.name: link.mass for link in good.spec.links}
     in_usd = {
-        link.name: authored(good.stage.GetPrimAtPath(path), _MASS) or 0.0
+        link.name: f.authored(good.stage.GetPrimAtPath(path), _MASS) or 0.0
         for path, link in good.bodies.items()
     }
     names: set[str] = set()
@@ -266,7 +203,7 @@ def _alone(good: Robot) -> set[str]:
 
 def _massive(good: Robot) -> Iterator[Place]:
     names = _alone(good)
-    return (place for place in bodies(good) if place.link.name in names)
+    return (place for place in f.bodies(good) if place.link.name in names)
 
 
 def _extended(good: Robot) -> Iterator[Place]:
@@ -274,14 +211,14 @@ def _extended(good: Robot) -> Iterator[Place]:
 
 
 def _moments(place: Place) -> NDArray[np.float64]:
-    return np.array(authored(place.prim, _MOMENTS), np.float64)
+    return np.array(f.authored(place.prim, _MOMENTS), np.float64)
 
 
 def _turned(axes: Gf.Quatf, place: Place) -> Gf.Quatf:
     """Turn the axes of the smallest and largest moment, to change the tensor by the size."""
     moments = _moments(place)
     middle = np.eye(3)[np.argsort(moments)[1]].tolist()
-    return axes * rotation(middle, place.size * moments.max() / np.ptp(moments))
+    return axes * f.rotation(middle, place.size * moments.max() / np.ptp(moments))
 
 
 def _is_oblong(place: Place) -> bool:
@@ -290,7 +227,7 @@ def _is_oblong(place: Place) -> bool:
 
 def _contradict(place: Place) -> None:
     # Gf matrices act on row vectors.
-    axes = np.array(Gf.Matrix3d(Gf.Quatd(authored(place.prim, _AXES))))
+    axes = np.array(Gf.Matrix3d(Gf.Quatd(f.authored(place.prim, _AXES))))
     tensor = axes.T @ np.diag(_moments(place)) @ axes * (1 + place.size)
     places = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
     author("newton:inertia", Vt.DoubleArray([float(tensor[at]) for at in places]))(place)
@@ -301,27 +238,21 @@ def _is_frame(prim: Usd.Prim) -> bool:
     return named and not prim.HasAPI(UsdPhysics.RigidBodyAPI)
 
 
-_DENSITY = both(block(_MASS), author("physics:density", 7800.0))
-_MOVED = change(lambda old, place: old + Gf.Vec3f(*(place.size * OBLIQUE).tolist()), _CENTER)
+_DENSE = {"mass.density": f.both(f.block(_MASS), author("physics:density", 7800.0))}
 # Colliders of an MJCF may state the same mass.
-_DENSE = {"mass.density": _DENSITY}
 seed("mass.stated mass.link.mass", _massive, _DENSE, equivalent=True)
 _EMBODIED = {"mass.frame-embodied": lambda place: UsdPhysics.RigidBodyAPI.Apply(place.prim)}
-seed("mass.stated", prims(_is_frame), _EMBODIED)
-for _check, _places, _id, _edit, _tolerance in (
-    ("mass.link.mass", _extended, "scaled", grow(_MASS), _TOLERANCE.mass),
-    ("mass.link.center", _extended, "center-shifted", _MOVED, _TOLERANCE.position),
-    ("mass.link.inertia", _extended, "moments-scaled", grow(_MOMENTS), _TOLERANCE.inertia),
-    (
-        "mass.link.inertia",
-        where(_extended, _is_oblong),
-        "axes-turned",
-        change(_turned, _AXES),
-        _TOLERANCE.inertia,
-    ),
-    ("mass.link.agreement", _extended, "newton-contradicts", _contradict, _TOLERANCE.inertia),
+seed("mass.stated", f.prims(_is_frame), _EMBODIED)
+_moved = f.change(lambda old, place: old + Gf.Vec3f(place.step), _CENTER)
+_oblong = f.where(_extended, _is_oblong)
+for _check, _places, _id, _edit, _limit in (
+    ("mass", _extended, "scaled", f.grow(_MASS), _TOLERANCE.mass),
+    ("center", _extended, "center-shifted", _moved, _TOLERANCE.position),
+    ("inertia", _extended, "moments-scaled", f.grow(_MOMENTS), _TOLERANCE.inertia),
+    ("inertia", _oblong, "axes-turned", f.change(_turned, _AXES), _TOLERANCE.inertia),
+    ("agreement", _extended, "newton-contradicts", _contradict, _TOLERANCE.inertia),
 ):
-    seed(_check, _places, {f"mass.{_id}": _edit}, tolerance=_tolerance)
+    seed(f"mass.link.{_check}", _places, {f"mass.{_id}": _edit}, tolerance=_limit)
 
 # Settings that no URDF has.
 
@@ -336,11 +267,12 @@ def _colliders(good: Robot) -> set[str]:
     return found - {""}
 
 
-def _apart(good: Robot) -> list[tuple[str, str]]:
+def _apart(place: Place) -> list[tuple[str, str]]:
     """Return pairs of bodies with colliders that no joint joins, and no chain of welds."""
+    good = place.robot
     joined, welded = [], []
     for path, joint in good.joints.items():
-        ends = set(joint_ends(good.stage.GetPrimAtPath(path)))
+        ends = set(f.joint_ends(good.stage.GetPrimAtPath(path)))
         joined.append(ends)
         welded += [] if COORDINATES[joint.type] else [ends]
     paths = [path for path in good.bodies if path in _colliders(good)]
@@ -349,16 +281,13 @@ def _apart(good: Robot) -> list[tuple[str, str]]:
         group = {path}
         for _ in welded:
             group = group.union(*(ends for ends in welded if ends & group))
-        pairs += [
-            (path, other)
-            for other in paths[at + 1 :]
-            if other not in group and {path, other} not in joined
-        ]
+        others = [other for other in paths[at + 1 :] if other not in group]
+        pairs += [(path, other) for other in others if {path, other} not in joined]
     return pairs
 
 
 def _filter_pair(place: Place) -> None:
-    path, other = _apart(place.robot)[0]
+    path, other = _apart(place)[0]
     api = UsdPhysics.FilteredPairsAPI.Apply(place.stage.GetPrimAtPath(path))
     api.CreateFilteredPairsRel().SetTargets([other])
 
@@ -372,37 +301,27 @@ def _group(fields: str = "", *, filtered: str = "", of_robot: bool = True) -> st
 
 
 _INVERTED = "bool physics:invertFilteredGroups = true"
-_MERGED = f'string physics:mergeGroup = "{STRANGER}"'
-seed(
-    "structure.initial",
-    single,
-    {"setting.state": author("state:{}:physics:position", 0.1, "PhysicsJointStateAPI:{}")},
-)
-seed(
-    "dynamics.bodies",
-    bodies,
-    {
-        f"setting.{key}": author(f"physxRigidBody:{name}", value, "PhysxRigidBodyAPI")
-        for key, name, value in (
-            ("gravity-off", "disableGravity", True),
-            ("locked-position", "lockedPosAxis", 7),
-            ("locked-rotation", "lockedRotAxis", 7),
-            ("damped", "linearDamping", 5.0),
-            ("spin-damped", "angularDamping", 5.0),
-            ("slowed", "maxLinearVelocity", 0.01),
-        )
-    },
-)
-seed(
-    "dynamics.joints simulation.armature",
-    single,
-    {"setting.axis-armature": author(f"{_AXIS}armature", 0.5, "PhysxJointAxisAPI:{}")},
-)
+_MERGED = f'string physics:mergeGroup = "{f.STRANGER}"'
+_STATE = author("state:{}:physics:position", 0.1, "PhysicsJointStateAPI:{}")
+seed("structure.initial", f.single, {"setting.state": _STATE})
+_OF_BODY = {
+    "gravity-off": ("disableGravity", True),
+    "locked-position": ("lockedPosAxis", 7),
+    "locked-rotation": ("lockedRotAxis", 7),
+    "damped": ("linearDamping", 5.0),
+    "spin-damped": ("angularDamping", 5.0),
+    "slowed": ("maxLinearVelocity", 0.01),
+}
+for _key, (_name, _value) in _OF_BODY.items():
+    _edit = author(f"physxRigidBody:{_name}", _value, "PhysxRigidBodyAPI")
+    seed("dynamics.bodies", f.bodies, {f"setting.{_key}": _edit})
+_HEAVY = {"setting.axis-armature": author(f"{_AXIS}armature", 0.5, "PhysxJointAxisAPI:{}")}
+seed("dynamics.joints simulation.armature", f.single, _HEAVY)
 seed(
     "dynamics.joints",
-    single,
+    f.single,
     {
-        "setting.axis-limit": both(
+        "setting.axis-limit": f.both(
             author("physxLimit:{}:stiffness", 2.0, "PhysxLimitAPI:{}"),
             author("physxLimit:{}:damping", 2.0),
         ),
@@ -412,14 +331,16 @@ seed(
 )
 seed(
     "collision.filters",
-    where(robot, lambda place: _apart(place.robot)),
+    f.where(f.robot, _apart),
     {
         "setting.filtered": _filter_pair,
         # It does not collide with itself; it collides with another group alone.
-        "setting.grouped": add(_group(filtered="one")),
-        "setting.group-inverted": add(_group(_INVERTED, filtered="other") + _group(of_robot=False)),
+        "setting.grouped": f.add(_group(filtered="one")),
+        "setting.group-inverted": f.add(
+            _group(_INVERTED, filtered="other") + _group(of_robot=False)
+        ),
         # A group without members is filtered, and merged with that of the robot.
-        "setting.groups-merged": add(
+        "setting.groups-merged": f.add(
             _group(_MERGED) + _group(_MERGED, filtered="other", of_robot=False)
         ),
     },
@@ -427,22 +348,16 @@ seed(
 
 
 def _is_between_colliders(place: Place) -> bool:
-    ends = joint_ends(place.prim)
-    alone = sum(joint_ends(other.prim) == ends for other in joints(place.robot)) == 1
-    return is_enabled(place) and alone and len(ends) > 1 and _colliders(place.robot) >= {*ends}
+    ends = f.joint_ends(place.prim)
+    alone = sum(f.joint_ends(other.prim) == ends for other in f.joints(place.robot)) == 1
+    return f.is_enabled(place) and alone and len(ends) > 1 and _colliders(place.robot) >= {*ends}
 
 
 _NEIGHBOURS = {"setting.neighbours": author("physics:collisionEnabled", value=True)}
-seed("collision.filters", where(joints, _is_between_colliders), _NEIGHBOURS)
-seed(
-    "collision.filters",
-    where(roots, lambda place: _apart(place.robot)),
-    {
-        "setting.articulation-collision": author(
-            "physxArticulation:enabledSelfCollisions", False, "PhysxArticulationAPI"
-        )
-    },
-)
+seed("collision.filters", f.where(f.joints, _is_between_colliders), _NEIGHBOURS)
+_OFF = author("physxArticulation:enabledSelfCollisions", False, "PhysxArticulationAPI")
+_APART = {"setting.articulation-collision": _OFF}
+seed("collision.filters", f.where(f.roots, _apart), _APART)
 
 # Settings that a simulation settings file states.
 
@@ -501,12 +416,12 @@ def _described(
 
 
 def _per_radian(attribute: str) -> Edit:
-    return change(lambda old, at: old * (_DEGREES if at.unit > 1 else 2.0), attribute)
+    return f.change(lambda old, at: old * (_DEGREES if at.unit > 1 else 2.0), attribute)
 
 
-def _driven(edit: Edit) -> Edit:
-    """Edit a joint whose drive has a stiffness."""
-    return lambda place: authored(place.prim, _STIFFNESS.format(place.instance)) and edit(place)
+def _is_driven(place: Place) -> bool:
+    """Whether the drive of a joint has a stiffness."""
+    return bool(f.authored(place.prim, _STIFFNESS.format(place.instance)))
 
 
 def _another_material(place: Place) -> list[str] | None:
@@ -515,106 +430,68 @@ def _another_material(place: Place) -> list[str] | None:
     return [path for path in materials if path not in place.targets(_BINDING)][:1] or None
 
 
-def _bind_another(place: Place) -> None:
-    if _another_material(place):
-        UsdShade.MaterialBindingAPI.Apply(place.prim)
-        retarget(_BINDING, _another_material)(place)
-
-
 def _bounce(place: Place) -> None:
-    if authored(place.prim, "physics:restitution") is None:
+    if f.authored(place.prim, "physics:restitution") is None:
         author("physics:restitution", 0.5)(place)
 
 
-_filtered = prims(lambda prim: prim.HasAPI(UsdPhysics.FilteredPairsAPI))
-_contact_materials = prims(
+_filtered = f.prims(lambda prim: prim.HasAPI(UsdPhysics.FilteredPairsAPI))
+_contact_materials = f.prims(
     lambda prim: prim.IsA(UsdShade.Material) and prim.HasAPI(UsdPhysics.MaterialAPI)
 )
-_bound = prims(lambda prim: prim.HasAPI(UsdPhysics.CollisionAPI) and prim.HasRelationship(_BINDING))
+_collides = f.prims(lambda prim: prim.HasAPI(UsdPhysics.CollisionAPI))
+_bound = f.where(_collides, lambda place: place.prim.HasRelationship(_BINDING))
 _STIFFNESS, _DAMPING = f"{_DRIVE}stiffness", f"{_DRIVE}damping"
-for _key, _name, _check in (
-    ("stiffness", _STIFFNESS, "gains"),
-    ("damping", _DAMPING, "gains"),
-    ("limit-stiffness", "newton:limitStiffness", "limits"),
-    ("limit-damping", "newton:limitDamping", "limits"),
+_driven = f.where(f.moving, _is_driven)
+_SELF = "newton:selfCollisionEnabled"
+_stating_collision = f.prims(lambda prim: prim.GetAttribute(_SELF).HasAuthoredValue())
+for _key, _name, _check, _of in (
+    ("stiffness", _STIFFNESS, "gains", f.moving),
+    ("damping", _DAMPING, "gains", f.moving),
+    ("limit-stiffness", "newton:limitStiffness", "limits", f.moving),
+    ("limit-damping", "newton:limitDamping", "limits", f.moving),
+    ("armature", "newton:armature", "armature", f.moving),
+    ("staticFriction", "physics:staticFriction", "contacts", _contact_materials),
+    ("dynamicFriction", "physics:dynamicFriction", "contacts", _contact_materials),
+    ("restitution", "physics:restitution", "contacts", _contact_materials),
 ):
-    _described(_check, moving, {_key: grow(_name)}, _TOLERANCE.force)
-_described(
-    "gains",
-    moving,
-    {
-        "no-drive": _driven(unapply("PhysicsDriveAPI:{}")),
-        "acceleration": replace(f"{_DRIVE}type", UsdPhysics.Tokens.acceleration),
-    },
-)
-_described(
-    "targets",
-    moving,
-    {
-        "target": _per_radian(f"{_DRIVE}targetPosition"),
-        "no-target": block(f"{_DRIVE}targetPosition"),
-        "target-velocity": _driven(author(f"{_DRIVE}targetVelocity", 1.0)),
-    },
-)
-_described("armature", moving, {"armature": grow("newton:armature")}, _TOLERANCE.force)
-_described("armature", moving, {"no-armature": block("newton:armature")})
-_described(
-    "positions",
-    moving,
-    {
-        "position": _per_radian("state:{}:physics:position"),
-        "position-of-one": block("newton:{}:position"),
-    },
-)
-_described(
-    "filters",
-    _filtered,
-    {
-        "filter": unapply("PhysicsFilteredPairsAPI"),
-        "filter-target": retarget("physics:filteredPairs", lambda place: [place.path]),
-    },
-)
-_COLLIDES = "newton:selfCollisionEnabled"
-_described(
-    "contacts",
-    prims(lambda prim: prim.GetAttribute(_COLLIDES).HasAuthoredValue()),
-    {"self-collision": author(_COLLIDES, value=True)},
-)
-for _name in ("staticFriction", "dynamicFriction", "restitution"):
-    _edits = {_name: grow(f"physics:{_name}")}
-    _described("contacts", _contact_materials, _edits, _TOLERANCE.force)
-_described("contacts", _contact_materials, {"bouncing": _bounce})
-_described(
-    "contacts",
-    _bound,
-    {
-        "other-material": retarget(_BINDING, _another_material),
-        "unbound-friction": retarget(_BINDING, lambda _: []),
-    },
-)
-seed(
-    "collision.materials",
-    prims(lambda prim: prim.HasAPI(UsdPhysics.CollisionAPI) and not prim.HasRelationship(_BINDING)),
-    {"described.material-as-well": _bind_another},
-    profile="described",
-)
+    _described(_check, _of, {_key: f.grow(_name)}, _TOLERANCE.force)
+for _check, _of, _key, _edit in (
+    ("gains", _driven, "no-drive", f.unapply("PhysicsDriveAPI:{}")),
+    ("gains", f.moving, "acceleration", f.replace(f"{_DRIVE}type", "acceleration")),
+    ("targets", f.moving, "target", _per_radian(f"{_DRIVE}targetPosition")),
+    ("targets", f.moving, "no-target", f.block(f"{_DRIVE}targetPosition")),
+    ("targets", _driven, "target-velocity", author(f"{_DRIVE}targetVelocity", 1.0)),
+    ("armature", f.moving, "no-armature", f.block("newton:armature")),
+    ("positions", f.moving, "position", _per_radian("state:{}:physics:position")),
+    ("positions", f.moving, "position-of-one", f.block("newton:{}:position")),
+    ("filters", _filtered, "filter", f.unapply("PhysicsFilteredPairsAPI")),
+    (
+        *("filters", _filtered, "filter-target"),
+        f.retarget("physics:filteredPairs", lambda place: [place.path]),
+    ),
+    ("contacts", _stating_collision, "self-collision", author(_SELF, value=True)),
+    ("contacts", _contact_materials, "bouncing", _bounce),
+    ("contacts", _bound, "other-material", f.retarget(_BINDING, _another_material)),
+    ("contacts", _bound, "unbound-friction", f.retarget(_BINDING, lambda _: [])),
+):
+    _described(_check, _of, {_key: _edit})
 
 # Values over time, unusable values, and values of another type.
 
-
-def _spline(place: Place) -> None:
-    spline = Ts.Spline("float")
-    for time, value in ((0.0, 1.0), (10.0, 2.0)):
-        spline.SetKnot(Ts.Knot(typeName="float", time=time, value=value))
-    UsdPhysics.MassAPI(place.prim).GetMassAttr().SetSpline(spline)
+_TYPES = Sdf.ValueTypeNames
+_ANIMATED = "structure.animation reader.refuses"
+_weighed = f.where(f.bodies, lambda place: f.authored(place.prim, _MASS) is not None)
 
 
-def _mass_in_time(place: Place) -> None:
+@fault("time.mass", _ANIMATED, _weighed)
+def _(place: Place) -> None:
     mass = UsdPhysics.MassAPI(place.prim).GetMassAttr()
     mass.Set(2.0 * (mass.Get() or 1.0), 0.0)
 
 
-def _anchor_in_time(place: Place) -> None:
+@fault("time.anchor", _ANIMATED, f.joints)
+def _(place: Place) -> None:
     anchor = UsdPhysics.Joint(place.prim).CreateLocalPos1Attr()
     anchor.Set((anchor.Get() or Gf.Vec3f(0.0)) + Gf.Vec3f(0.1, 0.0, 0.0), 5.0)
 
@@ -641,7 +518,7 @@ def _typed(name: str, kind: Sdf.ValueTypeName) -> Edit:
 
 def _authoring(name: str) -> Places:
     """Return the prims that author an attribute of a schema, or an input of a shader."""
-    return prims(
+    return f.prims(
         lambda prim: (
             prim.GetAttribute(name).HasAuthoredValue()
             and (name.startswith("inputs:") or name in prim.GetPrimDefinition().GetPropertyNames())
@@ -649,14 +526,9 @@ def _authoring(name: str) -> Places:
     )
 
 
-_TYPES = Sdf.ValueTypeNames
-_ANIMATED = "structure.animation reader.refuses"
-_weighed = where(bodies, lambda place: authored(place.prim, _MASS) is not None)
-seed(_ANIMATED, _weighed, {"time.mass": _mass_in_time, "time.spline": _spline})
-seed(_ANIMATED, joints, {"time.anchor": _anchor_in_time})
-seed("reader.refuses", _authoring("radius"), {"value.radius": block("radius")})
+seed("reader.refuses", _authoring("radius"), {"value.radius": f.block("radius")})
 for _name, _id in (("physics:localRot0", "rotation"), (_AXES, "axes")):
-    _edits = {f"value.{_id}-length": change(lambda old, _: 2.0 * old, _name)}
+    _edits = {f"value.{_id}-length": f.change(lambda old, _: 2.0 * old, _name)}
     seed("structure.values reader.refuses", _authoring(_name), _edits)
 for _name, _kind in (
     (_MASS, _TYPES.Double),
@@ -686,7 +558,15 @@ def _kept_number(wrong: Callable[[Usd.Attribute], object]) -> Edit:
     return lambda place: [wrong(one) for one in _kept_numbers(place.prim)]
 
 
-def _reword(place: Place) -> None:
+def _is_element(prim: Usd.Prim) -> bool:
+    """Whether a prim is an element of the robot, a link or a joint, not of a shape."""
+    above = prim.GetParent()
+    within = prim.GetAttribute("urdf:within").HasAuthoredValue()
+    return within and above.GetTypeName() not in ("Mesh", "Cube", "Sphere", "Cylinder", "Capsule")
+
+
+@fault("words.text", "structure.words", f.prims(_is_element))
+def _(place: Place) -> None:
     """Change the text of an element, or of an element inside."""
     for inside in Usd.PrimRange(place.prim):
         if text := inside.GetAttribute("urdf:text"):
@@ -695,20 +575,8 @@ def _reword(place: Place) -> None:
     place.prim.CreateAttribute("urdf:text", _TYPES.String).Set("2")
 
 
-def _is_element(prim: Usd.Prim) -> bool:
-    """Whether a prim is an element of the robot, a link or a joint, not of a shape."""
-    above = prim.GetParent()
-    within = prim.GetAttribute("urdf:within").HasAuthoredValue()
-    return within and above.GetTypeName() not in ("Mesh", "Cube", "Sphere", "Cylinder", "Capsule")
-
-
-seed(
-    "structure.words",
-    prims(_kept_numbers),
-    {
-        "words.number": _kept_number(lambda one: one.Set(2.0 * one.Get() + 1e-3)),
-        "words.lost": _kept_number(Usd.Attribute.Block),
-    },
-)
-_RETAGGED = {"words.text": _reword, "words.tag": lambda place: place.prim.SetDisplayName(STRANGER)}
-seed("structure.words", prims(_is_element), _RETAGGED)
+_RENUMBERED = {
+    "words.number": _kept_number(lambda one: one.Set(2.0 * one.Get() + 1e-3)),
+    "words.lost": _kept_number(Usd.Attribute.Block),
+}
+seed("structure.words", f.prims(_kept_numbers), _RENUMBERED)

@@ -73,19 +73,6 @@ def test_requested_colliders_are_close_and_never_exact(tmp_path: Path, rule: str
     assert len(texts) == (1 if "=" in rule else 2)
 
 
-def test_record_names_mesh_files_without_folders_of_the_machine(tmp_path: Path) -> None:
-    urdf = _robot(tmp_path)
-    text = urdf.read_text()
-    urdf.write_text(text.replace("rod.stl", str(tmp_path / "rod.stl")))
-    options = ConvertOptions(colliders=_rules("hull"))
-
-    record = examine_here(urdf, tmp_path / "run", options)
-
-    (check,) = (each for each in record.checks if each.id == "collision.shapes")
-    assert "rod.stl" in str(check)
-    assert str(tmp_path) not in str(check)
-
-
 def test_colliders_have_to_be_those_that_were_requested(tmp_path: Path) -> None:
     urdf = _robot(tmp_path)
     kinds = ("hull", "primitives", "mesh", "none")
@@ -159,10 +146,6 @@ def _remove(stage: Usd.Stage) -> None:
     _collider(stage, "arm").SetActive(False)
 
 
-def _remove_trunk(stage: Usd.Stage) -> None:
-    _collider(stage, "trunk").SetActive(False)
-
-
 def _copy(stage: Usd.Stage, prim: Usd.Prim) -> None:
     copy = stage.DefinePrim(prim.GetPath().ReplaceName("copy"))
     copy.GetReferences().AddInternalReference(prim.GetPath())
@@ -202,14 +185,6 @@ def test_wrong_collider_fails(tmp_path: Path, kind: str) -> None:
 
     for edit, check in _EDITS.items():
         assert check in _failed_after(edit, urdf, asset, rules), edit.__name__
-
-
-def test_colliders_beside_a_mesh_that_cannot_be_read_are_compared(tmp_path: Path) -> None:
-    urdf, rules = _robot(tmp_path), _rules("hull")
-    (tmp_path / "groups.obj").unlink()
-    asset = convert(urdf, tmp_path / "a", ConvertOptions(colliders=rules)).root_layer
-
-    assert "collision.shapes" in _failed_after(_remove_trunk, urdf, asset, rules)
 
 
 def test_decomposition_is_close_and_wrong_pieces_fail(

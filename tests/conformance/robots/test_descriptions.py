@@ -7,20 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.direct import examine_pair_here
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.conversion import convert
 from urdf_usd.converter.options import (
-    ColliderKind,
-    ColliderRule,
-    ColliderRules,
     ConvertOptions,
     VariantChoice,
 )
 from urdf_usd.converter.simulation.settings import load_settings, with_settings
-from urdf_usd.reports.records.record import Grade, Verdict
+from urdf_usd.reports.records.record import Verdict
 
 _TEXT = """\
 base = "fixed"
@@ -62,27 +58,6 @@ def test_variants_have_the_requested_settings(tmp_path: Path, variant: str) -> N
     assert compared["simulation.limits"] == (6 if variant == "newton" else 0)
 
 
-def test_filters_that_no_description_states_are_found(tmp_path: Path) -> None:
-    stated = 'base = "fixed"\n[filters]\npairs = [["base", "tool"]]'
-    urdf = write_urdf(tmp_path)
-    description = load_settings(write_description(tmp_path, stated))
-    options = with_settings(ConvertOptions(), description)
-    asset = convert(urdf, tmp_path / "asset", options).root_layer
-
-    record = examine_pair_here(urdf, asset)
-
-    failing = [check.id for check in record.checks if check.grade is Grade.FAILS]
-    assert failing == ["collision.filters"]
-
-
-_SHAPES = """\
-[colliders]
-default = "hull"
-links = { "wheel*" = "primitives", "guard" = "none" }
-tolerance = 0.002
-[inertia]
-density = 700
-"""
 _CART = """\
 <robot name="cart">
   <link name="base"><inertial><mass value="3"/></inertial>
@@ -109,14 +84,3 @@ def test_mass_of_shapes_is_that_of_the_description(tmp_path: Path) -> None:
     sphere = 700 * 4 / 3 * math.pi * 0.1**3
     assert described.total_mass == pytest.approx(3 + sphere, rel=1e-6)
     assert alone.verdict is Verdict.FAILS
-
-
-def test_options_override_those_of_the_description(tmp_path: Path) -> None:
-    description = load_settings(write_description(tmp_path, _SHAPES))
-    given = ColliderRules((ColliderRule.parse("wheel*=mesh"),))
-
-    options = with_settings(ConvertOptions(mass_density=900.0, colliders=given), description)
-
-    assert options.mass_density == 900.0
-    assert options.colliders.kind_of("wheel_left") is ColliderKind.MESH
-    assert options.colliders.kind_of("arm") is ColliderKind.HULL

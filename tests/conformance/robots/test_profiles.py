@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -23,52 +22,6 @@ ARM = ROBOTS / "oblique_arm.urdf"
 
 def _invoke(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
-
-
-@pytest.mark.parametrize("profile", [Profile.ROS, Profile.PHYSX])
-def test_run_records_its_profile(tmp_path: Path, profile: Profile) -> None:
-    out = str(tmp_path)
-    result = _invoke("run", str(ARM), "--out", out, "--profile", profile.value)
-    (file,) = Path(tmp_path, "results").glob("*.json")
-    record = json.loads(file.read_text())
-    summary = json.loads(Path(tmp_path, "summary.json").read_text())
-
-    assert result.exit_code == 0, result.output
-    assert record["profile"] == profile.value
-    assert summary["options"]["profile"] == profile.value
-    flat = profile.is_for_physx
-    assert summary["options"]["bodies"] == ("flat" if flat else "nested")
-    layer = next((tmp_path / "assets").glob("*/*.usda"))
-    checked = tmp_path / "check.json"
-    assert _invoke("check", str(ARM), str(layer), "--json", str(checked)).exit_code == 0
-    assert json.loads(checked.read_text()).get("profile") is None
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--profile", "physx", "--bodies", "nested"), "bodies nested cannot be combined with"),
-        (("--profile", "ros", "--layout", "usdz"), "cannot be combined with"),
-        (("--profile", "simready", "--layout", "single"), "which prescribes layers"),
-        (("--profile", "usdphysics", "--physics-variants"), "no schemas of simulators"),
-        (("--bodies", "nested", "--physics-variants"), "cannot be combined with"),
-        (("--metadata", "author=me"), "metadata requires profile simready or"),
-        (("--profile", "isaac", "--layout", "usdz"), "which prescribes layers"),
-        (("--profile", "isaac", "--bodies", "nested"), "cannot be combined with"),
-        (("--profile", "isaac", "--metadata", "author=me"), "has robot_type and"),
-        (("--profile", "isaac", "--metadata", "robot_type=Arm"), "is none of"),
-        (("--profile", "simready", "--metadata", "robot_type=Arm"), "is none of"),
-        (("--profile", "simready", "--metadata", "maker=me"), "one of the names"),
-    ],
-)
-def test_options_that_a_profile_excludes_are_refused(
-    tmp_path: Path, options: tuple[str, ...], message: str
-) -> None:
-    result = _invoke("convert", str(ARM), str(tmp_path / "out"), *options)
-
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("profile", "count"), [("generic", 4), ("simready", 8), ("isaac", 3)])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -14,7 +11,6 @@ from click.testing import CliRunner, Result
 
 from urdf_usd.cli.main import main
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
 
 INERTIA = '<inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>'
 ARM = f"""<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -30,15 +26,6 @@ ARM = f"""<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <joint name="elbow" type="revolute"><parent link="base"/><child link="tip"/>
   <origin xyz="$(arg reach) -0.2 0.3" rpy="0.1 0.2 0.3"/><axis xyz="0.1 0.2 -0.9"/>
   <limit lower="-1" upper="2" effort="3" velocity="4"/></joint></robot>"""
-MIRROR = os.environ.get("URDF_USD_DESCRIPTIONS")
-DESCRIPTIONS = (
-    "fr3_description",
-    "ur10e_description",
-    "ur3e_description",
-    "ur5e_description",
-    "xarm6_description",
-    "xarm7_description",
-)
 
 
 @pytest.fixture
@@ -148,56 +135,6 @@ def test_failed_expansion_is_unreadable(robot: Path) -> None:
         "arm.urdf.xacro",
         line,
     )
-
-
-def test_diagnostics_are_located_in_the_xacro_file(robot: Path) -> None:
-    text = ARM.replace('xyz="0.1 0.2 -0.9"', 'xyz="0.1, 0.2 -0.9"')
-    robot.write_text(text)
-    line = text[: text.index("<axis")].count("\n") + 1
-
-    result = _urdf_usd("convert", str(robot), "out")
-
-    assert f"arm.urdf.xacro:{line}:" in result.stderr
-    assert "[number-punctuation]" in result.stderr
-
-
-def test_expand_command_prints_urdf_and_warnings(robot: Path) -> None:
-    result = _urdf_usd("expand", str(robot), "--arg", "reach:=0.7", "--arg", "x:=1")
-
-    assert result.exit_code == 0
-    assert '<origin rpy="0.1 0.2 0.3" xyz="0.7 -0.2 0.3"/>' in result.stdout
-    assert "argument 'x' is not used" in result.stderr
-    Path("seen.urdf").write_text(result.stdout)
-    assert [link.name for link in parse("seen.urdf").robot.links] == ["base", "tip"]
-
-
-@pytest.mark.corpus
-@pytest.mark.skipif(MIRROR is None, reason="URDF_USD_DESCRIPTIONS names no folder")
-def test_xacro_descriptions_conform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _clone_from(Path(MIRROR or ""), monkeypatch)
-    out = tmp_path / "report"
-
-    sources = resolve_corpora([f"rd:{name}" for name in DESCRIPTIONS], lambda _: None)
-    result = _urdf_usd(*("run", *(f"rd:{name}" for name in DESCRIPTIONS), "--out", str(out)))
-
-    assert not any(isinstance(source, UnavailableSource) for source in sources)
-    assert all(
-        source.path.suffix == ".xacro" for source in sources if isinstance(source, RobotSource)
-    )
-    assert result.exit_code == 0, result.output
-    robots = json.loads((out / "summary.json").read_text())["robots"]
-    assert len(robots) == len(DESCRIPTIONS)
-    assert {robot["verdict"] for robot in robots} <= {"exact", "close"}
-
-
-def _clone_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = importlib.import_module("robot_descriptions._cache")
-    table = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
-    monkeypatch.setattr(
-        cache, "clone_to_cache", lambda name, **_: str(folder / table[name].cache_path)
-    )
-    for name in [name for name in sys.modules if name.endswith("_description")]:
-        monkeypatch.delitem(sys.modules, name)
 
 
 def test_record_has_lint_findings_of_xacro(robot: Path) -> None:

@@ -16,7 +16,6 @@ from msgspec import structs
 
 from tests.reports import samples
 from tests.reversed_axis import JOINT, URDF, reverse_axis
-from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.reports.html.site import render_robot, write_site
 from urdf_usd.reports.records.record import (
@@ -188,24 +187,6 @@ def test_filters_search_and_address_select_robots(visit: Visit, small: Path) -> 
     assert page.locator("th[aria-sort=descending]").inner_text().strip() == "Robot"
 
 
-def test_headings_sort_by_keyboard(visit: Visit, small: Path) -> None:
-    page = visit.open(small)
-    page.focus("#explorer [data-column='robot']")
-    page.keyboard.press("Enter")
-    names = _titles(page)
-    assert names == sorted(names)
-    page.keyboard.press("Enter")
-    assert _titles(page) == sorted(names, reverse=True)
-    assert page.evaluate("document.activeElement.dataset.column") == "robot"
-
-
-def test_filters_without_choices_are_hidden(visit: Visit, small: Path, large: Path) -> None:
-    for path, offered in ((small, False), (large, True)):
-        visit.open(path).locator("#explorer details").evaluate("more => more.open = true")
-        for name in ("corpus", "maker"):
-            assert visit.page.locator(f"label[for=filter-{name}]").is_visible() is offered
-
-
 def test_only_visible_rows_of_1200_robots_are_in_the_document(visit: Visit, large: Path) -> None:
     assert large.stat().st_size < _LARGEST_PAGE
     page = visit.open(large)
@@ -226,18 +207,6 @@ def test_only_visible_rows_of_1200_robots_are_in_the_document(visit: Visit, larg
     assert page.evaluate(wide) <= 794
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
-
-
-def test_plots_show_the_selected_robots(visit: Visit, large: Path) -> None:
-    page = visit.open(large, "#robots?corpus=dir")
-    page.locator("#distributions").scroll_into_view_if_needed()
-    figure = page.locator("#distributions figure").nth(5)
-    figure.scroll_into_view_if_needed()
-    figure.locator("svg").wait_for()
-    label = figure.locator("svg").first.get_attribute("aria-label") or ""
-    assert "of 400 robots" in label
-    assert "tolerance 10\u00a0µm" in label
-    assert figure.locator("a").count() == 57
 
 
 def test_page_names_the_joint_at_fault(visit: Visit, broken: Path) -> None:
@@ -291,16 +260,6 @@ def test_fault_opens_the_view_at_its_worst_pose(viewer: Page) -> None:
     assert {"panda_link4", "panda_hand"} <= _wrong(viewer)
     assert "position 1.2\u00a0m" in viewer.locator("[data-difference]").inner_text()
     assert not viewer.evaluate("location.hash")
-
-
-def test_findings_are_shown_in_the_view(visit: Visit, broken: Path) -> None:
-    page = visit.open(broken, "#view?q=0.5%2C0%2Cpanda_joint1")
-    page.wait_for_selector("#viewer[data-ready]")
-    assert _wrong(page) == set()
-    page.click("main button[data-show]")
-    assert "panda_link4" in _wrong(page)
-    assert page.evaluate("location.hash").count("q=") > 5
-    assert page.locator("[data-prim]").first.inner_text().endswith(JOINT)
 
 
 def test_links_are_selected_in_view_and_tree(viewer: Page) -> None:
@@ -365,35 +324,6 @@ def test_reason_is_visible_without_scrolling(visit: Visit, small: Path) -> None:
     assert where.is_visible()
     assert where.inner_text() == "pybullet:Shifted.urdf"
     assert where.evaluate(right) <= region.evaluate(right)
-
-
-@pytest.mark.parametrize("width", [390, 1440])
-def test_headings_leave_room_for_robots(visit: Visit, tmp_path: Path, width: int) -> None:
-    position = samples.position(Grade.EXACT, 0.0)
-    checks = tuple(
-        structs.replace(position, id=check.id, title=check.title, group=check.group)
-        for check in CHECKS
-    )
-    robot = samples.robot(Verdict.EXACT, checks=checks)
-    visit.page.set_viewport_size({"width": width, "height": 900})
-    page = visit.open(write_site(samples.figures((robot,)), tmp_path), "#robots?columns=all")
-    height = "one => one.getBoundingClientRect().height"
-    assert page.locator("#explorer thead").evaluate(height) <= 160
-    cut = page.locator("#explorer .slanted span").evaluate_all(
-        "all => all.filter(one => one.scrollWidth > one.clientWidth + 1"
-        " || one.scrollHeight > one.clientHeight + 1).map(one => one.textContent)"
-    )
-    assert cut == []
-    region = page.locator("#explorer [role=region]").bounding_box()
-    assert region is not None
-    visible = page.locator("#explorer thead .slanted").evaluate_all(
-        "(all, right) => all.filter(one => one.getBoundingClientRect().right <= right).length",
-        region["x"] + region["width"],
-    )
-    assert visible >= 4
-    page.locator("#filter-columns").select_option("groups")
-    _until(page, f"document.querySelectorAll('.slanted').length < {len(CHECKS)}")
-    assert page.locator("#explorer thead").evaluate(height) <= 96
 
 
 def test_command_can_be_copied(visit: Visit, small: Path) -> None:

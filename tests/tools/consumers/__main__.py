@@ -12,14 +12,12 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from urdf_usd.conformance.execution.run import run
 from urdf_usd.conformance.options import RunOptions
 from urdf_usd.converter import ConvertOptions, Profile
-from urdf_usd.corpus import Resolved, resolve_corpora
+from urdf_usd.corpus import resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.summary import EngineMatrix, Outcome, engine_matrix
 
@@ -63,50 +61,31 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="robots, spread over the corpora")
     parser.add_argument("--out", type=Path, help="file of the table")
     options = parser.parse_args()
-    sources = _sample(resolve_corpora(options.corpus), options.sample)
-    matrices = {}
-    failed = False
+    sources = resolve_corpora(options.corpus)
+    if options.sample and options.sample < len(sources):
+        chosen = range(options.sample)
+        sources = tuple(sources[index * len(sources) // options.sample] for index in chosen)
+    matrices, problems = {}, []
     for profile in Profile:
-        records = _observe(sources, profile)
-        for record in records:
-            if not record.verdict.agrees and record.verdict not in _NO_FAULT:
-                failed = True
-                _print(f"{profile}: {record.id}: {record.verdict}: {record.reason}")
-        missing = _without_robots(records)
-        failed |= bool(missing)
-        for engine in missing:
-            _print(f"{profile}: {engine} read no robot")
+        records: list[RobotRecord] = []
+        with tempfile.TemporaryDirectory() as folder:
+            run_options = RunOptions(convert=ConvertOptions(profile=profile), engines=_ENGINES)
+            run(sources, folder, run_options, progress=records.append)
+        problems += [
+            f"{profile}: {one.id}: {one.verdict}: {one.reason}"
+            for one in records
+            if not one.verdict.agrees and one.verdict not in _NO_FAULT
+        ]
+        engines = {
+            engine.name for one in records for engine in one.engines if engine.status == "observed"
+        }
+        problems += [f"{profile}: {name} read no robot" for name in _SIMULATORS.keys() - engines]
         matrices[profile] = engine_matrix(records)
     table = _table(matrices, len(sources))
     if options.out:
         options.out.write_text(table, encoding="utf-8")
-    _print(table)
-    sys.exit(failed)
-
-
-def _sample(sources: Sequence[Resolved], count: int | None) -> Sequence[Resolved]:
-    """Return robots at equal distances in the list."""
-    if not count or count >= len(sources):
-        return sources
-    return [sources[index * len(sources) // count] for index in range(count)]
-
-
-def _observe(sources: Sequence[Resolved], profile: Profile) -> list[RobotRecord]:
-    records: list[RobotRecord] = []
-    options = RunOptions(convert=ConvertOptions(profile=profile), engines=_ENGINES)
-    with tempfile.TemporaryDirectory() as folder:
-        run(sources, folder, options, progress=records.append)
-    return records
-
-
-def _without_robots(records: Sequence[RobotRecord]) -> list[str]:
-    read = Counter(
-        engine.name
-        for record in records
-        for engine in record.engines
-        if engine.status == "observed"
-    )
-    return [engine for engine in _SIMULATORS if not read[engine]]
+    print(*problems, table, sep="\n")
+    sys.exit(bool(problems))
 
 
 def _table(matrices: dict[Profile, EngineMatrix], robots: int) -> str:
@@ -129,10 +108,6 @@ def _cell(matrix: EngineMatrix, check: str, engine: str) -> str:
     counts = matrix.counts.get((check, engine), {})
     total = sum(counts.values()) - counts.get(Outcome.NOT_REPORTED, 0)
     return f"{counts.get(Outcome.EQUAL, 0)}/{total}" if total else "\N{EN DASH}"
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -29,13 +28,10 @@ from urdf_usd.converter import ConversionError
 
 _PACKAGES = {"ovphysx": "samples/data", "newton": ""}
 _SEVERAL = re.compile(r"holds (\d+) robots; .* --root PATH: (\S+) ")
+_EMPTY = "no rigid body and no link"
 # Bounds that let MuJoCo compile links without mass; shapes are removed.
-_COMPILER = {
-    "balanceinertia": "true",
-    "boundmass": "1e-9",
-    "boundinertia": "1e-12",
-    "fusestatic": "false",
-}
+_BOUNDS = {"balanceinertia": "true", "boundmass": "1e-9", "boundinertia": "1e-12"}
+_COMPILER = _BOUNDS | {"fusestatic": "false"}
 # Why numbers differ, by file.
 _AT_WORLD = (
     "PhysX takes a body that a moving joint connects to the world for a fixed root, so "
@@ -60,10 +56,6 @@ class Outcome(NamedTuple):
     physx: int | None = None  # degrees of freedom
     mujoco: int | None = None  # likewise
     notes: tuple[str, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        return any("no rigid body and no link" in note for note in self.notes)
 
     @property
     def is_compared(self) -> bool:
@@ -94,55 +86,46 @@ def outcome(name: str, usd: Path, folder: Path, physx: Simulator | None) -> Outc
     joints = sum(joint.get("type", "fixed") != "fixed" for joint in robot.iter("joint"))
     if loops := len(robot.findall("usd_loop")):
         notes.append("1 joint closes a loop" if loops == 1 else f"{loops} joints close loops")
-    for link in robot.iter("link"):
-        for shape in [one for one in link if one.tag in {"visual", "collision"}]:
-            link.remove(shape)
-    for extension in robot.findall("mujoco"):
-        robot.remove(extension)
+    for parent in (robot, *robot.iter("link")):
+        for part in [one for one in parent if one.tag in {"visual", "collision", "mujoco"}]:
+            parent.remove(part)
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", _COMPILER)
     freedoms = None
     try:
         freedoms = mujoco.MjModel.from_xml_string(ET.tostring(robot, encoding="unicode")).nv
     except ValueError as error:
         notes.append(f"MuJoCo: {' '.join(str(error).split())}")
-    measured = _by_physx(usd, root, physx) if physx else None
+    measured = None
+    if physx:
+        # Of the articulations at, above or below the prim that is exported.
+        counts: dict[str, int] = physx.observe({"usd": str(usd)}).get("dofs_of", {})
+        inside = f"{root}/" if root else ""
+        paths = [path for path in counts if f"{path}/".startswith(inside)]
+        paths += [path for path in counts if root and f"{root}/".startswith(f"{path}/")]
+        measured = sum(counts[path] for path in set(paths)) if paths else None
     found = Outcome(name, code, robots, joints, measured, freedoms, tuple(notes))
-    if found.differs and name in _CAUSES:
-        return found._replace(notes=(*found.notes, _CAUSES[name]))
-    return found
-
-
-def _by_physx(usd: Path, root: str | None, physx: Simulator) -> int | None:
-    """Return the degrees of freedom of the articulations at, above or below a prim, or of all.
-
-    None if there is no such articulation.
-    """
-    counts: Mapping[str, int] = physx.observe({"usd": str(usd)}).get("dofs_of", {})
-    paths = [f"{path}/" for path in counts]
-    if root:
-        inside = f"{root}/"
-        paths = [path for path in paths if path.startswith(inside) or inside.startswith(path)]
-    return sum(counts[path[:-1]] for path in paths) if paths else None
+    cause = _CAUSES.get(name) if found.differs else None
+    return found._replace(notes=(*notes, cause)) if cause else found
 
 
 def page(outcomes: list[Outcome]) -> str:
     """Return the introduction, the counts, and the files of which there is something to say."""
     introduction, _, _ = _PAGE.read_text(encoding="utf-8").partition("\nOf ")
     rows = []
-    for one in outcomes:
-        if one.is_empty or not (one.notes or one.differs or one.joints is None):
-            continue
-        numbers = (one.joints, one.physx, one.mujoco)
-        cells = ["-" if number is None else number for number in numbers]
-        note = "; ".join(one.notes).replace("|", "\\|")
-        row = (f"`{one.name}`", one.exit, one.robots, *cells, note)
-        rows.append(f"| {' | '.join(map(str, row))} |\n")
-    empty = Counter(one.name.partition("/")[0] for one in outcomes if one.is_empty)
+    robots = [one for one in outcomes if not any(_EMPTY in note for note in one.notes)]
+    for one in robots:
+        if one.notes or one.differs or one.joints is None:
+            numbers = (one.joints, one.physx, one.mujoco)
+            cells = ["-" if number is None else number for number in numbers]
+            note = "; ".join(one.notes).replace("|", "\\|")
+            row = (f"`{one.name}`", one.exit, one.robots, *cells, note)
+            rows.append(f"| {' | '.join(map(str, row))} |\n")
+    empty = Counter(one.name.partition("/")[0] for one in outcomes if one not in robots)
     counts = ", ".join(f"{count} of {name}" for name, count in empty.items())
     return (
         f"{introduction}\nOf {len(outcomes)} files, {empty.total()} have no rigid body "
-        f"({counts}). Of the other {len(outcomes) - empty.total()}, "
-        f"{sum(one.joints is not None for one in outcomes)} were exported. PhysX and MuJoCo report "
+        f"({counts}). Of the other {len(robots)}, "
+        f"{sum(one.joints is not None for one in robots)} were exported. PhysX and MuJoCo report "
         f"degrees of freedom of {sum(one.is_compared for one in outcomes)}; "
         f"{sum(one.differs for one in outcomes)} differ.\n\n"
         "| file | exit | robots | joints | PhysX | MuJoCo | |\n|---|---|---|---|---|---|---|\n"

@@ -80,25 +80,28 @@ _NODE_INPUTS = {
     "wrapS": ("repeat, outside of [0, 1]", "visual.material"),
     "wrapT": ("repeat, outside of [0, 1]", "visual.material"),
 }
-_NODE_HARMLESS = {"fallback": "the image or primvar is there"}
 _PAGE = Path(__file__).parents[3] / "docs/dev/coverage.md"
 # The text before and after the generated tables is written by hand.
 _BEGIN, _END = "documentation.coverage -->\n", "\n## Metadata and values"
 _COLUMNS = "| property | a URDF implies | check |\n|---|---|---|\n"
 
 
+def definition_of(schema: str) -> Usd.PrimDefinition:
+    registry = Usd.SchemaRegistry()
+    return registry.FindConcretePrimDefinition(schema) or registry.FindAppliedAPIPrimDefinition(
+        schema
+    )
+
+
+def _names(schema: str) -> list[str]:
+    definition = definition_of(schema)
+    return list(definition.GetPropertyNames()) if definition else []
+
+
 def physics_attributes(schemas: Iterable[str]) -> tuple[str, ...]:
     """Return the physics properties of schemas, with ``*`` for instances, sorted."""
-    registry = Usd.SchemaRegistry()
-    names = set()
-    for schema in schemas:
-        definition = registry.FindConcretePrimDefinition(
-            schema
-        ) or registry.FindAppliedAPIPrimDefinition(schema)
-        names |= {
-            schema_attribute(name.replace("__INSTANCE_NAME__", "angular"))
-            for name in (definition.GetPropertyNames() if definition else ())
-        }
+    every = (name for schema in schemas for name in _names(schema))
+    names = {schema_attribute(name.replace("__INSTANCE_NAME__", "angular")) for name in every}
     return tuple(sorted(name for name in names if name.startswith(NAMESPACES)))
 
 
@@ -113,27 +116,30 @@ def document() -> str:
     """Return the page."""
     physics = physics_attributes(plugin_schemas("usdPhysics"))
     newton = physics_attributes(NEWTON_SCHEMAS)
-    known = {*COMPARED, *HARMLESS, *FALLBACKS} - {*physics, *newton}
-    further = sorted(name for name in known if name.startswith(NAMESPACES))
-    isaac = sorted(name for name in known if name.startswith("isaac:"))
-    sections = (
-        ("UsdPhysics", physics),
-        ("Newton", tuple(name for name in newton if name not in physics)),
-        ("PhysX, MuJoCo, and joint states", tuple(further)),
-        ("Isaac Sim's robot schema", tuple(isaac)),
-    )
+    known = sorted({*COMPARED, *HARMLESS, *FALLBACKS} - {*physics, *newton})
     tables = [
-        _table(title, ((name, f"{_implied(name)} | {_check(name)}") for name in names))
-        for title, names in sections
+        _table(title, ((name, _physics(name)) for name in names))
+        for title, names in (
+            ("UsdPhysics", physics),
+            ("Newton", [name for name in newton if name not in physics]),
+            (
+                "PhysX, MuJoCo, and joint states",
+                [name for name in known if name.startswith(NAMESPACES)],
+            ),
+            ("Isaac Sim's robot schema", [name for name in known if name.startswith("isaac:")]),
+        )
     ]
     listed: set[str] = set()
     for title, *plugins in _PLUGINS:
         rows = dict(row for plugin in plugins for row in _properties_of(plugin))
         tables.append(_table(title, ((name, rows[name]) for name in sorted(rows.keys() - listed))))
         listed |= rows.keys()
+    for node in NODES:
+        inputs = sorted(node_inputs(node).items())
+        tables.append(_table(node, ((f"inputs:{name}", _input(name, to)) for name, to in inputs)))
     page = _PAGE.read_text(encoding="utf-8")
     before, begin, rest = page.partition(_BEGIN)
-    return "".join((before, begin, *tables, _nodes(), *rest.rpartition(_END)[1:]))
+    return "".join((before, begin, *tables, *rest.rpartition(_END)[1:]))
 
 
 def _table(title: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -147,20 +153,14 @@ def _table(title: str, rows: Iterable[tuple[str, str]]) -> str:
 
 def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:
     """Yield names of the properties of a plugin's schemas, and what is said of them."""
-    registry = Usd.SchemaRegistry()
     # Properties that several schemas have are those of a robot's prims.
     for schema in sorted(plugin_schemas(plugin), key=_is_alien, reverse=True):
-        definition = registry.FindConcretePrimDefinition(
-            schema
-        ) or registry.FindAppliedAPIPrimDefinition(schema)
-        alien = _is_alien(schema)
-        for name in definition.GetPropertyNames() if definition else ():
-            shown = name.replace("__INSTANCE_NAME__", "*")
-            fallback = definition.GetAttributeFallbackValue(name)
-            text = f"no {schema} | `structure.scene`" if alien else ""
+        for name in _names(schema):
+            text = f"no {schema} | `structure.scene`" if _is_alien(schema) else ""
             if schema in HARMLESS_TYPES:
                 text = "ignored: settings of renderers and editors | "
-            yield shown, text or _general(name, fallback)
+            fallback = definition_of(schema).GetAttributeFallbackValue(name)
+            yield name.replace("__INSTANCE_NAME__", "*"), text or _general(name, fallback)
 
 
 def _is_alien(schema: str) -> bool:
@@ -186,34 +186,23 @@ def _general(name: str, fallback: object) -> str:
     return f"{words} | `visual.geometry`"
 
 
-def _nodes() -> str:
-    """Return the tables of the shader nodes of a preview surface."""
-    text = ""
-    for node in NODES:
-        rows = []
-        for name, fallback in sorted(node_inputs(node).items()):
-            implied, check = _NODE_INPUTS.get(
-                name, (f"the fallback, {fallback}", "visual.material")
-            )
-            said = f"{implied} | `{check}`"
-            if name in _NODE_HARMLESS:
-                said = f"ignored: {_NODE_HARMLESS[name]} | "
-            rows.append((f"inputs:{name}", said))
-        text += _table(node, rows)
-    return text
+def _input(name: str, fallback: object) -> str:
+    """Return what a URDF implies for an input of a shader node, and the check."""
+    if name == "fallback":
+        return "ignored: the image or primvar is there | "
+    implied, check = _NODE_INPUTS.get(name, (f"the fallback, {fallback}", "visual.material"))
+    return f"{implied} | `{check}`"
 
 
-def _implied(name: str) -> str:
-    if name in COMPARED:
-        return _IMPLIED.get(COMPARED[name], "the value of the URDF")
-    if name in FALLBACKS:
-        return str(FALLBACKS[name])
-    return f"ignored: {harmless_reason(name)}"
-
-
-def _check(name: str) -> str:
+def _physics(name: str) -> str:
+    """Return what a URDF implies for a property of physics, and the check."""
     check = _CHECKS[KIND_OF[name]] if name in KIND_OF else COMPARED.get(name)
-    return f"`{check}`" if check else ""
+    implied = f"ignored: {harmless_reason(name)}"
+    if name in COMPARED:
+        implied = _IMPLIED.get(COMPARED[name], "the value of the URDF")
+    elif name in FALLBACKS:
+        implied = str(FALLBACKS[name])
+    return f"{implied} | `{check}`" if check else f"{implied} | "
 
 
 if __name__ == "__main__":

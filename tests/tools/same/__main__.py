@@ -21,62 +21,42 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.tools.same.differences import differences, load_names, printed
-from tests.tools.same.outcomes import PARTS, Version, produce
-
-_NAMES = Path(__file__).with_name("names.toml")
+from tests.tools.same.differences import TEXT, differences, load_names, printed
+from tests.tools.same.outcomes import PRODUCERS, Version, produce
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    mirror = os.environ.get("URDF_USD_MIRROR")
+    clones = "clones of robot_descriptions' repositories"
     parser.add_argument("commit", help="revision to compare the checkout with")
     parser.add_argument("--former", type=Path, required=True, help="its worktree")
     parser.add_argument("--former-python", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True, help="folder of outcomes")
     parser.add_argument("--sample", action="store_true", help="few robots, about five minutes")
-    parser.add_argument(
-        "--mirror",
-        type=Path,
-        default=os.environ.get("URDF_USD_MIRROR"),
-        help="clones of robot_descriptions' repositories",
-    )
-    parser.add_argument("--only", action="append", choices=PARTS, help="one part; repeatable")
+    parser.add_argument("--mirror", type=Path, default=mirror, help=clones)
+    parser.add_argument("--only", action="append", choices=PRODUCERS, help="a part; repeatable")
     parser.add_argument("--texts", action="store_true", help="also messages, and values as text")
     options = parser.parse_args()
-    names = load_names(_NAMES)
-    parts = options.only or PARTS
+    names = load_names(Path(__file__).with_name("names.toml"))
+    parts = options.only or list(PRODUCERS)
     size = "sample" if options.sample else "whole"
-    mirror = options.mirror.resolve() if options.mirror else None
-    checkout = Path.cwd()
-    revision = _revision(options.former)
-    former = Version(options.former, options.former_python, names.commands)
-    current = Version(checkout, Path(sys.executable), {})
+    command = ("git", "-C", str(options.former), "rev-parse", "HEAD")
+    revision = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     # By revision: outcomes of another commit are of no further use.
-    kept = options.work / f"{revision}-{size}"
+    kept, now = options.work / f"{revision}-{size}", options.work / f"checkout-{size}"
     for folder in options.work.glob(f"*-{size}"):
         if folder != kept:
             shutil.rmtree(folder)
-    now = options.work / f"checkout-{size}"
-    for version, folder in ((former, kept), (current, now)):
-        produce(
-            version,
-            folder,
-            inputs=checkout,
-            parts=parts,
-            sample=options.sample,
-            mirror=mirror,
-        )
+    shared = Path.cwd(), options.sample, options.mirror and options.mirror.resolve()
+    former = Version(options.former, options.former_python, names.commands, *shared)
+    produce(former, kept, parts)
+    produce(Version(Path.cwd(), Path(sys.executable), {}, *shared), now, parts)
     found = list(differences(kept, now, names, parts))
-    lines = list(printed(found, texts=options.texts))
-    print("\n".join(lines))
-    return 1 if any(difference.counts for difference in found) else 0
-
-
-def _revision(worktree: Path) -> str:
-    command = ("git", "-C", str(worktree), "rev-parse", "HEAD")
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    print("\n".join(printed(found, texts=options.texts)))
+    return int(any(difference.kind != TEXT for difference in found))
 
 
 if __name__ == "__main__":

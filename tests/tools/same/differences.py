@@ -6,15 +6,15 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pxr import Sdf
 
-_TEXT = "text"
+# Kind of messages and values as text, which do not count.
+TEXT = "text"
 # Headings of values by the names that lead to them, `*` for any.
 _KINDS = {
     "exit_status": "exit statuses",
@@ -42,39 +42,25 @@ _LAYERS = frozenset({".usda", ".usdc", ".usd"})
 _LISTS = frozenset({"status.json", "faults.json", "stdout.txt"})
 
 
-@dataclass(frozen=True)
-class Names:
-    """What was renamed since the former version: fields, values, commands."""
+class Names(NamedTuple):
+    """What was renamed since the former version."""
 
     fields: Mapping[str, str]
     values: Mapping[str, str]
     commands: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Difference:
-    """One difference.
+class Difference(NamedTuple):
+    """One difference."""
 
-    Attributes:
-        kind: Heading under which it is printed.
-        subject: Robot, command or fault.
-        detail: What differs, former and current value.
-    """
-
-    kind: str
-    subject: str
-    detail: str
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is more than a message or a value as text."""
-        return self.kind != _TEXT
+    kind: str  # heading under which it is printed
+    subject: str  # robot, command or fault
+    detail: str  # what differs, former and current value
 
 
 def load_names(file: Path) -> Names:
-    """Read what was renamed."""
     table = tomllib.loads(file.read_text(encoding="utf-8"))
-    return Names(**{key: table.get(key, {}) for key in ("fields", "values", "commands")})
+    return Names(*(table.get(key, {}) for key in Names._fields))
 
 
 def differences(
@@ -86,18 +72,24 @@ def differences(
     otherwise, USD layers opinion by opinion, all other files by their bytes.
     """
     for part in parts:
-        before = _files(former / part)
-        after = _files(current / part)
+        before, after = _files(former / part), _files(current / part)
         for path in sorted(before.keys() | after.keys()):
             subject = f"{part}: {path}"
             if path not in before or path not in after:
                 where = "now" if path not in before else "formerly"
                 yield Difference("files", subject, f"only {where}")
-            elif path.endswith(".json"):
-                old, new = (json.loads(files[path].read_bytes()) for files in (before, after))
-                yield from _compare_values(subject, _renamed(old, names), new)
-            elif before[path].read_bytes() != after[path].read_bytes():
-                yield from _compare_files(subject, before[path], after[path])
+                continue
+            old, new = (files[path].read_bytes() for files in (before, after))
+            if path.endswith(".json"):
+                yield from _compare_values(subject, _renamed(json.loads(old), names), new)
+            elif old != new and path.endswith("stdout.txt"):
+                for lines in zip_longest(*(text.decode().splitlines() for text in (old, new))):
+                    if lines[0] != lines[1]:
+                        yield Difference(TEXT, subject, "{!r} -> {!r}".format(*lines))
+            elif old != new and before[path].suffix in _LAYERS:
+                yield from _compare_layers(subject, before[path], after[path])
+            elif old != new:
+                yield Difference("files", subject, "other bytes")
 
 
 def printed(found: Sequence[Difference], *, texts: bool) -> Iterator[str]:
@@ -108,30 +100,26 @@ def printed(found: Sequence[Difference], *, texts: bool) -> Iterator[str]:
         for difference in group:
             subjects.setdefault(difference.detail, []).append(difference.subject)
         yield f"\n{kind}: {len(group)}"
-        if kind == _TEXT and not texts:
+        if kind == TEXT and not texts:
             yield "  messages and numbers as text; --texts lists them"
             continue
         for detail, places in sorted(subjects.items(), key=lambda item: -len(item[1])):
             more = f" (+{len(places) - 1} more)" if len(places) > 1 else ""
             yield f"  {places[0]}{more}: {detail}"
-    counted = sum(difference.counts for difference in found)
+    counted = sum(difference.kind != TEXT for difference in found)
     yield f"\n{counted or 'no'} differences"
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Return the files to compare by path: assets, records and files of commands."""
-    return {
-        path.relative_to(folder).as_posix(): path
-        for path in folder.rglob("*")
-        if path.is_file() and _is_compared(path.relative_to(folder).parts)
-    }
-
-
-def _is_compared(parts: tuple[str, ...]) -> bool:
-    """Leave out pages, which are made from records."""
-    if "report" in parts:
-        return "results" in parts or "assets" in parts
-    return "out" in parts or parts[-1] in _LISTS
+    """Return the files to compare by path, without pages, which are made from records."""
+    found = {}
+    for file in folder.rglob("*"):
+        parts = file.relative_to(folder).parts
+        of_report = "results" in parts or "assets" in parts
+        compared = of_report if "report" in parts else "out" in parts or parts[-1] in _LISTS
+        if compared and file.is_file():
+            found["/".join(parts)] = file
+    return found
 
 
 def _renamed(value: Any, names: Names) -> Any:  # noqa: ANN401  JSON
@@ -148,26 +136,15 @@ def _renamed(value: Any, names: Names) -> Any:  # noqa: ANN401  JSON
     return value
 
 
-def _compare_values(subject: str, old: Any, new: Any) -> Iterator[Difference]:  # noqa: ANN401
-    before = dict(_leaves(old, ()))
-    after = dict(_leaves(new, ()))
+def _compare_values(subject: str, old: object, new: bytes) -> Iterator[Difference]:
+    before, after = dict(_leaves(old, ())), dict(_leaves(json.loads(new), ()))
     for way in dict.fromkeys((*before, *after)):
         if before.get(way) != after.get(way):
-            yield Difference(
-                _kind(way),
-                subject,
-                f"{'.'.join(way)}: {_shown(before, way)} -> {_shown(after, way)}",
-            )
+            was, now = (repr(one[way]) if way in one else "absent" for one in (before, after))
+            yield Difference(_kind(way), subject, f"{'.'.join(way)}: {was} -> {now}")
 
 
-def _shown(leaves: Mapping[tuple[str, ...], Any], way: tuple[str, ...]) -> str:
-    return repr(leaves[way]) if way in leaves else "absent"
-
-
-def _leaves(
-    value: Any,  # noqa: ANN401  JSON
-    way: tuple[str, ...],
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _leaves(value: object, way: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
     """Return the values without parts, each by the names that lead to it."""
     match value:
         case dict():
@@ -177,18 +154,13 @@ def _leaves(
         case list():
             seen: Counter[str] = Counter()
             for item in value:
-                name = _name(item)
+                given = item if isinstance(item, dict) else {}
+                name = next((str(given[key]) for key in _KEYS if given.get(key)), "")
                 seen[name] += 1
                 again = f" {seen[name]}" if seen[name] > 1 else ""
                 yield from _leaves(item, (*way, name + again))
         case _:
             yield way, value
-
-
-def _name(item: Any) -> str:  # noqa: ANN401  JSON
-    if isinstance(item, dict):
-        return next((str(item[key]) for key in _KEYS if item.get(key)), "")
-    return ""
 
 
 def _kind(way: tuple[str, ...]) -> str:
@@ -197,42 +169,24 @@ def _kind(way: tuple[str, ...]) -> str:
         parts = pattern.split()
         if len(parts) == len(way) and all(map(fnmatch, way, parts)):
             return kind
-    return _TEXT
-
-
-def _compare_files(subject: str, old: Path, new: Path) -> Iterator[Difference]:
-    """Report the opinions in which two layers differ; of other files that they do."""
-    if old.name == "stdout.txt":
-        lines = [file.read_text(encoding="utf-8").splitlines() for file in (old, new)]
-        for before, after in zip_longest(*lines):
-            if before != after:
-                yield Difference(_TEXT, subject, f"{before!r} -> {after!r}")
-    elif old.suffix in _LAYERS:
-        yield from _compare_layers(subject, old, new)
-    else:
-        yield Difference("files", subject, "other bytes")
+    return TEXT
 
 
 def _compare_layers(subject: str, old: Path, new: Path) -> Iterator[Difference]:
     before, after = _opinions(old), _opinions(new)
-    changed = [
-        opinion
-        for opinion in dict.fromkeys((*before, *after))
-        if before.get(opinion) != after.get(opinion)
-    ]
+    every = dict.fromkeys((*before, *after))
+    changed = [opinion for opinion in every if before.get(opinion) != after.get(opinion)]
     if not changed:
         yield Difference("files", subject, "other bytes, the same opinions")
     for opinion in changed[:_MOST_OPINIONS]:
-        was, is_now = (_cut(opinions.get(opinion)) for opinions in (before, after))
-        yield Difference("files", subject, f"{' '.join(opinion)}: {was} -> {is_now}")
+        texts = [one.get(opinion, "absent") for one in (before, after)]
+        was, now = (
+            text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
+            for text in texts
+        )
+        yield Difference("files", subject, f"{' '.join(opinion)}: {was} -> {now}")
     if (more := len(changed) - _MOST_OPINIONS) > 0:
         yield Difference("files", subject, f"{more} more opinions")
-
-
-def _cut(text: str | None) -> str:
-    if text is None:
-        return "absent"
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
 
 
 def _opinions(file: Path) -> dict[tuple[str, str], str]:

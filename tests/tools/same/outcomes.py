@@ -8,11 +8,9 @@ import shlex
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-
-PARTS = ("corpora", "options", "commands", "faults")
+from typing import NamedTuple
 
 # Every joint type, couplings, both kinds of base, massless links, each mesh format.
 _ROBOTS = (
@@ -88,86 +86,57 @@ _COMMANDS = (
 )
 
 
-@dataclass(frozen=True)
-class Version:
-    """A version of the project.
-
-    Attributes:
-        tree: Its files.
-        python: Interpreter of an environment in which it is installed.
-        commands: Arguments that it spells otherwise, by their current spelling.
-    """
+class Version(NamedTuple):
+    """A version of the project, and what both versions share."""
 
     tree: Path
-    python: Path
-    commands: Mapping[str, str]
+    python: Path  # of an environment in which it is installed
+    commands: Mapping[str, str]  # arguments that it spells otherwise, by their current spelling
+    inputs: Path  # checkout with the files that commands read
+    sample: bool  # of few robots
+    mirror: Path | None  # clones of the repositories of robot_descriptions
 
 
-def produce(
-    version: Version,
-    folder: Path,
-    *,
-    inputs: Path,
-    parts: Sequence[str],
-    sample: bool,
-    mirror: Path | None,
-) -> None:
+def produce(version: Version, folder: Path, parts: Sequence[str]) -> None:
     """Write the outcomes of a version to a folder, one subfolder per part.
 
     Parts of a commit that are there already are not produced again.
-
-    Args:
-        version: The version.
-        folder: Folder of its outcomes.
-        inputs: Checkout with the files that commands read, the same for both versions.
-        parts: Those of :data:`PARTS` to produce.
-        sample: Whether to take few robots.
-        mirror: Folder with clones of the repositories of robot_descriptions.
     """
-    producers = {
-        "corpora": _run_corpora,
-        "options": _run_options,
-        "commands": _run_commands,
-        "faults": _seed_faults,
-    }
     for part in parts:
         place = folder / part
         finished = place / "finished"
-        if finished.exists() and version.tree != inputs:
+        if finished.exists() and version.tree != version.inputs:
             continue
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         print(f"{part} of {version.tree}", flush=True)
-        producers[part](version, place, inputs, sample, mirror)
+        PRODUCERS[part](version, place)
         finished.touch()
 
 
-def _run_corpora(version: Version, place: Path, _: Path, sample: bool, mirror: Path | None) -> None:
-    corpora = _SAMPLE if sample else (*_CORPORA, *(("rd",) if mirror else ()))
-    mirrored = ("--mirror", str(mirror)) if mirror and not sample else ()
-    _run_robots(version, place, *corpora, *mirrored)
+def _run_corpora(version: Version, place: Path) -> None:
+    mirrored = ("rd", "--mirror", str(version.mirror)) if version.mirror else ()
+    _run_robots(version, place, *(_SAMPLE if version.sample else (*_CORPORA, *mirrored)))
 
 
-def _run_options(version: Version, place: Path, _: Path, sample: bool, __: Path | None) -> None:
+def _run_options(version: Version, place: Path) -> None:
     for name, options in _OPTIONS.items():
-        folder = place / name
-        folder.mkdir()
-        robots = _ROBOTS[:2] if sample else _ROBOTS
-        _run_robots(version, folder, *robots, *shlex.split(options))
+        robots = _ROBOTS[:2] if version.sample else _ROBOTS
+        (place / name).mkdir()
+        _run_robots(version, place / name, *robots, *shlex.split(options))
 
 
-def _run_commands(version: Version, place: Path, inputs: Path, _: bool, __: Path | None) -> None:
+def _run_commands(version: Version, place: Path) -> None:
     for number, command in enumerate(_COMMANDS):
         folder = place / f"{number:02} {command.replace('/', '|')}"
-        (folder / "out").mkdir(parents=True)
+        folder.mkdir()
         for name, source in _INPUTS.items():
-            shutil.copy(inputs / source, folder / name)
-        spelled = command
+            shutil.copy(version.inputs / source, folder / name)
         for current, former in version.commands.items():
-            spelled = spelled.replace(current, former)
-        if spelled.startswith("convert"):
-            (folder / "out").rmdir()
-        _run_cli(version, folder, *shlex.split(spelled))
+            command = command.replace(current, former)
+        if not command.startswith("convert"):
+            (folder / "out").mkdir()
+        _run_cli(version, folder, *shlex.split(command))
 
 
 def _run_robots(version: Version, folder: Path, *arguments: str) -> None:
@@ -179,49 +148,38 @@ def _run_robots(version: Version, folder: Path, *arguments: str) -> None:
 
 def _run_cli(version: Version, folder: Path, *arguments: str) -> int:
     """Run a command in a folder, write its exit status there, and return it."""
-    program = version.python.with_name("urdf-usd")
     done = subprocess.run(
-        (str(program), *arguments),
+        (str(version.python.with_name("urdf-usd")), *arguments),
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": ""},
+        env=os.environ | {"PYTHONPATH": ""},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
     for name, text in (("stdout.txt", done.stdout), ("stderr.txt", done.stderr)):
-        plain = text.replace(str(folder), ".")
-        (folder / name).write_text(plain, encoding="utf-8")
+        (folder / name).write_text(text.replace(str(folder), "."), encoding="utf-8")
     status = json.dumps({"exit_status": done.returncode})
     (folder / "status.json").write_text(status, encoding="utf-8")
     return done.returncode
 
 
-def _seed_faults(version: Version, place: Path, _: Path, sample: bool, __: Path | None) -> None:
-    """Write the seeded faults by id; none of a version that seeded them otherwise."""
-    trials = []
-    raised = {}
-    if (version.tree / "tests/faults/sensitivity.py").exists():
-        file = place / "trials.json"
-        robots = ("oblique_arm",) if sample else ()
-        options = ("--json", str(file))
-        done = subprocess.run(
-            (str(version.python), "-m", "tests.faults.sensitivity", *robots, *options),
-            cwd=version.tree,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if not file.exists():
-            raise SystemExit(f"seeded faults of {version.tree}:\n{done.stderr}")
-        document = json.loads(file.read_text(encoding="utf-8"))
-        file.unlink()
-        raised = dict(document["raised"])
-        trials = [*document["trials"], *document["schema_trials"]]
+def _seed_faults(version: Version, place: Path) -> None:
+    """Write the seeded faults by id."""
+    file = place / "trials.json"
+    robots = ("oblique_arm",) if version.sample else ()
+    command = (str(version.python), "-m", "tests.faults.sensitivity", *robots, "--json", str(file))
+    done = subprocess.run(command, cwd=version.tree, capture_output=True, text=True, check=False)
+    if not file.exists():
+        raise SystemExit(f"seeded faults of {version.tree}:\n{done.stderr}")
+    document = json.loads(file.read_text(encoding="utf-8"))
+    file.unlink()
+    trials = [*document["trials"], *document["schema_trials"]]
     faults = []
     for fault in dict.fromkeys(trial["fault"] for trial in trials):
         own = [trial for trial in trials if trial["fault"] == fault]
         outcomes = Counter(trial["outcome"] for trial in own)
+        missed = [trial for trial in own if trial["outcome"] == "missed"]
         faults.append(
             {
                 "id": fault,
@@ -230,11 +188,17 @@ def _seed_faults(version: Version, place: Path, _: Path, sample: bool, __: Path 
                 "equivalent": outcomes["equivalent"],
                 "checks": Counter(check for trial in own for check in trial["failed"]),
                 "missed": [
-                    " ".join((trial["robot"], trial["subject"], trial["title"])).strip()
-                    for trial in own
-                    if trial["outcome"] == "missed"
+                    " ".join((one["robot"], one["subject"], one["title"])).strip() for one in missed
                 ],
             }
         )
-    outcome = json.dumps({"raised": raised, "faults": faults})
+    outcome = json.dumps({"raised": document["raised"], "faults": faults})
     (place / "faults.json").write_text(outcome, encoding="utf-8")
+
+
+PRODUCERS: dict[str, Callable[[Version, Path], None]] = {
+    "corpora": _run_corpora,
+    "options": _run_options,
+    "commands": _run_commands,
+    "faults": _seed_faults,
+}

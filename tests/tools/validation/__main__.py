@@ -28,7 +28,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,8 +44,6 @@ from urdf_usd.corpus import UnavailableSource, resolve_corpora
 _HERE = Path(__file__).parent
 _PAGE = _HERE.parents[2] / "docs/dev/validation.md"
 
-# Default variants; no physics; no colliders.
-_CHOICES: tuple[dict[str, str], ...] = ({}, {PHYSICS_SET: NONE}, {COLLIDERS_SET: NONE})
 # Warnings of usd-check that no asset can avoid, by a text of theirs.
 _WAIVED_158 = (
     # Section 1.3.1 recommends `none`, and requires `convexHull` or primitive shapes of the default
@@ -69,7 +67,6 @@ _UNMET = re.compile(r"(\w+): optional feature, unmet requirements: \[(.*)\]")
 _REQUIREMENT = re.compile(r"'com\.nvidia\.simready\.([\w.]+)'")
 # Newton stores float32, and 1e6 or infinity for no limit.
 _SAME, _UNLIMITED = 1e-6, 1e6
-_Counts = Counter[str]
 
 
 class Waiver(NamedTuple):
@@ -78,10 +75,6 @@ class Waiver(NamedTuple):
     rule: str  # of the validator
     says: str  # text that the message contains; any message if empty
     after: str  # rule that the conversion must have reported, if the URDF is at fault
-
-    @property
-    def is_whole(self) -> bool:
-        return not (self.says or self.after)
 
 
 @cache
@@ -106,20 +99,12 @@ class _Program:
     """A process that answers a line of JSON to the path of an asset; a new one after a crash."""
 
     def __init__(self, *command: str) -> None:
-        self._command = command
+        self._start = partial(subprocess.Popen, command, stdin=-1, stdout=-1, text=True)
         self._process = self._start()
 
-    def _start(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
     def answer(self, asset: Path) -> Any:  # noqa: ANN401  JSON
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(f"{asset}\n")
-        self._process.stdin.flush()
-        if line := self._process.stdout.readline():
+        print(asset, file=self._process.stdin, flush=True)
+        if self._process.stdout and (line := self._process.stdout.readline()):
             return json.loads(line)
         status = self._process.wait()
         self._process = self._start()
@@ -134,7 +119,7 @@ class Validation(NamedTuple):
     folder: Path  # of the asset, and nothing else
     programs: tuple[str, ...]
     answers: Callable[..., _Program]  # one process per command
-    counts: _Counts  # of what is waived, optional or refused
+    counts: Counter[str]  # of what is waived, optional or refused
     count_all: bool
 
     @property
@@ -184,15 +169,14 @@ def openusd_issues(usd: Path) -> Iterator[tuple[str, str]]:
     with Tf.DiagnosticTrap() as trap:
         stage = Usd.Stage.Open(str(usd))
         sets = stage.GetDefaultPrim().GetVariantSets()
-        for choice in _CHOICES:
+        # Default variants; no physics; no colliders.
+        for name in ("", PHYSICS_SET, COLLIDERS_SET):
             stage.GetSessionLayer().Clear()
-            with Usd.EditContext(stage, stage.GetSessionLayer()):
-                for name, variant in choice.items():
-                    sets.SetSelection(name, variant)
-            for error in context.Validate(stage):
-                yield error.GetName(), error.GetMessage()
-        for warning in trap.GetWarnings():
-            yield "warning", warning.commentary
+            if name:
+                with Usd.EditContext(stage, stage.GetSessionLayer()):
+                    sets.SetSelection(name, NONE)
+            yield from ((one.GetName(), one.GetMessage()) for one in context.Validate(stage))
+        yield from (("warning", warning.commentary) for warning in trap.GetWarnings())
         trap.Clear()
 
 
@@ -204,7 +188,7 @@ def _nvidia_engine(*, whole: bool) -> Any:  # noqa: ANN401  of the group validat
     # It validates every variant of the default prim.
     engine = nvidia.ValidationEngine(variants=True)
     for waiver in waivers():
-        if waiver.is_whole and not whole:
+        if not (waiver.says or waiver.after or whole):
             engine.disable_rule(getattr(nvidia, waiver.rule))
     return engine
 
@@ -304,10 +288,8 @@ def model_differences(
     model: Mapping[str, Any], expected: Mapping[str, JointObservation], stage: Usd.Stage
 ) -> Iterator[str]:
     """Yield what differs between MuJoCo's model and the joints of a robot."""
-    name_of = {}
-    for path in model["joints"]:
-        if prim := stage.GetPrimAtPath(path):
-            name_of[path] = str(prim.GetDisplayName() or prim.GetName())
+    prims = {path: stage.GetPrimAtPath(path) for path in model["joints"]}
+    name_of = {path: p.GetDisplayName() or p.GetName() for path, p in prims.items() if p}
     coupled = {
         name_of[follower]: (name_of[leader], offset, multiplier)
         for follower, leader, offset, multiplier in model["couplings"]
@@ -325,18 +307,11 @@ def model_differences(
             unlimited = found >= _UNLIMITED and stated >= _UNLIMITED
             if not unlimited and not math.isclose(found, stated, rel_tol=_SAME, abs_tol=1e-37):
                 yield f"{name}: {key} is {found:g}, not {stated:g}"
-        coupling, found = _coupling(name, expected), coupled.get(name)
-        same = coupling == found or (
-            coupling is not None
-            and found is not None
-            and coupling[0] == found[0]
-            and all(
-                math.isclose(one, other, rel_tol=_SAME, abs_tol=_SAME)
-                for one, other in zip(coupling[1:], found[1:], strict=True)
-            )
-        )
-        if not same:
-            yield f"{name}: coupling is {found}, not {coupling}"
+        given, found = _coupling(name, expected), coupled.get(name)
+        pairs = zip(given[1:], found[1:], strict=True) if given and found else ()
+        close = all(math.isclose(*pair, rel_tol=_SAME, abs_tol=_SAME) for pair in pairs)
+        if (given and given[0]) != (found and found[0]) or not close:
+            yield f"{name}: coupling is {found}, not {given}"
     if model["actuators"] != len(name_of):
         yield f"{model['actuators']} actuators for {len(name_of)} joints"
 
@@ -378,24 +353,21 @@ def main() -> None:
     validate, fields = KINDS[arguments.kind]
     chosen = [fields]
     if arguments.kind == "assets":
-        pairs = itertools.product(
-            arguments.profile or [Profile.GENERIC], arguments.layout or list(Layout)
-        )
+        profiles, layouts = arguments.profile or [Profile.GENERIC], arguments.layout or list(Layout)
+        pairs = itertools.product(profiles, layouts)
         chosen = [{"profile": profile, "layout": layout} for profile, layout in pairs]
     elif arguments.kind == "simready":
         typed = (("robot_type", arguments.robot_type),) if arguments.robot_type else ()
-        variants = {"physics_variants": arguments.physics_variants}
-        chosen = [fields | variants | {"metadata": (*_METADATA, *typed)}]
-    counts, answers, failed, validated = _Counts(), cache(_Program), 0, 0
+        chosen = [fields | {"metadata": (*_METADATA, *typed)}]
+        chosen[0]["physics_variants"] = arguments.physics_variants
+    counts, answers, failed, validated = Counter[str](), cache(_Program), 0, 0
+    programs = tuple(arguments.program)
     for fields, source in itertools.product(chosen, resolve_corpora(arguments.corpus, print)):
         if isinstance(source, UnavailableSource):
             continue
         packages = tuple((name, str(path)) for name, path in source.packages)
         options = ConvertOptions(packages=packages, arguments=tuple(source.arguments), **fields)
-
-        def write(folder: Path, urdf: Any = source.path, to: Any = options) -> Conversion:  # noqa: ANN401  defaults bind the robot
-            return convert(urdf, folder, to)
-
+        write = partial(convert, source.path, options=options)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name).resolve() / "asset"
             try:
@@ -403,7 +375,6 @@ def main() -> None:
             except ConversionError:
                 continue
             validated += 1
-            programs = tuple(arguments.program)
             asset = Validation(
                 conversion, write, folder, programs, answers, counts, arguments.count
             )

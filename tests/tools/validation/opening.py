@@ -32,12 +32,7 @@ def main() -> None:
 
 
 def messages_of(path: str, *, newton: bool = False) -> list[str]:
-    """Open an asset, resolve its paths, flatten it, and return the messages.
-
-    Args:
-        path: Root layer, or package.
-        newton: Whether Newton builds a model of it as well.
-    """
+    """Open an asset, resolve its paths, flatten it, and return the messages."""
     messages: list[str] = []
     with _captured(messages), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")

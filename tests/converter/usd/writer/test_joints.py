@@ -1,10 +1,12 @@
-"""Rounding of the frames of joints."""
+"""Rounding of the frames of joints, and articulation roots."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import pytest
+from pxr import UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.authored import author
@@ -30,3 +32,35 @@ def test_joint_frame_minimises_rounding(tmp_path: Path) -> None:
         assert (stored * turn.inv()).magnitude() < 2e-8
         assert isinstance(again.kind, m.Continuous)
         np.testing.assert_allclose(again.kind.axis, (x, y, z), atol=2e-8)
+
+
+_OBLIQUE: m.Vec3 = (2 / 7, -3 / 7, -6 / 7)
+
+
+@pytest.mark.parametrize(
+    ("joint", "massless", "base", "roots"),
+    [
+        (m.Joint("j", "a", "b", m.Continuous(_OBLIQUE)), "", "auto", ["/r/Geometry/a"]),
+        (m.Joint("j", "a", "b", m.Continuous(_OBLIQUE)), "", "fixed", ["/r"]),
+        (m.Joint("j", "a", "b", m.Continuous(_OBLIQUE)), "a", "fixed", ["/r"]),
+        (m.Joint("j", "world", "b", m.Fixed()), "world", "auto", []),
+        (m.Joint("j", "a", "b", m.Floating()), "", "auto", []),
+        (m.Joint("j", "a", "b", m.Fixed()), "b", "auto", []),
+    ],
+)
+def test_articulation_root_depends_on_joints_and_base(
+    tmp_path: Path,
+    joint: m.Joint,
+    massless: str,
+    base: str,
+    roots: list[str],
+) -> None:
+    """That of a fixed base is an ancestor of its joint to the world."""
+    stage = author(tmp_path, joint, massless=massless, base=m.BaseOption(base))
+
+    marked = [
+        str(prim.GetPath())
+        for prim in stage.Traverse()
+        if prim.HasAPI(UsdPhysics.ArticulationRootAPI)
+    ]
+    assert marked == roots
