@@ -1,4 +1,8 @@
-"""Simulations of an asset: gravity, and targets of its drives."""
+"""Simulations of an asset: gravity, and targets of its drives.
+
+Positions and velocities are (S, n) samples of n joints [rad or m, per second], ``angular`` is (n)
+whether a joint is in rad, and joints are assessed by their indices.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct, structs
+from numpy.typing import NDArray
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.behaviour.assessment import (
-    Array,
-    Units,
-    assess_bounds,
-    assess_hold,
-    assess_overshoot,
-    assess_settling,
-    differing_joints,
-)
 from urdf_usd.conformance.behaviour.simulate_mujoco import simulate_in_mujoco
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics, urdf_name
@@ -43,16 +39,26 @@ from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.simulation.settings import load_settings, with_settings
 from urdf_usd.converter.urdf.parse import Parsed
 
+Array: TypeAlias = NDArray[np.float64]
+Units: TypeAlias = NDArray[np.bool_]
+
+# Speeds that no robot of the corpora reaches by falling [rad/s, m/s].
+_DIVERGED = 1e3, 1e2
+# Speed at which a joint is at rest [rad/s, m/s].
+_RESTING = 1e-2, 1e-3
+# Distance from the initial position within which a joint holds it [rad, m].
+_HELD = 0.1, 0.01
+# Difference between positions of two simulators [rad, m].
+_SAME = 1e-2, 1e-3
+# Part of the distance moved by which positions may differ besides.
+_RELATIVE = 0.02
 # Time step [s], steps between samples, and steps of 2 s and of 1 s.
 _STEP = 0.004
 _EVERY = 5
 _HOLD, _MOVE = 500, 250
-# Time in which targets move to a limit, for assets of users [s], and steps between them.
-_SWEEP = 5.0
-_RAMP = 10
-# Step of a target [rad, m], and distance of targets beyond limits.
-_CHANGE = 0.1, 0.01
-_BEYOND = 0.2, 0.02
+# Number of targets on the way to a limit, and steps between them: 5 s.
+_TARGETS, _RAMP = 125, 10
+_CHANGE = 0.1, 0.01  # step of a target [rad, m]
 ONE_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 PROGRAMS = {
     "PhysX": "urdf_usd.conformance.behaviour.simulate_physx",
@@ -77,28 +83,17 @@ def behave(usd: str, simulators: Sequence[str], timeout: float) -> tuple[dict[st
         for process in processes:
             stack.enter_context(process)
         try:
-            return tuple(simulate_asset(Path(usd), processes, moves=True, sweep=_SWEEP))
+            return tuple(simulate_asset(Path(usd), processes))
         except UnsupportedError as error:
             raise StageError((Diagnostic("stage-unreadable", str(error)),)) from error
 
 
-def simulate_asset(
-    usd: Path,
-    simulators: Sequence[Simulator],
-    *,
-    moves: bool,
-    contacts: bool = False,
-    sweep: float | None = None,
-) -> Iterator[dict[str, Any]]:
-    """Simulate 2 s of gravity, then a step of all targets, and targets at or beyond both limits.
+def simulate_asset(usd: Path, simulators: Sequence[Simulator]) -> Iterator[dict[str, Any]]:
+    """Simulate 2 s of gravity, a step of all targets, and targets that move to both limits.
 
     Args:
         usd: Root layer.
         simulators: Other simulators than MuJoCo.
-        moves: Whether targets are moved.
-        contacts: Whether the asset collides with itself: only PhysX simulates that here.
-        sweep: Time in which targets move to each limit [s], where they remain for 1 s; None for
-            targets beyond the limits, for 1 s and at once, so that limits have to hold.
 
     Yields:
         A row for each simulator, for JSON: ``state``, and joints by what they do.
@@ -115,11 +110,11 @@ def simulate_asset(
     }
     # Each phase is assessed as a whole.
     phases: list[list[dict[str, Any]]] = [[{"steps": _HOLD, "targets": {}}]]
-    if driven and moves and not contacts:
-        near, high, low = _targets(driven, paths, (0.0, 0.0) if sweep else _BEYOND)
+    if driven:
+        near, high, low = _targets(driven, paths)
         phases.append([{"steps": _MOVE, "targets": near}])
         for start, end in ((near, high), (high, low)):
-            phases.append([*_ramp(start, end, sweep or 0.0), {"steps": _MOVE, "targets": end}])
+            phases.append([*_ramp(start, end), {"steps": _MOVE, "targets": end}])
     request = {
         "usd": str(usd),
         "colliders": colliders,
@@ -129,15 +124,12 @@ def simulate_asset(
         "every": _EVERY,
         "segments": [segment for phase in phases for segment in phase],
     }
-    requested = [one for one in simulators if one.name == "PhysX" or not contacts]
     with ThreadPoolExecutor() as pool:
-        found = pool.map(lambda simulator: simulator.observe(request), requested)
-        answers = {}
-        if not contacts:
-            begun = time.perf_counter()
-            answers[MUJOCO] = simulate_in_mujoco(seen, chosen, by_name, request)
-            answers[MUJOCO]["seconds"] = time.perf_counter() - begun
-        answers |= {one.name: answer for one, answer in zip(requested, found, strict=True)}
+        found = pool.map(lambda simulator: simulator.observe(request), simulators)
+        begun = time.perf_counter()
+        answers = {MUJOCO: simulate_in_mujoco(seen, chosen, by_name, request)}
+        answers[MUJOCO]["seconds"] = time.perf_counter() - begun
+        answers |= {one.name: answer for one, answer in zip(simulators, found, strict=True)}
     counts, targets = [len(phase) for phase in phases], [phase[-1]["targets"] for phase in phases]
     moved = {n: _motion(a, counts, paths) for n, a in answers.items() if "error" not in a}
     for name, answer in answers.items():
@@ -179,32 +171,27 @@ def _motion(
     return _Motion(joints, angular, **samples)
 
 
-def _ramp(
-    start: Mapping[str, float], end: Mapping[str, float], seconds: float
-) -> Iterator[dict[str, Any]]:
+def _ramp(start: Mapping[str, float], end: Mapping[str, float]) -> Iterator[dict[str, Any]]:
     """Yield segments in which targets move from rest to rest, along a cosine."""
-    count = round(seconds / (_STEP * _RAMP))
-    for number in range(1, count + 1):
-        part = (1.0 - math.cos(math.pi * number / count)) / 2.0
+    for number in range(1, _TARGETS + 1):
+        part = (1.0 - math.cos(math.pi * number / _TARGETS)) / 2.0
         targets = {path: (1.0 - part) * start[path] + part * end[path] for path in end}
         yield {"steps": _RAMP, "targets": targets}
 
 
 def _targets(
-    driven: Mapping[str, float],
-    paths: Mapping[str, JointObservation],
-    distances: tuple[float, float],
+    driven: Mapping[str, float], paths: Mapping[str, JointObservation]
 ) -> Iterator[dict[str, float]]:
-    """Yield targets: a step away from the nearer limit, and by distances beyond both limits."""
+    """Yield targets: a step away from the nearer limit, and both limits."""
     step, high, low = {}, {}, {}
     for path, target in driven.items():
         lower, upper = _range(paths[path])
-        unit = 0 if _is_angular(paths[path]) else 1
         upward = upper - target >= target - lower
-        room = min(_CHANGE[unit], upper - target if upward else target - lower)
+        change = _CHANGE[0 if _is_angular(paths[path]) else 1]
+        room = min(change, upper - target if upward else target - lower)
         step[path] = target + (room if upward else -room)
-        high[path] = upper + distances[unit] if math.isfinite(upper) else target
-        low[path] = lower - distances[unit] if math.isfinite(lower) else target
+        high[path] = upper if math.isfinite(upper) else target
+        low[path] = lower if math.isfinite(lower) else target
     yield from (step, high, low)
 
 
@@ -220,19 +207,15 @@ def _assessed(
     if answer.get("resets"):
         found["state"] = "diverges"
     lower, upper = np.reshape([_range(joint) for joint in joints.values()], (-1, 2)).T
-    speeds = np.array([joint.velocity or math.inf for joint in joints.values()])
     if "gravity" in answer:
         forces = zip(joints.values(), answer["gravity"], strict=True)
         found["weak"] = [j.name for j, f in forces if j.effort is not None and abs(f) > j.effort]
-    found["outside"] = named(assess_bounds(positions[0][:1], lower, upper, angular))
     found["beyond"] = named(assess_bounds(np.concatenate(positions), lower, upper, angular))
-    found["fast"] = named(assess_bounds(np.concatenate(velocities), -speeds, speeds, angular))
     if len(targets) > 1:
         # Gravity moves a joint as far from its new target as from the former.
         aims = np.array([targets[1].get(path, math.nan) for path in joints])
         aims += positions[0][-1] - positions[0][0]
         found["unsettled"] = named(assess_settling(positions[1], velocities[1], aims, angular))
-        found["overshooting"] = named(assess_overshoot(positions[1], aims))
         short = set()
         for phase, bounds in ((2, upper), (3, lower)):
             aims = np.where([path in targets[1] for path in joints], bounds, math.nan)
@@ -240,6 +223,63 @@ def _assessed(
             short |= set(assess_settling(positions[phase], velocities[phase], aims, angular))
         found["short"] = named(sorted(short))
     return found
+
+
+def assess_hold(positions: Array, velocities: Array, angular: Units) -> dict[str, Any]:
+    """Assess whether joints hold their first positions.
+
+    Returns:
+        ``state``: ``diverges``, with a position that is not finite or a speed above 1e3
+        rad/s or 100 m/s; ``moves``, with a speed above 0.01 rad/s or 1 mm/s at the end;
+        ``sags``, at rest more than 0.1 rad or 10 mm from the first positions; otherwise
+        ``holds``. ``worst`` is the joint that decides it. For each unit, ``offset`` is the
+        largest distance from the first position at the end.
+    """
+    broken = ~(np.isfinite(positions) & np.isfinite(velocities)).all(axis=0)
+    # Not finite is infinite below.
+    moved = np.nan_to_num(np.abs(positions - positions[0]), nan=np.inf)
+    speeds = np.nan_to_num(np.abs(velocities), nan=np.inf)
+    fastest = np.where(broken, np.inf, speeds.max(axis=0))
+    found: dict[str, Any] = {"state": "holds", "worst": None}
+    for state, values, bounds in (
+        ("diverges", fastest, _DIVERGED),
+        ("moves", speeds[-1], _RESTING),
+        ("sags", moved[-1], _HELD),
+    ):
+        ratios = values / np.where(angular, *bounds)
+        if ratios.max(initial=0.0) > 1.0:
+            found = {"state": state, "worst": int(ratios.argmax())}
+            break
+    for unit, own in (("rad", angular), ("m", ~angular)):
+        if own.any():
+            # JSON has no infinity.
+            largest = float(moved[-1][own].max())
+            found[f"offset_{unit}"] = largest if np.isfinite(largest) else None
+    return found
+
+
+def assess_settling(positions: Array, velocities: Array, aims: Array, angular: Units) -> list[int]:
+    """Return the joints that are not at rest at aims at the end; NaN where they may be anywhere."""
+    away, speeds = np.abs(positions[-1] - aims), np.abs(velocities[-1])
+    settled = (away <= np.where(angular, *_HELD)) & (speeds <= np.where(angular, *_RESTING))
+    return np.flatnonzero(~settled & ~np.isnan(aims)).tolist()
+
+
+def assess_bounds(samples: Array, lower: Array, upper: Array, angular: Units) -> list[int]:
+    """Return the joints with a position beyond (n) bounds by more than 0.1 rad or 10 mm."""
+    slack = np.where(angular, *_HELD)
+    inside = (samples >= lower - slack) & (samples <= upper + slack)
+    return np.flatnonzero(~inside.all(axis=0)).tolist()
+
+
+def differing_joints(one: Array, other: Array, angular: Units) -> list[int]:
+    """Return the joints that two simulators leave at different positions.
+
+    They may differ by 0.01 rad or 1 mm, and 2 % of the distance moved.
+    """
+    moved = np.maximum(*(np.abs(p - p[0]).max(axis=0) for p in (one, other)))
+    allowed = np.where(angular, *_SAME) + _RELATIVE * moved
+    return np.flatnonzero(~(np.abs(one[-1] - other[-1]) <= allowed)).tolist()
 
 
 def _compared(motion: _Motion, other: _Motion) -> dict[str, Any]:

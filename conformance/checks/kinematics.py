@@ -91,12 +91,17 @@ def _distances(expected: _Poses, actual: _Poses) -> _Array:
 
 
 def _turns(expected: _Poses, actual: _Poses) -> _Array:
-    """Return (K) or (K, J) angles between rotations [rad], exact for tiny ones.
+    """Return (K) or (K, J) angles between rotations [rad]."""
+    return angles(expected.rotation, actual.rotation)
+
+
+def angles(first: _Array, second: _Array) -> _Array:
+    """Return the angles [rad] between (..., 3, 3) rotations, exact for tiny ones.
 
     |A - B| (Frobenius) = 2 sqrt(2) sin(angle / 2); an arc cosine of the trace would lose
     everything below 1e-8.
     """
-    distance = np.linalg.norm(expected.rotation - actual.rotation, axis=(-2, -1))
+    distance = np.linalg.norm(first - second, axis=(-2, -1))
     halves: _Array = np.arcsin(np.minimum(distance / math.sqrt(8), 1.0))
     return 2 * halves
 

@@ -10,10 +10,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.drawing.coarsening import MergedMesh, coarsen, merge_points, shares
+from urdf_usd.conformance.checks.kinematics import angles
+from urdf_usd.conformance.drawing.coarsening import coarsen, shares
 from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.engines.reference_shapes import draw_shapes as draw_urdf
+from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     Frames,
@@ -22,7 +24,9 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
 )
+from urdf_usd.conformance.observation.sampling import plane
 from urdf_usd.conformance.observation.shapes import Drawing, Role, ShapeKind, ShapeObservation
+from urdf_usd.conformance.tolerance.model import tensor_of
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.reports.records.scene import (
     Affine,
@@ -129,33 +133,16 @@ def _meshes(
     Returns:
         The meshes, and the index of the mesh by the identities of its arrays.
     """
-    merged: dict[tuple[int, int], MergedMesh | None] = {}
-    distinct: dict[bytes, MergedMesh] = {}
-    targets: dict[bytes, int] = {}
-    for drawn in drawings.values():
-        shown: dict[bytes, int] = {}
-        for drawing in drawn:
-            if drawing.kind is not ShapeKind.MESH:
-                continue
-            arrays = _arrays(drawing)
-            if arrays not in merged:
-                merged[arrays] = merge_points(drawing.points, drawing.triangles)
-            if mesh := merged[arrays]:
-                distinct.setdefault(mesh.digest, mesh)
-                shown[mesh.digest] = len(drawing.triangles)
-        # A mesh of both sides gets the larger of the two shares.
-        for digest, target in zip(shown, shares(tuple(shown.values()), TRIANGLES), strict=True):
-            targets[digest] = max(target, targets.get(digest, 0))
+    made: dict[bytes, SceneMesh] = {}
     known: dict[SceneMesh, int] = {}
-    places: dict[bytes, int] = {}
-    for digest, target in targets.items():
-        if coarse := coarsen(distinct[digest], target):
-            places[digest] = known.setdefault(coarse, len(known))
-    return tuple(known), {
-        arrays: places[mesh.digest]
-        for arrays, mesh in merged.items()
-        if mesh and mesh.digest in places
-    }
+    places: dict[tuple[int, int], int] = {}
+    for drawn in drawings.values():
+        meshes = {_arrays(one): one for one in drawn if one.kind is ShapeKind.MESH}
+        targets = shares([len(one.triangles) for one in meshes.values()], TRIANGLES)
+        for (arrays, one), target in zip(meshes.items(), targets, strict=True):
+            if coarse := coarsen(one.points, one.triangles, target, made):
+                places[arrays] = known.setdefault(coarse, len(known))
+    return tuple(known), places
 
 
 def _arrays(drawing: Drawing) -> tuple[int, int]:
@@ -290,8 +277,7 @@ def inertia_ellipsoid(mass: MassProperties) -> Affine | None:
     """
     if mass.inertia is None or not mass.mass > 0:
         return None
-    ixx, ixy, ixz, iyy, iyz, izz = mass.inertia
-    tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    tensor = tensor_of(mass.inertia)
     if not np.isfinite(tensor).all():
         return None
     moments, axes = np.linalg.eigh(tensor)
@@ -341,7 +327,7 @@ def _motions(joint: JointObservation, normal: Vec3 | None) -> list[Motion]:
         case JointType.PRISMATIC if axis:
             sliders = [(slide, "slide", axis, _span(joint, _OPEN_SLIDE))]
         case JointType.PLANAR if axis:
-            first, second = _plane(normal or axis)
+            first, second = map(vec3, plane(normal or axis))
             sliders = [
                 (slide, "first direction", first, None),
                 (slide, "second direction", second, None),
@@ -361,20 +347,12 @@ def _span(joint: JointObservation, most: float) -> tuple[float, float]:
     lower, upper = joint.lower, joint.upper
     if lower is None or upper is None or lower > upper:
         return -most, most
-    if abs(lower) > _FAR:
-        lower = min(-most, upper - most) if abs(upper) <= _FAR else -most
-    if abs(upper) > _FAR:
-        upper = max(most, lower + most)
-    return lower, upper
-
-
-def _plane(normal: Vec3) -> tuple[Vec3, Vec3]:
-    across = np.eye(3)[int(np.argmin(np.abs(normal)))]
-    first = np.cross(normal, across)
-    first /= np.linalg.norm(first)
-    x, y, z = first.tolist()
-    u, v, w = np.cross(normal, first).tolist()
-    return (x, y, z), (u, v, w)
+    far = abs(lower) > _FAR, abs(upper) > _FAR
+    if all(far):
+        return -most, most
+    return min(-most, upper - most) if far[0] else lower, max(most, lower + most) if far[
+        1
+    ] else upper
 
 
 def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErrors | None:
@@ -421,17 +399,6 @@ def _shared(first: Frames, second: Frames) -> tuple[tuple[str, ...], list[int], 
         names = []
     here, there = ([frames.links.index(name) for name in names] for frames in (first, second))
     return tuple(names), here, there
-
-
-def angles(first: Array, second: Array) -> Array:
-    """Return the angles [rad] of the turns between (..., 3, 3) rotation matrices.
-
-    From the distance of the matrices, 2 sqrt(2) sin(angle / 2), which unlike the trace
-    keeps the digits of small angles.
-    """
-    distance = np.linalg.norm(first - second, axis=(-2, -1))
-    turns: Array = 2.0 * np.arcsin(np.minimum(distance / math.sqrt(8.0), 1.0))
-    return turns
 
 
 def _shown(value: float) -> float:

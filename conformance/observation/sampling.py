@@ -181,7 +181,7 @@ def _coordinates(joint: obs.JointObservation, window: tuple[float, float], cube:
     signed = 2 * cube - 1
     match joint.type:
         case obs.JointType.PLANAR:
-            displacement = _DISPLACEMENT * signed[:, :2] @ _plane(joint.axis or _URDF_DEFAULT_AXIS)
+            displacement = _DISPLACEMENT * signed[:, :2] @ plane(joint.axis or _URDF_DEFAULT_AXIS)
             return np.hstack([displacement, math.pi * signed[:, 2:]])
         case obs.JointType.FLOATING:
             displacement = _DISPLACEMENT * signed[:, :3]
@@ -194,7 +194,7 @@ def _coordinates(joint: obs.JointObservation, window: tuple[float, float], cube:
             return inside
 
 
-def _plane(axis: obs.Vec3) -> Array:
+def plane(axis: obs.Vec3) -> Array:
     """Return (2, 3) orthonormal vectors normal to a unit axis."""
     normal = np.asarray(axis, dtype=np.float64)
     first = np.cross(normal, np.eye(3)[int(np.argmin(np.abs(normal)))])

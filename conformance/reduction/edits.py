@@ -1,4 +1,4 @@
-"""Edits that make a URDF smaller.
+"""URDF documents, and edits that make them smaller.
 
 An edit changes one element of a document, given by its index in document order, so that it can be
 applied to a copy of the document, together with other edits of its pass.
@@ -7,12 +7,24 @@ applied to a copy of the document, together with other edits of its pass.
 from __future__ import annotations
 
 import math
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 from lxml import etree
+
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.inputs import referred_files
+from urdf_usd.converter.urdf.parse import standalone_urdf
+from urdf_usd.converter.urdf.uris import FileResolver
+from urdf_usd.converter.urdf.xacro import is_xacro
+from urdf_usd.converter.urdf.xml import Element as RepairedElement
+from urdf_usd.converter.urdf.xml import parse_markup
+from urdf_usd.corpus import RobotSource
 
 Element: TypeAlias = etree._Element  # lxml's name for annotations
 _Nodes: TypeAlias = Sequence[Element]
@@ -20,31 +32,19 @@ _Nodes: TypeAlias = Sequence[Element]
 Edit: TypeAlias = tuple[int, Callable[[Element, Element], object]]
 Pass: TypeAlias = Callable[[_Nodes], Iterable[Edit]]
 
+_FILES = ("mesh", "texture")
+_FOLDER = "files"
 # Elements that are not removed by themselves.
 _ENDS = frozenset({"robot", "parent", "child"})
 _STRUCTURE = _ENDS | {"link", "joint"}
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-# Attributes whose text is a list of numbers.
-_NUMERIC = frozenset(
-    {
-        *("acceleration", "damping", "deceleration", "effort", "friction", "jerk", "ixx"),
-        *("ixy", "ixz", "iyy", "iyz", "izz", "value", "k_position"),
-        *("k_velocity", "soft_lower_limit", "soft_upper_limit", "lower", "upper", "velocity"),
-        *("multiplier", "offset", "xyz", "rpy", "quat_xyzw", "rgba", "scale", "size"),
-        *("radius", "length"),
-    }
-)
-_LETTERS = {"link": "l", "joint": "j", "material": "m"}
-# Attributes with the name of a link, joint or material, by element.
-_REFERENCES = {
-    "link": (("name", "link"),),
-    "joint": (("name", "joint"),),
-    "material": (("name", "material"),),
-    "parent": (("link", "link"),),
-    "child": (("link", "link"),),
-    "mimic": (("joint", "joint"),),
-    "gazebo": (("reference", "link"), ("reference", "joint")),
-}
+_NAMES = ("name", "link", "joint", "reference")
+_NOT_NUMBERS = {*_NAMES, "filename", "type", "version"}
+_UNITS = ("0", "1")
+
+
+class ReductionError(Exception):
+    """A robot cannot be reduced; the message states the cause."""
 
 
 def read_document(text: bytes) -> Element:
@@ -70,6 +70,65 @@ def document_text(root: Element) -> bytes:
     return etree.tostring(root) + b"\n"
 
 
+def standalone_document(source: RobotSource, options: ConvertOptions) -> bytes:
+    """Read a robot as a URDF document that names files by absolute paths.
+
+    Raises:
+        SourceError: A xacro file cannot be expanded, or malformed XML not be repaired.
+        ReductionError: Repaired text has characters that XML does not.
+    """
+    packages = {name: str(folder) for name, folder in source.packages} | dict(options.packages)
+    if is_xacro(str(source.path)):
+        arguments = dict(source.arguments) | dict(options.arguments)
+        text = standalone_urdf(str(source.path), packages, arguments, options.environment)
+    else:
+        text = source.path.read_bytes()
+    try:
+        root = read_document(text)
+    except etree.XMLSyntaxError:
+        repaired = parse_markup(text, str(source.path), [])
+        try:
+            root = _element(repaired)
+        except ValueError as error:
+            raise ReductionError(f"{source.path}: cannot be repaired: {error}") from error
+    resolver = FileResolver(source.path, packages, os.environ)
+    for element in root.iter(*_FILES):
+        if found := resolver.find(element.get("filename", "")):
+            element.set("filename", str(found.path))
+    return document_text(root)
+
+
+def _element(repaired: RepairedElement) -> Element:
+    """Copy a repaired element; names with a prefix are not URDF, and left out."""
+    attributes = {name: text for name, text in repaired.attributes if ":" not in name}
+    element = etree.Element(repaired.tag, attributes)
+    element.text = repaired.text
+    element.extend(_element(one) for one in repaired.children if ":" not in one.tag)
+    return element
+
+
+def write_with_files(document: bytes, urdf: Path) -> None:
+    """Write a document into a folder, with copies of the files that it names."""
+    root = read_document(document)
+    named = [(element, Path(element.get("filename", ""))) for element in root.iter(*_FILES)]
+    files: set[Path] = set()
+    waiting = [path for _, path in named if path.is_absolute() and path.is_file()]
+    while waiting:
+        if (path := waiting.pop()) not in files:
+            files.add(path)
+            # Others that it refers to, such as material libraries and images.
+            waiting += referred_files(path.read_bytes(), path)
+    parent = os.path.commonpath([path.parent for path in files]) if files else ""
+    for path in files:
+        target = urdf.parent / _FOLDER / path.relative_to(parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    for element, path in named:
+        if path in files:
+            element.set("filename", Path(_FOLDER, path.relative_to(parent)).as_posix())
+    urdf.write_bytes(document_text(root))
+
+
 def edit(text: bytes, edits: Iterable[Edit]) -> bytes:
     """Apply edits to a document."""
     root = read_document(text)
@@ -91,16 +150,13 @@ def _end(joint: Element, tag: str) -> str:
 
 def _carried_links(robot: Element, joint: Element) -> set[str]:
     """Return the links that a joint carries."""
-    children: dict[str, list[str]] = {}
-    for other in robot.iterchildren("joint"):
-        children.setdefault(_end(other, "parent"), []).append(_end(other, "child"))
     carried: set[str] = set()
     waiting = [_end(joint, "child")]
     while waiting:
-        name = waiting.pop()
-        if name not in carried:
+        if (name := waiting.pop()) not in carried:
             carried.add(name)
-            waiting += children.get(name, [])
+            others = robot.iterchildren("joint")
+            waiting += [_end(one, "child") for one in others if _end(one, "parent") == name]
     return carried
 
 
@@ -156,19 +212,17 @@ def _replace_mesh(_: Element, mesh: Element) -> None:
 
 def _shorten_names(robot: Element, _: Element) -> None:
     """Name links, joints and materials by letters and numbers, in document order."""
-    nodes = list(robot.iter(etree.Element))
-    names: dict[tuple[str, str], str] = {}
-    for node in nodes:
-        name, tag = node.get("name"), str(node.tag)
-        if name is not None and tag in _LETTERS:
-            count = sum(kind == tag for kind, _ in names)
-            names.setdefault((tag, name), f"{_LETTERS[tag]}{count + 1}")
-    for node in nodes:
-        for attribute, kind in _REFERENCES.get(str(node.tag), ()):
-            key = kind, node.get(attribute, "")
-            if key in names:
-                node.set(attribute, names[key])
-    if robot.get("name") is not None:
+    names: dict[str, str] = {}
+    for node in robot.iter("link", "joint", "material"):
+        if name := node.get("name"):
+            letter = str(node.tag)[0]
+            count = sum(short.startswith(letter) for short in names.values())
+            names.setdefault(name, f"{letter}{count + 1}")
+    for node in robot.iterdescendants(etree.Element):
+        for key in _NAMES:
+            if (name := node.get(key)) in names:
+                node.set(key, names[name])
+    if "name" in robot.attrib:
         robot.set("name", "r")
 
 
@@ -190,24 +244,19 @@ def _attributes(nodes: _Nodes) -> Iterator[Edit]:
                 yield index, partial(_remove_attribute, name)
 
 
-def _numbers(replace: Callable[[str], str | None], nodes: _Nodes) -> Iterator[Edit]:
-    """Yield an edit of each number for which there is another text."""
+def _numbers(replace: Callable[[str], str], nodes: _Nodes) -> Iterator[Edit]:
+    """Yield an edit of each number for which there is a shorter text, or 0 or 1."""
     for index, node in enumerate(nodes):
-        for name, value in node.attrib.items():
-            for position, word in enumerate(str(value).split() if name in _NUMERIC else ()):
-                if _NUMBER.fullmatch(word) and math.isfinite(float(word)):
+        for name in (str(name) for name in node.attrib if name not in _NOT_NUMBERS):
+            for position, word in enumerate(node.get(name, "").split()):
+                if _NUMBER.fullmatch(word) and math.isfinite(float(word)) and word not in _UNITS:
                     text = replace(word)
-                    if text is not None:
-                        yield index, partial(_set_number, str(name), position, text)
+                    if text in _UNITS or len(text) < len(word):
+                        yield index, partial(_set_number, name, position, text)
 
 
-def _constant(text: str, word: str) -> str | None:
-    return None if word in {"0", "1"} else text
-
-
-def _rounded(digits: int, word: str) -> str | None:
-    text = f"{float(word):.{digits}g}"
-    return text if len(text) < len(word) else None
+def _rounded(digits: int, word: str) -> str:
+    return f"{float(word):.{digits}g}"
 
 
 # From the edits that remove most to those that remove least.
@@ -223,7 +272,8 @@ PASSES: tuple[Pass, ...] = (
         if nodes[i].get("type") != "fixed"
     ],
     _attributes,
-    lambda nodes: [one for text in "01" for one in _numbers(partial(_constant, text), nodes)],
+    partial(_numbers, lambda _: "0"),
+    partial(_numbers, lambda _: "1"),
     *(partial(_numbers, partial(_rounded, digits)) for digits in (1, 2, 3)),
     lambda _: [(0, _shorten_names)],
 )

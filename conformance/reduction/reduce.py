@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,92 +27,96 @@ from urdf_usd.conformance.execution.job import (
 )
 from urdf_usd.conformance.execution.run import examine_in_workers
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Workers
-from urdf_usd.conformance.reduction.documents import (
+from urdf_usd.conformance.reduction.edits import (
+    PASSES,
+    Pass,
     ReductionError,
+    edit,
+    list_edits,
+    read_document,
     standalone_document,
     write_with_files,
 )
-from urdf_usd.conformance.reduction.edits import PASSES, Pass, edit, list_edits, read_document
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.records.record import EngineStatus, Grade, RobotRecord, Verdict
+from urdf_usd.reports.text import value_text
 
 # Paths, quoted names and numbers, which differ between a robot and its reduction.
 _SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\w.+-]*")
 _REFUSED = frozenset({Verdict.CRASHED, Verdict.NOT_COMPARABLE, Verdict.UNREADABLE})
+_CHECK, _CONVERSION, _ENGINE = "check {} fails", "conversion is {}", "engine {} crashes"
 _Engines: TypeAlias = tuple[InstalledEngine, ...]
+# A longer URDF is attached instead of quoted.
+_LONGEST = 8000
+_MOST_FINDINGS = 5
+_REPORT = """\
+# {converter}: {title}
 
+{example}
 
-class FailureKind(StrEnum):
-    """What fails: a check, the conversion, or an engine that crashes."""
+Reduced from `{reference}` ({before}) to {after}.
 
-    CHECK = "check"
-    CONVERSION = "conversion"
-    ENGINE = "engine"
+## To reproduce
+
+```sh
+{command}
+```
+
+Verdict: {verdict}. {reason}
+
+{differences}## URDF
+
+{urdf}
+
+## Versions
+
+{versions}
+"""
 
 
 class Failure(Struct, frozen=True):
     """What a robot and its reduction have in common."""
 
-    kind: FailureKind
+    kind: str  # sentence on a check, a conversion or an engine
     name: str  # of the check or the engine, or the verdict without a comparison
     message: str  # without what is specific to a robot; of checks, whether a number differs
     example: str  # message of the robot as it was given
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name}: {self.example}"
+    @property
+    def title(self) -> str:
+        """What fails."""
+        return self.kind.format(self.name)
 
 
 def _failures(record: RobotRecord) -> Iterator[Failure]:
     """Yield a conversion that fails, failing checks, and crashed engines."""
     if record.verdict in _REFUSED and not record.checks:
-        message = record.reason
-        if record.verdict is Verdict.UNREADABLE:
-            errors = (one.rule for one in record.diagnostics if one.severity == "error")
-            message = next(errors, message)
-        name = record.verdict.value
-        yield Failure(FailureKind.CONVERSION, name, without_specifics(message), record.reason)
+        rules = [one.rule for one in record.diagnostics if one.severity == "error"]
+        unreadable = record.verdict is Verdict.UNREADABLE and rules
+        message = rules[0] if unreadable else _SPECIFIC.sub("*", record.reason)
+        yield Failure(_CONVERSION, record.verdict.value, message, record.reason)
     for check in record.checks:
-        if check.grade is not Grade.FAILS:
-            continue
-        failing = [one for one in check.findings if one.grade is Grade.FAILS]
-        if not failing:
-            yield Failure(FailureKind.CHECK, check.id, "", check.reason or check.title)
-        for finding in failing:
-            is_number = check.unit and finding.measured is not None
-            message = "number" if is_number else "other"
-            yield Failure(FailureKind.CHECK, check.id, message, finding.message)
+        if check.grade is Grade.FAILS:
+            failing = [one for one in check.findings if one.grade is Grade.FAILS]
+            if not failing:
+                yield Failure(_CHECK, check.id, "", check.reason or check.title)
+            for finding in failing:
+                is_number = check.unit and finding.measured is not None
+                message = "number" if is_number else "other"
+                yield Failure(_CHECK, check.id, message, finding.message)
     for engine in record.engines:
         if engine.status is EngineStatus.CRASHED:
             reason = engine.reason or ""
-            yield Failure(FailureKind.ENGINE, engine.name, without_specifics(reason), reason)
-
-
-def _find_failure(record: RobotRecord, check: str | None) -> Failure | None:
-    """Return the first failure of a robot, or of a check, if there is one."""
-    for found in _failures(record):
-        if check is None or (found.kind, found.name) == (FailureKind.CHECK, check):
-            return found
-    return None
+            yield Failure(_ENGINE, engine.name, _SPECIFIC.sub("*", reason), reason)
 
 
 def _has_failure(record: RobotRecord, failure: Failure) -> bool:
     """Whether a robot has a certain failure, possibly among others."""
-    return any(
-        structs.replace(one, example=failure.example) == failure for one in _failures(record)
-    )
-
-
-def without_specifics(message: str) -> str:
-    """Replace paths, quoted names and numbers of a message by a placeholder.
-
-    Example:
-        >>> without_specifics("link 'tip': mass 2.5 kg instead of 4e-3 kg")
-        'link *: mass * kg instead of * kg'
-    """
-    return _SPECIFIC.sub("*", message)
+    found = (structs.replace(one, example=failure.example) for one in _failures(record))
+    return failure in found
 
 
 class TrialOptions(Struct, frozen=True):
@@ -125,36 +129,19 @@ class TrialOptions(Struct, frozen=True):
     jobs: int = 1  # robots that are examined at the same time
 
 
-class Size(Struct, frozen=True):
-    """Size of a URDF document."""
-
-    links: int
-    joints: int
-    bytes: int
-
-    def __str__(self) -> str:
-        counts = (self.links, "link"), (self.joints, "joint"), (self.bytes, "byte")
-        return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
-
-
-def _size(document: bytes) -> Size:
+def _size(document: bytes) -> str:
     root = read_document(document)
-    return Size(len(root.findall("link")), len(root.findall("joint")), len(document))
-
-
-class Progress(Struct, frozen=True):
-    """The state of a reduction: size of the document, and number of tests so far."""
-
-    size: Size
-    tests: int
+    counts = {"link": len(root.findall("link")), "joint": len(root.findall("joint"))}
+    counts["byte"] = len(document)
+    return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
 
 
 class Reduction(Struct, frozen=True):
     """A robot that was reduced."""
 
     failure: Failure  # what it and the reduced robot have in common
-    before: Size  # of the URDF, or of the expansion of a xacro file, without comments
-    after: Size
+    before: str  # size of the URDF, or of the expansion of a xacro file, without comments
+    after: str
     tests: int  # number of URDFs that were examined
     record: RobotRecord  # of the reduced robot
     urdf: Path
@@ -165,7 +152,7 @@ def reduce_robot(
     folder: Path,
     options: TrialOptions,
     check: str | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Callable[[str, int], None] = lambda *_: None,
 ) -> Reduction:
     """Write the smallest robot that is found to fail as a robot does.
 
@@ -179,7 +166,7 @@ def reduce_robot(
         options: How robots are examined.
         check: Id of the check that has to fail. Otherwise the first of these counts: a
             conversion that fails, the first failing check, a crashed engine.
-        progress: Called when the robot got smaller.
+        progress: Called with size and number of tests when the robot got smaller.
 
     Raises:
         ReductionError: The robot does not fail, or the failure depends on something
@@ -226,15 +213,19 @@ def reduce_robot(
 
         every = select_engines(workers, options.engines)
         (record,) = examine([source], every)
-        first = _find_failure(record, check)
-        if first is None:
+        found = [
+            one
+            for one in _failures(record)
+            if check is None or (one.kind, one.name) == (_CHECK, check)
+        ]
+        if not found:
             raise ReductionError(_nothing_fails(record, check))
-        failure = first
+        failure = found[0]
         (alone,) = examine_texts([document], every)
         if not _has_failure(alone, failure):
             raise ReductionError(
-                f"{failure} does not occur once comments are removed, malformed XML is "
-                "repaired, and files have absolute paths"
+                f"{failure.title}: {failure.example}; not once comments are removed, malformed "
+                "XML is repaired, and files have absolute paths"
             )
         rules = _rules(alone)
         # The reference and OpenUSD alone, if the failure occurs with these.
@@ -245,13 +236,12 @@ def reduce_robot(
             engines = every
         smallest, tests = document, 0
         for smallest, tests in reduce_document(document, test, options.jobs):
-            progress(Progress(_size(smallest), tests))
+            progress(_size(smallest), tests)
         urdf = folder / f"{source.path.name.partition('.')[0]}.urdf"
         write_with_files(smallest, urdf)
         (record,) = examine([structs.replace(source, path=urdf, packages=(), arguments=())], every)
-    found = _find_failure(record, check)
-    if not _has_failure(record, failure) or found is None:
-        raise ReductionError(f"{failure} does not occur again: it is not deterministic")
+    if not _has_failure(record, failure):
+        raise ReductionError(f"{failure.title}: {failure.example}; not again: not deterministic")
     return Reduction(failure, _size(document), _size(urdf.read_bytes()), tests, record, urdf)
 
 
@@ -263,12 +253,10 @@ def _rules(record: RobotRecord) -> frozenset[str]:
 
 
 def _nothing_fails(record: RobotRecord, check: str | None) -> str:
-    verdict = f"the robot is {record.verdict.value} ({record.reason})"
-    if check is None:
-        return f"nothing fails: {verdict}"
-    others = [each.id for each in record.checks if each.grade.value == "fails"]
-    failing = f"these checks fail: {', '.join(others)}" if others else "no check fails"
-    return f"{check} does not fail: {verdict}; {failing}"
+    others = [each.id for each in record.checks if each.grade is Grade.FAILS]
+    failing = f"; these checks fail: {', '.join(others)}" if others else ""
+    what = f"{check} does not fail" if check else "nothing fails"
+    return f"{what}: the robot is {record.verdict.value} ({record.reason}){failing}"
 
 
 def reduce_document(
@@ -292,11 +280,8 @@ def reduce_document(
         begins = range(begin, len(edits), size)
         for first in range(0, len(begins), parallel):
             tried = [(edit(text, edits[at : at + size]), at) for at in begins[first:][:parallel]]
-            unknown = [
-                one
-                for one in dict.fromkeys(one for one, _ in tried)
-                if one not in known and len(one) <= len(text)
-            ]
+            new = dict.fromkeys(one for one, _ in tried if len(one) <= len(text))
+            unknown = [one for one in new if one not in known]
             if unknown:
                 known.update(zip(unknown, test(unknown), strict=True))
             for one, at in tried:
@@ -316,3 +301,45 @@ def reduce_document(
                     text, begin = found
                     yield text, len(known)
                 size //= 2
+
+
+def bug_report(reduction: Reduction, reference: str, command: Sequence[str]) -> str:
+    """Return the text of a bug report in Markdown.
+
+    Args:
+        reduction: The reduced robot.
+        reference: Reference of the robot that was reduced.
+        command: Command line that shows the failure, in the folder of the URDF.
+    """
+    record, failure = reduction.record, reduction.failure
+    lines = []
+    checks = [one for one in record.checks if one.id == failure.name and one.grade is Grade.FAILS]
+    if checks:
+        lines = ["| value | URDF | USD | difference | tolerance |", "|---|---|---|---|---|"]
+        failing = [one for one in checks[0].findings if one.grade is Grade.FAILS]
+        for one in failing[:_MOST_FINDINGS]:
+            sides = (one.expected, one.actual)
+            texts = ["" if value is None else value_text(value, one.unit) for value in sides]
+            if (unit := checks[0].unit) and one.measured is not None:
+                numbers = (one.measured, one.tolerance)
+                texts += [f"{n:.4g} {'' if unit == '1' else unit}".rstrip() for n in numbers]
+            lines.append(f"| {' | '.join((one.subject, *texts))} |")
+    elif record.output:
+        lines = ["```", record.output.rstrip(), "```"]
+    urdf = reduction.urdf.read_text(encoding="utf-8")
+    quoted = f"```xml\n{urdf.rstrip()}\n```"
+    versions = (f"converter: {record.converter}", *map(" ".join, record.environment.items()))
+    return _REPORT.format(
+        converter=record.candidate or record.converter,
+        title=failure.title,
+        example=failure.example,
+        reference=reference,
+        before=reduction.before,
+        after=reduction.after,
+        command=shlex.join(command),
+        verdict=record.verdict.value,
+        reason=record.reason,
+        differences="".join(f"{line}\n" for line in (*lines, "")) if lines else "",
+        urdf=quoted if len(urdf) <= _LONGEST else f"Attached: `{reduction.urdf.name}`.",
+        versions="\n".join(f"- {version}" for version in versions),
+    )

@@ -36,8 +36,7 @@ from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
 from urdf_usd.conformance.execution.worker import ClusterError, call_on_usd, processors
 from urdf_usd.conformance.gate import Baseline, read_baseline
 from urdf_usd.conformance.options import RunOptions
-from urdf_usd.conformance.reduction.bug_report import bug_report
-from urdf_usd.conformance.reduction.reduce import Progress, TrialOptions, reduce_robot
+from urdf_usd.conformance.reduction.reduce import TrialOptions, bug_report, reduce_robot
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import command_words
 from urdf_usd.converter.scratch import scratch_folder
@@ -358,8 +357,8 @@ def reduce(options: Reduce) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     with shown_status("Examining the robot ...") as status, scratch_folder(out.parent) as scratch:
 
-        def show(progress: Progress) -> None:
-            status.show(f"{progress.tests} tests: {progress.size}")
+        def show(size: str, tests: int) -> None:
+            status.show(f"{tests} tests: {size}")
 
         folder = scratch / out.name
         folder.mkdir()
@@ -373,7 +372,7 @@ def reduce(options: Reduce) -> None:
         (folder / _REPORT).write_text(report, encoding="utf-8")
         # Replaces an empty folder.
         folder.rename(out)
-    say(str(reduced.failure))
+    say(f"{reduced.failure.title}: {reduced.failure.example}")
     say(f"{reduced.before} -> {reduced.after}, in {reduced.tests} tests")
     say(f"bug report: {out / _REPORT}")
     click.echo(out / reduced.urdf.name)

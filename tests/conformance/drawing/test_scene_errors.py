@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.drawing.scene import agreements, angles, link_errors
+from urdf_usd.conformance.checks.kinematics import angles
+from urdf_usd.conformance.drawing.scene import agreements, link_errors
 from urdf_usd.conformance.observation.robot import Frames
 
 _TURN = Rotation.from_euler("xyz", [0.4, -1.1, 2.3])
@@ -55,10 +56,6 @@ def test_errors_that_are_not_finite_are_nan() -> None:
     errors = link_errors(_frames(("hand", "arm")), second, ("zero", "upper"))
     assert errors is not None
     assert errors.positions == ((0.0, 0.0), (0.0, None))
-
-
-def test_readings_without_a_common_link_are_not_compared() -> None:
-    assert link_errors(_frames(("hand",)), _frames(("paw",)), ("a", "b")) is None
 
 
 def test_every_pair_of_engines_is_compared_once() -> None:

@@ -4,10 +4,10 @@ python -m tests.tools.behaviour [CORPUS…] --out FILE.jsonl [--sample N] [--new
 
 Converts robots with a fixed base, without a settings file and with one that has drives of 5 Hz for
 all joints, and simulates the assets in all three simulators: 2 s of gravity, then a step of all
-targets, and targets beyond both limits. Writes a line of JSON for each robot, asset and simulator,
-and prints tables of them: how many robots hold their pose, how many simulators agree with MuJoCo,
-and each robot with drives that does not hold or agree. Robots that the file has already are not
-simulated again.
+targets, and targets that move to both limits. Writes a line of JSON for each robot, asset and
+simulator, and prints tables of them: how many robots hold their pose, how many simulators agree
+with MuJoCo, and each robot with drives that does not hold or agree. Robots that the file has
+already are not simulated again.
 """
 
 from __future__ import annotations
@@ -41,14 +41,9 @@ from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 STATES = ("holds", "sags", "moves", "diverges", "refused")
-_WITH, _SELF_COLLISION = "with", "self-collision"
-# Assets, and what their settings file has besides poses; None without a file. Self-collision is
-# simulated in PhysX alone.
-_ASSETS = {
-    "without": None,
-    _SELF_COLLISION: drives(5.0),
-    _WITH: f"self_collision = false\n{drives(5.0)}",
-}
+_WITH = "with"
+# Assets, and what their settings file has besides poses; None without a file.
+_ASSETS = {"without": None, _WITH: f"self_collision = false\n{drives(5.0)}"}
 # Reached only by a process that hangs, also on a busy machine [s].
 _TIMEOUT = 1200.0
 
@@ -58,7 +53,6 @@ def main() -> None:
     parser.add_argument("corpus", nargs="*", default=["pybullet"])
     parser.add_argument("--sample", type=int, help="robots, spread over the corpora")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--moves", action="store_true", help="move targets after the first 2 s")
     parser.add_argument("--newton", default=sys.executable, help="interpreter with newton[sim]")
     options = parser.parse_args()
     sources = [one for text in options.corpus for one in resolve_corpora([text])]
@@ -78,16 +72,14 @@ def main() -> None:
         for source in sources:
             if not isinstance(source, RobotSource) or source.reference in done:
                 continue
-            for row in _measure(source, simulators, moves=options.moves):
+            for row in _measure(source, simulators):
                 rows.append({"robot": source.reference, **row})
                 file.write(f"{json.dumps(rows[-1])}\n")
             sys.stderr.write(f"{source.reference}\n")
     print("\n".join(tables(rows)))
 
 
-def _measure(
-    source: RobotSource, simulators: Sequence[Simulator], *, moves: bool
-) -> Iterator[dict[str, Any]]:
+def _measure(source: RobotSource, simulators: Sequence[Simulator]) -> Iterator[dict[str, Any]]:
     packages = {name: str(path) for name, path in source.packages}
     try:
         parsed = parse(str(source.path), packages=packages, arguments=dict(source.arguments))
@@ -100,10 +92,9 @@ def _measure(
     fixed = ConvertOptions(base=BaseOption.FIXED)
     with tempfile.TemporaryDirectory() as scratch, cached_meshes():
         for name, text in _ASSETS.items():
-            contacts = name == _SELF_COLLISION
             try:
                 usd = convert_for_simulation(parsed, Path(scratch, name), text, fixed)
-                rows = list(simulate_asset(usd, simulators, moves=moves, contacts=contacts))
+                rows = list(simulate_asset(usd, simulators))
             except (ConversionError, UnsupportedError) as error:
                 rows = [{"status": "not converted", "error": str(error).splitlines()[0]}]
             yield from ({"asset": name, **row} for row in rows)

@@ -10,15 +10,14 @@ import pytest
 
 from tests.tools.behaviour.__main__ import agrees, tables
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
-from urdf_usd.conformance.behaviour.assessment import (
+from urdf_usd.conformance.behaviour.simulate_mujoco import simulate_in_mujoco
+from urdf_usd.conformance.behaviour.simulations import (
     Array,
     assess_bounds,
     assess_hold,
-    assess_overshoot,
     assess_settling,
     differing_joints,
 )
-from urdf_usd.conformance.behaviour.simulate_mujoco import simulate_in_mujoco
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import (
@@ -119,7 +118,6 @@ def test_arm_falls_or_is_driven_to_its_limit(
 def test_arm_without_drive_swings_between_its_limits(tmp_path: Path) -> None:
     found = assess_hold(*_simulate(tmp_path, 50.0, None, {}), ONE)
     assert found["state"] != "holds"
-    assert found["deviation_rad"] >= 0.69
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,6 @@ def test_joints_are_listed_by_their_motion() -> None:
     aims = np.array([0.1, 0.1, math.nan])
     assert assess_settling(positions, 0.0 * positions, aims, units) == [1]
     assert assess_bounds(positions, -np.ones(3), np.ones(3), units) == [2]
-    assert assess_overshoot(positions, np.array([0.1, 0.3, math.nan])) == [1]
 
 
 def test_simulators_differ_beyond_two_percent_of_the_motion() -> None:
