@@ -82,15 +82,12 @@ def changes(
     certificate: Certificate, urdf: Mapping[str, str], asset: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Return a text for each file that is not as it was compared."""
-    known, lines = certificate.asset, []
-    for digest, name in certificate.urdf.items():
-        if digest not in urdf:
-            lines.append(f"{name} of the robot was changed or removed")
-    for digest, name in urdf.items():
-        if digest not in certificate.urdf:
-            lines.append(f"{name} of the robot is new")
-    for name in sorted({*known, *asset}):
-        if known.get(name) != asset.get(name):
-            change = "changed" if name in asset else "removed"
-            lines.append(f"{name} of the asset was {change if name in known else 'added'}")
-    return tuple(lines)
+    known, robot = certificate.asset, certificate.urdf
+    names = [
+        f"{robot.get(one) or urdf[one]} of the robot"
+        for one in {**robot, **urdf}
+        if (one in robot) is not (one in urdf)
+    ]
+    every = sorted({*known, *asset})
+    names += [f"{one} of the asset" for one in every if known.get(one) != asset.get(one)]
+    return tuple(f"{name} was changed, added or removed" for name in names)

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import convert
+
 from urdf_usd.conformance.engines.mujoco_models import link_distances
-from urdf_usd.conformance.observation.robot import JointType, Observation
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Solid
 from urdf_usd.conformance.observation.simulation import (
     ContactMaterialObservation,
     DriveObservation,
     SimulationObservation,
 )
+from urdf_usd.conformance.tolerance.model import rigid_groups
 from urdf_usd.converter.simulation.resolution import Simulation, resolve
 from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import parse
@@ -40,8 +43,8 @@ def requested_settings(
     if settings.filter_overlaps:
         distances, thin = link_distances(solids)
         joined = {frozenset((joint.parent, joint.child)) for joint in expected.joints}
-        free = {frozenset(pair): apart for pair, apart in distances.items()}
-        free = {pair: apart for pair, apart in free.items() if pair not in joined}
+        every = {frozenset(pair): apart for pair, apart in distances.items()}
+        free = {pair: apart for pair, apart in every.items() if pair not in joined}
         # Rigid groups are bodies in the USD, and joints connect these.
         filtered |= {
             pair
@@ -51,16 +54,7 @@ def requested_settings(
         tolerated = {pair for pair, apart in free.items() if apart < _DEEP}
         tolerated |= {frozenset((one, link.name)) for one in thin for link in expected.links}
     return SimulationObservation(
-        drives=tuple(
-            DriveObservation(
-                drive.joint,
-                drive.stiffness,
-                drive.damping,
-                drive.target_position,
-                drive.target_velocity,
-            )
-            for drive in settings.drives
-        ),
+        drives=convert(settings.drives, tuple[DriveObservation, ...], from_attributes=True),
         armatures=settings.armatures,
         limit_stiffnesses=settings.limit_stiffnesses,
         limit_dampings=settings.limit_dampings,
@@ -68,9 +62,8 @@ def requested_settings(
         filtered_pairs=_sorted(filtered),
         tolerated_pairs=_sorted(tolerated),
         self_collision=settings.self_collision,
-        contact_materials=tuple(
-            ContactMaterialObservation(one.link, one.static, one.dynamic, one.restitution)
-            for one in settings.contact_materials
+        contact_materials=convert(
+            settings.contact_materials, tuple[ContactMaterialObservation, ...], from_attributes=True
         ),
         sources=tuple(_summary(settings, len(filtered))),
     )
@@ -85,10 +78,10 @@ def _summary(settings: Simulation, filtered: int) -> Iterator[str]:
     materials = settings.contact_materials
     names = {
         "drive": [drive.joint for drive in settings.drives],
-        "armature": [name for name, _ in settings.armatures],
-        "limit stiffness": [name for name, _ in settings.limit_stiffnesses],
-        "limit damping": [name for name, _ in settings.limit_dampings],
-        "initial position": [name for name, _ in settings.positions],
+        "armature": dict(settings.armatures),
+        "limit stiffness": dict(settings.limit_stiffnesses),
+        "limit damping": dict(settings.limit_dampings),
+        "initial position": dict(settings.positions),
         "friction": [material.link for material in materials],
         "restitution": [material.link for material in materials if material.restitution],
     }
@@ -115,12 +108,9 @@ def touching_links(expected: Observation, solids: Sequence[Solid]) -> dict[tuple
 
 def _of_one_joint(pair: frozenset[str], expected: Observation) -> bool:
     """Whether two links are of one rigid group, or a joint connects their groups."""
-    group = {link.name: link.name for link in expected.links}
-    for joint in expected.joints:
-        if joint.type is JointType.FIXED:
-            old, new = group[joint.child], group[joint.parent]
-            group |= {name: new for name, own in group.items() if own == old}
-    ends = {group[name] for name in pair}
+    groups = rigid_groups([link.name for link in expected.links], expected.joints)
+    head = {name: group[0] for group in groups for name in group}
+    ends = {head[name] for name in pair}
     return len(ends) == 1 or any(
-        {group[joint.parent], group[joint.child]} == ends for joint in expected.joints
+        {head[joint.parent], head[joint.child]} == ends for joint in expected.joints
     )

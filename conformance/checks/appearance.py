@@ -12,7 +12,15 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.conformance.checks.check import Differences, Sides, check, difference, unexpected
+from urdf_usd.conformance.checks.check import (
+    Differences,
+    Sides,
+    check,
+    difference,
+    equality,
+    is_not,
+    unexpected,
+)
 from urdf_usd.conformance.checks.shapes import (
     LinkShapes,
     matched_shapes,
@@ -75,7 +83,6 @@ def _of_pairs(
     id: str,
     title: str,
     unit: str = "",
-    note: str = "no appearance of a visual is stated on both sides",
     *,
     usd_alone: bool = False,
     reads: str = "",
@@ -85,9 +92,7 @@ def _of_pairs(
     def define(measure: _Measure) -> _Measure:
         clause = " ".join((measure.__doc__ or "").split())
 
-        @check(
-            id, title, Quantity.VISUAL, unit, note, clause=clause, usd_alone=usd_alone, reads=reads
-        )
+        @check(id, title, Quantity.VISUAL, unit, clause=clause, usd_alone=usd_alone, reads=reads)
         def compare(sides: Sides) -> Differences:
             return _worst_by_link(
                 lambda part: (measure(part, pair, sides) for pair in _pairs(part)), sides
@@ -151,20 +156,19 @@ def _difference(
     text: str,
     amount: float,
     values: Sequence[Value],
-    bound: float = _COORDINATE,
+    bound: float = 0.0,
     tolerance: float = 0.0,
+    unit: str = "",
     **fields: Any,  # noqa: ANN401  of a difference
 ) -> Difference:
-    subject = f"link {part.link}"
-    fields |= {"message": f"{subject}: {text}", "amount": amount}
-    return difference(subject, "", values, bound=bound, tolerance=tolerance, **fields)
+    amounts = amount, bound, tolerance
+    return difference(f"link {part.link}", text, values, unit, amounts, **fields)
 
 
 def _of_part(part: LinkShapes, pair: _Pair, what: str, values: Sequence[Value], unit: str) -> str:
     """Describe a difference of a part of the surface."""
     where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
-    texts = [value_text(one, unit) for one in values]
-    return f"{what} of {named(part.expected)} is {texts[1]}, not {texts[0]}{where}"
+    return is_not(f"{what} of {named(part.expected)}", values, unit, where)
 
 
 @_of_pairs(
@@ -229,9 +233,9 @@ def _texture(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     if expected.problem:
         # The USD cannot have this texture, so it does not fail.
         values, text = [expected.problem, values[1]], f"{expected.problem}; not compared"
-        return _difference(part, text, math.nan, values, 0.0, unknown=True)
+        return _difference(part, text, math.nan, values, unknown=True)
     amount = 0.0 if expected.texture == actual.texture else math.inf
-    return _difference(part, _of_part(part, pair, "texture", values, ""), amount, values, 0.0)
+    return _difference(part, _of_part(part, pair, "texture", values, ""), amount, values)
 
 
 @check(
@@ -239,7 +243,6 @@ def _texture(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     "normals of visuals",
     Quantity.VISUAL,
     "1",
-    "no link has a visual mesh whose normals both sides state",
     usd_alone=True,
     reads="normals",
 )
@@ -259,7 +262,7 @@ def _shading(part: LinkShapes) -> Difference | None:
 
     def made(amount: float, text: str, other: str, *values: Value, **fields: Any) -> Difference:  # noqa: ANN401
         text = f"normals of {named(part.expected)}: {text}, not {other}"
-        return _difference(part, text, amount, values, tolerance=_NORMALS, **fields)
+        return _difference(part, text, amount, values, _COORDINATE, _NORMALS, **fields)
 
     if actual.problem:
         return made(math.inf, actual.problem, "usable normals", "usable", actual.problem)
@@ -295,15 +298,12 @@ def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
     def mean(value: Callable[[Shading], float]) -> float:
         return math.fsum(area * value(one) for one, area in meshes) / total
 
+    x, y, z = (mean(lambda one, axis=axis: one.mean[axis]) for axis in range(3))  # type: ignore[misc]
     return Shading(
         stated=any(one.stated for one, _ in meshes),
         facing=mean(lambda one: one.facing),
         against=mean(lambda one: one.against),
-        mean=(
-            mean(lambda one: one.mean[0]),
-            mean(lambda one: one.mean[1]),
-            mean(lambda one: one.mean[2]),
-        ),
+        mean=(x, y, z),
         problem=next((one.problem for one, _ in meshes if one.problem), None),
     )
 
@@ -312,7 +312,6 @@ def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
     "visual.mapping",
     "texture coordinates of visuals",
     "1",
-    "no texture coordinates are stated on both sides",
     usd_alone=True,
 )
 def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
@@ -328,15 +327,11 @@ def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
         or not math.isclose(expected.area, actual.area, rel_tol=_MOVED)
     ):
         return None
-    values: list[Value] = []
+    area, unsigned = expected.area, expected.mapping.unsigned
     measures = []
-    for side in (expected, actual):
-        if side.mapping is None:
-            values.append("none")
-            continue
-        # Means, second moments, products with positions from the centre relative to the size of
-        # the part, and orientation.
-        area, mapping = expected.area, side.mapping
+    for mapping in filter(None, (expected.mapping, actual.mapping)):
+        # Means, sizes, products with positions from the centre relative to the size of the part,
+        # and orientation.
         means = [value / area for value in mapping.moments]
         center = [value / area for value in mapping.center]
         products = [
@@ -344,23 +339,19 @@ def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
             for axis in range(2)
             for place in range(3)
         ]
-        spread = [math.sqrt(max(value, 0.0)) for value in means[2:4]]
-        unsigned = expected.mapping.unsigned
+        sizes = [math.sqrt(max(value, 0.0)) for value in means[2:4]]
         turned = mapping.oriented / unsigned if unsigned else 0.0
-        measures.append([*means[:2], *spread, *products, turned])
-        # Mean u and v and their sizes; the first size is negative if it is mirrored.
-        u, v, uu, vv = (value / side.area for value in mapping.moments[:4])
-        way = 1.0 if mapping.oriented >= 0 else -1.0
-        values.append((u, v, way * math.sqrt(max(uu, 0.0)), math.sqrt(max(vv, 0.0))))
+        measures.append([*means[:2], *sizes, *products, turned])
+    values: list[Value] = [tuple(one[:4]) for one in measures]
     amount, how = math.inf, "are missing"
     if len(measures) > 1:
         # Relative to the largest coordinates above one.
-        sizes = expected.mapping.moments[2:4]
-        scale = max(1.0, *(math.sqrt(abs(moment) / expected.area or 1.0) for moment in sizes))
+        scale = max(1.0, *(size or 1.0 for size in measures[0][2:4]))
         amount = largest(abs(a - b) / scale for a, b in zip(*measures, strict=True))
         how = f"differ: mean and size {value_text(values[1])}"
+    values += ["none"] * (2 - len(values))
     text = f"texture coordinates of {named(part.expected)} {how}"
-    return _difference(part, text, amount, values, tolerance=_MOVED)
+    return _difference(part, text, amount, values, _COORDINATE, _MOVED)
 
 
 @_of_pairs(
@@ -385,22 +376,18 @@ def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
         if left_open or f"{name.partition('.')[0]}." in expected.unread:
             continue
         fallback = _FALLBACKS.get(name)
-        sides = stated.get(name, fallback), found.get(name, fallback)
-        same, (one, other) = sides[0] == sides[1], sides
+        one, other = sides = stated.get(name, fallback), found.get(name, fallback)
+        same = one == other
         if isinstance(one, tuple) and isinstance(other, tuple):
             near = all(abs(a - b) <= _INPUT for a, b in zip(one, other, strict=False))
             same = len(one) == len(other) and near
         if not same:
             values: list[Value] = [
-                "the fallback"
-                if side is None
-                else side[0]
-                if isinstance(side, tuple) and len(side) == 1
-                else side
+                side[0] if isinstance(side, tuple) and len(side) == 1 else side or "the fallback"
                 for side in sides
             ]
             text = _of_part(part, _Pair(expected, actual, 1.0), name, values, "")
-            return _difference(part, text, math.inf, values, 0.0)
+            return _difference(part, text, math.inf, values)
     # The places of parts of one area on two surfaces.
     whole = math.fsum(one.area for shape in part.expected for one in shape.appearances)
     first, second = expected.center, actual.center
@@ -414,9 +401,8 @@ def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     ):
         what, places = "the centre of a part with its material", (first, second)
         text = _of_part(part, _Pair(expected, actual, 1.0), what, places, "m")
-        return _difference(part, text, math.inf, places, 0.0, unit="m")
-    message = f"{subject}: no other input differs"
-    return difference(subject, "", (None, None), message=message, amount=0.0)
+        return _difference(part, text, math.inf, places, unit="m")
+    return equality(subject, True, f"{subject}: no other input differs")
 
 
 unexpected(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from urdf_usd.conformance.observation.robot import (
     JointObservation,
@@ -90,7 +90,6 @@ class Check(Struct, frozen=True):
     function: Comparer
     clause: str  # what is compared, and why it matters
     usd_alone: bool = False  # concerns the USD alone: URDF engines take no part
-    note: str | None = None  # why nothing was compared, if there are no differences
     reads: tuple[str, ...] = ()  # attributes of a USD; ``*`` stands for the instance of a schema
     direct: str | None = None  # of a check of the round trip: the check that it repeats
 
@@ -108,7 +107,6 @@ def check(
     title: str,
     quantity: Quantity,
     unit: str = "",
-    note: str | None = None,
     *,
     clause: str = "",
     usd_alone: bool = False,
@@ -122,10 +120,8 @@ def check(
 
     def define(function: Comparer) -> Comparer:
         text = clause or " ".join((function.__doc__ or "").split())
-        made = Check(
-            id, title, unit, quantity, function, text, usd_alone, note, tuple(reads.split())
-        )
-        DEFINED.append(made)
+        attributes = tuple(reads.split())
+        DEFINED.append(Check(id, title, unit, quantity, function, text, usd_alone, attributes))
         return function
 
     return define
@@ -145,10 +141,7 @@ def compare(
     found = check.function(_sides(expected, actual, model))
     if isinstance(found, Incomparable):
         return found
-    compared = found if isinstance(found, Compared) else Compared(tuple(found))
-    if compared.differences or compared.note or not check.note:
-        return compared
-    return structs.replace(compared, note=check.note)
+    return found if isinstance(found, Compared) else Compared(tuple(found))
 
 
 def not_stated(side: Observation, what: str) -> Incomparable:
@@ -167,19 +160,24 @@ def stated(number: float | None, undefined: str = "nan") -> Value:
 
 def difference(
     subject: str,
-    what: str,
+    text: str,
     values: Sequence[Value | None],
-    unit: str = "",
-    hint: str = "",
+    unit: str,
+    amounts: tuple[float, float, float],  # the amount, its bound and the tolerance
     **fields: Any,  # noqa: ANN401  of a difference
 ) -> Difference:
-    """Return the difference of a measured value: ``subject: what is actual, not expected``."""
-    expected, actual = values
-    if "message" not in fields:
-        texts = [value_text(value, unit) for value in values if value is not None]
-        fields["message"] = f"{subject}: {what} is {texts[1]}, not {texts[0]}{hint}"
+    """Return the difference of a measured value; its message is ``subject: text``."""
     fields.setdefault("item", subject.partition(" ")[2])
+    fields.setdefault("message", f"{subject}: {text}")
+    fields |= dict(zip(("amount", "bound", "tolerance"), amounts, strict=True))
+    expected, actual = values
     return Difference(subject=subject, expected=expected, actual=actual, unit=unit, **fields)
+
+
+def is_not(what: str, values: Sequence[Value], unit: str = "", hint: str = "") -> str:
+    """Return the text of a difference: ``what is actual, not expected``."""
+    expected, actual = (value_text(value, unit) for value in values)
+    return f"{what} is {actual}, not {expected}{hint}"
 
 
 def equality(
@@ -191,8 +189,8 @@ def equality(
     **fields: Any,  # noqa: ANN401  of a difference
 ) -> Difference:
     """Return the difference of a value that is as expected or fails."""
-    amount = 0.0 if same else math.inf
-    return difference(subject, "", (expected, actual), message=message, amount=amount, **fields)
+    amounts = (0.0 if same else math.inf), 0.0, 0.0
+    return difference(subject, "", (expected, actual), "", amounts, message=message, **fields)
 
 
 def flags(
@@ -213,11 +211,9 @@ def flags(
 
 
 def relative_difference(expected: float, actual: float, least: float = 0.0) -> float:
-    """Return the difference of two numbers relative to the expected one.
+    """Return the difference of two numbers relative to the expected one, or at least to ``least``.
 
-    4 kg instead of 0.1 kg is 39, and 0.1 kg instead of 4 kg is 0.975. The difference from numbers
-    smaller than ``least`` is relative to it. It is inf if the numbers differ and the scale is
-    zero, or one is not finite.
+    It is inf if the numbers differ and the scale is zero, or one is not finite.
     """
     if expected == actual:
         return 0.0
@@ -254,15 +250,14 @@ def unexpected(kind: SettingKind, id: str, title: str, clause: str, reads: str =
         if actual.unexpected is None:
             return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
         settings = settings_of(kind, actual)
-        subjects, note = ["robot"], ""
+        subjects = ["robot"]
         if kind is SettingKind.SCENE:
             settings += _surplus_shapes(links, actual)
         elif kind in _OF_JOINTS:
-            subjects, note = [f"joint {joint.name}" for joint in actual.joints], "there is no joint"
+            subjects = [f"joint {joint.name}" for joint in actual.joints]
         elif kind in _OF_BODIES:
             bodies = [link.name for link in actual.links if link.body == link.name]
             subjects = [f"link {name}" for name in bodies if name in links]
-            note = "no link has a rigid body"
         elif role:
             subjects = [
                 f"link {shape.link}"
@@ -270,7 +265,6 @@ def unexpected(kind: SettingKind, id: str, title: str, clause: str, reads: str =
                 if shape.role is role and shape.link in links
                 if kind is not SettingKind.SUBDIVISION or shape.kind is ShapeKind.MESH
             ]
-            note = f"no link has a {role} shape of this kind"
         wrong = {setting.subject for setting in settings}
         differences = [
             equality(subject, True, "nothing that the URDF does not imply", item=subject)
@@ -278,7 +272,7 @@ def unexpected(kind: SettingKind, id: str, title: str, clause: str, reads: str =
             if subject not in wrong
         ]
         differences += map(setting_difference, settings)
-        return Compared(tuple(differences), note=None if subjects else note)
+        return Compared(tuple(differences))
 
 
 def _surplus_shapes(links: set[str], actual: Observation) -> list[UnexpectedSetting]:

@@ -19,6 +19,7 @@ from urdf_usd.conformance.checks.check import (
     Comparison,
     Sides,
     check,
+    difference,
     not_stated,
     unexpected,
 )
@@ -110,13 +111,9 @@ def _equations(what: str, sides: Sides) -> Comparison:
     def subject(name: str) -> str:
         return f"link {expected.root}" if name == obs.ROOT_MOTION else f"joint {name}"
 
+    lost, none = (math.nan, 0.0, 0.0), (None, None)
     differences = [
-        Difference(
-            item=name,
-            subject=subject(name),
-            amount=math.nan,
-            message=f"{subject(name)}: {actual.engine} states no {what}",
-        )
+        difference(subject(name), f"{actual.engine} states no {what}", none, "", lost, item=name)
         for name in dict.fromkeys(first.joints)
         # Some engines fix the root.
         if name in motion.joints and name not in {obs.ROOT_MOTION, *joints}
@@ -135,43 +132,30 @@ def _equations(what: str, sides: Sides) -> Comparison:
         label = labels[at] if labels else f"configuration {at}"
         partner = joints[column] if amounts.shape[2] > 1 else name
         pair = "" if partner == name else f" with {subject(partner)}"
-        differences.append(
-            Difference(
-                item=name,
-                subject=subject(name),
-                message=f"{subject(name)}: {what}{pair} differs by {amount:.3g} of its scale "
-                f"at {label!r}",
-                amount=amount,
-                bound=float(bounds[row, column]),
-                tolerance=float(tolerances[row, column]),
-                configuration=label,
-            )
-        )
-    note = None if model.total_mass else "the robot has no mass"
-    if not differences:
-        note = note or f"{expected.engine} states no {what}"
-    if len(off) < len(labels):
-        note = f"at the first {len(off)} of {len(labels)} configurations"
+        text = f"{what}{pair} differs by {amount:.3g} of its scale at {label!r}"
+        sizes = amount, float(bounds[row, column]), float(tolerances[row, column])
+        fields = {"item": name, "configuration": label}
+        differences.append(difference(subject(name), text, none, "", sizes, **fields))
+    partial = f"at the first {len(off)} of {len(labels)} configurations"
+    note = partial if len(off) < len(labels) else None
     return Compared(_traced(differences, sides), note=note)
 
 
 def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tuple[int, int, int]]:
-    """Find the decisive entry of each joint: the first of equal ones.
+    """Find the decisive entry of each joint.
 
     Args:
         joints: (s) joint of each velocity.
         amounts: (K, s, c) of each entry.
         excess: (K, s, c) number of bounds that it exceeds, which is compared first.
     """
-    ranks: dict[str, tuple[float, float, int]] = {}
-    worst: dict[str, tuple[int, int, int]] = {}
-    most = excess.max(axis=(0, 2), initial=0.0)
-    largest = np.where(excess == most[:, None], amounts, -1.0)
-    for row, name in enumerate(joints):
-        at, column = divmod(int(largest[:, row].argmax()), amounts.shape[2])
-        rank = float(most[row]), float(largest[at, row, column]), -at
-        if name not in ranks or rank > ranks[name]:
-            ranks[name], worst[name] = rank, (at, row, column)
+    worst = {}
+    for name in dict.fromkeys(joints):
+        rows = [row for row, joint in enumerate(joints) if joint == name]
+        most = excess[:, rows] == excess[:, rows].max()
+        ranks = np.where(most, amounts[:, rows], -1.0)
+        at, row, column = map(int, np.unravel_index(ranks.argmax(), ranks.shape))
+        worst[name] = at, rows[row], column
     return worst
 
 
@@ -213,7 +197,7 @@ def _rollout_states(sides: Sides) -> Comparison:
     # that, divergence is a failure.
     rollout, found = sides.expected.rollout, sides.actual.rollout
     if rollout is None and found is None:
-        return Compared(note="no rollout was planned")
+        return Compared()
     if rollout is None or found is None:
         return not_stated(sides.expected if rollout is None else sides.actual, "rollout")
     types = {joint.name: joint.type for joint in sides.model.joint_to.values()}
@@ -272,11 +256,6 @@ def _state_difference(
         else:
             amount = distance(*states, at, joint_type)
             text = f"differs by {amount:.3g} rad or m (or per second) after {time:g} s"
-    return Difference(
-        item=name,
-        subject=f"joint {name}",
-        amount=amount,
-        bound=spreads[last] + ARITHMETIC,
-        tolerance=max(sides.tolerance.limit, _FREEDOM * spreads[last]),
-        message=f"joint {name} {text}",
-    )
+    tolerance = max(sides.tolerance.limit, _FREEDOM * spreads[last])
+    amounts, message = (amount, spreads[last] + ARITHMETIC, tolerance), f"joint {name} {text}"
+    return difference(f"joint {name}", "", (None, None), "", amounts, message=message)

@@ -39,11 +39,7 @@ from urdf_usd.reports.records.record import Difference, Grade
 _Array: TypeAlias = NDArray[np.float64]
 
 _UNIT = {"position": "m", "rotation": "rad"}
-# Ratios of units of length: powers of ten, inches and feet.
-_LENGTHS = tuple(
-    factor**sign for factor in (10.0, 100.0, 1000.0, 1.0 / 0.0254, 1.0 / 0.3048) for sign in (1, -1)
-)
-# Largest difference of a factor from them, and of positions from it, relative.
+# Largest difference of a power of ten, and of positions from those in another unit, relative.
 _SAME_SCALE = 1e-4
 # A joint is in error if it differs by more than four times the rounding of the numbers that are
 # stored for it.
@@ -119,27 +115,26 @@ def _frames(aspect: str, sides: Sides) -> Comparison:
     labels = expected.labels or actual.labels
     links = _shared_links(expected, actual, model)
     distance = _distances if aspect == "position" else _turns
-    amounts = distance(_Poses.of(expected, links), _Poses.of(actual, links))
+    apart = distance(_Poses.of(expected, links), _Poses.of(actual, links))
     differences = []
-    for name, column, at in zip(links, amounts.T, amounts.argmax(axis=0).tolist(), strict=True):
+    for name, column, at in zip(links, apart.T, apart.argmax(axis=0).tolist(), strict=True):
         # NaN means that the engine has not placed the link.
         amount = float(column[at])
         label = labels[at] if labels else f"configuration {at}"
-        differences.append(
-            Difference(
-                item=name,
-                subject=f"link {name}",
-                amount=amount if math.isfinite(amount) else math.inf,
-                bound=getattr(model.bounds[name], aspect),
-                tolerance=getattr(model.tolerance, aspect),
-                message=f"link {name} differs by {amount:.3g} {_UNIT[aspect]} at {label!r}",
-                configuration=label,
-            )
-        )
+        message = f"link {name} differs by {amount:.3g} {_UNIT[aspect]} at {label!r}"
+        bounds = getattr(model.bounds[name], aspect), getattr(model.tolerance, aspect)
+        amounts = amount if math.isfinite(amount) else math.inf, *bounds
+        fields = {"message": message, "configuration": label}
+        differences.append(difference(f"link {name}", "", (None, None), "", amounts, **fields))
     if all(one.grade is Grade.EXACT for one in differences):
         return Compared(tuple(differences))
-    if aspect == "position" and (factor := _scale(expected, actual, links)):
-        # Lengths in another unit are reported once, and no joint.
+    # Lengths in another unit are reported once, and no joint.
+    origins, found = (_Poses.of(side, links).position[0] for side in (expected, actual))
+    factor = float((origins * found).sum()) / (float((origins**2).sum()) or 1.0)
+    power = math.log10(factor) if factor > 0 else 0.0
+    off = np.linalg.norm(found - factor * origins)
+    is_unit = abs(power - round(power)) < _SAME_SCALE < abs(power)
+    if aspect == "position" and is_unit and off <= _SAME_SCALE * np.linalg.norm(found):
         message = (
             f"all positions are {factor:.6g} times those of the URDF: in the USD, "
             "metersPerUnit or a scale of a prim is wrong"
@@ -148,16 +143,6 @@ def _frames(aspect: str, sides: Sides) -> Comparison:
         scaled = structs.replace(worst, subject="robot", message=message)
         return Compared(tuple(differences), reported=(scaled,))
     return _traced(differences, sides)
-
-
-def _scale(expected: Frames, actual: Frames, links: Sequence[str]) -> float | None:
-    """Return the factor of all positions at zero, if it is one between units."""
-    origins, found = (_Poses.of(side, links).position[0] for side in (expected, actual))
-    length = float(np.linalg.norm(origins))
-    factor = float((origins * found).sum()) / length**2 if length else 1.0
-    rest = float(np.linalg.norm(found - factor * origins))
-    is_unit = any(math.isclose(factor, one, rel_tol=_SAME_SCALE) for one in _LENGTHS)
-    return factor if is_unit and rest <= _SAME_SCALE * factor * length else None
 
 
 def _traced(differences: Sequence[Difference], sides: Sides) -> Compared:
@@ -209,18 +194,10 @@ def _up(sides: Sides) -> Comparison:
     up, other = sides.expected.up or (0.0, 0.0, 1.0), sides.actual.up
     across = float(np.linalg.norm(np.cross(up, other)))
     amount = math.atan2(across, float(np.dot(up, other)))
-    tilted = difference(
-        f"link {root}",
-        "",
-        (0, stated(amount)),
-        "rad",
-        message=f"the robot is tilted: the {'up' if sides.expected.up else 'Z'} axis of link "
-        f"{root} is {amount:.3g} rad from the up axis",
-        amount=amount,
-        bound=QUATERNION + ARITHMETIC,
-        tolerance=sides.tolerance.rotation,
-    )
-    return Compared((tilted,))
+    axis = "up" if sides.expected.up else "Z"
+    text = f"the robot is tilted: its {axis} axis is {amount:.3g} rad from the up axis"
+    amounts = amount, QUATERNION + ARITHMETIC, sides.tolerance.rotation
+    return Compared((difference(f"link {root}", text, (0, stated(amount)), "rad", amounts),))
 
 
 def _assembly(aspect: str, sides: Sides) -> Comparison:
@@ -229,7 +206,7 @@ def _assembly(aspect: str, sides: Sides) -> Comparison:
     if not actual.assembly:
         if any(body.get(joint.parent) != body.get(joint.child) for joint in actual.joints):
             return not_stated(actual, "authored body poses")
-        return Compared(note="no joint connects two bodies")
+        return Compared()
     joints = {joint.name: joint for joint in model.joint_to.values()}
     bounds = {link: getattr(bound, aspect) for link, bound in model.bounds.items()}
     differences = []
@@ -239,18 +216,12 @@ def _assembly(aspect: str, sides: Sides) -> Comparison:
         if joint is None and not amount:
             continue
         ends = (bounds[joint.parent], bounds[joint.child]) if joint else ()
-        apart = difference(
-            f"joint {gap.joint}",
-            "",
-            (0, stated(amount)),
-            _UNIT[aspect],
-            message=f"joint {gap.joint}: its frames in parent and child are "
-            f"{amount:.3g} {_UNIT[aspect]} apart at the authored body poses",
-            amount=amount,
-            bound=sum(ends) if joint else max(bounds.values(), default=0.0),
-            tolerance=getattr(sides.tolerance, aspect),
-        )
-        differences.append(apart)
+        bound = sum(ends) if joint else max(bounds.values(), default=0.0)
+        amounts = amount, bound, getattr(sides.tolerance, aspect)
+        text = f"its frames in parent and child are {amount:.3g} {_UNIT[aspect]} apart at the "
+        text, values = f"{text}authored body poses", (0, stated(amount))
+        made = difference(f"joint {gap.joint}", text, values, _UNIT[aspect], amounts)
+        differences.append(made)
     return Compared(tuple(differences))
 
 
@@ -385,21 +356,15 @@ def _error(
         return bool(_distances(one, two).max() <= shift and _turns(one, two).max() <= turn)
 
     one, two = expected.from_zero, actual.from_zero
-    still = _Poses(np.zeros_like(one.position), np.tile(np.eye(3), (len(one.rotation), 1, 1)))
     slides = joint.type is JointType.PRISMATIC
     # With one coordinate, the inverse motion is the motion about the reversed axis.
     inverse = one.rotation if slides else np.swapaxes(one.rotation, 1, 2)
     factor = _travel(one, two)
-    if same(one, two):
-        pass
-    elif same(two, still):
-        parts.append("does not move")
-    elif same(one, still):
-        parts.append("moves, but should be fixed")
-    elif same(two, _Poses(-one.position, inverse)):
-        parts.append("axis is reversed")
-    elif slides and same(two, _Poses(factor * one.position, one.rotation)):
-        parts.append(f"travels {factor:.4g} times as far")
-    else:
-        parts.append("axis or type of motion differs")
+    if not same(one, two):
+        if same(two, _Poses(-one.position, inverse)):
+            parts.append("axis is reversed")
+        elif slides and same(two, _Poses(factor * one.position, one.rotation)):
+            parts.append(f"travels {factor:.4g} times as far")
+        else:
+            parts.append("axis or type of motion differs")
     return " and ".join(parts)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from urdf_usd.conformance.checks.check import Sides, check, difference, relative_difference, stated
+from urdf_usd.conformance.checks.check import (
+    Sides,
+    check,
+    difference,
+    is_not,
+    relative_difference,
+    stated,
+)
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     JointObservation,
@@ -13,7 +20,7 @@ from urdf_usd.conformance.observation.robot import (
     Quantity,
 )
 from urdf_usd.conformance.tolerance.bounds import scalar_bound
-from urdf_usd.reports.records.record import Difference
+from urdf_usd.reports.records.record import Difference, Value
 
 # The largest float32: USD stores a larger value as none, and a URDF that is written from USD
 # states none by this value.
@@ -53,25 +60,20 @@ def _position_check(side: str, absent: float) -> None:
         f"{side.capitalize()} limit of every joint with one axis, relative to the larger of the "
         "limit and 1 rad or 1 m; unlimited equals unlimited."
     )
-    title, note = f"{side} position limits", "no joint has one axis"
-    reads = f"physics:{side}Limit"
+    title, reads = f"{side} position limits", f"physics:{side}Limit"
 
-    @check(f"limits.{side}", title, Quantity.LIMITS, "1", note, clause=clause, reads=reads)
+    @check(f"limits.{side}", title, Quantity.LIMITS, "1", clause=clause, reads=reads)
     def limits(sides: Sides) -> Iterator[Difference]:
         for pair in _pairs(sides):
             values = (getattr(joint, side) for joint in pair)
             one, two = (stored_limit(absent if limit is None else limit) for limit in values)
-            yield difference(
-                f"joint {pair[0].name}",
-                f"{side} limit",
-                ["unlimited" if math.isinf(limit) else limit for limit in (one, two)],
-                "m" if pair[0].type is JointType.PRISMATIC else "rad",
-                unit_hint(one, two),
-                # Most limits are a few radians; some are large numbers that mean "none".
-                amount=relative_difference(one, two, least=1.0),
-                bound=0.0 if math.isinf(one) else scalar_bound(one) / max(1.0, abs(one)),
-                tolerance=sides.tolerance.limit,
-            )
+            shown: list[Value] = ["unlimited" if math.isinf(own) else own for own in (one, two)]
+            unit = "m" if pair[0].type is JointType.PRISMATIC else "rad"
+            text = is_not(f"{side} limit", shown, unit, unit_hint(one, two))
+            # Most limits are a few radians; some are large numbers that mean "none".
+            bound = 0.0 if math.isinf(one) else scalar_bound(one) / max(1.0, abs(one))
+            amounts = relative_difference(one, two, least=1.0), bound, sides.tolerance.limit
+            yield difference(f"joint {pair[0].name}", text, shown, unit, amounts)
 
 
 def _number_check(
@@ -81,12 +83,12 @@ def _number_check(
     units: tuple[str, str],  # of other joints, and of prismatic ones
     clause: str,
     reads: str,
-    absent: float | None = None,  # the default, if there is one
 ) -> None:
-    """Define the check of one number of each joint."""
-    field = id.partition(".")[2]
+    """Define the check of one number of each joint; absent damping and friction are zero."""
+    group, _, field = id.partition(".")
+    absent = 0.0 if group == "dynamics" else None
 
-    @check(id, title, quantity, "1", f"no joint states {field}", clause=clause, reads=reads)
+    @check(id, title, quantity, "1", clause=clause, reads=reads)
     def numbers(sides: Sides) -> Iterator[Difference]:
         for pair in _pairs(sides):
             value, found = values = [getattr(joint, field) for joint in pair]
@@ -98,16 +100,12 @@ def _number_check(
                 # Which attribute the engine expected, if another states the value.
                 notes = (pair[1].note or "").split("; ")
                 hint = "".join(f" ({note})" for note in notes if f":{field} is " in note)
-            yield difference(
-                f"joint {pair[0].name}",
-                field,
-                [stated(one, "another for each simulator") for one in values],
-                units[pair[0].type is JointType.PRISMATIC],
-                hint,
-                amount=0.0 if same else _ratio(value, found),
-                bound=scalar_bound(1.0),
-                tolerance=sides.tolerance.force,
-            )
+            shown = [stated(one, "another for each simulator") for one in values]
+            unit = units[pair[0].type is JointType.PRISMATIC]
+            amount = 0.0 if same else _ratio(value, found)
+            amounts = amount, scalar_bound(1.0), sides.tolerance.force
+            text = is_not(field, shown, unit, hint)
+            yield difference(f"joint {pair[0].name}", text, shown, unit, amounts)
 
 
 def _ratio(expected: float | None, actual: float | None) -> float:
@@ -122,41 +120,29 @@ def _ratio(expected: float | None, actual: float | None) -> float:
 
 _position_check("lower", -math.inf)
 _position_check("upper", math.inf)
-_FORCE, _SPEED, _RATE = ("N m", "N"), ("rad/s", "m/s"), ("N m s/rad", "N s/m")
-for _field, _quantity, _units, _what, _reads in (
+_TORQUE, _RATE = ("N m", "N"), ("N m s/rad", "N s/m")
+for _id, _title, _quantity, _units, _clause, _reads in (
     (
-        "effort",
-        Quantity.EFFORT,
-        _FORCE,
-        "force or torque",
+        *("limits.effort", "effort limits", Quantity.EFFORT, _TORQUE),
+        "Largest force or torque; absent differs from zero.",
         "drive:*:physics:maxForce mjc:actuatorfrclimited mjc:actuatorfrcrange:max "
         "mjc:actuatorfrcrange:min",
     ),
     (
-        "velocity",
-        Quantity.VELOCITY,
-        _SPEED,
-        "speed",
+        *("limits.velocity", "velocity limits", Quantity.VELOCITY, ("rad/s", "m/s")),
+        "Largest speed; absent differs from zero.",
         "newton:velocityLimit physxJoint:maxJointVelocity physxJointAxis:*:maxJointVelocity",
     ),
-):
-    _clause = f"Largest {_what}; absent differs from zero."
-    _number_check(f"limits.{_field}", f"{_field} limits", _quantity, _units, _clause, _reads)
-for _field, _units, _what, _reads in (
     (
-        "damping",
-        _RATE,
-        "Viscous",
+        *("dynamics.damping", "joint damping", Quantity.DYNAMICS, _RATE),
+        "Viscous damping; absent means zero, as in URDF.",
         "newton:damping mjc:damping physxJointAxis:*:viscousFrictionCoefficient",
     ),
     (
-        "friction",
-        _FORCE,
-        "Coulomb",
+        *("dynamics.friction", "joint friction", Quantity.DYNAMICS, _TORQUE),
+        "Coulomb friction; absent means zero, as in URDF.",
         "newton:friction mjc:frictionloss physxJointAxis:*:dynamicFrictionEffort "
         "physxJointAxis:*:staticFrictionEffort",
     ),
 ):
-    _id, _title = f"dynamics.{_field}", f"joint {_field}"
-    _clause = f"{_what} {_field}; absent means zero, as in URDF."
-    _number_check(_id, _title, Quantity.DYNAMICS, _units, _clause, _reads, absent=0.0)
+    _number_check(_id, _title, _quantity, _units, _clause, _reads)

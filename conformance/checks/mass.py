@@ -19,13 +19,10 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import (
-    Compared,
-    Comparison,
     Differences,
     Sides,
     check,
     difference,
-    equality,
     flags,
     relative_difference,
     stated,
@@ -59,13 +56,9 @@ _Mass: TypeAlias = MassProperties | None
 MOMENT = "kg m^2"
 # Largest harmless defaulted mass or inertia, with margin for its float32 rounding.
 _HARMLESS = DEFAULTED * (1 + 1e-6)
-_CARRIED = "the masses of all links are part of other bodies of their rigid groups"
-_NO_MASS = "no link has mass"
-_NO_GROUP = "no fixed joint connects links with mass"
-_TWICE = "no inertia is authored twice"
 
 
-@check("mass.stated", "authored masses", Quantity.MASS, note=_NO_MASS, usd_alone=True)
+@check("mass.stated", "authored masses", Quantity.MASS, usd_alone=True)
 def _stated(sides: Sides) -> Differences:
     """Every rigid body has an authored mass. Otherwise a consumer computes one from the colliders,
     or assumes 1 kg.
@@ -80,7 +73,7 @@ def _stated(sides: Sides) -> Differences:
     return flags("link", bodies, actual.defaulted, message, ("authored", "not authored"))
 
 
-@check("mass.link.mass", "mass per link", Quantity.MASS, "1", _CARRIED, reads="physics:mass")
+@check("mass.link.mass", "mass per link", Quantity.MASS, "1", reads="physics:mass")
 def _link_masses(sides: Sides) -> Differences:
     """Effective mass of every link, relative to that of the URDF. A link that is part of another
     body of its rigid group in the USD is compared as part of the group.
@@ -93,13 +86,11 @@ def _link_masses(sides: Sides) -> Differences:
 @check(
     "mass.link.center", "centre of mass per link", Quantity.MASS, "m", reads="physics:centerOfMass"
 )
-def _link_centers(sides: Sides) -> Comparison:
+def _link_centers(sides: Sides) -> Differences:
     """Centre of mass in the link frame, of links with mass."""
-    differences = tuple(
-        _center_difference(f"link {name}", one.center, two.center, center_bound(one.center), sides)
-        for name, one, two in _massive(sides)
-    )
-    return Compared(differences, note=None if sides.model.total_mass else _NO_MASS)
+    for name, one, two in _massive(sides):
+        bound = center_bound(one.center)
+        yield _center_difference(f"link {name}", one.center, two.center, bound, sides)
 
 
 @check(
@@ -109,24 +100,21 @@ def _link_centers(sides: Sides) -> Comparison:
     "1",
     reads="physics:diagonalInertia physics:principalAxes",
 )
-def _link_inertias(sides: Sides) -> Comparison:
+def _link_inertias(sides: Sides) -> Differences:
     """Inertia tensor about the centre of mass in the link frame, relative to the link's largest
     principal moment. Tensors are compared, as principal axes and their order are not unique.
     """
-    differences = []
     for name, one, two in _massive(sides):
         if one.inertia is None:
             continue
         tensor, subject = tensor_of(one.inertia), f"link {name}"
         if two.inertia is None:
-            message = f"{subject}: {sides.actual.engine} states no inertia"
-            values, unknown = (principal_moments(tensor), "not stated"), math.nan
-            lost = difference(subject, "", values, MOMENT, message=message, amount=unknown)
-            differences.append(lost)
+            values, amounts = (principal_moments(tensor), "not stated"), (math.nan, 0.0, 0.0)
+            text = f"{sides.actual.engine} states no inertia"
+            yield difference(subject, text, values, MOMENT, amounts)
             continue
         found, bound = tensor_of(two.inertia), inertia_bound(tensor)
-        differences.append(_inertia_difference(subject, tensor, found, one.mass, bound, sides))
-    return Compared(tuple(differences), note=None if sides.model.total_mass else _NO_MASS)
+        yield _inertia_difference(subject, tensor, found, one.mass, bound, sides)
 
 
 @check(
@@ -134,7 +122,6 @@ def _link_inertias(sides: Sides) -> Comparison:
     "consistent inertia per link",
     Quantity.MASS,
     "1",
-    _TWICE,
     usd_alone=True,
     reads="newton:inertia",
 )
@@ -149,16 +136,15 @@ def _agreement(sides: Sides) -> Differences:
         first, second = tensor_of(restated.first), tensor_of(restated.second)
         subject, attribute = f"link {restated.link}", restated.attribute
         if not np.isfinite(second).all():
-            values = principal_moments(first), "not finite"
-            message = f"{subject}: {attribute} is not finite"
-            yield equality(subject, False, message, *values, unit=MOMENT)
+            values, amounts = (principal_moments(first), "not finite"), (math.inf, 0.0, 0.0)
+            yield difference(subject, f"{attribute} is not finite", values, MOMENT, amounts)
             continue
         mass, bound = sides.model.total_mass or 1.0, inertia_bound(first)
         made = _inertia_difference(subject, first, second, mass, bound, sides)
         yield structs.replace(made, message=f"{made.message}, in {attribute}")
 
 
-@check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1", _NO_GROUP)
+@check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1")
 def _group_masses(sides: Sides) -> Differences:
     """Total mass of links that fixed joints connect."""
     masses = masses_of(sides.expected), masses_of(sides.actual)
@@ -171,7 +157,7 @@ def _group_masses(sides: Sides) -> Differences:
         yield _mass_difference("group", group[0], mass, other, sides.model, traces)
 
 
-@check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m", _NO_GROUP)
+@check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m")
 def _group_centers(sides: Sides) -> Differences:
     """Centre of mass of links that fixed joints connect, in the frame of the group's first link."""
 
@@ -182,7 +168,7 @@ def _group_centers(sides: Sides) -> Differences:
     return _of_groups(measure, sides, "mass", "center")
 
 
-@check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1", _NO_GROUP)
+@check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1")
 def _group_inertias(sides: Sides) -> Differences:
     """Inertia of links that fixed joints connect about their common centre of mass, relative to the
     largest principal moment.
@@ -324,13 +310,8 @@ def _masses_of_groups(side: Observation, model: ToleranceModel) -> tuple[GroupMa
 
 
 def _unstated_group(head: str, engine: str) -> Difference:
-    return Difference(
-        item=head,
-        subject=f"group {head}",
-        amount=math.nan,
-        message=f"group {head}: {engine} does not state mass and frame of all links",
-        actual="not stated",
-    )
+    text, values = f"{engine} does not state mass and frame of all links", (None, "not stated")
+    return difference(f"group {head}", text, values, "", (math.nan, 0.0, 0.0))
 
 
 def _mass_difference(
@@ -357,18 +338,8 @@ def _mass_difference(
     text = f"is {texts[1]}, not {texts[0]}"
     if expected == 0 and amount <= tolerance:
         text = f"is defaulted: {texts[1]}, massless {kind} in the URDF"
-    return difference(
-        subject,
-        "",
-        values,
-        "kg",
-        message=f"{subject}: mass {text}",
-        item=name,
-        amount=amount,
-        bound=bound,
-        tolerance=tolerance,
-        traces=traces,
-    )
+    amounts = amount, bound, tolerance
+    return difference(subject, f"mass {text}", values, "kg", amounts, item=name, traces=traces)
 
 
 def _center_difference(
@@ -378,16 +349,9 @@ def _center_difference(
     amount = length(np.subtract(expected, actual))
     values = [tuple(expected), tuple(actual)]
     texts = [value_text(one, "m") for one in values]
-    return difference(
-        subject,
-        "",
-        values,
-        "m",
-        message=f"{subject}: centre of mass differs by {amount:.3g} m: {texts[1]}, not {texts[0]}",
-        amount=amount if math.isfinite(amount) else math.inf,
-        bound=bound,
-        tolerance=sides.tolerance.position,
-    )
+    text = f"centre of mass differs by {amount:.3g} m: {texts[1]}, not {texts[0]}"
+    amounts = amount if math.isfinite(amount) else math.inf, bound, sides.tolerance.position
+    return difference(subject, text, values, "m", amounts)
 
 
 def _inertia_difference(
@@ -425,13 +389,5 @@ def _inertia_difference(
         text = f"has the right principal moments, {texts[0]}, but wrong axes"
     elif scale == 0 and amount <= tolerance:
         text = f"is defaulted: {texts[1]}, point mass in the URDF"
-    return difference(
-        subject,
-        "",
-        moments,
-        MOMENT,
-        message=f"{subject}: inertia {text}",
-        amount=amount if math.isfinite(amount) else math.inf,
-        bound=bound,
-        tolerance=tolerance,
-    )
+    amounts = amount if math.isfinite(amount) else math.inf, bound, tolerance
+    return difference(subject, f"inertia {text}", moments, MOMENT, amounts)

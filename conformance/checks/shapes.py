@@ -22,8 +22,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.check import (
-    Compared,
-    Comparison,
+    Differences,
     Sides,
     check,
     difference,
@@ -32,7 +31,6 @@ from urdf_usd.conformance.checks.check import (
 )
 from urdf_usd.conformance.observation.robot import Quantity, SettingKind
 from urdf_usd.conformance.observation.shapes import (
-    DIRECTIONS,
     Role,
     ShapeKind,
     ShapeObservation,
@@ -59,7 +57,6 @@ _VOLUME = 6 * RELATIVE
 _CLOSED = 1e-3
 # A wrong size beyond this factor is reported as a factor.
 _FACTOR = 1.5
-_NONE = "no link has such shapes, or none that both sides can state"
 _MOST_NAMED = 3
 # Pairs of observations of one robot, in two roles.
 _CACHE_SIZE = 64
@@ -262,22 +259,14 @@ def _define_presence(role: Role) -> None:
         "cannot be read is reported, but does not fail the USD.",
         reads="physics:collisionEnabled" if role is Role.COLLISION else "purpose visibility",
     )
-    def compare(sides: Sides) -> Comparison:
-        links, differences = shapes_by_link(sides, role), []
-        for shapes in links:
+    def compare(sides: Sides) -> Differences:
+        for shapes in shapes_by_link(sides, role):
             # Equality has no unit: 1 is close, and nan if a mesh of the URDF cannot be read.
             amount, text = _presence(shapes, sides.model)
-            one = difference(
-                f"link {shapes.link}",
-                "",
-                (named(shapes.expected), named(shapes.actual)),
-                message=f"link {shapes.link}: {role} {text}",
-                amount=amount,
-                tolerance=1.0 if amount == 1.0 else 0.0,
-                unknown=math.isnan(amount),
-            )
-            differences.append(one)
-        return Compared(tuple(differences), note=None if links else _NONE)
+            values = named(shapes.expected), named(shapes.actual)
+            amounts, unknown = (amount, 0.0, float(amount == 1.0)), math.isnan(amount)
+            subject, text = f"link {shapes.link}", f"{role} {text}"
+            yield difference(subject, text, values, "", amounts, unknown=unknown)
 
 
 def _presence(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, str]:
@@ -335,12 +324,10 @@ def _measure(
             reads = collision if role is Role.COLLISION else visual
 
             @check(f"{role}.{name}", titled, quantity, "1", clause=clause, reads=reads)
-            def compare(sides: Sides) -> Comparison:
+            def compare(sides: Sides) -> Differences:
                 links = _matches_by_link(sides, role)
                 measured = ([d for part in of for d in measure(part, sides.model)] for of in links)
-                differences = tuple(worst_of(of_link) for of_link in measured if of_link)
-                note = "no shape is stated by both sides" if links else _NONE
-                return Compared(differences, note=None if differences else note)
+                return (worst_of(of_link) for of_link in measured if of_link)
 
         for role in _NOUNS:
             define_for(role)
@@ -358,16 +345,9 @@ def _difference(
     values: Sequence[Value | NDArray[np.float64]],
     unit: str = "",
 ) -> Difference:
-    return difference(
-        f"link {part.link}",
-        "",
-        [tuple(one.tolist()) if isinstance(one, np.ndarray) else one for one in values],
-        unit,
-        message=f"link {part.link}: {named(part.expected)} {text}",
-        amount=amount,
-        bound=bound,
-        tolerance=model.tolerance.shape,
-    )
+    plain = [tuple(one.tolist()) if isinstance(one, np.ndarray) else one for one in values]
+    amounts, text = (amount, bound, model.tolerance.shape), f"{named(part.expected)} {text}"
+    return difference(f"link {part.link}", text, plain, unit, amounts)
 
 
 for _role in _NOUNS:
@@ -391,30 +371,23 @@ def support(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     if expected.support_alone or actual.support_alone:
         return
     # A shape inside others has no effect on the support function, but on the centroid.
-    moved = actual.center - expected.center
-    shift = length(moved)
-    whole_moves = length(actual.middle - expected.middle - moved) < 0.1 * shift
-    how = "is shifted by" if whole_moves else "has a surface whose centroid differs by"
+    shift = length(actual.center - expected.center)
     bound += 2 * _area_bound(expected)
-    text = f"{how} {value_text(shift, 'm')}"
+    text = f"has a surface whose centroid differs by {value_text(shift, 'm')}"
     centers = expected.center, actual.center
     yield _difference(part, model, shift / expected.size, bound, text, centers, "m")
 
 
 def _misplaced(expected: CombinedSurface, actual: CombinedSurface) -> str:
     """Describe a wrong position or a wrong size."""
-    apart = actual.reach - expected.reach
-    shift = length(actual.middle - expected.middle)
-    farthest = int(np.abs(apart).argmax())
-    off = float(abs(apart[farthest]))
+    off = float(np.abs(actual.reach - expected.reach).max())
     factor = actual.size / expected.size
     if not 1 / _FACTOR < factor < _FACTOR:
         return f"is {factor:.4g} times as large as in the URDF"
-    if shift > 0.9 * off and abs(actual.size - expected.size) <= 0.1 * off:
-        return f"is shifted by {value_text(shift, 'm')}"
-    direction = "(" + ", ".join(f"{value:.2g}" for value in DIRECTIONS[farthest]) + ")"
-    way = "further" if apart[farthest] > 0 else "less"
-    return f"extends {value_text(off, 'm')} {way} than in the URDF along {direction}"
+    shift = length(actual.middle - expected.middle)
+    moved = shift > 0.9 * off and abs(actual.size - expected.size) <= 0.1 * off
+    how = "is shifted by" if moved else "has extents that differ by"
+    return f"{how} {value_text(shift if moved else off, 'm')}"
 
 
 def _area_bound(shape: CombinedSurface) -> float:

@@ -18,6 +18,7 @@ from urdf_usd.conformance.checks.check import (
     check,
     difference,
     equality,
+    is_not,
     not_stated,
     relative_difference,
     stated,
@@ -96,9 +97,8 @@ def _check(
 
     def define(function: Comparer) -> Comparer:
         clause = " ".join((function.__doc__ or "").split())
-        note = f"the description states no {what}"
 
-        @check(id, title, Quantity.SIMULATION, unit, note, clause=clause)
+        @check(id, title, Quantity.SIMULATION, unit, clause=clause)
         def compare(sides: Sides) -> Comparison | Differences:
             if field and any(getattr(side, field) is None for side in _settings(sides)):
                 return not_stated(sides.actual, "drives" if field == "drives" else what)
@@ -114,15 +114,10 @@ def _number(
 ) -> Difference:
     """Compare a number, relative to the expected one, but at least to ``least``."""
     name = what.replace("_", " ")
-    return difference(
-        subject,
-        name,
-        (stated(expected), stated(actual, "another for each simulator")),
-        item=f"{subject} {name}",
-        amount=math.inf if actual is None else relative_difference(expected, actual, least),
-        bound=scalar_bound(1.0),
-        tolerance=sides.tolerance.force,
-    )
+    values = stated(expected), stated(actual, "another for each simulator")
+    amount = math.inf if actual is None else relative_difference(expected, actual, least)
+    amounts, item = (amount, scalar_bound(1.0), sides.tolerance.force), f"{subject} {name}"
+    return difference(subject, is_not(name, values), values, "", amounts, item=item)
 
 
 def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:

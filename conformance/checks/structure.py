@@ -144,7 +144,6 @@ def _parents(sides: Sides) -> Differences:
     "structure.mimic",
     "mimic couplings",
     obs.Quantity.MIMIC,
-    note="no joint mimics another",
     reads="newton:mimicCoef0 newton:mimicCoef1 newton:mimicEnabled newton:mimicJoint mjc:coef0 "
     "mjc:coef1 mjc:target physxMimicJoint:*:gearing physxMimicJoint:*:offset "
     "physxMimicJoint:*:referenceJoint physxMimicJoint:*:referenceJointAxis",
@@ -279,7 +278,7 @@ def _world(sides: Sides) -> Comparison:
     if actual.articulation_roots is None:
         return not_stated(actual, "articulations")
     if not actual.articulation_roots:
-        return Compared(note="there is no articulation")
+        return Compared()
     moving = (
         joint.name
         for joint in actual.joints
@@ -293,17 +292,13 @@ def _world(sides: Sides) -> Comparison:
         "joint"
     )
     differences = flags("joint", joints, actual.at_world, message, ("two bodies", "one body"))
-    return Compared(differences, note=None if joints else "no joint of an articulation moves")
-
-
-_NO_BODY = "no link has a rigid body"
+    return Compared(differences)
 
 
 @check(
     "structure.bodies",
     "dynamic rigid bodies",
     obs.Quantity.LINKS,
-    note=_NO_BODY,
     usd_alone=True,
     reads="physics:kinematicEnabled physics:rigidBodyEnabled",
 )
@@ -352,7 +347,6 @@ unexpected(
     "structure.words",
     "words without a schema",
     obs.Quantity.LINKS,
-    note="the URDF has no such words, or the USD keeps none of them",
     usd_alone=True,
 )
 def _words(sides: Sides) -> Iterator[Difference]:
@@ -437,7 +431,7 @@ def _base(sides: Sides) -> Comparison:
     required = expected.base
     if required is None:
         if actual.base is not obs.Base.STATIC or is_static:
-            return Compared(note="the URDF does not define the base")
+            return Compared()
         required = obs.Base.FLOATING
     if actual.base is None:
         return not_stated(actual, "base")

@@ -184,20 +184,30 @@ def by_item(comparison: Comparison) -> dict[str, Difference]:
 def _deviation_records(
     check: str, disagreements: Iterable[Disagreement]
 ) -> tuple[DeviationRecord, ...]:
-    """Return one record per engine and cause."""
+    return deviation_records(
+        check,
+        (
+            ((one.engine, *cause), one.difference)
+            for one in disagreements
+            for cause in [(own.id, own.cause) for own in one.known] or [(UNEXPLAINED, _UNEXPLAINED)]
+        ),
+    )
+
+
+def deviation_records(
+    check: str, rows: Iterable[tuple[tuple[str, str, str], Difference]], *, values: bool = False
+) -> tuple[DeviationRecord, ...]:
+    """Return one record for each engine, id and cause of rows, perhaps with all differences."""
     by_cause: dict[tuple[str, str, str], list[Difference]] = {}
-    for one in disagreements:
-        causes = [(known.id, known.cause) for known in one.known]
-        for identifier, cause in causes or [(UNEXPLAINED, _UNEXPLAINED)]:
-            by_cause.setdefault((one.engine, identifier, cause), []).append(one.difference)
+    for key, difference in rows:
+        by_cause.setdefault(key, []).append(difference)
     return tuple(
         DeviationRecord(
-            engine=engine,
-            id=identifier,
-            cause=cause,
+            **dict(zip(("engine", "id", "cause"), key, strict=True)),
             check=check,
-            subjects=tuple(difference.subject for difference in differences),
-            largest=max((one.amount for one in differences if one.amount < math.inf), default=None),
+            subjects=tuple(one.subject for one in found),
+            largest=max((one.amount for one in found if one.amount < math.inf), default=None),
+            values=tuple(found) if values else (),
         )
-        for (engine, identifier, cause), differences in by_cause.items()
+        for key, found in by_cause.items()
     )

@@ -87,15 +87,10 @@ def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) 
     text = fault or f"{named(shapes.actual)}: {choice.kind}, as requested"
     if unknown:
         text = f"{unread[0].name}: {unread[0].problem}; not compared"
-    return difference(
-        f"link {shapes.link}",
-        "collision",
-        (f"{choice.kind} for {named(shapes.expected)}", named(shapes.actual)),
-        message=f"link {shapes.link}: collision {text}",
-        amount=math.nan if unknown else math.inf if fault else 0.0,
-        unknown=unknown,
-        estimated=True,
-    )
+    values = f"{choice.kind} for {named(shapes.expected)}", named(shapes.actual)
+    amounts = (math.nan if unknown else math.inf if fault else 0.0), 0.0, 0.0
+    fields = {"unknown": unknown, "estimated": True}
+    return difference(f"link {shapes.link}", f"collision {text}", values, "", amounts, **fields)
 
 
 def _fault(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) -> str | None:
@@ -189,16 +184,10 @@ def _measured(
             if is_cut:
                 allowed = _DECOMPOSED * expected.size
             off = float(np.abs(actual.reach - expected.reach).max())
-            yield difference(
-                subject,
-                "",
-                (Range(low=0.0, high=allowed), off),
-                "m",
-                message=f"{subject}: {named(found)} is {value_text(off, 'm')} from "
-                f"{named(whole)}, not at most {value_text(allowed, 'm')}",
-                amount=off / expected.size,
-                tolerance=allowed * _SLACK / expected.size,
-            )
+            text = f"{named(found)} is {value_text(off, 'm')} from {named(whole)}"
+            text = f"{text}, not at most {value_text(allowed, 'm')}"
+            amounts = off / expected.size, 0.0, allowed * _SLACK / expected.size
+            yield difference(subject, text, (Range(low=0.0, high=allowed), off), "m", amounts)
         elif check == "collision.volume" and is_cut:
             yield from _volume_of_pieces(part)
         elif check == "collision.volume":
@@ -209,16 +198,11 @@ def _measured(
             # larger one grown by d, which is less than that of a box around it.
             distance = choice.distance(expected.size)
             a, b, c = (expected.reach[:3] + expected.reach[3:6] + 2 * distance).tolist()
-            yield difference(
-                subject,
-                "",
-                (hull, surface.volume),
-                "m^3",
-                message=f"{subject}: {named(found)} has {value_text(surface.volume, 'm^3')}, "
-                f"the convex hull {value_text(hull, 'm^3')}",
-                amount=abs(surface.volume - hull) / hull,
-                tolerance=2 * (a * b + b * c + c * a) * distance / hull,
-            )
+            texts = [value_text(one, "m^3") for one in (hull, surface.volume)]
+            text = f"{named(found)} has {texts[1]}, the convex hull {texts[0]}"
+            tolerance = 2 * (a * b + b * c + c * a) * distance / hull
+            amounts = abs(surface.volume - hull) / hull, 0.0, tolerance
+            yield difference(subject, text, (hull, surface.volume), "m^3", amounts)
 
 
 def _volume_of_pieces(part: LinkShapes) -> Iterator[Difference]:
@@ -238,14 +222,8 @@ def _volume_of_pieces(part: LinkShapes) -> Iterator[Difference]:
     is_open = float(np.linalg.norm(expected.oriented)) > _CLOSED * expected.area
     if is_open or not most or solid > most:
         return
-    subject = f"link {part.link}"
-    yield difference(
-        subject,
-        "",
-        (Range(low=solid, high=most), total),
-        "m^3",
-        message=f"{subject}: {len(pieces)} pieces of {value_text(total, 'm^3')}; mesh "
-        f"{value_text(solid, 'm^3')}, its convex hull {value_text(most, 'm^3')}",
-        amount=max(solid - total, total - most, 0.0) / most,
-        tolerance=_DECOMPOSED,
-    )
+    texts = [value_text(one, "m^3") for one in (total, solid, most)]
+    text = f"{len(pieces)} pieces of {texts[0]}; mesh {texts[1]}, its convex hull {texts[2]}"
+    amounts = max(solid - total, total - most, 0.0) / most, 0.0, _DECOMPOSED
+    values = Range(low=solid, high=most), total
+    yield difference(f"link {part.link}", text, values, "m^3", amounts)

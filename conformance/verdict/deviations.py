@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -137,46 +137,41 @@ def _known(
     engines: str,
     name: str,
     checks: tuple[str, ...],
-    file: str,
-    does: str = "",
+    does: str,
+    file: str = "",
     *,
     predicts: tuple[str, ...] = (),
     whole: bool = False,
 ) -> Callable[[Condition], Condition]:
-    """Add one deviation per engine. What they do is the docstring of the condition, or ``does``."""
+    """Add one deviation per engine; its file has the same name, if there is no other."""
 
     def add(applies: Condition) -> Condition:
-        text = does or " ".join((applies.__doc__ or "").split()).rstrip(".")
         for engine in engines.split():
             title = engine.partition("-")[0]
-            cause = f"{_TITLES.get(title, title.title())} {text[0].lower()}{text[1:]}."
-            identifier = f"{engine}-{name}"
+            cause = f"{_TITLES.get(title, title.title())} {does}."
             DEVIATIONS.append(
-                Deviation(identifier, engine, cause, checks, applies, file, predicts, whole)
+                Deviation(
+                    *(f"{engine}-{name}", engine, cause, checks, applies),
+                    *(file or name, predicts, whole),
+                )
             )
         return applies
 
     return add
 
 
-def _of_joints(test: Callable[[JointObservation, JointObservation], bool]) -> Condition:
+_Joint: TypeAlias = JointObservation
+_Mass: TypeAlias = MassProperties | None
+
+
+def _joints(test: Callable[[_Joint, _Joint], bool]) -> Condition:
     """Make a condition on the joint of both sides; false if a side lacks it."""
-
-    @wraps(test)
-    def applies(case: DeviationCase) -> bool:
-        return case.joints is not None and test(*case.joints)
-
-    return applies
+    return lambda case: case.joints is not None and test(*case.joints)
 
 
-def _of_masses(test: Callable[[MassProperties | None, MassProperties | None], bool]) -> Condition:
+def _masses(test: Callable[[_Mass, _Mass], bool]) -> Condition:
     """Make a condition on the mass of the link of both sides; false if a side lacks the link."""
-
-    @wraps(test)
-    def applies(case: DeviationCase) -> bool:
-        return case.masses is not None and test(*case.masses)
-
-    return applies
+    return lambda case: case.masses is not None and test(*case.masses)
 
 
 def _limits(joint: JointObservation) -> tuple[float, float]:
@@ -186,171 +181,133 @@ def _limits(joint: JointObservation) -> tuple[float, float]:
     )
 
 
-def _of_limits(predict: Callable[[float, float], tuple[float, float] | None]) -> Condition:
+def _reads(predict: Callable[[float, float], tuple[float, float] | None]) -> Condition:
     """Make a condition from what an engine reads instead of two limits; None if it reads them."""
-
-    @wraps(predict)
-    def applies(expected: JointObservation, actual: JointObservation) -> bool:
-        return predict(*_limits(expected)) == _limits(actual)
-
-    return _of_joints(applies)
+    return _joints(lambda expected, actual: predict(*_limits(expected)) == _limits(actual))
 
 
-@_known("mujoco", "empty-range", _LIMITS, "zero-range", predicts=_LIMITS)
-@_of_limits
-def _equal_limits(lower: float, upper: float) -> tuple[float, float] | None:
-    """Reads equal limits as no limits."""
+def _each_limit(test: Callable[[float, float], bool]) -> Condition:
+    """Make a condition on each limit of both sides; false if all are equal."""
+    return _joints(
+        lambda expected, actual: all(
+            one == other or test(one, other)
+            for one, other in zip(_limits(expected), _limits(actual), strict=True)
+        )
+    )
+
+
+def _are_equal(lower: float, upper: float) -> bool:
     apart = abs(upper - lower)
-    equal = math.isfinite(apart) and apart <= scalar_bound(lower) + scalar_bound(upper)
-    return _UNLIMITED if equal else None
+    return math.isfinite(apart) and apart <= scalar_bound(lower) + scalar_bound(upper)
 
 
-@_known("mujoco", "one-sided-range", _LIMITS, "upper-bound-alone")
-@_of_limits
-def _one_sided(lower: float, upper: float) -> tuple[float, float] | None:
-    """Reads a <limit> that gives only one bound as no limits."""
-    return _UNLIMITED if (lower == 0.0) is not (upper == 0.0) else None
+_EQUAL = "reads equal limits as no limits"
+_known("mujoco", "empty-range", _LIMITS, _EQUAL, "zero-range", predicts=_LIMITS)(
+    _reads(lambda lower, upper: _UNLIMITED if _are_equal(lower, upper) else None)
+)
+_ONE_SIDED = "reads a <limit> that gives only one bound as no limits"
+_known("mujoco", "one-sided-range", _LIMITS, _ONE_SIDED, "upper-bound-alone")(
+    _reads(lambda lower, upper: _UNLIMITED if (lower == 0.0) is not (upper == 0.0) else None)
+)
+_OPEN = "reads a missing bound of a <limit> as unlimited, not as zero"
+_known("drake newton", "one-sided-range", _LIMITS, _OPEN, "upper-bound-alone")(
+    _each_limit(lambda one, other: one == 0 and math.isinf(other))
+)
+_known(
+    "pybullet", "no-bounds", _LIMITS, "reads a <limit> without bounds as no limits", "absent-bounds"
+)(_reads(lambda lower, upper: _UNLIMITED if lower == upper == 0.0 else None))
 
 
-@_known("drake newton", "one-sided-range", _LIMITS, "upper-bound-alone")
-@_of_joints
-def _open_sided(expected: JointObservation, actual: JointObservation) -> bool:
-    """Reads a missing bound of a <limit> as unlimited, not as zero."""
-    pairs = zip(_limits(expected), _limits(actual), strict=True)
-    return all(one == other or (one == 0 and math.isinf(other)) for one, other in pairs)
-
-
-@_known("pybullet", "no-bounds", _LIMITS, "absent-bounds")
-@_of_limits
-def _no_bounds(lower: float, upper: float) -> tuple[float, float] | None:
-    """Reads a <limit> without bounds as no limits."""
-    return _UNLIMITED if lower == upper == 0.0 else None
-
-
-@_known("pybullet", "lower-bound-alone", _LIMITS, "lower-bound-alone")
-@_of_limits
 def _upper_by_default(lower: float, upper: float) -> tuple[float, float] | None:
-    """Reads a missing upper limit as -1 rad or m, and as no limits below the lower one."""
     if upper != 0.0:
         return None
     return _UNLIMITED if lower > _ASSUMED_UPPER else (lower, _ASSUMED_UPPER)
 
 
-_AS_NONE = "treats a lower limit above the upper one as no limits"
-_CRASHES = "crashes on a lower limit above the upper one, so both are left out"
+_known(
+    "pybullet",
+    "lower-bound-alone",
+    _LIMITS,
+    "reads a missing upper limit as -1 rad or m, and as no limits below the lower one",
+)(_reads(_upper_by_default))
+for _engine, _does, _read in (
+    ("mujoco", "reads a lower limit above the upper one as no limits", _UNLIMITED),
+    ("pybullet", "treats a lower limit above the upper one as no limits", _UNLIMITED),
+    ("drake", "crashes on a lower limit above the upper one, so both are left out", _UNLIMITED),
+    ("physx", "locks a joint at zero if its lower limit is above the upper one", (0.0, 0.0)),
+):
+    _known(_engine, "reversed-range", _LIMITS, _does, "reversed-limits")(
+        _reads(lambda lower, upper, read=_read: read if lower > upper else None)  # type: ignore[misc]
+    )
+_BOUNDS = "reports the bounds of a continuous joint, which has none"
+_CONTINUOUS = "continuous-with-bounds"
+_known("drake newton pybullet", "continuous-range", _LIMITS, _BOUNDS, _CONTINUOUS)(
+    _joints(lambda one, two: one.type is JointType.CONTINUOUS and _limits(two) != _UNLIMITED)
+)
+_FAR_AS_NONE = "uses 1e10 for no limit, and treats larger values likewise"
+_known("newton newton-usd", "far-range", _LIMITS, _FAR_AS_NONE, "far-limits")(
+    _each_limit(lambda one, other: abs(one) > _FAR and math.isinf(other))
+)
+_NO_LIMIT = "reads an effort limit of zero as no limit"
+_known("mujoco", "zero-effort", _EFFORT, _NO_LIMIT, predicts=_EFFORT)(
+    _joints(lambda expected, actual: expected.effort == 0.0 and actual.effort is None)
+)
+_MAGNITUDE = "reads the magnitude of a negative effort limit"
+_known("mujoco", "negative-effort", _EFFORT, _MAGNITUDE, predicts=_EFFORT)(
+    _joints(
+        lambda one, two: one.effort is not None and one.effort < 0 and two.effort == -one.effort
+    )
+)
+_ZERO = "reads an absent {} limit as zero"
+_known("pybullet", "absent-effort", _EFFORT, _ZERO.format("effort"), predicts=_EFFORT)(
+    _joints(lambda expected, actual: expected.effort is None and actual.effort == 0.0)
+)
+_known(
+    *("pybullet", "absent-velocity", _VELOCITY, _ZERO.format("velocity"), "absent-effort"),
+    predicts=_VELOCITY,
+)(_joints(lambda expected, actual: expected.velocity is None and actual.velocity == 0.0))
+for _engine, _does in (
+    ("physx", "reads speeds from schemas to which zero is not written"),
+    ("newton-usd", "reads speeds from newton:velocityLimit, which cannot be zero"),
+):
+    _known(_engine, "zero-velocity", _VELOCITY, _does)(
+        _joints(lambda expected, actual: expected.velocity == 0.0 and actual.velocity is None)
+    )
+_FRICTION = ("dynamics.friction",)
+_known(
+    "drake drake-mjcf", "no-friction", _FRICTION, "does not read joint friction", "joint-friction"
+)(_joints(lambda expected, actual: expected.friction is not None and actual.friction is None))
 
 
-@_known("drake", "reversed-range", _LIMITS, "reversed-limits", _CRASHES)
-@_known("pybullet", "reversed-range", _LIMITS, "reversed-limits", _AS_NONE)
-@_known("mujoco", "reversed-range", _LIMITS, "reversed-limits")
-@_of_limits
-def _reversed(lower: float, upper: float) -> tuple[float, float] | None:
-    """Reads a lower limit above the upper one as no limits."""
-    return _UNLIMITED if lower > upper else None
-
-
-@_known("drake newton pybullet", "continuous-range", _LIMITS, "continuous-with-bounds")
-@_of_joints
-def _bounded_continuous(expected: JointObservation, actual: JointObservation) -> bool:
-    """Reports the bounds of a continuous joint, which has none."""
-    return expected.type is JointType.CONTINUOUS and _limits(actual) != _UNLIMITED
-
-
-@_known("physx", "reversed-range", _LIMITS, "reversed-limits")
-@_of_limits
-def _locked(lower: float, upper: float) -> tuple[float, float] | None:
-    """Locks a joint at zero if its lower limit is above the upper one."""
-    return (0.0, 0.0) if lower > upper else None
-
-
-@_known("newton newton-usd", "far-range", _LIMITS, "far-limits")
-@_of_joints
-def _far_limits(expected: JointObservation, actual: JointObservation) -> bool:
-    """Uses 1e10 for no limit, and treats larger values likewise."""
-    pairs = zip(_limits(expected), _limits(actual), strict=True)
-    return all(one == other or (abs(one) > _FAR and math.isinf(other)) for one, other in pairs)
-
-
-@_known("mujoco", "zero-effort", _EFFORT, "zero-effort", predicts=_EFFORT)
-@_of_joints
-def _zero_effort(expected: JointObservation, actual: JointObservation) -> bool:
-    """Reads an effort limit of zero as no limit."""
-    return expected.effort == 0.0 and actual.effort is None
-
-
-@_known("mujoco", "negative-effort", _EFFORT, "negative-effort", predicts=_EFFORT)
-@_of_joints
-def _negative_effort(expected: JointObservation, actual: JointObservation) -> bool:
-    """Reads the magnitude of a negative effort limit."""
-    return expected.effort is not None and expected.effort < 0 and actual.effort == -expected.effort
-
-
-@_known("pybullet", "absent-effort", _EFFORT, "absent-effort", predicts=_EFFORT)
-@_of_joints
-def _absent_effort(expected: JointObservation, actual: JointObservation) -> bool:
-    """Reads an absent effort limit as zero."""
-    return expected.effort is None and actual.effort == 0.0
-
-
-@_known("pybullet", "absent-velocity", _VELOCITY, "absent-effort", predicts=_VELOCITY)
-@_of_joints
-def _absent_velocity(expected: JointObservation, actual: JointObservation) -> bool:
-    """Reads an absent velocity limit as zero."""
-    return expected.velocity is None and actual.velocity == 0.0
-
-
-_UNWRITTEN = "reads speeds from schemas to which zero is not written"
-
-
-@_known("physx", "zero-velocity", _VELOCITY, "zero-velocity", _UNWRITTEN)
-@_known("newton-usd", "zero-velocity", _VELOCITY, "zero-velocity")
-@_of_joints
-def _zero_velocity(expected: JointObservation, actual: JointObservation) -> bool:
-    """Reads speeds from newton:velocityLimit, which cannot be zero."""
-    return expected.velocity == 0.0 and actual.velocity is None
-
-
-@_known("drake drake-mjcf", "no-friction", ("dynamics.friction",), "joint-friction")
-@_of_joints
-def _no_friction(expected: JointObservation, actual: JointObservation) -> bool:
-    """Does not read joint friction."""
-    return expected.friction is not None and actual.friction is None
-
-
-def _is_a_kilogram(expected: MassProperties | None, actual: MassProperties | None) -> bool:
+def _is_a_kilogram(expected: _Mass, actual: _Mass) -> bool:
     """Whether a massless link has 1 kg in the engine, rounded by Drake."""
     massless = expected is None or not expected.mass
     return massless and actual is not None and math.isclose(actual.mass, 1.0)
 
 
-def _is_massless_inertia(mass: MassProperties | None) -> bool:
+def _is_massless_inertia(mass: _Mass) -> bool:
     return mass is not None and not mass.mass and any(mass.inertia or ())
 
 
-@_known("pybullet", "no-inertial", _MASS, "massless-moving-link", predicts=_MASS)
-def _no_inertial(case: DeviationCase) -> bool:
-    """Assumes 1 kg for a link without <inertial>."""
-    assumed = case.part in case.actual.defaulted
-    return assumed and case.masses is not None and _is_a_kilogram(*case.masses)
-
-
-@_known("drake", "massless-inertia", _MASS, "massless-inertia")
-@_of_masses
-def _massless_kilogram(expected: MassProperties | None, actual: MassProperties | None) -> bool:
-    """Assumes 1 kg for a link that has inertia but no mass."""
-    return _is_massless_inertia(expected) and _is_a_kilogram(expected, actual)
+_ASSUMES = "assumes 1 kg for a link without <inertial>"
+_known("pybullet", "no-inertial", _MASS, _ASSUMES, "massless-moving-link", predicts=_MASS)(
+    lambda case: case.part in case.actual.defaulted and _masses(_is_a_kilogram)(case)
+)
+_known("drake", "massless-inertia", _MASS, "assumes 1 kg for a link that has inertia but no mass")(
+    _masses(lambda one, two: _is_massless_inertia(one) and _is_a_kilogram(one, two))
+)
 
 
 @_known(
     "mujoco",
     "massless-inertia",
     _MOTION,
+    "includes the inertia of a link without mass",
     "massless-inertia-welded",
     predicts=_EQUATIONS,
     whole=True,
 )
 def _counted_massless_inertia(case: DeviationCase) -> bool:
-    """Includes the inertia of a link without mass."""
     # It replaces an inertia that it rejects, and then reports no mass.
     read = {link.name for link in case.actual.links if link.mass is not None}
     return any(
@@ -358,9 +315,10 @@ def _counted_massless_inertia(case: DeviationCase) -> bool:
     )
 
 
-@_known("pinocchio", "massless-inertia", _INERTIA, "massless-inertia")
+@_known(
+    "pinocchio", "massless-inertia", _INERTIA, "includes the inertia of a fixed link without mass"
+)
 def _welded_to_massless_inertia(case: DeviationCase) -> bool:
-    """Includes the inertia of a fixed link without mass."""
     masses = {link.name: link.mass for link in case.expected.links}
     part = case.joint.child if case.joint else case.part
     return any(
@@ -374,7 +332,7 @@ def _moments(inertia: Vec6) -> tuple[float, float, float]:
     return a, b, c
 
 
-def _is_impossible(expected: MassProperties | None, actual: MassProperties | None) -> bool:
+def _is_impossible(expected: _Mass, actual: _Mass) -> bool:
     """Whether a tensor is physically impossible, and the engine has any."""
     if not expected or not actual or expected.inertia is None:
         return False
@@ -382,25 +340,12 @@ def _is_impossible(expected: MassProperties | None, actual: MassProperties | Non
     return a < 0 or a + b < c * (1 + _EDGE)
 
 
-@_known("pybullet", "impossible-inertia", _INERTIA, "implausible-inertia")
-@_of_masses
-def _zeroed(expected: MassProperties | None, actual: MassProperties | None) -> bool:
-    """Replaces physically impossible inertia by zero."""
+def _is_zeroed(expected: _Mass, actual: _Mass) -> bool:
     zero = actual is not None and actual.inertia is not None and not any(actual.inertia)
     return zero and _is_impossible(expected, actual)
 
 
-_WATER = "replaces physically impossible inertia by that of a solid sphere of water"
-_known("drake", "impossible-inertia", _INERTIA, "implausible-inertia", _WATER)(
-    _of_masses(_is_impossible)
-)
-
-
-# Differences of motion are traced to the link.
-@_known("physx", "negative-inertia", (*_INERTIA, *_MOTION), "negative-inertia")
-@_of_masses
-def _magnitude(expected: MassProperties | None, actual: MassProperties | None) -> bool:
-    """Takes the magnitude of negative principal moments of inertia."""
+def _is_magnitude(expected: _Mass, actual: _Mass) -> bool:
     if not expected or not actual or not expected.inertia or actual.inertia is None:
         return False
     moments, axes = np.linalg.eigh(tensor_of(expected.inertia))
@@ -408,29 +353,32 @@ def _magnitude(expected: MassProperties | None, actual: MassProperties | None) -
     return bool(moments[0] < 0 and error <= _SAME * np.abs(moments).max())
 
 
-@_known("newton newton-usd", "thin-inertia", (*_INERTIA, *_EQUATIONS), "thin-inertia")
-@_of_masses
-def _thin(expected: MassProperties | None, actual: MassProperties | None) -> bool:
-    """Adds 1e-6 kg m^2 to all moments if one is nearly zero."""
+def _is_thin(expected: _Mass, actual: _Mass) -> bool:
     if not expected or not actual or expected.inertia is None:
         return False
     smallest, _, largest = _moments(expected.inertia)
     return abs(smallest) <= max(_THIN * largest, _TINY)
 
 
-_ENLARGES = "enlarges physically impossible inertia until it is possible"
-_known(
-    "newton newton-usd",
-    "impossible-inertia",
-    (*_INERTIA, *_EQUATIONS),
-    "implausible-inertia",
-    _ENLARGES,
-)(_of_masses(_is_impossible))
+# Differences of motion are traced to the link.
+_TRACED, _SOLVED = (*_INERTIA, *_MOTION), (*_INERTIA, *_EQUATIONS)
+for _engine, _name, _checks, _test, _does in (
+    ("pybullet", "impossible", _INERTIA, _is_zeroed, "replaces {} by zero"),
+    ("drake", "impossible", _INERTIA, _is_impossible, "replaces {} by that of a sphere of water"),
+    ("physx", "negative", _TRACED, _is_magnitude, "takes the magnitude of negative moments"),
+    ("newton newton-usd", "thin", _SOLVED, _is_thin, "adds 1e-6 kg m^2 to moments near zero"),
+    ("newton newton-usd", "impossible", _SOLVED, _is_impossible, "enlarges {} until possible"),
+):
+    _file = f"{'implausible' if _name == 'impossible' else _name}-inertia"
+    _text = _does.format("physically impossible inertia")
+    _known(_engine, f"{_name}-inertia", _checks, _text, _file)(_masses(_test))
 
 
-@_known("pybullet", "long-axis", _FRAMES, "axis-length")
+_LENGTH = "multiplies the travel of a prismatic joint by the length of its axis"
+
+
+@_known("pybullet", "long-axis", _FRAMES, _LENGTH, "axis-length")
 def _longer_axis(case: DeviationCase) -> bool:
-    """Multiplies the travel of a prismatic joint by the length of its axis."""
     if case.joints is None or case.joints[0].type is not _SLIDES:
         return False
     sides = case.joints[0], case.expected, case.actual
@@ -444,22 +392,21 @@ def _is_type(joint_type: JointType) -> Condition:
     return lambda case: case.joint is not None and case.joint.type is joint_type
 
 
-@_known("pinocchio", "planar-axis", _FRAMES, "planar-joint")
-def _tilted_plane(case: DeviationCase) -> bool:
-    """Moves planar joints in the x, y plane of their frame, whatever the axis."""
-    return _is_type(_PLANAR)(case) and case.joint is not None and case.joint.axis != (0, 0, 1)
-
-
-_known("newton", "planar-turn", _FRAMES, "planar-joint", "gives a planar joint no rotation")(
+_PLANE = "moves planar joints in the x, y plane of their frame, whatever the axis"
+_known("pinocchio", "planar-axis", _FRAMES, _PLANE, "planar-joint")(
+    lambda case: _is_type(_PLANAR)(case) and case.joint is not None and case.joint.axis != (0, 0, 1)
+)
+_known("newton", "planar-turn", _FRAMES, "gives a planar joint no rotation", "planar-joint")(
     _is_type(_PLANAR)
 )
+_TURNS = (*_FRAMES, *_MOTION, "mass.")
 
 
 @_known(
-    "drake mujoco newton pybullet", "quaternion", (*_FRAMES, *_MOTION, "mass."), "quaternion-origin"
+    *("drake mujoco newton pybullet", "quaternion", _TURNS, "ignores quat_xyzw of URDF 1.1"),
+    file="quaternion-origin",
 )
 def _unturned(case: DeviationCase) -> bool:
-    """Ignores quat_xyzw of URDF 1.1."""
     if case.part not in case.expected.quaternions:
         return False
     if case.joint is not None:
@@ -477,19 +424,14 @@ def _unturned(case: DeviationCase) -> bool:
     return close and apart <= _SAME * max(map(abs, moments))
 
 
-_WELDS = "reads floating joints as fixed"
-_known("pybullet", "floating-welded", ("structure.types",), "floating-joint", _WELDS)(
-    _is_type(JointType.FLOATING)
-)
-_DROPS = "drops floating joints, leaving the child free in the world"
-_known("drake", "floating-lost", ("structure.joints",), "floating-joint", _DROPS)(
-    _is_type(JointType.FLOATING)
-)
+_FLOATING = _is_type(JointType.FLOATING)
+_WELDS, _DROPS = "reads floating joints as fixed", "drops floating joints, and frees the child"
+_known("pybullet", "floating-welded", ("structure.types",), _WELDS, "floating-joint")(_FLOATING)
+_known("drake", "floating-lost", ("structure.joints",), _DROPS, "floating-joint")(_FLOATING)
 
 
-@_known("mujoco", "mimic-loop", _COUPLINGS, "mimic-loop")
+@_known("mujoco", "mimic-loop", _COUPLINGS, "keeps mimic couplings that form a loop")
 def _coupled_in_a_loop(case: DeviationCase) -> bool:
-    """Keeps mimic couplings that form a loop."""
     leader_of = {joint.name: joint.mimic.leader for joint in case.actual.joints if joint.mimic}
 
     def ends_in_a_loop(name: str) -> bool:
@@ -508,9 +450,11 @@ def _are_unlike(follower: JointObservation, leader: JointObservation) -> bool:
     return (follower.type is _SLIDES) is not (leader.type is _SLIDES)
 
 
-@_known("newton-usd", "unlike-mimic", _MIMIC, "unlike-mimic")
+_UNLIKE = "drops couplings between prismatic and revolute joints"
+
+
+@_known("newton-usd", "unlike-mimic", _MIMIC, _UNLIKE)
 def _unlike_mimic(case: DeviationCase) -> bool:
-    """Drops couplings between prismatic and revolute joints."""
     joint_of = {joint.name: joint for joint in case.expected.joints}
     if case.joint is None or case.joint.mimic is None:
         return False
@@ -518,10 +462,9 @@ def _unlike_mimic(case: DeviationCase) -> bool:
     return leader is None or _are_unlike(case.joint, leader)
 
 
-def _lost_coupling(test: Callable[[JointObservation, JointObservation], bool]) -> Condition:
+def _lost(test: Callable[[_Joint, _Joint], bool]) -> Condition:
     """Make a condition on a coupling that the engine lacks; it affects every joint of a rollout."""
 
-    @wraps(test)
     def applies(case: DeviationCase) -> bool:
         coupled = {joint.name for joint in case.actual.joints if joint.mimic}
         joint_of = {joint.name: joint for joint in case.expected.joints}
@@ -537,79 +480,75 @@ def _lost_coupling(test: Callable[[JointObservation, JointObservation], bool]) -
     return applies
 
 
-_BY_PHYSX = "couples prismatic with revolute joints by PhysxMimicJointAPI alone"
-_known("physx", "unlike-mimic", _COUPLINGS, "unlike-mimic", _BY_PHYSX)(_lost_coupling(_are_unlike))
-
-
-@_known("physx", "unlimited-mimic", _COUPLINGS, "unlimited-mimic")
-@_lost_coupling
-def _without_limits(follower: JointObservation, leader: JointObservation) -> bool:
-    """Refuses couplings of revolute joints without limits."""
-    turning = (joint for joint in (follower, leader) if joint.type is not _SLIDES)
+def _lacks_limits(*joints: JointObservation) -> bool:
+    turning = (joint for joint in joints if joint.type is not _SLIDES)
     return any(math.inf in map(abs, _limits(joint)) for joint in turning)
 
 
-@_known("pybullet", "malformed-text", ("",), "partial-vector")
 def _ambiguous(case: DeviationCase) -> bool:
-    """Reads ambiguous text differently."""
     return case.part in case.expected.repaired
 
 
-@_known("mujoco", "obj-objects", _SHAPES, "obj-objects")
-def _in_pieces(case: DeviationCase) -> bool:
-    """Makes one convex hull of all groups of an OBJ file, and reads the faces of the first
-    alone.
-    """
-    return any(shape.pieces > 1 for shape in case.shapes(case.expected))
-
-
-@_known("mujoco", "obj-polygons", _SHAPES, "obj-polygons")
-def _of_polygons(case: DeviationCase) -> bool:
-    """Triangulates polygons of an OBJ file differently."""
-    return any(shape.corners > 3 for shape in case.shapes(case.expected))
-
-
-@_known("mujoco", "repeated-shape", _SHAPES, "repeated-shape")
-def _other_kind(case: DeviationCase) -> bool:
-    """Takes of several shapes in one <geometry> a box before a cylinder, sphere, capsule and
-    mesh, not the first.
-    """
-    expected, actual = (
-        sorted(shape.kind for shape in case.shapes(side)) for side in (case.expected, case.actual)
-    )
+def _is_other_kind(case: DeviationCase) -> bool:
+    sides = (map(attrgetter("kind"), case.shapes(one)) for one in (case.expected, case.actual))
+    expected, actual = map(sorted, sides)
     return _ambiguous(case) and expected != actual
 
 
-@_known("pybullet", "shown-colliders", ("visual.",), "colliders-alone")
-def _colliders_alone(case: DeviationCase) -> bool:
-    """Uses the colliders of a link without visuals as visuals."""
-    roles = {shape.role for shape in case.expected.shapes if shape.link == case.part}
-    return roles == {Role.COLLISION}
+_BY_PHYSX = "couples prismatic with revolute joints by PhysxMimicJointAPI alone"
+_known("physx", "unlike-mimic", _COUPLINGS, _BY_PHYSX)(_lost(_are_unlike))
+_REFUSES = "refuses couplings of revolute joints without limits"
+_known("physx", "unlimited-mimic", _COUPLINGS, _REFUSES)(_lost(_lacks_limits))
+_known("pybullet", "malformed-text", ("",), "reads ambiguous text differently", "partial-vector")(
+    _ambiguous
+)
+_OBJECTS = (
+    "makes one convex hull of all groups of an OBJ file, and reads the faces of the first alone"
+)
+_known("mujoco", "obj-objects", _SHAPES, _OBJECTS)(
+    lambda case: any(shape.pieces > 1 for shape in case.shapes(case.expected))
+)
+_known("mujoco", "obj-polygons", _SHAPES, "triangulates polygons of an OBJ file differently")(
+    lambda case: any(shape.corners > 3 for shape in case.shapes(case.expected))
+)
+_KINDS = (
+    "takes of several shapes in one <geometry> a box before a cylinder, sphere, capsule and mesh, "
+    "not the first"
+)
+_known("mujoco", "repeated-shape", _SHAPES, _KINDS)(_is_other_kind)
+_SHOWN = "uses the colliders of a link without visuals as visuals"
+_known("pybullet", "shown-colliders", ("visual.",), _SHOWN, "colliders-alone")(
+    lambda case: (
+        {one.role for one in case.expected.shapes if one.link == case.part} == {Role.COLLISION}
+    )
+)
+_STACKED = "places several joints of one MJCF body wrongly"
 
 
-@_known("drake-mjcf newton-mjcf", "stacked-joints", _FRAMES, "stacked-joints")
-def _stacked(case: DeviationCase) -> bool:
-    """Places several joints of one MJCF body wrongly."""
+@_known("drake-mjcf newton-mjcf", "stacked-joints", _FRAMES, _STACKED)
+def _is_stacked(case: DeviationCase) -> bool:
     made_up = {*case.expected.made_up}
     ends = (case.joint.parent, case.joint.child) if case.joint else ()
     chained = {link.name for link in case.expected.links if link.mass is None}
     return any(link in chained and f"link {link}" in made_up for link in ends)
 
 
-@_known("pinocchio-mjcf", "slide-range", _LIMITS, "slide-range")
-@_of_joints
-def _slide_in_degrees(expected: JointObservation, actual: JointObservation) -> bool:
-    """Reads the range of a slide as degrees, where angles are in degrees."""
+def _is_close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_SAME, abs_tol=_SAME)
+
+
+def _are_in_degrees(expected: JointObservation, actual: JointObservation) -> bool:
     ranges = zip(_limits(expected), _limits(actual), strict=True)
-    return expected.type is _SLIDES and all(
-        math.isclose(math.radians(one), other, rel_tol=_SAME, abs_tol=_SAME)
-        for one, other in ranges
-    )
+    return expected.type is _SLIDES and all(_is_close(math.radians(a), b) for a, b in ranges)
 
 
-@_known("newton-mjcf", "main-class", ("dynamics.damping", "dynamics.friction"), "main-class")
-@_of_joints
-def _without_main_class(expected: JointObservation, actual: JointObservation) -> bool:
-    """Ignores the defaults of an MJCF whose class is called main, as MuJoCo names it."""
+def _are_defaults(expected: JointObservation, actual: JointObservation) -> bool:
     pairs = (expected.damping, actual.damping), (expected.friction, actual.friction)
     return all(not other or math.isclose(one or 0.0, other, rel_tol=_SAME) for one, other in pairs)
+
+
+_DEGREES = "reads the range of a slide as degrees, where angles are in degrees"
+_known("pinocchio-mjcf", "slide-range", _LIMITS, _DEGREES)(_joints(_are_in_degrees))
+_MAIN = "ignores the defaults of an MJCF whose class is called main, as MuJoCo names it"
+_PASSIVE = ("dynamics.damping", "dynamics.friction")
+_known("newton-mjcf", "main-class", _PASSIVE, _MAIN)(_joints(_are_defaults))

@@ -25,6 +25,7 @@ from urdf_usd.conformance.checks.check import (
     Incomparable,
     Sides,
     compare,
+    difference,
 )
 from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
@@ -33,7 +34,12 @@ from urdf_usd.conformance.observation.robot import Base, Observation, Quantity
 from urdf_usd.conformance.observation.simulation import SimulationObservation
 from urdf_usd.conformance.tolerance.bounds import Tolerance, principal_moments
 from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model, tensor_of
-from urdf_usd.conformance.verdict.attribution import EngineComparison, attribute, compare_simulator
+from urdf_usd.conformance.verdict.attribution import (
+    EngineComparison,
+    attribute,
+    compare_simulator,
+    deviation_records,
+)
 from urdf_usd.conformance.verdict.chosen_colliders import compare_chosen
 from urdf_usd.conformance.verdict.judged import (
     DECIDING,
@@ -50,6 +56,7 @@ from urdf_usd.reports.records.record import (
     Difference,
     EngineDifference,
     Grade,
+    Value,
     Verdict,
 )
 
@@ -96,18 +103,13 @@ def judge(
     Args:
         urdf: Outcome per engine of the URDF or other source, the deciding one among them.
         usd: Outcome of the USD engine that is judged.
-        simulators: Outcomes of the other USD engines. What they report counts as well,
-            except for their known deviations; so does their refusal of a USD that is
-            made for them.
+        simulators: Outcomes of the other USD engines, which count except for known deviations.
         back: Outcomes for the URDF that was written from the USD, if requested.
         tolerance: Engineering tolerance; the default one if absent.
-        expected_base: Base that the user requested; None for that of the URDF, if it
-            defines one.
+        expected_base: Base that the user requested; None for that of the URDF, if any.
         requested: What a simulation settings file requests, if there is one.
-        estimated: Links whose mass properties are not those of the URDF file but were
-            computed from shapes: they are never exact.
-        colliders: Requested colliders by link, where they are not those of the URDF:
-            they are never exact.
+        estimated: Links whose mass properties were computed from shapes: never exact.
+        colliders: Requested colliders by link: never exact.
         decides: Name of the engine that gives the expected values.
         described: Whether the second observation is of a description of the robot, not of a
             USD: what concerns a USD alone, and what one of the formats lacks, is left out.
@@ -242,17 +244,15 @@ def _with_estimates(comparison: Comparison, inputs: _Inputs) -> Comparison:
     """Mark differences of links and groups whose mass properties were estimated."""
     within = {group[0]: inputs.estimated & {*group} for group in inputs.model.groups}
 
-    def marked(difference: Difference) -> Difference:
-        kind, item = difference.subject.partition(" ")[0], difference.item
-        links = inputs.estimated if kind == "robot" else inputs.estimated & {item}
-        if kind == "group":
-            links = within.get(item, links)
-        if not links:
-            return difference
-        message = f"{difference.subject}: estimated from shapes, not stated by the URDF"
-        if difference.grade is Grade.FAILS:
-            message = f"{difference.message}; estimated from shapes"
-        return structs.replace(difference, estimated=True, message=message)
+    def marked(one: Difference) -> Difference:
+        kind = one.subject.partition(" ")[0]
+        links = {"robot": inputs.estimated, "group": within.get(one.item)}.get(kind)
+        if not (inputs.estimated & {one.item} if links is None else links):
+            return one
+        message = f"{one.subject}: estimated from shapes, not stated by the URDF"
+        if one.grade is Grade.FAILS:
+            message = f"{one.message}; estimated from shapes"
+        return structs.replace(one, estimated=True, message=message)
 
     return comparison if isinstance(comparison, Incomparable) else comparison.each(marked)
 
@@ -362,35 +362,17 @@ def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
     return f"{ANOTHER_ROBOT}: {unknown} of {len(expected)} names are unknown"
 
 
-def _departures(actual: Observation) -> list[DeviationRecord]:
+def _departures(actual: Observation) -> tuple[DeviationRecord, ...]:
     """Record the inertias that the USD engine replaces, one record per cause."""
-    by_cause: dict[str, list[Difference]] = {}
-    for departure in actual.departures:
-        stated, computed = tensor_of(departure.stated), tensor_of(departure.computed)
-        finite = bool(np.isfinite(stated).all() and np.isfinite(computed).all())
-        # Relative to the largest moment.
-        amount = math.inf
-        if finite and stated.any():
-            amount = float(np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2))
-        difference = Difference(
-            item=departure.link,
-            subject=f"link {departure.link}",
-            message=f"link {departure.link}: {departure.cause}",
-            expected=principal_moments(stated) if finite else "not finite",
-            actual=principal_moments(computed) if finite else "not finite",
-            unit=MOMENT,
-            amount=amount,
-        )
-        by_cause.setdefault(departure.cause, []).append(difference)
-    return [
-        DeviationRecord(
-            engine=actual.engine,
-            id=f"{actual.engine}-inertia",
-            cause=cause,
-            check="mass.link.inertia",
-            subjects=tuple(one.subject for one in values),
-            largest=max((one.amount for one in values if one.measured is not None), default=None),
-            values=tuple(values),
-        )
-        for cause, values in by_cause.items()
-    ]
+    rows = []
+    for one in actual.departures:
+        stated, computed = tensor_of(one.stated), tensor_of(one.computed)
+        values: list[Value] = ["not finite"] * 2
+        amount = math.inf  # relative to the largest moment
+        if np.isfinite([stated, computed]).all():
+            values = [principal_moments(stated), principal_moments(computed)]
+            if stated.any():
+                amount = float(np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2))
+        made = difference(f"link {one.link}", one.cause, values, MOMENT, (amount, 0.0, 0.0))
+        rows.append(((actual.engine, f"{actual.engine}-inertia", one.cause), made))
+    return deviation_records("mass.link.inertia", rows, values=True)

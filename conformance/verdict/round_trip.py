@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, structs
@@ -44,7 +45,7 @@ class RoundTrip(Struct, frozen=True, eq=False):
     by_engine: Mapping[str, Comparison]  # all differences of each engine
 
 
-class _Trip(Struct, frozen=True, eq=False):
+class _Trip(NamedTuple):
     """One check by one engine: it and the reference on the URDF, it on the written one."""
 
     check: Check

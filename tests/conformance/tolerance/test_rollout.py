@@ -235,7 +235,7 @@ _NO_URDF, _NO_USD = (structs.replace(one, rollout=None) for one in (urdf_reading
     [
         (urdf_reading(), _NO_USD, Incomparable("usd states no rollout")),
         (_NO_URDF, usd_reading(), Incomparable("reference states no rollout")),
-        (_NO_URDF, _NO_USD, Compared((), note="no rollout was planned")),
+        (_NO_URDF, _NO_USD, Compared()),
     ],
 )
 def test_rollout_on_one_side_only_is_not_comparable(
