@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines.openusd.engine import labelled, named_prims
 from urdf_usd.conformance.engines.protocol import UnsupportedError
@@ -33,23 +33,13 @@ _MOTIONS = (_TURNING, *(frozenset({type}) for type in JointType if type not in _
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 
 
-class Labels(Struct, frozen=True):
-    """URDF names of prims that have another name."""
-
-    # by path, where names differ in spelling alone
-    spelled: Mapping[str, str] = field(default_factory=dict)
-    # by path, where they were matched by the chain of parents
-    inferred: Mapping[str, str] = field(default_factory=dict)
-
-
 class Labelled(Struct, frozen=True):
     """A layer over a USD."""
 
     text: str  # the layer
-    # links and joints, such as ``link arm``, whose names differ in spelling alone, and their names
-    # in the USD
+    # links and joints, such as ``link arm``, and their names in the USD: those that differ in
+    # spelling alone, and those that were matched by the chain of parents
     spelled: tuple[tuple[str, str], ...]
-    # those that were matched by the chain of parents, likewise
     inferred: tuple[tuple[str, str], ...]
 
 
@@ -63,26 +53,25 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
         prims = named_prims(usd)
     except UnsupportedError:
         return None
-    labels = match_names(expected, prims)
-    if not labels.spelled and not labels.inferred:
+    spelled, inferred = match_names(expected, prims)
+    if not spelled and not inferred:
         return None
     names_of = {prim.path: ("link", prim.name) for prim in prims.links}
     names_of |= {prim.path: ("joint", prim.name) for prim in prims.joints}
-
-    def pairs(names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        return tuple(
-            (f"{names_of[path][0]} {name}", names_of[path][1]) for path, name in names.items()
-        )
-
-    return Labelled(
-        text=labelled(usd, {**labels.spelled, **labels.inferred}),
-        spelled=pairs(labels.spelled),
-        inferred=pairs(labels.inferred),
+    pairs = (
+        tuple((f"{names_of[path][0]} {name}", names_of[path][1]) for path, name in labels.items())
+        for labels in (spelled, inferred)
     )
+    return Labelled(labelled(usd, spelled | inferred), *pairs)
 
 
-def match_names(expected: Observation, prims: NamedPrims) -> Labels:
-    """Find the prims for the names of a URDF that have another name."""
+def match_names(expected: Observation, prims: NamedPrims) -> tuple[dict[str, str], dict[str, str]]:
+    """Find the prims for the names of a URDF that have another name.
+
+    Returns:
+        URDF names by path: of prims whose names differ in spelling alone, and of those that were
+        matched by the chain of parents.
+    """
     if _has_world(expected) and all(prim.name != "world" for prim in prims.links):
         # The stage itself, which needs no prim.
         stage = NamedPrim("/", "world", is_body=False)
@@ -111,7 +100,7 @@ def match_names(expected: Observation, prims: NamedPrims) -> Labels:
         _match_along_joints(expected.joints, prims.joints, links, joints)
         _match_single_joints(expected.joints, prims.joints, links, joints)
     new = {**links.new, **joints.new}
-    return Labels(spelled, {path: name for path, name in new.items() if path not in spelled})
+    return spelled, {path: name for path, name in new.items() if path not in spelled}
 
 
 class _Matches:
@@ -140,10 +129,8 @@ class _Matches:
                 unmatched.setdefault(key(name), []).append(path)
         for name in self.names:
             paths = unmatched.get(key(name), [])
-            if name in self.path_of or not paths or names[key(name)] > 1:
-                continue
             bodies = [path for path in paths if path not in self.frames] or paths
-            if key is str or len(bodies) == 1:
+            if bodies and names[key(name)] == 1 and (key is str or len(bodies) == 1):
                 self.add(name, bodies[0])
 
     def add(self, name: str, path: str) -> None:
@@ -153,10 +140,7 @@ class _Matches:
             self.name_of[path] = name
 
     def body(self, path: str) -> str:
-        """Return the path of the body that carries a prim; empty for the world.
-
-        A path that is none of the prims is returned as it is.
-        """
+        """Return the path of the body that carries a prim; empty for the world."""
         body = path
         while body:
             if body in self.prims and body not in self.frames:
@@ -166,11 +150,9 @@ class _Matches:
 
     def bodies(self, joint: JointObservation | NamedJoint) -> frozenset[str]:
         """Return the bodies that a prim connects, or those of the matched links of a joint."""
-        ends: Iterable[str | None] = (
-            joint.ends
-            if isinstance(joint, NamedJoint)
-            else map(self.path_of.get, (joint.parent, joint.child))
-        )
+        if isinstance(joint, NamedJoint):
+            return frozenset(map(self.body, joint.ends))
+        ends = map(self.path_of.get, (joint.parent, joint.child))
         return frozenset(self.body(path) for path in ends if path is not None)
 
 

@@ -409,10 +409,9 @@ unexpected(
     SettingKind.GEOMETRY,
     "visual.geometry",
     "other properties of visuals",
-    "The extent of every shape is that of its points or size; a hint of extents covers the "
-    "shapes that are shown, and is not more than a diagonal larger; primitives are "
-    "right-handed; a mesh has no holes, and no face in two material subsets; and no other "
-    "property of UsdGeom has an effect.",
+    "The extent of every shape is that of its points or size, and a hint of extents at most a "
+    "diagonal larger; primitives are right-handed; a mesh has no holes, and no face in two "
+    "subsets; and no other property of UsdGeom has an effect.",
     "elementType extent orientation",
 )
 unexpected(

@@ -44,8 +44,7 @@ unexpected(
     obs.SettingKind.DRIVE,
     "dynamics.drives",
     "drives without gains",
-    "No drive has stiffness or damping, and no actuator acts on a joint: URDF states the "
-    "limit of a motor, but no controller. A controller sets gains when it is attached.",
+    "No drive has stiffness or damping, and no actuator acts on a joint: URDF has no controller.",
     "newton:targets mjc:biasPrm mjc:biasType mjc:dynType mjc:forceLimited mjc:forceRange:max "
     "mjc:forceRange:min mjc:gainPrm mjc:gainType mjc:gear",
 )
@@ -60,9 +59,8 @@ unexpected(
     obs.SettingKind.BODY,
     "dynamics.bodies",
     "other body properties",
-    "Gravity acts on every body; no axis of a body is locked, no body is damped or moved by a"
-    " constant force or surface velocity, and none has another property of a simulator that "
-    "URDF does not state.",
+    "Gravity acts on every body; none is damped, locked along an axis, moved by constant forces or "
+    "surface velocity, or has another property of a simulator that URDF does not state.",
 )
 
 

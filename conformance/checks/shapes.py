@@ -448,9 +448,8 @@ unexpected(
     SettingKind.FILTER,
     "collision.filters",
     "collision filters",
-    "Links that no joint connects collide with each other and with everything else; links "
-    "that a joint connects do not collide with each other. Filtered pairs, collision groups, "
-    "triggers and self-collision flags change that.",
+    "Links that no joint connects collide with each other and everything else; links that a joint "
+    "connects do not. Filtered pairs, collision groups, triggers and flags change that.",
     "physics:filteredGroups physics:filteredPairs physics:invertFilteredGroups "
     "physics:mergeGroup newton:selfCollisionEnabled physxArticulation:enabledSelfCollisions",
 )
@@ -458,18 +457,16 @@ unexpected(
     SettingKind.APPROXIMATION,
     "collision.approximation",
     "collision approximations",
-    "The approximation of every mesh is one that UsdPhysics or PhysX defines, and keeps the "
-    "surface or its convex hull, perhaps in parts: consumers differ in what they make of "
-    "others. Contacts are at the surface itself.",
+    "The approximation of every mesh is one that UsdPhysics or PhysX defines, and has the surface "
+    "or its convex hull, perhaps in parts. Contacts are at the surface itself.",
     "physics:approximation",
 )
 unexpected(
     SettingKind.MATERIAL,
     "collision.materials",
     "contact materials",
-    "No material with friction or restitution is bound to a collider, except one with "
-    "friction 0.5 or 1 and no restitution: URDF states none, so that every simulator uses its"
-    " own, which are these.",
+    "No material with friction or restitution is bound to a collider, except one with friction 0.5 "
+    "or 1 and no restitution, which are those of simulators: URDF states none.",
     "physics:dynamicFriction physics:restitution physics:staticFriction "
     "newton:contactAdhesion newton:contactDamping newton:contactFrictionGain "
     "newton:contactStiffness newton:rollingFriction newton:torsionalFriction",

@@ -47,8 +47,8 @@ def _links(sides: Sides) -> Differences:
 
 @check("structure.joints", "joints", obs.Quantity.JOINTS, reads="physics:jointEnabled")
 def _joints(sides: Sides) -> Differences:
-    """Every URDF joint is found in the USD by its name, and there is no other joint. A fixed joint
-    may also be expressed by one body for both links.
+    """Every URDF joint is found in the USD by its name, and no other. One body may have both links
+    of a fixed joint.
     """
     expected, actual = sides.expected, sides.actual
     joints = {joint.name: joint for joint in expected.joints}
@@ -207,10 +207,8 @@ def _mimic_problem(
     "isaac:namespace isaac:nameOverride isaac:NameOverride",
 )
 def _articulation(sides: Sides) -> Comparison:
-    """A robot with moving joints has exactly one articulation root, and all its joints belong to
-    it. Without one, solvers simulate separate bodies; with two, they reject the robot or simulate
-    two. Its root is the first body of the robot, or holds the joint that fixes it, and no
-    simulator disables it.
+    """A robot with moving joints has exactly one articulation root, to which all its joints belong,
+    at its first body or the joint that fixes that. Solvers simulate separate bodies otherwise.
     """
     expected, actual = sides.expected, sides.actual
     count = actual.articulation_roots
@@ -271,8 +269,7 @@ def _articulation(sides: Sides) -> Comparison:
 @check("structure.world", "joints to the world", obs.Quantity.JOINTS, usd_alone=True)
 def _world(sides: Sides) -> Comparison:
     """No moving joint of an articulation has the world, or a prim without rigid body, on one side:
-    solvers in reduced coordinates fix the body on the other side, and the robot loses a degree of
-    freedom.
+    solvers in reduced coordinates fix the body on the other side.
     """
     actual = sides.actual
     if actual.articulation_roots is None:

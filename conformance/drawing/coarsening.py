@@ -31,20 +31,10 @@ _FINE = 2**21 - 1
 _SPARED = 400
 
 
-def shares(triangles: Sequence[int], budget: int) -> tuple[int, ...]:
-    """Divide a budget of triangles among meshes with numbers of triangles.
-
-    Small meshes are kept, all others are reduced by the same factor: the sum is a little more than
-    the budget if most meshes are small.
-    """
-    if sum(triangles) <= budget:
-        return tuple(triangles)
-    spared = sum(count for count in triangles if count <= _SPARED)
-    rest = sum(triangles) - spared
-    part = max(0.0, budget - spared) / rest if rest else 1.0
-    return tuple(
-        count if count <= _SPARED else max(_SPARED, int(count * part)) for count in triangles
-    )
+def shares(triangles: Sequence[int], budget: int) -> list[int]:
+    """Divide a budget of triangles among meshes: small ones are kept, others reduced alike."""
+    part = min(1.0, budget / max(sum(triangles), 1))
+    return [min(count, max(_SPARED, int(count * part))) for count in triangles]
 
 
 def coarsen(

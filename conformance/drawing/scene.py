@@ -186,27 +186,20 @@ def _size(readings: Iterable[Observation]) -> float:
     """Return the extent of a robot at zero from the root, by frames and shapes."""
     reaches = [0.0]
     for reading in readings:
-        if reading.frames is None:
-            continue
-        places = dict(zip(reading.frames.links, reading.frames.positions[0], strict=True))
-        reaches += [float(np.linalg.norm(place)) for place in places.values()]
-        reaches += [
-            float(np.linalg.norm(places[shape.link])) + max(shape.surface.support)
-            for shape in reading.shapes
-            if shape.surface and shape.link in places
-        ]
+        if reading.frames is not None:
+            origins = np.linalg.norm(reading.frames.positions[0], axis=1).tolist()
+            far = dict(zip(reading.frames.links, origins, strict=True))
+            reaches += origins
+            for shape in reading.shapes:
+                if shape.surface and shape.link in far:
+                    reaches.append(far[shape.link] + max(shape.surface.support))
     return max(reach for reach in reaches if math.isfinite(reach)) or 1.0
 
 
 def _notes(meshes: Iterable[SceneMesh]) -> list[str]:
-    coarse = [mesh for mesh in meshes if mesh.drawn < mesh.triangles]
-    drawn = sum(mesh.drawn for mesh in coarse)
-    given = sum(mesh.triangles for mesh in coarse)
-    # Degenerate triangles are left out everywhere, without a note.
-    if drawn >= _HARDLY * given:
-        return []
-    note = f"{len(coarse)} meshes are drawn with {drawn} of their {given} triangles."
-    return [f"{note} The comparison uses the whole mesh."]
+    coarse = [mesh for mesh in meshes if mesh.drawn < _HARDLY * mesh.triangles]
+    note = f"{len(coarse)} meshes are drawn with fewer triangles. The comparison uses all of them."
+    return [note] if coarse else []
 
 
 def build_model(

@@ -109,21 +109,16 @@ class MassProperties(Struct, frozen=True):
 
     mass: float  # [kg]
     center: Vec3  # centre of mass in the link frame [m]
-    # (ixx, ixy, ixz, iyy, iyz, izz) about the centre of mass, along the axes of the link frame [kg
-    # m^2]; None if the engine cannot state it
-    inertia: Vec6 | None
+    # about the centre of mass, along the axes of the link frame: (ixx, ixy, ixz, iyy, iyz, izz)
+    inertia: Vec6 | None  # [kg m^2]; None if the engine cannot state it
 
 
 class LinkObservation(Struct, frozen=True):
     """One link."""
 
     name: str  # URDF name
-    # its own mass properties; None if it has none (it is massless, or this engine counts its mass
-    # with another link's)
-    mass: MassProperties | None = None
-    # link whose rigid body carries this link, if the engine reports it; equal to ``name`` for a
-    # separate body
-    body: str | None = None
+    mass: MassProperties | None = None  # None if massless, or counted with another link
+    body: str | None = None  # link whose rigid body carries this link, if the engine reports it
 
 
 class MimicObservation(Struct, frozen=True):
@@ -141,17 +136,15 @@ class JointObservation(Struct, frozen=True):
     type: JointType
     parent: str
     child: str
-    # lower position limit [rad or m], -inf if unlimited; None if the type has no limits
-    lower: float | None = None
-    upper: float | None = None  # upper position limit [rad or m], inf if unlimited; None likewise
+    lower: float | None = None  # [rad or m], -inf if unlimited; None if the type has no limits
+    upper: float | None = None  # [rad or m], inf if unlimited; None likewise
     effort: float | None = None  # largest force [N or N m]; None is absent
     velocity: float | None = None  # largest speed [rad/s or m/s]; None is absent
     damping: float | None = None  # [N m s/rad or N s/m]; None is absent
     friction: float | None = None  # [N m or N]; None is absent
     mimic: MimicObservation | None = None
     axis: Vec3 | None = None  # unit vector in the child frame, where the engine can state it
-    # a point of the axis in the child frame [m]; always the child's origin in URDF
-    anchor: Vec3 = (0.0, 0.0, 0.0)
+    anchor: Vec3 = (0.0, 0.0, 0.0)  # a point of the axis in the child frame [m]
     note: str | None = None  # why a value is absent or unusual, for the report
 
 
@@ -160,8 +153,7 @@ class Frames(Struct, frozen=True, eq=False):
 
     links: tuple[str, ...]  # names of the L links, in the order of the second array axis
     positions: NDArray[np.float64]  # (K, L, 3) origins in the root link's frame [m]
-    # (K, L, 3, 3) matrices that rotate link vectors into the root frame
-    rotations: NDArray[np.float64]
+    rotations: NDArray[np.float64]  # (K, L, 3, 3) from link vectors to the root frame
     labels: tuple[str, ...] = ()  # (K) names of the configurations; may be empty
 
 
@@ -172,9 +164,8 @@ class Dynamics(Struct, frozen=True, eq=False):
     its -Z. Velocities u are those of :data:`VELOCITIES`. Arrays are read-only.
     """
 
-    # (n) joint of each degree of freedom, grouped by joint; ``ROOT_MOTION`` for the six of the
-    # root. An engine leaves out those that depend on values that it does not read.
-    joints: tuple[str, ...]
+    # (n) joint of each degree of freedom; those that depend on unread values are left out
+    joints: tuple[str, ...]  # grouped by joint; ``ROOT_MOTION`` for the six of the root
     inertia: NDArray[np.float64]  # (K, n, n) joint-space inertia M [kg, kg m or kg m^2]
     bias: NDArray[np.float64]  # (K, n) gravity, Coriolis and centrifugal forces b [N or N m]
     velocities: NDArray[np.float64]  # (K, n) velocities u for which the forces are stated
@@ -198,17 +189,13 @@ class Configurations(Struct, frozen=True, eq=False):
     """
 
     joints: tuple[str, ...]  # names of the moving joints
-    # per joint a (K, d) array, with d and the order of coordinates from :data:`COORDINATES`
-    positions: tuple[NDArray[np.float64], ...]
+    positions: tuple[NDArray[np.float64], ...]  # per joint (K, d), as in :data:`COORDINATES`
     labels: tuple[str, ...]  # (K) names: zero, lower, upper, sample 0
-    # per joint a (K, d) array in the form of :data:`VELOCITIES`, for the equations of motion; empty
-    # if all are at rest
+    # per joint (K, d), as in :data:`VELOCITIES`; empty if all are at rest
     velocities: tuple[NDArray[np.float64], ...] = ()
     rollout: RolloutPlan | None = None  # plan of the passive rollout, if there is to be one
     root: str | None = None  # URDF name of the root link, which all frames are relative to
-    # number of configurations, from the first on, at which equations of motion are stated; all of
-    # them if None
-    motion_count: int | None = None
+    motion_count: int | None = None  # first ones with equations of motion; None for all
 
     @property
     def count(self) -> int:
@@ -249,12 +236,10 @@ class Restatement(Struct, frozen=True):
 class Word(Struct, frozen=True):
     """A number or text of a URDF that no schema of USD has."""
 
-    # what it belongs to: ``robot``, ``joint elbow``, or ``link arm`` and the candidates for links
-    # above it. The first is empty if it belongs to a shape.
+    # ``robot``, ``joint elbow``, or ``link arm`` and the candidates for links above it; the first
+    # is empty if it belongs to a shape
     owners: tuple[str, ...]
-    # names of the elements around it and its own, such as ``safety_controller:k_velocity``; of an
-    # element ``<transmission>``
-    name: str
+    name: str  # such as ``safety_controller:k_velocity``; of an element ``<transmission>``
     value: float | str  # the number, the text, or the content of the element
 
 
@@ -299,8 +284,7 @@ class UnexpectedSetting(Struct, frozen=True):
     message: str  # what it does, and where it is authored
     expected: Value  # the value that a URDF implies
     actual: Value  # the value in the file
-    # name of the property, with ``*`` for the instance of a schema; empty if it is not a single one
-    attribute: str = ""
+    attribute: str = ""  # name of the property, if it is a single one; ``*`` for an instance
     partner: str = ""  # the other part, of a pair that does not collide
 
 
@@ -335,52 +319,35 @@ class Observation(Struct, frozen=True, eq=False):
     articulation_roots: int | None = None  # number of articulation roots, if the format has them
     notes: tuple[str, ...] = ()  # changes to the file that let the engine read it, and its warnings
     departures: tuple[Departure, ...] = ()  # inertias that the engine replaces by others
-    # one entry per joint, if the format places links and joints apart
-    assembly: tuple[AssemblyGap, ...] = ()
-    # links without a mass in the file, for which the engine makes one up
-    defaulted: tuple[str, ...] = ()
-    # inertias that the file states twice, whether or not they agree
-    restated: tuple[Restatement, ...] = ()
+    assembly: tuple[AssemblyGap, ...] = ()  # per joint, if links and joints are placed apart
+    defaulted: tuple[str, ...] = ()  # links whose mass is not in the file, but made up
+    restated: tuple[Restatement, ...] = ()  # inertias that the file states twice
     nondynamic: tuple[str, ...] = ()  # links whose rigid body is kinematic or disabled
     unarticulated: tuple[str, ...] = ()  # joints that belong to no articulation
     at_world: tuple[str, ...] = ()  # moving joints of an articulation with the world on one side
-    # links whose body is declared to be the root of an articulation
-    articulation_starts: tuple[str, ...] = ()
+    articulation_starts: tuple[str, ...] = ()  # links declared to be the root of an articulation
     # settings that no URDF implies; None if the engine reads none
     unexpected: tuple[UnexpectedSetting, ...] | None = None
     up: Vec3 | None = None  # up axis in the root link's frame, a unit vector, if the file states it
-    # links and joints whose text is ambiguous, so that engines may differ
-    repaired: tuple[str, ...] = ()
-    # rules by which malformed XML was repaired, if the repair is the converter's own: then this
-    # observation does not confirm it
-    malformed: tuple[str, ...] = ()
-    # links and joints whose origin is turned by a quaternion, which came with URDF 1.1
-    quaternions: tuple[str, ...] = ()
-    # links whose mass the engine does not read from the file, if that states one
-    unread_masses: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()  # links and joints whose text is ambiguous
+    malformed: tuple[str, ...] = ()  # rules by which our own reader repaired malformed XML
+    quaternions: tuple[str, ...] = ()  # links and joints with a quaternion of URDF 1.1
+    unread_masses: tuple[str, ...] = ()  # links whose mass the engine does not read from the file
     precision: float = DOUBLE_PRECISION  # unit roundoff of the engine's arithmetic
     dynamics: Dynamics | None = None  # equations of motion; None if unstated, and a note says why
     rollout: Rollout | None = None  # states of the planned rollout, if any; None likewise
-    # shapes of links. A shape that is stated in several frames belongs to the first of these links
-    # that the robot has.
+    # one in several frames belongs to the first of these links that the robot has
     shapes: tuple[ShapeObservation, ...] = ()
-    # links and joints, as ``link arm``, that were matched by structure alone, and their names in
-    # the file
+    # links and joints, as ``link arm``, that were matched by structure, and their names in the file
     renamed: tuple[tuple[str, str], ...] = ()
-    # links and joints, as ``link arm``, that have no name in the file: the engine made it up
-    made_up: tuple[str, ...] = ()
-    # settings that the file states, and that are not compared
-    implied: tuple[Implied, ...] = ()
+    made_up: tuple[str, ...] = ()  # those, as ``link arm``, that have no name in the file
+    implied: tuple[Implied, ...] = ()  # settings that the file states, and that are not compared
     # parts of the file that no observation has, such as actuators, and their numbers
     uncompared: tuple[tuple[str, int], ...] = ()
-    # links and joints, as ``link arm``, and the paths of their prims, if the file has them
-    prims: tuple[tuple[str, str], ...] = ()
-    # joints with degrees of freedom, as the engine numbers them; in the order of the file for one
-    # without numbers, empty if unknown
-    joint_order: tuple[str, ...] = ()
+    prims: tuple[tuple[str, str], ...] = ()  # links and joints, as ``link arm``, and prim paths
+    joint_order: tuple[str, ...] = ()  # moving joints as the engine numbers them; empty if unknown
     missing: tuple[str, ...] = ()  # parts of the file that could not be loaded, such as layers
-    # settings that no URDF states: of a USD, those in the file; of a URDF, those of the simulation
-    # settings file, if there is one
+    # of a USD, settings in the file; of a URDF, those that a settings file requests
     simulation: SimulationObservation | None = None
     words: tuple[Word, ...] = ()  # numbers and texts of a URDF that no schema has
 
@@ -422,11 +389,9 @@ class RolloutPlan(Struct, frozen=True):
     """
 
     configuration: int  # index of the initial configuration
-    # joints that are fixed as well, because what they carry has no inertia
-    held: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()  # joints that are fixed, as what they carry has no inertia
     step: float = 1e-3  # time step [s]
-    # numbers of time steps after which the state is stated
-    steps: tuple[int, ...] = (50, 100, 200, 500, 1000)
+    steps: tuple[int, ...] = (50, 100, 200, 500, 1000)  # numbers of steps before each state
 
 
 class RolloutState(Struct, frozen=True):
@@ -441,10 +406,8 @@ class Rollout(Struct, frozen=True):
     """Outcome of a passive rollout."""
 
     joints: tuple[str, ...]  # moving joints
-    # one per step count of the plan, until the simulation diverges
-    states: tuple[RolloutState, ...]
-    # states of copies of the robot, all numbers of which are changed by parts in a million at
-    # random; empty if there are none
+    states: tuple[RolloutState, ...]  # one per step count, until the simulation diverges
+    # those of copies of the robot with all numbers changed by parts in a million at random
     perturbed: tuple[tuple[RolloutState, ...], ...] = ()
 
 
@@ -461,9 +424,7 @@ class NamedJoint(Struct, frozen=True):
 
     path: str  # prim path
     name: str  # display name, else prim name
-    # paths of the bodies that it connects; empty for the world. The one nearer to the base comes
-    # first.
-    ends: tuple[str, str]
+    ends: tuple[str, str]  # paths of its bodies, nearer to the base first; empty for the world
     type: JointType | None  # kind of motion; None if URDF has no such type
 
 

@@ -65,20 +65,12 @@ class Surface(Struct, frozen=True):
 
     support: tuple[float, ...]  # support function per direction of ``DIRECTIONS`` [m]
     area: float  # [m^2]
-    # sum of the lengths of all sides of all triangles [m]; zero if there are none. It bounds the
-    # effect of rounding of points on the area.
-    edges: float
+    edges: float  # sum of the sides of all triangles [m], which bounds rounding of the area
     oriented_area: Vec3  # sum of areas along outward normals [m^2]; zero if it is closed
-    # signed volume of the cones from the link's origin over all faces, which is the volume that a
-    # closed surface encloses [m^3]
-    volume: float
+    volume: float  # signed, of the cones from the link's origin over all faces [m^3]
     center: Vec3  # centroid of the surface [m]
-    # number of triangles with three distinct corners, polygons counted as fans; zero for
-    # primitives, and if it is not known
-    triangles: int
-    # whether only the support function is known, as of the points of a convex hull; the other
-    # measures are zero
-    support_alone: bool = False
+    triangles: int  # those with distinct corners, polygons as fans; zero for primitives, if unknown
+    support_alone: bool = False  # whether the other measures are unknown, and zero
 
     @property
     def lower(self) -> Vec3:
@@ -133,26 +125,19 @@ class Appearance(Struct, frozen=True):
     """Colour, opacity, textures and other properties of a part of a surface."""
 
     area: float  # of that part [m^2]
-    # Linear RGB in [0, 1]; of a textured part, what the image is multiplied with. None if absent or
-    # ambiguous.
+    # linear RGB in [0, 1], or what the image is multiplied with; None if absent or ambiguous
     color: Vec3 | None
     opacity: float | None = 1.0  # in [0, 1]; None if ambiguous
-    # SHA-256 of the image that gives the colour of every point: of its pixels, or of the bytes of a
-    # JPEG
-    texture: str | None = None
+    texture: str | None = None  # SHA-256 of the pixels of the colour image, or of a JPEG's bytes
     image: str | None = None  # name of that file
     image_sha256: str | None = None  # of the bytes of that file; only where a USD is read
     mask: str | None = None  # likewise, of the image that gives the opacity of every point
     problem: str | None = None  # why a referenced image cannot be used
-    # names of other inputs of the surface's shader and of its textures whose values differ from the
-    # fallback, with these values, sorted. Numbers are compared with a tolerance, texts as they are.
+    # other inputs of the shader and its textures that differ from the fallback, sorted
     properties: tuple[tuple[str, tuple[float, ...] | str], ...] = ()
-    # names of inputs that the file may define and that the engine does not read; ``*`` stands for
-    # all of them
-    unread: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()  # inputs that the engine does not read; ``*`` for all
     mapping: Mapping | None = None  # texture coordinates of the colour texture; None if unknown
-    # centroid of the part in the link frame [m]; None if it is all of the surface
-    center: Vec3 | None = None
+    center: Vec3 | None = None  # centroid in the link frame [m]; None if it is all of the surface
 
 
 def merge_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:
@@ -204,25 +189,20 @@ class ShapeObservation(Struct, frozen=True):
     source: str  # identifier in the file, such as a prim path; unique
     name: str  # name in the file: a mesh file's reference, a prim's name
     kind: ShapeKind  # kind of shape
-    # edge lengths of a box; radius and length along Z, without caps, of a cylinder or capsule;
-    # radius of a sphere [m]. Empty for others.
+    # edges of a box; radius, and length along Z without caps; empty for others [m]
     size: tuple[float, ...] = ()
     position: Vec3 = (0.0, 0.0, 0.0)  # origin of the shape's own frame [m]
     surface: Surface | None = None  # None if it cannot be stated
-    # of visuals, if known: one per part of equal appearance, whose areas add up to the surface's
-    appearances: tuple[Appearance, ...] = ()
+    appearances: tuple[Appearance, ...] = ()  # of a visual, if known: one per part of equal one
     problem: str | None = None  # why something cannot be stated, or is replaced by a bounding shape
-    # number of groups that its mesh file consists of. Each is a shape of its own if it collides.
-    pieces: int = 1
+    pieces: int = 1  # groups of its mesh file, each of which collides by itself
     corners: int = 3  # of the largest face in its mesh file
-    # whether the engine can state this shape. If not, the shapes of the link in this role are not
-    # compared with this engine.
-    stated: bool = True
-    # normals of a visual mesh; None if the engine does not read them
-    shading: Shading | None = None
+    stated: bool = True  # if not, shapes of the link in this role are not compared with this engine
+    shading: Shading | None = (
+        None  # normals of a visual mesh; None if the engine does not read them
+    )
     hull: bool = False  # whether it collides as the convex hull of its surface
-    # of the convex hull of a mesh that collides [m^3]; None if the engine does not compute it
-    hull_volume: float | None = None
+    hull_volume: float | None = None  # of a mesh that collides [m^3]; None if not computed
 
 
 class Drawing(Struct, frozen=True, eq=False):
