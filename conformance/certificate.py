@@ -42,18 +42,11 @@ def certificate_of(
     record: RobotRecord, urdf: Mapping[str, str], asset: Mapping[str, str], suite: str
 ) -> Certificate:
     """Return the certificate of a check that conforms, with the hashes of robot and asset."""
-    engines = (one for one in record.engines if one.status is EngineStatus.OBSERVED)
-    return Certificate(
-        verdict=record.verdict.value,
-        values=record.compared,
-        tool=f"{DISTRIBUTION} {record.environment[DISTRIBUTION]}",
-        tolerance=TOLERANCE,
-        suite=suite,
-        engines={engine.name: engine.version or "" for engine in engines},
-        variants=record.variants,
-        urdf=dict(urdf),
-        asset=dict(asset),
-    )
+    read = (one for one in record.engines if one.status is EngineStatus.OBSERVED)
+    engines = {engine.name: engine.version or "" for engine in read}
+    tool = f"{DISTRIBUTION} {record.environment[DISTRIBUTION]}"
+    values = record.verdict.value, record.compared, tool, TOLERANCE, suite, engines
+    return Certificate(*values, record.variants, dict(urdf), dict(asset))
 
 
 def robot_hashes(urdf: Path, options: CheckOptions) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 import msgspec
+from msgspec import structs
 from pxr import Sdf, UsdUtils
 
 from urdf_usd.conformance.certificate import Certificate
@@ -31,7 +31,11 @@ def asset_hashes(usd: Path) -> dict[str, str]:
     if missing:
         raise _error(f"{usd}: files are missing: {', '.join(sorted(map(str, missing)))}")
     files = {Path(layer.realPath) for layer in layers} | {Path(str(path)) for path in assets}
-    hashes = {usd.name: hashlib.sha256(_text_without_certificate(root)).hexdigest()}
+    bare = Sdf.Layer.CreateAnonymous(".usda")
+    bare.TransferContent(root)
+    data = bare.customLayerData.items()
+    bare.customLayerData = {name: value for name, value in data if name != KEY}
+    hashes = {usd.name: hashlib.sha256(bare.ExportToString().encode()).hexdigest()}
     for file in sorted(file.resolve() for file in files):
         if file != usd.resolve():
             name = Path(os.path.relpath(file, folder)).as_posix()
@@ -57,11 +61,11 @@ def read_certificate(usd: Path) -> Certificate | None:
 def write_certified_layer(usd: Path, certificate: Certificate, target: str) -> None:
     """Write the root layer with a certificate to another file of the same format."""
     layer = _open(usd)
-    values: dict[str, Any] = {
-        name: getattr(certificate, name) for name in Certificate.__struct_fields__
-    }
-    layer.customLayerData = {**layer.customLayerData, KEY: {"schema": SCHEMA, **values}}
-    layer.Export(target, args={"format": _format(layer)})
+    values = {"schema": SCHEMA, **structs.asdict(certificate)}
+    layer.customLayerData = {**layer.customLayerData, KEY: values}
+    # A file named ``.usd`` has either format.
+    is_binary = Path(layer.realPath).read_bytes()[:8] == b"PXR-USDC"
+    layer.Export(target, args={"format": "usdc" if is_binary else "usda"})
     layer.Reload(force=True)
 
 
@@ -71,28 +75,8 @@ def _open(usd: Path) -> Sdf.Layer:
     if layer is None:
         raise _error(f"{usd}: OpenUSD cannot read this layer")
     if layer.GetFileFormat().IsPackage():
-        raise _error(
-            f"{usd} is a package, which cannot be changed; certify the asset before packing"
-        )
+        raise _error(f"{usd} is a package; certify the asset before packing")
     return layer
-
-
-def _text_without_certificate(layer: Sdf.Layer) -> bytes:
-    copy = Sdf.Layer.CreateAnonymous(".usda")
-    copy.TransferContent(layer)
-    data = {name: value for name, value in copy.customLayerData.items() if name != KEY}
-    copy.customLayerData = data
-    text: str = copy.ExportToString()
-    return text.encode()
-
-
-def _format(layer: Sdf.Layer) -> str:
-    """Return the format of a file; one named ``.usd`` has either."""
-    identifier: str = layer.GetFileFormat().formatId
-    if identifier == "usd":
-        start = Path(layer.realPath).read_bytes()[:8]
-        return "usdc" if start == b"PXR-USDC" else "usda"
-    return identifier
 
 
 def _error(message: str) -> StageError:

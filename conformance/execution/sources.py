@@ -266,8 +266,8 @@ def _matches(
             for i, one in enumerate(actual.joints)
         ),
     )
-    labels = match_names(expected, prims)
-    new = {**labels.spelled, **labels.inferred}
+    spelled, by_parents = match_names(expected, prims)
+    new = {**spelled, **by_parents}
     own = {path: name for name, path in paths.items()}
     own |= {f"/joint{i}": one.name for i, one in enumerate(actual.joints)}
     links, joints = (
@@ -276,7 +276,7 @@ def _matches(
     )
     inferred = [
         (f"{kind} {first}", own[path])
-        for path, first in labels.inferred.items()
+        for path, first in by_parents.items()
         for kind in [path.strip("/0123456789")]
         if f"{kind} {own[path]}" not in made_up
     ]

@@ -48,9 +48,9 @@ def test_copy_of_a_certified_asset_is_valid_and_conforms(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("arm.urdf", "arm.urdf of the robot was changed, added or removed"),
-        ("out/payload/Physics.usda", "payload/Physics.usda of the asset was changed, added or removed"),
-        ("out/arm.usda", "arm.usda of the asset was changed, added or removed"),
+        ("arm.urdf", "arm.urdf of the robot was changed"),
+        ("out/payload/Physics.usda", "payload/Physics.usda of the asset was changed"),
+        ("out/arm.usda", "arm.usda of the asset was changed"),
     ],
 )
 def test_changed_file_invalidates_the_certificate(folder: Path, file: str, message: str) -> None:
@@ -121,10 +121,10 @@ def test_certificate_holds_for_the_settings_it_was_made_with(tmp_path: Path) -> 
     verify = ("check", "--certificate", urdf, usd)
 
     assert urdf_usd(*verify, "--with", settings).exit_code == 0
-    assert "arm.toml of the robot was changed, added or removed" in urdf_usd(*verify).stdout
+    assert "arm.toml of the robot was changed" in urdf_usd(*verify).stdout
     settings.write_text("self_collision = true\n", encoding="utf-8")
     changed = urdf_usd(*verify, "--with", settings)
-    assert (changed.exit_code, "arm.toml of the robot was changed, added" in changed.stdout) == (1, True)
+    assert (changed.exit_code, "arm.toml of the robot was" in changed.stdout) == (1, True)
 
 
 _URDF = """<robot name="arm">
