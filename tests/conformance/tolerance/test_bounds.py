@@ -13,7 +13,6 @@ from scipy.spatial.transform import Rotation
 
 from tests.conformance.miniatures import ROBOT
 from tests.converter.strategies import robots
-from urdf_usd.conformance.checks.check import relative_difference
 from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Observation, Quantity
@@ -21,7 +20,6 @@ from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.tolerance.bounds import (
     RELATIVE,
     Tolerance,
-    harmless_moment,
     inertia_bound,
     scalar_bound,
 )
@@ -218,34 +216,3 @@ def test_bound_of_an_isotropic_inertia_is_that_of_its_moments() -> None:
     assert inertia_bound(3.0 * np.eye(3)) < 1.001 * RELATIVE
     assert inertia_bound(np.diag([1.0, 2.0, 3.0])) > 2 * RELATIVE
     assert inertia_bound(np.zeros((3, 3))) > 0
-
-
-@pytest.mark.parametrize(
-    ("mass", "total", "expected"), [(0.1, 2.0, 2.5e-8), (1e-9, 2.0, 2.5e-10), (1e-9, 1e-5, 2.5e-12)]
-)
-def test_harmless_inertia_of_a_point_mass_is_a_millionth(
-    mass: float, total: float, expected: float
-) -> None:
-    assert harmless_moment(mass, 0.5, total) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("expected", "actual", "least", "difference"),
-    [
-        (0.1, 4.0, 0.0, 39.0),
-        (4.0, 0.1, 0.0, 0.975),
-        (-2.0, 2.0, 0.0, 2.0),
-        (0.5, 0.25, 1.0, 0.25),
-        (4.0, 8.0, 1.0, 1.0),
-        (0.0, 0.0, 0.0, 0.0),
-        (0.0, 0.5, 0.0, math.inf),
-        (0.0, 0.5, 1.0, 0.5),
-        (math.inf, math.inf, 0.0, 0.0),
-        (math.inf, 2.0, 1.0, math.inf),
-        (2.0, math.nan, 1.0, math.inf),
-    ],
-)
-def test_difference_is_relative_to_the_expected_value(
-    expected: float, actual: float, least: float, difference: float
-) -> None:
-    assert relative_difference(expected, actual, least) == pytest.approx(difference)

@@ -98,13 +98,6 @@ def test_distance_of_positions_ignores_the_sign_of_quaternions(
     assert distance(one, two, (0, 0), joint_type) == pytest.approx(expected)
 
 
-def test_distance_of_velocities_is_the_larger_part() -> None:
-    one = obs.RolloutState(1.0, (_AT,), ((3.0, 4.0, 0, 0, 0, 0),))
-    two = obs.RolloutState(1.0, (_AT,), ((0.0, 0, 0, 0, 1.0, 0),))
-
-    assert distance(one, two, (0, 0), obs.JointType.FLOATING) == pytest.approx(5.0)
-
-
 def _rollout(reading: obs.Observation) -> obs.Rollout:
     assert reading.rollout is not None
     return reading.rollout
