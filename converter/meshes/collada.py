@@ -272,8 +272,6 @@ class _Document:
                     length = math.hypot(*numbers[:3].tolist())
                     if length:
                         matrix[:3, :3] = _rotation(numbers[:3] / length, numbers[3:])
-                    elif numbers[3]:
-                        self.skipped.append("<rotate> has no axis; it is ignored")
             with np.errstate(all="ignore"):
                 product = product @ matrix
         return product
@@ -317,10 +315,9 @@ class _Document:
     def _primitive(
         self, element: Element, vertices: Element, points: meshes.Matrix
     ) -> meshes.SurfacePart:
-        try:
-            inputs = [(entry, int(entry.get("offset", ""))) for entry in element.findall("input")]
-        except ValueError as error:
-            raise meshes.MeshError("an input has no offset") from error
+        inputs = [(entry, entry.get("offset", "")) for entry in element.findall("input")]
+        if not all(offset.isdecimal() for _, offset in inputs):
+            raise meshes.MeshError("an input has no offset")
         shared = {
             (entry.get("semantic", ""), 0): _target(entry, "source")
             for entry in vertices.findall("input")
@@ -329,19 +326,17 @@ class _Document:
         vertex: int | None = None
         # Source and offset by semantic and number of a set of texture coordinates.
         sources: dict[tuple[str, int], tuple[str, int]] = {}
-        for entry, offset in inputs:
-            semantic, source = entry.get("semantic", ""), _target(entry, "source")
+        for entry, place in inputs:
+            semantic, source, offset = entry.get("semantic"), _target(entry, "source"), int(place)
             if semantic == "VERTEX" and source in known and vertex is None:
                 vertex = offset
             number = self._sets.get(entry.get("set", "0"), 0) if semantic == "TEXCOORD" else 0
             sources.setdefault((semantic, number), (source, offset))
         if vertex is None:
             raise meshes.MeshError("it has no vertices")
-        if min(offset for _, offset in inputs) < 0:
-            raise meshes.MeshError("the offset of an input is negative")
         for key, source in shared.items():
             sources.setdefault(key, (source, vertex))
-        counts, rows = _polygons(element, max(offset for _, offset in inputs) + 1)
+        counts, rows = _polygons(element, max(int(place) for _, place in inputs) + 1)
         columns = np.ascontiguousarray(rows.T)
         meshes.check_indices(len(points), counts, columns[vertex])
 

@@ -2,8 +2,7 @@
 
 glTF is Y up by its specification; positions are rotated to Z up, as in Drake and
 Gazebo. Its v coordinate points down from the upper edge of an image and is flipped.
-Colours are linear. Metallic-roughness materials are read completely; of
-specular-glossiness materials the colour and the glossiness.
+Colours are linear. Metallic-roughness materials are read; others are left out.
 
 trimesh 5.2 is not used because it rounds colours to 255 steps and drops wrap modes,
 texture transforms, further sets of texture coordinates, emission and double-sidedness.
@@ -35,22 +34,10 @@ _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 # Nodes can multiply or be cyclic.
 _MOST_NODES = 100_000
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
-_UNREADABLE_EXTENSIONS = {
-    "KHR_draco_mesh_compression": "is compressed with Draco",
-    "EXT_meshopt_compression": "is compressed with meshoptimizer",
-    "KHR_meshopt_compression": "is compressed with meshoptimizer",
-}
 # Prefixes of required extensions that are read, or that do not change a surface.
 _ACCEPTED_EXTENSIONS = (
-    "KHR_materials_",
-    "KHR_texture_",
-    "EXT_texture_",
-    "MSFT_texture_",
-    "KHR_mesh_quantization",
-    "KHR_lights_",
-    "KHR_animation_",
-    "KHR_xmp",
-    "KHR_node_visibility",
+    *("KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_"),
+    *("KHR_mesh_quantization", "KHR_lights_", "KHR_animation_", "KHR_xmp", "KHR_node_visibility"),
 )
 # Constants of OpenGL.
 _REPEAT = 10497
@@ -63,7 +50,6 @@ _Vec2: TypeAlias = tuple[float, float]
 _Vec3: TypeAlias = tuple[float, float, float]
 _Vec4: TypeAlias = tuple[float, float, float, float]
 _Item = TypeVar("_Item")
-_Decoded = TypeVar("_Decoded", bound=Struct)
 
 
 class _Object(Struct, rename="camel"):
@@ -96,25 +82,14 @@ class _Mesh(_Object):
     primitives: list[_Primitive] = []
 
 
-class _Stored(_Object):
-    """Numbers in a buffer view; ``component_type`` is absent from values of sparse accessors."""
-
-    buffer_view: int | None = None
-    byte_offset: _Count = 0
-    component_type: int = 0
-
-
-class _Sparse(_Object):
-    count: _Count
-    indices: _Stored
-    values: _Stored
-
-
-class _Accessor(_Stored, kw_only=True):
+class _Accessor(_Object):
+    component_type: int
     type: str
     count: _Count
+    buffer_view: int | None = None
+    byte_offset: _Count = 0
     normalized: bool = False
-    sparse: _Sparse | None = None
+    sparse: dict[str, Raw] | None = None
     extensions: dict[str, Raw] = {}
 
 
@@ -156,25 +131,6 @@ class _MetallicRoughness(_Object):
     metallic_roughness_texture: _TextureUse | None = None
 
 
-class _SpecularGlossiness(_Object):
-    diffuse_factor: _Vec4 = (1.0, 1.0, 1.0, 1.0)
-    diffuse_texture: _TextureUse | None = None
-    glossiness_factor: float = 1.0
-
-
-class _EmissiveStrength(_Object):
-    emissive_strength: float = 1.0
-
-
-class _MaterialExtensions(Struct):
-    glossy: _SpecularGlossiness | None = field(
-        name="KHR_materials_pbrSpecularGlossiness", default=None
-    )
-    emissive: _EmissiveStrength = field(
-        name="KHR_materials_emissive_strength", default_factory=_EmissiveStrength
-    )
-
-
 class _Material(_Object):
     name: str = ""
     pbr: _MetallicRoughness = field(name="pbrMetallicRoughness", default_factory=_MetallicRoughness)
@@ -185,7 +141,7 @@ class _Material(_Object):
     alpha_mode: str = "OPAQUE"
     alpha_cutoff: float = 0.5
     double_sided: bool = False
-    extensions: _MaterialExtensions = field(default_factory=_MaterialExtensions)
+    extensions: dict[str, Raw] = {}
 
 
 class _Texture(_Object):
@@ -215,11 +171,10 @@ class _Document(_Object):
     accessors: list[_Accessor] = []
     buffer_views: list[_BufferView] = []
     buffers: list[_Buffer] = []
-    # Validated when they are used, so that an invalid material does not cost a surface.
-    materials: list[Raw] = []
-    textures: list[Raw] = []
-    samplers: list[Raw] = []
-    images: list[Raw] = []
+    materials: list[_Material] = []
+    textures: list[_Texture] = []
+    samplers: list[_Sampler] = []
+    images: list[_Image] = []
 
 
 def read_gltf(
@@ -247,9 +202,8 @@ def read_gltf(
     if version.partition(".")[0] != "2":
         raise meshes.MeshError(f"it is glTF {version or 'of no version'}, not 2.0")
     for name in document.extensions_required:
-        if name in _UNREADABLE_EXTENSIONS:
-            reason = _UNREADABLE_EXTENSIONS[name]
-            raise meshes.MeshError(f"it {reason} ({name}); export it uncompressed")
+        if name.endswith("_compression"):
+            raise meshes.MeshError(f"it is compressed ({name}); export it uncompressed")
         if not name.startswith(_ACCEPTED_EXTENSIONS):
             raise meshes.MeshError(f"it requires the glTF extension {name!r}")
     reader = _Reader(document, chunk, read_sibling)
@@ -392,37 +346,22 @@ class _Reader:
             raise meshes.MeshError("a part of a buffer lies beyond its end")
         return self._buffers[view.buffer][view.byte_offset : end]
 
-    def _array(self, stored: _Stored, kind: int, shape: tuple[int, int]) -> NDArray[np.generic]:
-        if kind not in _COMPONENTS:
-            raise meshes.MeshError(f"its numbers have the component type {kind}")
-        component = np.dtype(_COMPONENTS[kind])
-        if stored.buffer_view is None or not shape[0]:
-            return np.zeros(shape, component)
-        content = self.view(stored.buffer_view)
-        width = component.itemsize * shape[1]
-        stride = self._document.buffer_views[stored.buffer_view].byte_stride or width
-        if stored.byte_offset + stride * (shape[0] - 1) + width > len(content):
-            raise meshes.MeshError("its numbers lie beyond the end of their buffer")
-        strides = (stride, component.itemsize)
-        return np.ndarray(shape, component, content, stored.byte_offset, strides)
-
     def _numbers(self, accessor: _Accessor) -> NDArray[np.generic]:
         """Return the (count, components) stored values of an accessor."""
-        if accessor.type not in _WIDTHS:
-            raise meshes.MeshError(f"its numbers are of type {accessor.type!r}")
-        kind, width = accessor.component_type, _WIDTHS[accessor.type]
-        sparse = accessor.sparse
-        if accessor.buffer_view is None and accessor.extensions and sparse is None:
-            raise meshes.MeshError("its numbers are compressed")
-        values = self._array(accessor, kind, (accessor.count, width))
-        if sparse is None:
-            return values
-        rows = self._array(sparse.indices, sparse.indices.component_type, (sparse.count, 1))[:, 0]
-        if rows.dtype.kind != "u" or (sparse.count and rows.max() >= len(values)):
-            raise meshes.MeshError("a sparse accessor replaces a row that does not exist")
-        values = values.copy()
-        values[rows] = self._array(sparse.values, kind, (sparse.count, width))
-        return values
+        if accessor.type not in _WIDTHS or accessor.component_type not in _COMPONENTS:
+            kind = f"{accessor.type!r} of {accessor.component_type}"
+            raise meshes.MeshError(f"its numbers are of type {kind}")
+        if accessor.sparse or (accessor.buffer_view is None and accessor.extensions):
+            raise meshes.MeshError("its numbers are sparse or compressed")
+        component, width = np.dtype(_COMPONENTS[accessor.component_type]), _WIDTHS[accessor.type]
+        if accessor.buffer_view is None or not accessor.count:
+            return np.zeros((accessor.count, width), component)
+        content, size = self.view(accessor.buffer_view), component.itemsize * width
+        stride = self._document.buffer_views[accessor.buffer_view].byte_stride or size
+        if accessor.byte_offset + stride * (accessor.count - 1) + size > len(content):
+            raise meshes.MeshError("its numbers lie beyond the end of their buffer")
+        strides, shape = (stride, component.itemsize), (accessor.count, width)
+        return np.ndarray(shape, component, content, accessor.byte_offset, strides)
 
     def _rows(self, index: int) -> meshes.Matrix:
         """Return values as floats; normalised integers are fractions (glTF 2.0, 3.6.2.2)."""
@@ -458,14 +397,10 @@ class _Reader:
         meshes.check_indices(len(positions), counts, corners)
 
         def read(key: str, width: int) -> meshes.Matrix | None:
-            """Return the rows of an attribute; an invalid one is skipped."""
+            """Return the rows of an attribute; one for other points is skipped."""
             if key not in attributes:
                 return None
-            try:
-                rows = self._rows(attributes[key])
-            except meshes.MeshError as error:
-                self.skipped[f"its {key} are left out: {error}"] = None
-                return None
+            rows = self._rows(attributes[key])
             if len(rows) != len(positions) or rows.shape[1] < width:
                 self.skipped[f"its {key} do not match its points"] = None
                 return None
@@ -502,21 +437,13 @@ class _Reader:
 
     # Materials
 
-    def _decoded(self, key: str, index: int | None, kind: type[_Decoded]) -> _Decoded:
-        """Decode a material, texture, sampler or image."""
-        raw = _item(getattr(self._document, key), index, key)
-        try:
-            return msgspec.json.decode(raw, type=kind, strict=False)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise meshes.MeshError(f"{key} {index} is invalid: {error}") from error
-
     def _material(self, index: int, colored: bool) -> mm.MeshMaterial | None:
         """Read a material; None if it is invalid, or one of its images is missing.
 
         Vertex colours are factors of the material's colour, unless that is an image.
         """
         try:
-            material = self._converted(self._decoded("materials", index, _Material))
+            material = self._converted(_item(self._document.materials, index, "materials"))
         except meshes.MeshError as error:
             self.skipped[f"material {index} is left out: {error}"] = None
             return None
@@ -526,18 +453,12 @@ class _Reader:
         return structs.replace(material, shows_corners=colored and not has_image)
 
     def _converted(self, material: _Material) -> mm.MeshMaterial:
-        glossy = material.extensions.glossy
-        if glossy is not None:
-            factor, color, surface = glossy.diffuse_factor, glossy.diffuse_texture, None
-            metallic, roughness = 0.0, 1.0 - glossy.glossiness_factor
-        else:
-            factor, color = material.pbr.base_color_factor, material.pbr.base_color_texture
-            metallic, roughness = material.pbr.metallic_factor, material.pbr.roughness_factor
-            surface = material.pbr.metallic_roughness_texture
-        # Emission is clamped to one, as colours are.
-        strength = material.extensions.emissive.emissive_strength
-        emissive = mm.unit_color([part * strength for part in material.emissive_factor])
-        red, green, blue, alpha = map(mm.unit, factor)
+        if "KHR_materials_pbrSpecularGlossiness" in material.extensions:
+            raise meshes.MeshError("specular-glossiness is not supported")
+        color, surface = material.pbr.base_color_texture, material.pbr.metallic_roughness_texture
+        metallic, roughness = material.pbr.metallic_factor, material.pbr.roughness_factor
+        emissive = mm.unit_color(material.emissive_factor)
+        red, green, blue, alpha = map(mm.unit, material.pbr.base_color_factor)
         blends = material.alpha_mode in {"BLEND", "MASK"}
         gains = (red, green, blue, alpha), (1.0, mm.unit(roughness), mm.unit(metallic), 1.0)
         plain = (1.0, 1.0, 1.0, 1.0)
@@ -575,15 +496,15 @@ class _Reader:
         rotation of the scaled coordinates changes its sign, and the translation becomes
         (t_u + s_v sin, 1 - t_v - s_v cos).
         """
-        texture = self._decoded("textures", use.index, _Texture)
-        sampler = _Sampler()
+        document, sampler = self._document, _Sampler()
+        texture = _item(document.textures, use.index, "textures")
         if texture.sampler is not None:
-            sampler = self._decoded("samplers", texture.sampler, _Sampler)
+            sampler = _item(document.samplers, texture.sampler, "samplers")
         source = texture.source
         if source is None:
             # The image is only there in a format that an extension adds.
             source = next((other.source for other in texture.extensions.values()), None)
-        image = self._decoded("images", source, _Image)
+        image = _item(document.images, source, "images")
         content = _embedded(image.uri)
         if content is None and image.buffer_view is not None:
             content = self.view(image.buffer_view)

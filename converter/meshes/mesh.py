@@ -25,13 +25,9 @@ Integers: TypeAlias = "NDArray[np.integer]"
 SiblingReader: TypeAlias = Callable[[str], bytes | None]
 _T = TypeVar("_T", bound=np.generic)
 
-# Indices are 32-bit integers, as in USD.
-_LARGEST_COUNT = 2**31 - 1
 # Odd, with bits in no order: the primes of xxHash, a public-domain hash function.
 _HASH_FACTORS = tuple(map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
 _IDENTITY = np.eye(3).tolist()
-# Ratio of values to corners from which unused values are dropped by sorting.
-_MANY = 8
 
 
 class MeshError(Exception):
@@ -119,29 +115,16 @@ def build_mesh(
     """Check a surface, and drop degenerate faces and unused points.
 
     Faces with fewer than three distinct points are dropped; slivers of three distinct
-    points are kept, because they close the surface. Faces with a point that is not
-    finite in float32 are dropped, and counted in ``skipped``. Unused points are
-    dropped, because they would affect bounds and convex hulls. Zero normals become
-    those of their faces.
+    points are kept, because they close the surface. Unused points are dropped, because
+    they would affect bounds and convex hulls. Zero normals become those of their faces.
 
     The arguments are the fields of :class:`PolygonMesh`.
 
     Raises:
-        MeshError: An index is out of range, or no face is left.
+        MeshError: An index is out of range, a point is not finite in float32, or no face is left.
     """
     check_indices(len(points), face_counts, face_indices)
     sound = _faces_of_three_points(face_counts, face_indices)
-    if not _fits_float32(points):
-        with np.errstate(over="ignore"):
-            finite = np.logical_and.reduce(np.isfinite(points.astype(np.float32)), axis=1)
-        faces = np.repeat(np.arange(len(face_counts)), face_counts)
-        lost = np.unique(faces[~finite[face_indices]])
-        sound[lost] = False
-        if len(lost) == len(face_counts):
-            raise MeshError("every face has a vertex that is not finite")
-        if len(lost):
-            share = f"{len(lost)} of {len(face_counts)}"
-            skipped = (*skipped, f"faces left out for a vertex that is not finite: {share}")
     if not sound.any():
         raise MeshError("it holds no faces")
     if not sound.all():
@@ -161,6 +144,8 @@ def build_mesh(
         normals = fill_missing(normals.values, indices, of_faces)
         attributes = structs.replace(attributes, normals=normals)
     points, face_indices = drop_unused(points, face_indices)
+    if not _fits_float32(points):
+        raise MeshError("a vertex is not finite")
     return PolygonMesh(
         points=read_only(points.astype(np.float64)),
         face_counts=read_only(face_counts.astype(np.int32)),
@@ -177,8 +162,6 @@ def check_indices(point_count: int, face_counts: Integers, face_indices: Integer
     Raises:
         MeshError: They are inconsistent or out of range.
     """
-    if max(point_count, len(face_indices)) > _LARGEST_COUNT:
-        raise MeshError("it is too large for 32-bit indices")
     if len(face_counts) and face_counts.min() < 0:
         raise MeshError("a face has a negative number of corners")
     if int(face_counts.sum(dtype=np.int64)) != len(face_indices):
@@ -409,11 +392,6 @@ def are_valid_indices(indices: Integers, count: int) -> bool:
 
 def drop_unused(values: NDArray[_T], indices: Integers) -> tuple[NDArray[_T], Integers]:
     """Drop rows that no index uses; all indices are within the rows."""
-    if len(indices) * _MANY < len(values):
-        # Many parts may share the values of a large surface; time must not grow with
-        # the size of the whole for each part.
-        used, indices = np.unique(indices, return_inverse=True)
-        return values[used], indices
     is_used = np.zeros(len(values), dtype=bool)
     is_used[indices] = True
     if is_used.all():
@@ -502,14 +480,7 @@ def transform_normals(normals: NDArray[np.float64], linear: Matrix) -> Points:
     The cofactors of the transform are its inverse transpose up to a factor.
     """
     with np.errstate(all="ignore"):
-        (a, b, c), (d, e, f), (g, h, i) = linear.tolist()
-        cofactors = np.array(
-            [
-                [e * i - h * f, f * g - i * d, d * h - g * e],
-                [h * c - b * i, i * a - c * g, g * b - a * h],
-                [b * f - e * c, c * d - f * a, a * e - d * b],
-            ]
-        )
+        cofactors = np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]])
         sign = -1.0 if np.linalg.det(linear) < 0 else 1.0
         return unit_vectors(transform_vectors(normals, sign * cofactors))
 

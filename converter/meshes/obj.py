@@ -17,6 +17,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import takewhile
 
 import numpy as np
 from msgspec import Struct
@@ -36,12 +37,10 @@ _LINES = re.compile(
     rb"|[ \t]*+usemtl[ \t](?P<material>[^\n]*+)\n"
     rb"|[^\n]*+\n"
 )
-# Not the number 1.#IND.
-_COMMENT = re.compile(rb"#(?!(?:ind|inf|[qs]nan)\d*\s)[^\n]*+", re.IGNORECASE)
+# Not in the number 1.#IND, which is malformed.
+_COMMENT = re.compile(rb"(?<!\S)#[^\n]*+")
 # A line in a comment is not continued, as in MuJoCo and PyBullet.
 _COMMENT_OR_CONTINUED = re.compile(rb"(#[^\n]*+)|\\\n")
-# Non-finite numbers as C libraries print them, which Python does not read.
-_NOT_FINITE = re.compile(rb"[+-]?(?:nan\([a-z]*\)|1\.#(?:ind|inf|[qs]nan)\d*)", re.IGNORECASE)
 # Starts with a line end, which is ten times as fast as a multi-line anchor.
 _LIBRARY = re.compile(rb"\n[ \t]*+mtllib[ \t]++([^\n]*)")
 # Turns the statements of faces into numbers.
@@ -62,13 +61,8 @@ _MAPS = {
     "map_pm": (mm.Slot.METALNESS, "r"),
     "norm": (mm.Slot.NORMAL, "rgb"),
 }
-# Texture options with one argument, and with up to as many numbers.
-_OPTIONS = dict.fromkeys(
-    ["-blendu", "-blendv", "-bm", "-boost", "-cc", "-clamp", "-imfchan", "-texres", "-type"], 1
-)
-_NUMBER_OPTIONS = {"-mm": 2, "-o": 3, "-s": 3, "-t": 3}
-# Other channels (luminance, depth) are not supported.
-_CHANNELS = {"r": "r", "g": "g", "b": "b", "m": "a"}
+# Texture options with one argument; others have up to three numbers.
+_OPTIONS = {"-blendu", "-blendv", "-bm", "-boost", "-cc", "-clamp", "-imfchan", "-texres", "-type"}
 # Range of optical densities in the MTL format.
 _LEAST_IOR, _MOST_IOR = 0.001, 10.0
 
@@ -184,7 +178,7 @@ def _statements(
 
 
 def _table(lines: bytes, width: int) -> NDArray[np.float64]:
-    """Return the first (N, width) numbers of lines: NaN if absent or malformed, else not finite."""
+    """Return the first (N, width) numbers of lines: NaN if absent, all if one is malformed."""
     table = np.full((lines.count(b"\n"), width), np.nan)
     cells = lines.split()
     step, rest = divmod(len(cells), len(table) or 1)
@@ -195,11 +189,9 @@ def _table(lines: bytes, width: int) -> NDArray[np.float64]:
             table[:, : found.shape[1]] = np.where(np.isnan(found), np.inf, found)
             return table
     for row, line in zip(table, lines.splitlines(), strict=True):
-        for column, word in enumerate(line.split()[1 : width + 1]):
-            with suppress(ValueError):
-                number = math.inf if _NOT_FINITE.fullmatch(word) else float(word)
-                if b"_" not in word:
-                    row[column] = math.inf if math.isnan(number) else number
+        with suppress(ValueError):
+            numbers = [float(word) for word in line.replace(b"_", b"?").split()[1 : width + 1]]
+            row[: len(numbers)] = np.where(np.isnan(numbers), np.inf, numbers)
     return table
 
 
@@ -213,15 +205,16 @@ def _faces(lines: bytes, before: Sequence[int]) -> tuple[meshes.Integers, meshes
     corners = _equal_corners(lines, sizes)
     if corners is None:
         found: list[list[int]] = []
-        rows = enumerate(lines.splitlines())
-        for word, line in ((word, n) for n, row in rows for word in row.split()[1:]):
-            words = word.split(b"/")
-            indices = [_index(one) for one in words]
-            if indices[0] is None or len(words) > len(_SLOTS) or b"\0" in word:
-                reason = "a face refers to something that is no vertex"
-                raise _refusal(lines.splitlines()[line], reason)
-            found.append([one or _NO_INDEX for one in (*indices, None, None)][: len(_SLOTS)])
-        corners = np.array(found, np.int64).reshape(-1, len(_SLOTS))
+        for line in lines.splitlines():
+            words = (word.split(b"/") for word in line.split()[1:])
+            try:
+                found += [[*(int(index or b"0") for index in word), 0, 0][:3] for word in words]
+            except ValueError:
+                raise _refusal(line, "a face refers to something that is no vertex") from None
+        try:
+            corners = np.array(found, np.int64).reshape(-1, len(_SLOTS))
+        except OverflowError as error:
+            raise meshes.MeshError("an index is too large") from error
         if before:
             corners = np.where(corners < 0, corners + np.array(before) + 1, corners)
         corners[:, 1:][corners[:, 1:] < 0] = _NO_INDEX
@@ -254,14 +247,6 @@ def _equal_corners(lines: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64] 
     corners = np.zeros((len(found) // width, len(_SLOTS)), np.int64)
     corners[:, :width] = found.reshape(-1, width)
     return corners
-
-
-def _index(word: bytes) -> int | None:
-    try:
-        number = int(word)
-    except ValueError:
-        return None
-    return number if abs(number) < 1 << 31 else None
 
 
 def _refusal(line: bytes, reason: str) -> meshes.MeshError:
@@ -350,28 +335,22 @@ def _color(statement: str) -> tuple[float, float, float] | None:
 
 def _texture(statement: str, components: str, folder: str) -> mm.MeshTexture | None:
     """Parse texture options and the file name, which may contain spaces."""
-    words = statement.split(" ")
+    words = statement.split()
     options: dict[str, list[str]] = {}
-    while words and (not words[0] or words[0].lower() in _OPTIONS | _NUMBER_OPTIONS):
+    while words and words[0].startswith("-"):
         option = words.pop(0).lower()
-        taken = options[option] = words[: _OPTIONS.get(option, 0)]
-        for word in words[: _NUMBER_OPTIONS.get(option, 0)]:
-            if _finite(word) is None:
-                break
-            taken.append(word)
-        del words[: len(taken)]
-    reference = " ".join(words).strip().replace("\\", "/")
+        numbers = list(takewhile(lambda word: _finite(word) is not None, words[:3]))
+        options[option] = words[:1] if option in _OPTIONS else numbers
+        del words[: len(options[option])]
+    reference = statement[statement.find(words[0]) :].strip().replace("\\", "/") if words else ""
     if not reference:
         return None
 
     def pair(option: str, default: float) -> tuple[float, float]:
-        first, second = (*map(float, options.get(option, [])[:2]), default, default)[:2]
+        first, second, *_ = (*map(float, options.get(option, [])), default, default)
         return first, second
 
-    if components != "rgb":
-        components = _CHANNELS.get("".join(options.get("-imfchan", ())).lower(), components)
-    clamps = "".join(options.get("-clamp", ())).lower() == "on"
-    wrap = mm.Wrap.CLAMP if clamps else mm.Wrap.REPEAT
+    wrap = mm.Wrap.CLAMP if "".join(options.get("-clamp", [])).lower() == "on" else mm.Wrap.REPEAT
     sampling = mm.Sampling(components, wrap, wrap, 0, pair("-s", 1.0), 0.0, pair("-o", 0.0))
     return mm.MeshTexture(posixpath.join(folder, reference), sampling=sampling)
 

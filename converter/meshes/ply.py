@@ -7,43 +7,31 @@ coordinates (v up) are named as by MeshLab, Blender and others.
 from __future__ import annotations
 
 import re
-from itertools import chain
+import struct
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes.mesh_materials import MeshMaterial, MeshTexture, Slot
 
-_TYPES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4"}
-_TYPES |= {"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4"}
-_TYPES |= {"uint32": "u4", "float": "f4", "float32": "f4", "double": "f8", "float64": "f8"}
-_ORDERS = {"ascii": "=", "binary_little_endian": "<", "binary_big_endian": ">"}
+# Values of properties by name; of lists all items, joined.
+_Columns: TypeAlias = Mapping[str, NDArray[np.generic]]
+# Name of an element, its columns, and the lengths of its lists.
+_Element: TypeAlias = tuple[str, _Columns, Mapping[str, meshes.Integers]]
+
+# Type codes of numpy and struct.
+_TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I"}
+_TYPES |= {"int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"}
+_TYPES |= {"float": "f", "float32": "f", "double": "d", "float64": "d"}
+_ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 # Texture reference as written by MeshLab.
 _IMAGE = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
 _HEADER_END = re.compile(rb"^end_header[ \t]*(?:\r\n|\n|\r|\Z)", re.MULTILINE)
 _COORDINATES = (("s", "t"), ("u", "v"), ("texture_u", "texture_v"))
-# Name of the length of a list in a row; properties have no spaces.
-_LENGTH_OF = "length of "
-_BLOCK = 1024
 _COLORS = ("red", "green", "blue")
-
-
-class _Property(Struct, frozen=True):
-    name: str
-    dtype: np.dtype[np.generic]
-    length: np.dtype[np.generic] | None  # of the length of a list
-
-
-class _Element(Struct):
-    """Rows of a kind: a column per property; of a list the lengths and all items."""
-
-    name: str
-    rows: int
-    properties: list[_Property]
-    columns: dict[str, NDArray[np.generic]] = {}
-    lengths: dict[str, meshes.Integers] = {}
 
 
 def read_ply(data: bytes) -> meshes.PolygonMesh:
@@ -55,27 +43,32 @@ def read_ply(data: bytes) -> meshes.PolygonMesh:
     end = _HEADER_END.search(data)
     if end is None:
         raise meshes.MeshError("its PLY is broken: the header does not end")
-    header, body = data[: end.start()].replace(b"\r", b"\n"), data[end.end() :]
+    header = data[: end.start()].replace(b"\r", b"\n")
+    columns: dict[str, _Columns] = {}
+    lengths: Mapping[str, meshes.Integers] = {}
     try:
-        form, elements = _elements(header)
-        rows = [element.rows for element in elements if element.properties]
-        if min(rows, default=0) < 0 or sum(rows) > len(body):
-            raise ValueError(f"it announces {sum(rows)} rows in {len(body)} bytes")
-        if form == "ascii":
-            _read_text(elements, body)
-        else:
-            _read_binary(elements, body)
-        by_name = {element.name: element for element in elements}
-        vertices, faces = by_name["vertex"].columns, by_name["face"]
-        name = next(n for n in ("vertex_indices", "vertex_index") if n in faces.lengths)
+        for element, values, sizes in _elements(header, data[end.end() :]):
+            columns[element] = values
+            lengths = sizes if element == "face" else lengths
+        vertices, faces = columns["vertex"], columns["face"]
+        name = "vertex_indices" if "vertex_indices" in lengths else "vertex_index"
+        counts, indices = lengths[name], faces[name].astype(np.int64)
         points = np.stack([vertices[axis].astype(np.float64) for axis in "xyz"], axis=1)
-    except (LookupError, StopIteration):
+    except KeyError:
         raise meshes.MeshError("it holds no faces") from None
-    except (OverflowError, TypeError, ValueError) as error:
-        raise meshes.MeshError(f"its PLY is broken: {' '.join(str(error).split())[:80]}") from error
-    counts, indices = faces.lengths[name], faces.columns[name].astype(np.int64)
+    except (struct.error, IndexError):
+        raise meshes.MeshError("its PLY is broken: the rows end early") from None
+    except (OverflowError, ValueError) as error:
+        raise meshes.MeshError(f"its PLY is broken: {error}") from error
     meshes.check_indices(len(points), counts, indices)
-    st = _coordinates(vertices, faces, counts, indices)
+    st = None
+    if "texcoord" in lengths and (lengths["texcoord"] == 2 * counts).all():
+        rows = faces["texcoord"].astype(np.float64).reshape(-1, 2)
+        st = meshes.corner_values(rows, np.arange(len(rows)))
+    for names in _COORDINATES:
+        if st is None and all(name in vertices for name in names):
+            rows = np.stack([vertices[name].astype(np.float64) for name in names], axis=1)
+            st = meshes.corner_values(rows, indices)
     looks: tuple[MeshMaterial, ...] = ()
     if image := _IMAGE.search(header) if st else None:
         texture = MeshTexture(image[1].decode("utf-8", "replace").strip())
@@ -83,128 +76,69 @@ def read_ply(data: bytes) -> meshes.PolygonMesh:
     attributes = meshes.SurfaceAttributes(
         coordinate_sets=(st,),
         colors=_colors(vertices, indices)
-        or _colors(faces.columns, np.repeat(np.arange(len(counts)), counts)),
+        or _colors(faces, np.repeat(np.arange(len(counts)), counts)),
         face_materials=np.zeros(len(counts), np.int32) if looks else None,
         materials=looks,
     )
     return meshes.build_mesh(points, counts, indices, attributes=attributes)
 
 
-def _elements(header: bytes) -> tuple[str, list[_Element]]:
-    form, elements = "", list[_Element]()
+def _elements(header: bytes, body: bytes) -> list[_Element]:
+    form = ""
+    # Name and rows of elements, and name, type and type of the length of their properties.
+    elements: list[tuple[str, int, list[tuple[str, str, str | None]]]] = []
     for line in header.decode("latin-1").split("\n"):
         match line.split():
             case ["format", form, *_]:
                 pass
             case ["element", name, rows]:
-                elements.append(_Element(name, int(rows), []))
+                elements.append((name, int(rows), []))
             case ["property", "list", length, kind, name]:
-                types = (np.dtype(_ORDERS[form] + _TYPES[word]) for word in (kind, length))
-                elements[-1].properties.append(_Property(name, *types))
+                elements[-1][2].append((name, _TYPES[kind], _TYPES[length]))
             case ["property", kind, name]:
-                dtype = np.dtype(_ORDERS[form] + _TYPES[kind])
-                elements[-1].properties.append(_Property(name, dtype, None))
-    return form, elements
+                elements[-1][2].append((name, _TYPES[kind], None))
+    take, end_row = _numbers(form, body)
+    read: list[_Element] = []
+    for element, count, properties in elements:
+        values: dict[str, list[float]] = {name: [] for name, _, _ in properties}
+        sizes: dict[str, list[int]] = {name: [] for name, _, _ in properties}
+        for _ in range(count if properties else 0):
+            for name, kind, length_kind in properties:
+                size = 1 if length_kind is None else int(take(length_kind))
+                sizes[name].append(size)
+                values[name] += [take(kind) for _ in range(size)]
+            end_row()
+        with np.errstate(all="ignore"):
+            columns = {n: np.array(values[n], np.float64).astype(k) for n, k, _ in properties}
+        read.append((element, columns, {n: np.array(sizes[n], np.int64) for n in sizes}))
+    return read
 
 
-def _read_text(elements: list[_Element], body: bytes) -> None:
-    """Read one line per row."""
-    lines = [line for line in body.splitlines() if not line.isspace()]
-    announced, start = sum(element.rows for element in elements), 0
-    if len(lines) < announced:
-        raise meshes.MeshError(f"it announces {announced} rows but holds {len(lines)}")
-    for element in elements:
-        rows = [line.split() for line in lines[start : start + element.rows]]
-        start += element.rows
-        # Words before each value: lists have any number.
-        first = np.zeros(len(rows), np.int64)
-        words = np.array(list(chain.from_iterable(rows)), np.float64)
-        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-        starts = np.cumsum(sizes) - sizes
-        for prop in element.properties:
-            if (first >= sizes).any():
-                raise ValueError(f"a row of {element.name} is too short")
-            values = words[starts + first]
-            first += 1
-            if prop.length is not None:
-                lengths = element.lengths[prop.name] = values.astype(np.int64)
-                if (lengths < 0).any() or (first + lengths > sizes).any():
-                    raise ValueError(f"a list of {element.name} is too short")
-                before = np.cumsum(lengths) - lengths
-                places = np.repeat(starts + first - before, lengths) + np.arange(lengths.sum())
-                values = words[places]
-                first += lengths
-            with np.errstate(all="ignore"):
-                element.columns[prop.name] = values.astype(prop.dtype)
+def _numbers(form: str, body: bytes) -> tuple[Callable[[str], float], Callable[[], object]]:
+    """Return a function that takes the next number of a type, and one that ends a row."""
+    if form == "ascii":
+        # A row is a line.
+        text = body.replace(b"\r", b"\n").strip() + b"\n"
+        words = re.findall(rb"[^\s]+|\n\s*", text)[::-1]
+
+        def end_row() -> None:
+            if not words.pop().isspace():
+                raise ValueError("a row is too long")
+
+        return lambda _: float(words.pop()), end_row
+    types = {kind: struct.Struct(_ORDERS[form] + kind) for kind in _TYPES.values()}
+    place = 0
+
+    def take(kind: str) -> float:
+        nonlocal place
+        (number,) = types[kind].unpack_from(body, place)
+        place += types[kind].size
+        return float(number)
+
+    return take, lambda: None
 
 
-def _read_binary(elements: list[_Element], body: bytes) -> None:
-    """Read runs of rows whose lists have equal lengths."""
-    start = 0
-    for element in elements:
-        lists = [prop.name for prop in element.properties if prop.length is not None]
-        runs = []
-        left = element.rows if element.properties else 0
-        while left:
-            row = _row_type(element, body, start)
-            fitting = min(left, (len(body) - start) // row.itemsize)
-            if not fitting:
-                raise ValueError(f"the rows of {element.name} end early")
-            run: NDArray[np.void] = np.frombuffer(body, row, fitting, start)
-            # Short blocks first: time must not grow with all rows for each run.
-            for size in (_BLOCK, fitting):
-                equal = np.ones(min(size, fitting), bool)
-                for name in lists:
-                    lengths = run[: len(equal)][_LENGTH_OF + name]
-                    equal &= lengths == lengths[0]
-                if not equal.all():
-                    break
-            run = run[: len(equal) if equal.all() else int(np.argmin(equal))]
-            runs.append(run)
-            start += run.nbytes
-            left -= len(run)
-        for prop in element.properties if runs else ():
-            blocks = [np.ascontiguousarray(run[prop.name]).reshape(-1) for run in runs]
-            element.columns[prop.name] = np.concatenate(blocks)
-            if prop.length is not None:
-                lengths = np.concatenate([run[_LENGTH_OF + prop.name] for run in runs])
-                element.lengths[prop.name] = lengths.astype(np.int64)
-
-
-def _row_type(element: _Element, body: bytes, start: int) -> np.dtype[np.void]:
-    """Return the type of the row that begins there, by the lengths of its lists."""
-    fields: list[tuple[str, np.dtype[np.generic], tuple[int, ...]]] = []
-    for prop in element.properties:
-        shape: tuple[int, ...] = ()
-        if prop.length is not None:
-            shape = (int(np.frombuffer(body, prop.length, 1, start)[0]),)
-            fields.append((_LENGTH_OF + prop.name, prop.length, ()))
-            start += prop.length.itemsize
-        fields.append((prop.name, prop.dtype, shape))
-        start += fields[-1][1].itemsize * (shape[0] if shape else 1)
-    return np.dtype(fields)
-
-
-def _coordinates(
-    vertices: dict[str, NDArray[np.generic]],
-    faces: _Element,
-    counts: meshes.Integers,
-    indices: meshes.Integers,
-) -> meshes.CornerValues | None:
-    """Return texture coordinates of corners, or of vertices."""
-    if "texcoord" in faces.lengths and (faces.lengths["texcoord"] == 2 * counts).all():
-        rows = faces.columns["texcoord"].astype(np.float64).reshape(-1, 2)
-        return meshes.corner_values(rows, np.arange(len(rows)))
-    for names in _COORDINATES:
-        if all(name in vertices for name in names):
-            columns = [vertices[name].astype(np.float64) for name in names]
-            return meshes.corner_values(np.stack(columns, axis=1), indices)
-    return None
-
-
-def _colors(
-    columns: dict[str, NDArray[np.generic]], indices: meshes.Integers
-) -> meshes.CornerValues | None:
+def _colors(columns: _Columns, indices: meshes.Integers) -> meshes.CornerValues | None:
     """Return sRGB colours: integers are parts of the largest one of their type."""
     if not all(name in columns for name in _COLORS):
         return None

@@ -20,10 +20,7 @@ from urdf_usd.converter.meshes.ply import read_ply
 from urdf_usd.converter.meshes.stl import holds_binary_stl, read_binary_stl, read_text_stl
 
 _HEAD_SIZE = 4096
-_UNSUPPORTED = (
-    (b"version https://git-lfs", "it is a Git LFS pointer; fetch the file itself"),
-    (b"PK\x03\x04", "it is a zip archive; unpack it"),
-)
+_LFS_POINTER = b"version https://git-lfs"
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 # Maximum size of the files of cached meshes; the meshes have about the same size.
 _CACHE_SIZE = 512 * MIB
@@ -117,9 +114,8 @@ def _reader(data: bytes, path: Path, siblings: dict[str, None]) -> Callable[[], 
     if holds_binary_stl(data):
         return lambda: read_binary_stl(data)
     head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
-    for signature, reason in _UNSUPPORTED:
-        if head.startswith(signature):
-            raise MeshError(reason)
+    if head.startswith(_LFS_POINTER):
+        raise MeshError("it is a Git LFS pointer; fetch the file itself")
     suffix, is_text = path.suffix.lower(), b"\0" not in head
     readers: dict[str, Callable[[], PolygonMesh]] = {
         ".stl": lambda: (read_text_stl if is_text else read_binary_stl)(data),

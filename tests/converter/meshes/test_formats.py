@@ -25,7 +25,6 @@ from urdf_usd.converter.meshes.collada import read_floats
 from urdf_usd.converter.meshes.gltf import read_gltf
 from urdf_usd.converter.meshes.obj import obj_text, read_obj
 from urdf_usd.converter.meshes.read import cached_meshes, decode_mesh, read_mesh
-from urdf_usd.converter.meshes.stl import read_text_stl
 
 # Detection and reading of files
 DATA = Path(pybullet_data.getDataPath())
@@ -416,11 +415,3 @@ def test_announced_size_is_not_allocated() -> None:
         tracemalloc.stop()
 
     assert peak < 1_000_000
-
-
-def test_stl_facet_of_very_many_corners_is_refused() -> None:
-    corners = b"vertex 0 1 5\n" * 100_000
-    facet = b"facet normal 0 0 1 outer loop\n" + corners + b"endloop endfacet\n"
-
-    with pytest.raises(meshes.MeshError, match="STL is broken"):
-        read_text_stl(b"solid a\n" + facet + b"endsolid a\n")

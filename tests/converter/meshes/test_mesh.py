@@ -77,25 +77,15 @@ def test_unused_points_are_dropped() -> None:
     np.testing.assert_array_equal(mesh.face_indices, INDICES)
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 1e39])
-def test_faces_with_a_non_finite_point_are_dropped(number: float) -> None:
+@pytest.mark.parametrize("number", [np.nan, -np.inf, 1e39])
+def test_point_that_is_not_finite_is_refused_if_a_face_uses_it(number: float) -> None:
     points = np.vstack([POINTS, [0.1, number, 0.3]])
-    counts = np.insert(COUNTS, 1, [4, 3])
-    first = int(COUNTS[0])
-    indices = np.insert(INDICES, [first], [0, 1, 5, 2, 5, 3, 1])
-    kinds = np.arange(len(counts), dtype=np.int32)
 
-    mesh = meshes.build_mesh(
-        points, counts, indices, attributes=meshes.SurfaceAttributes(face_materials=kinds)
-    )
+    mesh = meshes.build_mesh(points, COUNTS, INDICES)
 
     np.testing.assert_array_equal(mesh.points, POINTS)
-    np.testing.assert_array_equal(mesh.face_counts, COUNTS)
-    np.testing.assert_array_equal(mesh.face_indices, INDICES)
-    assert mesh.attributes.face_materials is not None
-    assert mesh.attributes.face_materials.tolist() == [0, *kinds[3:].tolist()]
-    text = f"faces left out for a vertex that is not finite: 2 of {len(counts)}"
-    assert mesh.skipped == (text,)
+    with pytest.raises(meshes.MeshError, match="not finite"):
+        meshes.build_mesh(points, np.array([3]), np.array([0, 1, 5]))
 
 
 @pytest.mark.parametrize(
