@@ -14,7 +14,6 @@ from urdf_usd.converter.diagnostics import (
     Diagnostic,
     Severity,
     with_notes,
-    write_failure,
 )
 from urdf_usd.converter.options import (
     ConvertOptions,
@@ -144,7 +143,7 @@ def convert_parsed(
             notes += found
             _move_into_place(folder, target, scratch / FORMER)
     except OSError as error:
-        message = write_failure(target, error.strerror or str(error))
+        message = f"{target} cannot be written: {error.strerror or error}"
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     root = target / asset.asset_name(parsed.robot, options.layout)
     return Conversion(root, parsed.robot, bodies.base, tuple(notes))

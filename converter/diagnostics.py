@@ -15,7 +15,6 @@ returned with the result; all others are raised together, as one of:
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tomllib
 from collections import Counter
@@ -212,20 +211,6 @@ def escaped(path: str | os.PathLike[str]) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def write_failure(target: Path, reason: str) -> str:
-    """Describe a file or folder that cannot be written, with the space that is left."""
-    message = f"{target} cannot be written: {reason}"
-    above = target.absolute()
-    try:
-        while not above.exists():
-            above = above.parent
-        free = shutil.disk_usage(above).free / 2**20
-    except (OSError, ValueError):
-        # A name that no file can have, or a folder without access.
-        return message
-    return f"{message}; {free:,.1f} MiB are free in {above}"
-
-
 def truncate(text: str, longest: int = 80) -> str:
     """Shorten a text to a number of characters; ``...`` replaces the rest."""
     return text if len(text) <= longest else text[: longest - 3] + "..."
@@ -265,29 +250,17 @@ _HEAD = """\
 
 def rules_page() -> str:
     """Return the page in Markdown."""
-    return "\n\n".join((_INTRODUCTION, *_sections())) + "\n"
-
-
-def _sections() -> Iterator[str]:
+    page = [_INTRODUCTION]
     for subject, rules in SUBJECTS.items():
-        yield f"## {subject}"
-        yield "\n".join((_HEAD, *map(_row, rules)))
-
-
-def _row(rule: Rule) -> str:
-    strict = Severity.ERROR if rule.severity is Severity.WARNING else rule.severity
-    cells = (
-        f"`{rule.id}`",
-        rule.severity.value,
-        strict.value,
-        _escaped(rule.summary),
-        _escaped(rule.remedy),
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "\\<").replace("|", "\\|")
+        rows = [_HEAD]
+        for rule in rules:
+            strict = Severity.ERROR if rule.severity is Severity.WARNING else rule.severity
+            cells = (f"`{rule.id}`", rule.severity, strict, rule.summary, rule.remedy)
+            row = " | ".join(cell.replace("|", "\\|") for cell in cells)
+            escaped_row = row.replace("&", "&amp;").replace("<", "\\<")
+            rows.append(f"| {escaped_row} |")
+        page += [f"## {subject}", "\n".join(rows)]
+    return "\n\n".join(page) + "\n"
 
 
 if __name__ == "__main__":

@@ -27,9 +27,6 @@ class InputFile(Struct, frozen=True):
 def read_file(path: Path, largest: int) -> bytes:
     """Read a regular file up to a maximum size.
 
-    The size reported by the file system can be wrong (in ``/proc`` it is zero), so that
-    the number of bytes read is limited as well.
-
     Args:
         path: The file.
         largest: Maximum size [bytes].
@@ -43,14 +40,11 @@ def read_file(path: Path, largest: int) -> bytes:
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as file:
         announced = os.fstat(file.fileno()).st_size
-        data = file.read(announced + 1) if announced <= largest else b""
-        while announced < len(data) <= largest:
-            more = file.read(MIB)
-            if not more:
-                break
-            data += more
-    if max(announced, len(data)) > largest:
-        message = f"it is larger than {largest / MIB:g} MiB"
+        # In /proc it is zero.
+        limit = min(announced or MIB, largest)
+        data = file.read(limit + 1) if announced <= largest else b""
+    if max(announced, len(data)) > limit:
+        message = f"it is larger than {limit / MIB:g} MiB"
         raise OSError(errno.EFBIG, message, str(path))
     return data
 

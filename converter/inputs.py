@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import html
-import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -24,11 +23,7 @@ def input_files(description: Iterable[str], robot: Robot | None) -> tuple[InputF
         reports them.
     """
     named = (path for _, path in (references(robot) if robot else ()) if path)
-    # Without a doubled leading slash, left over from a URI.
-    waiting = [
-        Path(f"/{path.lstrip('/')}" if os.sep == "/" and path.startswith("//") else path)
-        for path in (*description, *named)
-    ]
+    waiting = list(map(Path, (*description, *named)))
     found: dict[Path, InputFile | None] = {}
     while waiting:
         path = waiting.pop(0)
@@ -84,12 +79,10 @@ _LIBRARIES = re.compile(rb"(?:^|[\r\n])[ \t]*mtllib[ \t]+([^\r\n]+)")
 _IMAGE_OF_MTL = re.compile(rb"(?mi)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]+)")
 _IMAGE_OF_GLTF = re.compile(rb'"uri"\s*:\s*"((?!data:)[^"\\]+)"')
 _IMAGE_OF_COLLADA = re.compile(
-    r"<(?:[\w.-]+:)?init_from\b[^>]*>(.*?)</(?:[\w.-]+:)?init_from", re.S
+    rb"<(?:[\w.-]+:)?init_from\b[^>]*>(.*?)</(?:[\w.-]+:)?init_from", re.DOTALL
 )
-_COMMENT = re.compile(rb"<!--.*?-->", re.S)
-_SECTION = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.S)
-_TAG = re.compile(r"<[^>]*>")
-_ENCODING = re.compile(rb"<\?xml[^>]*encoding=[\"']([\w.-]+)")
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_TAG = re.compile(rb"<[^>]*>")
 
 
 def referred_files(data: bytes, path: Path) -> tuple[Path, ...]:
@@ -121,20 +114,10 @@ def _references(data: bytes, suffix: str) -> Iterator[str]:
 
 
 def _images_of_collada(data: bytes) -> Iterator[str]:
-    declared = _ENCODING.match(data)
-    encoding = declared[1].decode() if declared else "utf-8"
-    if b"\0" in data[:4]:
-        data = data.decode("utf-16-be" if data[:1] == b"\0" else "utf-16", "replace").encode()
-        encoding = "utf-8"
     # Meshes mostly come after the images.
     data = data[: data.rfind(b"init_from") + len(b"init_from")]
-    try:
-        text = _COMMENT.sub(b"", data).decode(encoding, "replace")
-    except LookupError:
-        text = data.decode("utf-8", "replace")
-    for match in _IMAGE_OF_COLLADA.finditer(text):
-        escaped = _SECTION.sub(lambda section: html.escape(section[1]), match[1])
-        yield html.unescape(_TAG.sub("", escaped)).strip()
+    for match in _IMAGE_OF_COLLADA.finditer(_COMMENT.sub(b"", data)):
+        yield html.unescape(_decoded(_TAG.sub(b"", match[1])))
 
 
 def _decoded(reference: bytes) -> str:

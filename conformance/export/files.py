@@ -13,7 +13,7 @@ from pxr import Ar
 
 from urdf_usd.conformance.export.reading import StageReading, read_usd
 from urdf_usd.conformance.export.shapes import Texture
-from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, write_failure
+from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.file_content import has_mark, is_same_file
 from urdf_usd.converter.meshes.obj import obj_text
 from urdf_usd.converter.options import VariantChoice
@@ -158,7 +158,7 @@ def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:
     except (OSError, ValueError) as error:
         # ValueError: a name that no file can have
         reason = error.strerror if isinstance(error, OSError) else None
-        message = write_failure(target, reason or str(error))
+        message = f"{target} cannot be written: {reason or error}"
         raise AuthoringError((Diagnostic("target-unwritable", message),)) from error
     return prepared.export
 

@@ -20,10 +20,8 @@ from urdf_usd.converter.lint.linting import (
     UrdfDocument,
     document_of,
     file_nodes,
-    has_unnormalised_axis,
-    has_unnormalised_quaternion,
-    origins,
     type_of,
+    unnormalised,
     unused_materials,
 )
 from urdf_usd.converter.urdf import grammar as g
@@ -114,16 +112,9 @@ def _fixes(document: UrdfDocument) -> Iterator[Fix]:
         written, plain = joint[g.TYPE], type_of(joint)
         if written != plain:
             yield _set("joint-type-spelling", joint.location, g.TYPE, plain, written)
-        axis = joint.first(g.AXIS)
-        if axis and has_unnormalised_axis(joint):
-            axis_xyz = axis[g.AXIS_XYZ]
-            unit = normalise(axis_xyz) or ()
-            yield _set("joint-axis-unnormalised", axis.location, g.AXIS_XYZ, unit)
-    for _, origin in origins(document):
-        quat_xyzw = origin[g.QUAT_XYZW]
-        if quat_xyzw and has_unnormalised_quaternion(origin):
-            unit = normalise(quat_xyzw) or ()
-            yield _set("quaternion-unnormalised", origin.location, g.QUAT_XYZW, unit)
+    for rule, _, node, attribute in unnormalised(document):
+        unit = normalise(node[attribute]) or ()
+        yield _set(rule, node.location, attribute, unit)
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         clamped = tuple(min(max(component, 0.0), 1.0) for component in rgba or ())

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -106,19 +106,12 @@ _LARGEST_PART = 3.0
 _TOO_SMALL = 1e-3
 # Number of triangles from which collision meshes are slow.
 _HEAVY = 20_000
-# MuJoCo: "number of faces should be between 1 and 200000 in STL file".
-_MOST_STL_FACES = 200_000
-
-
-class _Located(Protocol):
-    @property
-    def location(self) -> Location | None: ...
 
 
 class _Issues(list[Diagnostic]):
     """Diagnostics that are collected."""
 
-    def add(self, rule: str, where: _Located, message: str) -> None:
+    def add(self, rule: str, where: Any, message: str) -> None:  # noqa: ANN401  has a location
         self.append(Diagnostic(rule, message, where.location))
 
 
@@ -152,7 +145,8 @@ def lint(
         # Read once, because the expansion of xacro is slow.
         markup = read_markup(file, packages, arguments, environment, findings)
     except SourceError as error:
-        return LintReport(_in_order([*findings, *error.diagnostics]), is_urdf=False)
+        diagnostics = sorted([*findings, *error.diagnostics], key=by_location)
+        return LintReport(tuple(diagnostics), is_urdf=False)
     try:
         parsed = robot_of(markup, file, packages=packages)
         findings += (*parsed.diagnostics, *_robot_issues(parsed.robot))
@@ -177,11 +171,7 @@ def _with_text(findings: list[Diagnostic], markup: Markup, file: str) -> LintRep
         message = truncate("; ".join(said.errors), _LONGEST_ERRORS) or "without a message"
         rule = "ros-incomplete" if said.loads else "ros-refused"
         findings.append(Diagnostic(rule, f"urdfdom: {message}", Location(file, 1, 1)))
-    return LintReport(_in_order(findings), document is not None, said)
-
-
-def _in_order(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    return tuple(sorted(findings, key=by_location))
+    return LintReport(tuple(sorted(findings, key=by_location)), document is not None, said)
 
 
 class UrdfDocument(Struct, frozen=True):
@@ -215,19 +205,22 @@ def type_of(joint: Node) -> str:
     return joint[g.TYPE].strip().lower()
 
 
-def has_unnormalised_axis(joint: Node) -> bool:
-    """Return whether the length of a joint's axis is neither 0 nor 1."""
-    axis = joint.first(g.AXIS)
-    if axis is None or type_of(joint) not in _DIRECTED:
-        return False
-    length = math.hypot(*axis[g.AXIS_XYZ])
-    return length > 0.0 and abs(length - 1.0) > _AXIS_SLACK
-
-
-def has_unnormalised_quaternion(origin: Node) -> bool:
-    """Return whether the length of a quaternion is neither 0 nor 1."""
-    length = math.hypot(*(origin[g.QUAT_XYZW] or ()))
-    return length > 0.0 and abs(length - 1.0) > _QUATERNION_SLACK
+def unnormalised(
+    document: UrdfDocument,
+) -> Iterator[tuple[str, str, Node, g.AttributeType[Any]]]:
+    """Yield the vectors whose length is neither 0 nor 1, with rule and description."""
+    vectors: list[tuple[str, str, Node, g.AttributeType[Any], float]] = [
+        ("quaternion-unnormalised", f"quaternion of {owner}", node, g.QUAT_XYZW, _QUATERNION_SLACK)
+        for owner, node in origins(document)
+    ]
+    for joint in document.joints:
+        if (axis := joint.first(g.AXIS)) and type_of(joint) in _DIRECTED:
+            subject = f"axis of joint {joint[g.NAME]!r}"
+            vectors.append(("joint-axis-unnormalised", subject, axis, g.AXIS_XYZ, _AXIS_SLACK))
+    for rule, subject, node, attribute, slack in vectors:
+        length = math.hypot(*(node[attribute] or ()))
+        if length > 0.0 and abs(length - 1.0) > slack:
+            yield rule, f"the {subject} has length {length:.4g}", node, attribute
 
 
 def origins(document: UrdfDocument) -> Iterator[tuple[str, Node]]:
@@ -275,6 +268,8 @@ def _document_issues(document: UrdfDocument) -> _Issues:
             found.add("inertia-zero", inertia, what)
     for joint in document.joints:
         _add_joint_issues(found, joint)
+    for rule, message, node, _ in unnormalised(document):
+        found.add(rule, node, message)
     _add_origin_issues(found, document)
     _add_path_issues(found, document)
     for material in unused_materials(document):
@@ -292,20 +287,11 @@ def _document_issues(document: UrdfDocument) -> _Issues:
 
 def _add_joint_issues(found: _Issues, joint: Node) -> None:
     subject, kind = f"joint {joint[g.NAME]!r}", type_of(joint)
-    axis, limit = joint.first(g.AXIS), joint.first(g.LIMIT)
-    if kind in _DIRECTED and axis is None:
+    limit = joint.first(g.LIMIT)
+    if kind in _DIRECTED and joint.first(g.AXIS) is None:
         found.add("joint-axis-implicit", joint, f"{subject} is {kind} and has no <axis>")
-    if axis and has_unnormalised_axis(joint):
-        length = math.hypot(*axis[g.AXIS_XYZ])
-        what = f"the axis of {subject} has length {length:.4g}"
-        found.add("joint-axis-unnormalised", axis, what)
     if limit:
         _add_limit_issues(found, joint, limit)
-    safety = joint.first(g.SAFETY_CONTROLLER)
-    if safety and g.K_VELOCITY.name not in safety.written:
-        # Required by urdfdom.
-        what = f"the safety controller of {subject} has no k_velocity"
-        found.add("safety-incomplete", safety, what)
     mimic = joint.first(g.MIMIC)
     if mimic and mimic[g.MULTIPLIER] == 0.0:
         what = f"{subject} follows {mimic[g.LEADER]!r} times zero"
@@ -366,10 +352,6 @@ def _add_origin_issues(found: _Issues, document: UrdfDocument) -> None:
             # Probably in degrees.
             what = f"the origin of {owner} is turned by {largest:g} rad"
             found.add("rotation-turns", origin, what)
-        if has_unnormalised_quaternion(origin):
-            length = math.hypot(*(origin[g.QUAT_XYZW] or ()))
-            what = f"the quaternion of {owner} has length {length:.4g}"
-            found.add("quaternion-unnormalised", origin, what)
         for angle in rpy:
             if round(angle / _RIGHT_ANGLE) and _RIGHT < _off_right_angle(angle) < _ROUNDED:
                 rounded.setdefault(abs(angle), []).append(origin)
@@ -408,15 +390,8 @@ def _add_name_issues(found: _Issues, document: UrdfDocument) -> None:
             found.add("name-not-portable", node, what)
         if name in links and name and node.type is g.JOINT:
             found.add("name-of-link-and-joint", node, f"a link and a joint are called {name!r}")
-    first: dict[str, Node] = {}
     children = {child[g.LINK_NAME] for joint in document.joints if (child := joint.first(g.CHILD))}
     for link in document.links:
-        for shape in link.all(g.COLLISION):
-            label = shape[g.OPTIONAL_NAME]
-            if label and first.setdefault(label, shape) is not shape:
-                line = first[label].location.line
-                what = f"collision shape {label!r} is also at line {line}"
-                found.add("name-repeated-shape", shape, what)
         if link[g.NAME] == m.WORLD_LINK and (link.children or m.WORLD_LINK in children):
             what = "is behind a joint" if m.WORLD_LINK in children else "has mass or shape"
             found.add("name-world", link, f"link {m.WORLD_LINK!r} {what}")
@@ -594,8 +569,6 @@ def _add_mesh_issues(
     if min(scale) < 0.0:
         factors = " ".join(f"{factor:g}" for factor in scale)
         found.add("mesh-mirrored", shape, f"{name} is scaled by {factors}{often}")
-    if mesh.uri.lower().endswith(".stl") and extent.triangles > _MOST_STL_FACES:
-        found.add("mesh-too-many-faces", shape, f"{name} has {extent.triangles} faces{often}")
 
 
 def _name(mesh: m.MeshFile) -> str:

@@ -189,7 +189,7 @@ def test_file_whose_xml_is_repaired_is_not_edited(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     file.write_text(_FIXED.replace('"a"', '"a&a"'), encoding="utf-8")
 
-    with pytest.raises(FixError, match="begins no reference"):
+    with pytest.raises(FixError, match="is not escaped"):
         fix_file(file, {}, frozenset(FIXES))
 
 

@@ -230,7 +230,7 @@ def test_full_disk_is_one_line_and_leaves_nothing() -> None:
     ended = _process("ulimit -f 20; exec {} convert a.urdf out")
 
     assert ended.returncode == 2
-    assert ended.stderr.startswith("error: out cannot be written: File too large; ")
+    assert ended.stderr.startswith("error: out cannot be written: File too large")
     assert ended.stderr.endswith("[target-unwritable]\n")
     assert ended.stderr.count("\n") == 1
     assert [file.name for file in Path().iterdir()] == ["a.urdf"]
