@@ -1,7 +1,7 @@
 """The grammar of URDF (elements, attributes, their types and defaults), and reading by it.
 
-Defaults are only defined here. Clauses are the page and section of the specification at
-``wiki.ros.org/urdf/XML``; ``since`` is the URDF version that introduced an attribute.
+Defaults are only defined here. The specification is at ``wiki.ros.org/urdf/XML``; ``since`` is
+the URDF version that introduced an attribute.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ Flaws = tuple[tuple[str, str], ...]
 
 # Types of values
 
-_FLAGS = {"true": True, "1": True, "false": False, "0": False}
-
 
 class Kind(Struct, frozen=True):
     """A type of attribute values: text, a name or reference, a truth value, or numbers."""
@@ -41,8 +39,7 @@ class Kind(Struct, frozen=True):
     def read(self, text: str) -> tuple[Any, Flaws]:
         """Return the value of an attribute, None if it is unusable, and what is wrong with it."""
         if self.type == "flag":
-            flag = _FLAGS.get(text.strip().lower())
-            return flag, (("flag-invalid", "is neither true nor false"),) if flag is None else ()
+            return text.strip().lower() in {"true", "1"}, ()
         if self.type != "numbers":
             return text if text.strip() else None, ()
         values, flaws = read_decimals(text, self.count)
@@ -67,51 +64,33 @@ _NUMBER = re.compile(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
     re.IGNORECASE | re.ASCII,
 )
-_STRAY = ",;[]()"
-_SEPARATORS = re.compile(r"[\s,;]+")
-# Unicode spaces that are no XML white space, such as no-break spaces.
-_ODD_SPACE = re.compile(r"[^\S\t\n\v\f\r ]")
 
 
 def read_decimals(text: str, count: int) -> tuple[Numbers | None, Flaws]:
     """Read up to ``count`` numbers separated by white space, and what is wrong with them.
 
-    Unlike ``float``: no digit separators, and only ASCII digits. Unambiguous mistakes of
-    hand-written files (``0.07,``, ``-1.57.`` or ``[0, 0, 1]``) are accepted.
+    Unlike ``float``: no digit separators, and only ASCII digits. Punctuation around numbers and
+    a full stop after a fraction are dropped (``0.07,``, ``-1.57.`` or ``[0, 0, 1]``).
 
     Returns:
         The numbers, including NaN and infinities, without negative zeros; None if the
         text is blank, or does not start with numbers.
     """
     words = text.split()
-    if len(words) == count and text.isascii() and all(map(_NUMBER.fullmatch, words)):
-        # Adding zero turns -0.0 into 0.0.
-        return tuple([float(word) + 0.0 for word in words]), ()
-    bare = words if all(map(_NUMBER.fullmatch, words)) else [_bare(word) for word in words]
-    if any("," in word or ";" in word for word in bare):
-        # Commas without spaces separate only if the count proves that they are not
-        # decimal commas: "1,2,3" is a vector, "0,5" is not a number.
-        bare = [_bare(word) for word in _SEPARATORS.split(text.strip()) if word]
-        if len([word for word in bare if word]) != count:
-            return None, ()
-    numbers = [word for word in bare if word]
-    if not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
+    numbers = [
+        word if _NUMBER.fullmatch(word) else word.strip(",;[]()").rstrip(".") for word in words
+    ]
+    numbers = [number for number in numbers if number]
+    if not text.isascii() or not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
         return None, ()
     flaws: list[tuple[str, str]] = []
-    if bare != words or _ODD_SPACE.search(text):
+    if numbers != words:
         flaws.append(("number-punctuation", "has stray punctuation"))
     if len(numbers) > count:
         plural = "s" if count > 1 else ""
         flaws.append(("vector-length", f"holds more than {count} number{plural}"))
+    # Adding zero turns -0.0 into 0.0.
     return tuple([float(number) + 0.0 for number in numbers[:count]]), tuple(flaws)
-
-
-def _bare(word: str) -> str:
-    """Drop punctuation around a word, and a full stop after a decimal fraction."""
-    inner = word.strip(_STRAY)
-    if inner.endswith(".") and not _NUMBER.fullmatch(inner):
-        return inner.rstrip(".")
-    return inner
 
 
 # Types of elements and attributes
@@ -147,7 +126,6 @@ class ElementType(Struct, frozen=True, eq=False):
     """An element of the language; compared by identity."""
 
     tag: str
-    clause: str
     attributes: tuple[AttributeType[Any], ...] = ()
     children: tuple[Child, ...] = ()
 
@@ -195,11 +173,11 @@ def _uniform(numbers: Numbers) -> Numbers | None:
 XYZ = AttributeType("xyz", _VEC3, (0.0, 0.0, 0.0), unit="m")
 RPY = AttributeType("rpy", _VEC3, (0.0, 0.0, 0.0), unit="rad")
 QUAT_XYZW: Optional4 = AttributeType("quat_xyzw", Kind("numbers", 4), None, since=(1, 1))
-ORIGIN = ElementType("origin", "link: origin", (XYZ, RPY, QUAT_XYZW))
+ORIGIN = ElementType("origin", (XYZ, RPY, QUAT_XYZW))
 
 # Mass
 MASS_VALUE = _required_number("value", "kg")
-MASS = ElementType("mass", "link: mass", (MASS_VALUE,))
+MASS = ElementType("mass", (MASS_VALUE,))
 IXX = _required_number("ixx", "kg m^2")
 IYY = _required_number("iyy", "kg m^2")
 IZZ = _required_number("izz", "kg m^2")
@@ -207,9 +185,9 @@ IZZ = _required_number("izz", "kg m^2")
 IXY = AttributeType("ixy", NUMBER, 0.0, unit="kg m^2")
 IXZ = AttributeType("ixz", NUMBER, 0.0, unit="kg m^2")
 IYZ = AttributeType("iyz", NUMBER, 0.0, unit="kg m^2")
-INERTIA = ElementType("inertia", "link: inertia", (IXX, IXY, IXZ, IYY, IYZ, IZZ))
+INERTIA = ElementType("inertia", (IXX, IXY, IXZ, IYY, IYZ, IZZ))
 _PARTS = (Child(ORIGIN), Child(MASS), Child(INERTIA))
-INERTIAL = ElementType("inertial", "link: inertial", children=_PARTS)
+INERTIAL = ElementType("inertial", children=_PARTS)
 
 # Shapes
 SIZE = AttributeType("size", _VEC3, (1.0, 1.0, 1.0), required=True, unit="m")
@@ -217,15 +195,14 @@ RADIUS = _required_number("radius", "m")
 LENGTH = _required_number("length", "m")
 FILENAME = AttributeType("filename", TEXT, "", required=True)
 SCALE = AttributeType("scale", Kind("numbers", 3, complete=_uniform), (1.0, 1.0, 1.0))
-BOX = ElementType("box", "link: geometry", (SIZE,))
-CYLINDER = ElementType("cylinder", "link: geometry", (RADIUS, LENGTH))
-CAPSULE = ElementType("capsule", "link: geometry", (RADIUS, LENGTH))
-SPHERE = ElementType("sphere", "link: geometry", (RADIUS,))
-MESH = ElementType("mesh", "link: geometry", (FILENAME, SCALE))
+BOX = ElementType("box", (SIZE,))
+CYLINDER = ElementType("cylinder", (RADIUS, LENGTH))
+CAPSULE = ElementType("capsule", (RADIUS, LENGTH))
+SPHERE = ElementType("sphere", (RADIUS,))
+MESH = ElementType("mesh", (FILENAME, SCALE))
 _SHAPES = (BOX, CYLINDER, CAPSULE, SPHERE, MESH)
 GEOMETRY = ElementType(
     "geometry",
-    "link: geometry",
     children=tuple(
         Child(shape, dispensable=True, since=(1, 1) if shape is CAPSULE else (1, 0))
         for shape in _SHAPES
@@ -234,27 +211,27 @@ GEOMETRY = ElementType(
 
 # Appearance
 RGBA: Optional4 = AttributeType("rgba", Kind("numbers", 4, complete=_opaque), None)
-COLOR = ElementType("color", "link: material", (RGBA,))
+COLOR = ElementType("color", (RGBA,))
 IMAGE = _text("filename", TEXT)
-TEXTURE = ElementType("texture", "link: material", (IMAGE,))
+TEXTURE = ElementType("texture", (IMAGE,))
 OPTIONAL_NAME = _text("name", NAME_KIND)
 _LOOKS = (Child(COLOR), Child(TEXTURE))
-MATERIAL = ElementType("material", "link: material", (OPTIONAL_NAME,), _LOOKS)
+MATERIAL = ElementType("material", (OPTIONAL_NAME,), _LOOKS)
 
 # Links
 NAME = _required_name("name")
 _SHAPE = (Child(ORIGIN), Child(GEOMETRY))
-VISUAL = ElementType("visual", "link: visual", (OPTIONAL_NAME,), (*_SHAPE, Child(MATERIAL)))
-COLLISION = ElementType("collision", "link: collision", (OPTIONAL_NAME,), _SHAPE)
+VISUAL = ElementType("visual", (OPTIONAL_NAME,), (*_SHAPE, Child(MATERIAL)))
+COLLISION = ElementType("collision", (OPTIONAL_NAME,), _SHAPE)
 _OF_LINK = (Child(INERTIAL), Child(VISUAL, repeats=True), Child(COLLISION, repeats=True))
-LINK = ElementType("link", "link", (NAME,), _OF_LINK)
+LINK = ElementType("link", (NAME,), _OF_LINK)
 
 # Joints
 LINK_NAME = _required_name("link")
-PARENT = ElementType("parent", "joint: parent", (LINK_NAME,))
-CHILD = ElementType("child", "joint: child", (LINK_NAME,))
+PARENT = ElementType("parent", (LINK_NAME,))
+CHILD = ElementType("child", (LINK_NAME,))
 AXIS_XYZ = AttributeType("xyz", _VEC3, (1.0, 0.0, 0.0))
-AXIS = ElementType("axis", "joint: axis", (AXIS_XYZ,))
+AXIS = ElementType("axis", (AXIS_XYZ,))
 # An absent limit is zero up to URDF 1.1. Infinity is unlimited.
 LOWER = AttributeType("lower", Kind("numbers", infinity=-math.inf), 0.0, unit="rad or m")
 UPPER = AttributeType("upper", Kind("numbers", infinity=math.inf), 0.0, unit="rad or m")
@@ -264,28 +241,27 @@ ACCELERATION = _number("acceleration", "rad/s^2 or m/s^2", math.inf, since=(1, 2
 DECELERATION = _number("deceleration", "rad/s^2 or m/s^2", math.inf, since=(1, 2))
 JERK = _number("jerk", "rad/s^3 or m/s^3", math.inf, since=(1, 2))
 _RATES = (EFFORT, VELOCITY, ACCELERATION, DECELERATION, JERK)
-LIMIT = ElementType("limit", "joint: limit", (LOWER, UPPER, *_RATES))
+LIMIT = ElementType("limit", (LOWER, UPPER, *_RATES))
 DAMPING = _number("damping", "N m s/rad or N s/m")
 FRICTION = _number("friction", "N m or N")
-DYNAMICS = ElementType("dynamics", "joint: dynamics", (DAMPING, FRICTION))
+DYNAMICS = ElementType("dynamics", (DAMPING, FRICTION))
 LEADER = _required_name("joint")
 MULTIPLIER = AttributeType("multiplier", NUMBER, 1.0)
 OFFSET = AttributeType("offset", NUMBER, 0.0, unit="rad or m")
-MIMIC = ElementType("mimic", "joint: mimic", (LEADER, MULTIPLIER, OFFSET))
+MIMIC = ElementType("mimic", (LEADER, MULTIPLIER, OFFSET))
 K_VELOCITY = _number("k_velocity")
 _GAINS = (K_VELOCITY, _number("k_position"))
 SOFT_LOWER_LIMIT = _number("soft_lower_limit", "rad or m", -math.inf)
 SOFT_UPPER_LIMIT = _number("soft_upper_limit", "rad or m", math.inf)
 _SAFETY = (*_GAINS, SOFT_LOWER_LIMIT, SOFT_UPPER_LIMIT)
-SAFETY_CONTROLLER = ElementType("safety_controller", "joint: safety_controller", _SAFETY)
+SAFETY_CONTROLLER = ElementType("safety_controller", _SAFETY)
 RISING = _number("rising", "rad or m")
 FALLING = _number("falling", "rad or m")
-CALIBRATION = ElementType("calibration", "joint: calibration", (RISING, FALLING))
+CALIBRATION = ElementType("calibration", (RISING, FALLING))
 TYPE = _required_name("type")
 # Extension of Isaac Sim's importer: keep this fixed joint when others are merged.
 DONT_COLLAPSE = AttributeType("dont_collapse", Kind("flag"), default=False)
 JOINT = ElementType(
-    "joint",
     "joint",
     (NAME, TYPE, DONT_COLLAPSE),
     (
@@ -303,12 +279,9 @@ JOINT = ElementType(
 
 VERSION = _text("version", TEXT)
 _OF_ROBOT = tuple(Child(part, repeats=True) for part in (LINK, JOINT, MATERIAL))
-ROBOT = ElementType("robot", "robot", (OPTIONAL_NAME, VERSION), _OF_ROBOT)
+ROBOT = ElementType("robot", (OPTIONAL_NAME, VERSION), _OF_ROBOT)
 
 # Reading
-
-# Number of omitted elements that a message lists.
-_NAMED = 20
 
 
 class Node(Struct, frozen=True):
@@ -376,13 +349,13 @@ def read(
     children: list[Node] = []
     left_out: set[str] = set()
     seen: set[str] = set()
-    repeated: dict[str, list[Element]] = {}
     for inner in element.children:
         child = element_type.child(inner.tag)
         if child is None:
             continue
         if inner.tag in seen and not child.repeats:
-            repeated.setdefault(inner.tag, []).append(inner)
+            message = f"{describe(element)} has another {name_part(inner)}; left out"
+            notes.append(Diagnostic("element-repeated", message, inner.location))
             continue
         seen.add(inner.tag)
         found: list[Diagnostic] = []
@@ -397,13 +370,6 @@ def read(
         else:
             children.append(node)
         notes += found
-    for first, *others in repeated.values():
-        named = [name_part(first)]
-        named += [f"{name_part(one)} in line {one.location.line}" for one in others[:_NAMED]]
-        if others[_NAMED:]:
-            named.append(f"{len(others) - _NAMED} more")
-        message = f"{describe(element)} has another {', '.join(named)}; left out"
-        notes.append(Diagnostic("element-repeated", message, first.location))
     for child in element_type.children:
         if child.required and child.type.tag not in seen:
             message = f"{describe(element)} has no <{child.type.tag}>"

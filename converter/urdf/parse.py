@@ -217,7 +217,6 @@ def _resolve(
         else:
             problems = {
                 "file-reference": f"is read as {found.read_as!r}" if found.read_as else "",
-                "file-letter-case": f"is found as {found.path.name!r}" if found.other_case else "",
                 "file-outside": "is outside the robot's own folders" if found.outside else "",
             }
         for rule, what in problems.items():

@@ -34,7 +34,6 @@ class Found(Struct, frozen=True):
 
     path: Path  # absolute path
     outside: bool = False  # whether it is outside the robot's own folders, after following links
-    other_case: bool = False  # whether the reference differs in letter case
     read_as: str | None = None  # the corrected reference, if it is malformed
 
 
@@ -65,21 +64,15 @@ class FileResolver:
         of the URDF: a folder named NAME, with a subfolder NAME, or with NAME in its
         ``package.xml``, and last any without another ``package.xml``. Plain paths are
         relative to the URDF's folder, or to one of its parents.
-
-        If no candidate is a file, one that differs only in letter case is used.
         """
-        candidates: dict[Path, str] = {}
         for spelling in _spellings(uri):
             for candidate in self._candidates(spelling):
-                if candidate in candidates:
-                    continue
                 if is_file(candidate):
-                    return self._found(_tidy(candidate), uri, spelling)
-                candidates[candidate] = spelling
-        for candidate, spelling in candidates.items():
-            spelled = _in_other_case(candidate)
-            if spelled:
-                return self._found(spelled, uri, spelling, other_case=True)
+                    name = package_and_rest(spelling)[0]
+                    path = _tidy(candidate)
+                    outside = not self.owns(path, [name] if name else [])
+                    proper = spelling in {uri.strip(), unquote(uri).strip()}
+                    return Found(path, outside, None if proper else spelling)
         return None
 
     def package(self, name: str) -> Path | None:
@@ -173,19 +166,12 @@ class FileResolver:
                 yield folder
             yield folder / name
 
-    def _found(self, path: Path, uri: str, read: str, *, other_case: bool = False) -> Found:
-        name = package_and_rest(read)[0]
-        outside = not self.owns(path, [name] if name else [])
-        proper = read in {uri.strip(), unquote(uri).strip()}
-        return Found(path, outside, other_case, None if proper else read)
-
 
 def _spellings(uri: str) -> tuple[str, ...]:
     """Return the reference as written, percent-decoded, and with mistakes corrected."""
     slashes = uri.replace("\\", "/")
     one_too_many = re.sub(r"(?i)^(package|model):///+", r"\1://", slashes)
-    file_alone = re.sub(r"(?i)^(package|model)://(?=[^/]+$)", "", slashes)
-    ways = (uri, unquote(uri), slashes, one_too_many, file_alone)
+    ways = (uri, unquote(uri), slashes, one_too_many)
     return tuple(dict.fromkeys(way.strip() for way in ways))
 
 
@@ -199,25 +185,6 @@ def package_and_rest(uri: str) -> tuple[str, str]:
     scheme, rest = _scheme_and_rest(uri)
     name, _, inner = rest.partition("/") if scheme in _OF_PACKAGES else ("", "", rest)
     return name, inner.lstrip("/")
-
-
-def _in_other_case(path: Path) -> Path | None:
-    """Return the only file whose path differs only in letter case."""
-    place = Path(os.path.normpath(path))
-    missing: list[str] = []
-    try:
-        while not place.is_dir():
-            missing.append(place.name)
-            place = place.parent
-        for name in reversed(missing):
-            alike = [e for e in os.listdir(place) if e.casefold() == name.casefold()]  # noqa: PTH208  names, not paths
-            if len(alike) != 1:
-                return None
-            place /= alike[0]
-    except (OSError, ValueError):
-        # Unreadable, too long, or with a null character.
-        return None
-    return place if missing and is_file(place) else None
 
 
 def _normalised(path: str | Path) -> Path:
