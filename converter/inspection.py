@@ -111,7 +111,8 @@ def measure_mesh(mesh: PolygonMesh) -> MeshExtent:
 @_QUIET
 def measure_link(link: m.Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent | None:
     """Measure a link; None without shapes, or if the size of one is unknown."""
-    if not link.shapes or not all(_is_known(shape, meshes) for shape in link.shapes):
+    bounds = _bounds([(np.eye(4), link)], meshes)
+    if bounds is None or not all(_is_known(shape, meshes) for shape in link.shapes):
         return None
     outlines = []
     for shape in link.shapes:
@@ -120,20 +121,10 @@ def measure_link(link: m.Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent |
     points = np.concatenate(outlines)
     center = link.inertial.origin.position if link.inertial else (0.0, 0.0, 0.0)
     return LinkExtent(
-        bounds=_bounds([(np.eye(4), link)], meshes),
+        bounds=bounds,
         hull_volume=convex_hull(points)[1],
         reach=float(np.linalg.norm(points - center, axis=1).max()),
     )
-
-
-@_QUIET
-def bounds_at_zero(tree: Tree, meshes: Mapping[str, MeshExtent]) -> Bounds | None:
-    """Bound all shapes whose meshes can be read with every joint at zero, in the root's frame."""
-    rest = rest_transforms(tree)
-    placed = [(rest[name], tree.link[name]) for name in tree.links]
-    if not any(_is_known(shape, meshes) for _, link in placed for shape in link.shapes):
-        return None
-    return _bounds(placed, meshes)
 
 
 def _is_known(shape: m.Shape, meshes: Mapping[str, MeshExtent]) -> bool:
@@ -148,8 +139,11 @@ def _outline(geometry: m.Geometry, meshes: Mapping[str, MeshExtent]) -> Points:
     return outline(geometry)
 
 
-def _bounds(placed: Iterable[tuple[Points, m.Link]], meshes: Mapping[str, MeshExtent]) -> Bounds:
-    """Return the exact bounding box of the known shapes of links."""
+@_QUIET
+def _bounds(
+    placed: Iterable[tuple[Points, m.Link]], meshes: Mapping[str, MeshExtent]
+) -> Bounds | None:
+    """Return the exact bounding box of the known shapes of links, if there are any."""
     lowers, uppers = [], []
     for transform, link in placed:
         for shape in link.shapes:
@@ -166,6 +160,8 @@ def _bounds(placed: Iterable[tuple[Points, m.Link]], meshes: Mapping[str, MeshEx
                 lower = -upper
             uppers.append(frame[:3, 3] + upper)
             lowers.append(frame[:3, 3] + lower)
+    if not lowers:
+        return None
     (a, b, c), (d, e, f) = np.min(lowers, axis=0).tolist(), np.max(uppers, axis=0).tolist()
     return Bounds((a, b, c), (d, e, f))
 
@@ -206,6 +202,7 @@ def inspect(robot: m.Robot, meshes: MeshExtents | None = None) -> Inspection:
         SourceError: It is not one tree.
     """
     tree = build_tree(robot)
+    rest = rest_transforms(tree)
     if meshes is None:
         meshes = measure_meshes(robot)
     kinds = Counter(kind_name(joint.kind) for joint in robot.joints)
@@ -225,7 +222,7 @@ def inspect(robot: m.Robot, meshes: MeshExtents | None = None) -> Inspection:
         collisions=sum(len(link.collisions) for link in robot.links),
         meshes=len(uris),
         triangles=sum(extent.triangles for extent in meshes.by_path.values()),
-        bounds=bounds_at_zero(tree, meshes.by_path),
+        bounds=_bounds([(rest[name], tree.link[name]) for name in tree.links], meshes.by_path),
     )
     return Inspection(robot, tree, meshes, totals)
 

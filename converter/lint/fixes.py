@@ -1,9 +1,8 @@
 """Fixes of a URDF file that do not change the robot.
 
-A fix is safe if the parser reads the same robot from the original and the fixed file,
-or if only unused elements are removed. Reversed limits, for example, are not exchanged:
-in Bullet they mean "unlimited". All bytes outside of the edits stay: comments,
-indentation, the order of attributes and line ends.
+A fix is safe if the parser reads the same robot from the original and the fixed file.
+Reversed limits, for example, are not exchanged: in Bullet they mean "unlimited". All bytes
+outside of the edits stay: comments, indentation, the order of attributes and line ends.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from urdf_usd.converter.lint.linting import (
     file_nodes,
     type_of,
     unnormalised,
-    unused_materials,
 )
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.build import normalise
@@ -31,9 +29,8 @@ from urdf_usd.converter.urdf.xml import XML_REPAIRS
 
 # Line and column of an element's "<", counting from 1.
 Place: TypeAlias = tuple[int, int]
-# An element (None: the XML declaration), its attribute (None: the element is removed)
-# and the new value.
-Edit: TypeAlias = tuple[Place | None, str | None, str]
+# An element (None: the XML declaration), its attribute and the new value.
+Edit: TypeAlias = tuple[Place | None, str, str]
 # Problems of values that are unambiguous.
 _HARMLESS = frozenset({"number-punctuation", "vector-completed"})
 # Larger components are probably in [0, 255].
@@ -62,7 +59,6 @@ FIXES = (
     "joint-axis-unnormalised",
     "quaternion-unnormalised",
     "color-range",
-    "material-unused",
     "path-backslash",
 )
 """Rules that are fixed."""
@@ -120,10 +116,6 @@ def _fixes(document: UrdfDocument) -> Iterator[Fix]:
         clamped = tuple(min(max(component, 0.0), 1.0) for component in rgba or ())
         if rgba and max(rgba) <= _LARGEST_COMPONENT and clamped != rgba:
             yield _set("color-range", color.location, g.RGBA, clamped)
-    for material in unused_materials(document):
-        place = material.location
-        message = f"removed material {material[g.OPTIONAL_NAME]!r}"
-        yield Fix("material-unused", message, place, ((place.line, place.column), None, ""))
     for node in file_nodes(document):
         uri = node[g.FILENAME]
         if "\\" in uri:
@@ -170,9 +162,6 @@ _START_TAG = re.compile(r"""(?P<name><[^\s/>]+)(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _ATTRIBUTE = re.compile(
     r"""(?P<name>[^\s=<>"'/]+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')"""
 )
-# The rest of an element without others of its tag inside, which materials have not.
-_REST = r"(?:<!--.*?-->|[^<]|<(?!/{}[\s>]))*</{}\s*>"
-_REST_OF_LINE = re.compile(r"[ \t]*\r?\n")
 
 
 def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
@@ -191,7 +180,7 @@ def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
         raise FixError(f"it is not well-formed XML: {error}") from error
     lines = [0, *(match.end() for match in re.finditer(r"\r\n?|\n", text))]
     # Start and end of what is replaced, and by what.
-    replaced: dict[tuple[Place | None, str | None], tuple[int, int, str]] = {}
+    replaced: dict[tuple[Place | None, str], tuple[int, int, str]] = {}
     for place, attribute, value in edits:
         if place is None:
             if declaration := _DECLARATION.match(text):
@@ -203,14 +192,9 @@ def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
         tag = _START_TAG.match(text, start)
         if tag is None:
             raise FixError("it is not well-formed XML")
-        if attribute is None:
-            replaced[place, None] = _removal(text, tag)
-        else:
-            replaced[place, attribute] = _attribute(tag, attribute, value)
-    removals = [edit for (_, attribute), edit in replaced.items() if attribute is None]
+        replaced[place, attribute] = _attribute(tag, attribute, value)
     for start, end, content in sorted(replaced.values(), reverse=True):
-        if not any(first < start < last for first, last, _ in removals):
-            text = text[:start] + content + text[end:]
+        text = text[:start] + content + text[end:]
     return text.encode(encoding)
 
 
@@ -223,17 +207,3 @@ def _attribute(tag: re.Match[str], name: str, value: str) -> tuple[int, int, str
             return (*match.span("single" if match["double"] is None else "double"), value)
     end = tag.end("name")
     return end, end, f' {name}="{value}"'
-
-
-def _removal(text: str, tag: re.Match[str]) -> tuple[int, int, str]:
-    """Remove an element, with its line if that becomes empty."""
-    start, end = tag.span()
-    if not tag[0].endswith("/>"):
-        name = re.escape(tag["name"][1:])
-        rest = re.compile(_REST.format(name, name), re.DOTALL).match(text, end)
-        end = rest.end() if rest else end
-    line_start = text.rfind("\n", 0, start) + 1
-    line_end = _REST_OF_LINE.match(text, end)
-    if line_end and not text[line_start:start].strip(" \t"):
-        return line_start, line_end.end(), ""
-    return start, end, ""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, TypeVar
 
 from msgspec import structs
@@ -55,11 +54,7 @@ def build_link(
         place, label = shape.location, shape[g.OPTIONAL_NAME]
         if geometry is None:
             # Its data becomes that of the link.
-            tag = shape.type.tag
-            custom += m.Custom(
-                tuple(structs.replace(one, within=(tag, *one.within)) for one in own.attributes),
-                tuple(structs.replace(one, within=(tag, *one.within)) for one in own.elements),
-            )
+            custom += _collect_custom(shape, version, (shape.type.tag,))
         elif shape.type is g.COLLISION:
             collisions.append(m.Collision(label, origin, geometry, place, own))
         else:
@@ -348,28 +343,27 @@ def drop_broken_mimics(joints: tuple[m.Joint, ...], notes: Notes) -> tuple[m.Joi
     leaders: dict[str, str] = {}
     kept = []
     for joint in joints:
+        mimic, fault = joint.mimic, None
         # A coupling without leader is an error already.
-        if joint.mimic and (leader := joint.mimic.joint):
-            fault = None
-            ends = [end for end in (joint, named.get(leader)) if end]
-            still = [e for e in ends if not isinstance(e.kind, _LIMITED | m.Continuous)]
-            followed = leader
+        if mimic and mimic.joint:
+            ends = [joint, *([named[mimic.joint]] if mimic.joint in named else [])]
+            still = [end for end in ends if not isinstance(end.kind, _LIMITED | m.Continuous)]
+            followed = mimic.joint
             while followed != joint.name and followed in leaders:
                 followed = leaders[followed]
-            if leader not in named:
+            if mimic.joint not in named:
                 fault = "mimic-target-missing", "which does not exist"
             elif still:
                 kind = type(still[0].kind).__name__.lower()
                 fault = "mimic-fixed", f"but {still[0].name!r} is {kind}"
             elif followed == joint.name:
                 fault = "mimic-loop", f"which follows {joint.name!r}"
-            if fault:
-                message = f"joint {joint.name!r} mimics {leader!r}, {fault[1]}; coupling dropped"
-                notes.append(Diagnostic(fault[0], message, joint.location))
-                joint = structs.replace(joint, mimic=None)
             else:
-                leaders[joint.name] = leader
-        kept.append(joint)
+                leaders[joint.name] = mimic.joint
+            if fault:
+                what = f"joint {joint.name!r} mimics {mimic.joint!r}, {fault[1]}; coupling dropped"
+                notes.append(Diagnostic(fault[0], what, joint.location))
+        kept.append(structs.replace(joint, mimic=None) if fault else joint)
     return tuple(kept)
 
 
@@ -387,11 +381,8 @@ def define_world(
     defined = m.WORLD_LINK in names or m.WORLD_LINK in children
     if defined or not tied or any(children[joint.child] > 1 for joint in tied):
         return links
-    message = (
-        f"joint {tied[0].name!r} has parent link {m.WORLD_LINK!r}, which is not defined; "
-        "an empty link is added"
-    )
-    notes.append(Diagnostic("world-undefined", message, tied[0].location))
+    what = f"has parent link {m.WORLD_LINK!r}, which is not defined; an empty link is added"
+    notes.append(Diagnostic("world-undefined", f"joint {tied[0].name!r} {what}", tied[0].location))
     return (m.Link(m.WORLD_LINK, location=tied[0].location), *links)
 
 
@@ -404,14 +395,11 @@ def drop_dangling(
     for joint in joints:
         ends = {"parent": joint.parent, "child": joint.child}
         undefined = [f"{r} link {n!r}" for r, n in ends.items() if n and n not in defined]
-        if undefined:
-            message = (
-                f"joint {joint.name!r} refers to undefined {' and '.join(undefined)}; "
-                "the joint is omitted"
-            )
-            notes.append(Diagnostic("joint-dangling", message, joint.location))
-        else:
+        if not undefined:
             kept.append(joint)
+            continue
+        what = f"refers to undefined {' and '.join(undefined)}; the joint is omitted"
+        notes.append(Diagnostic("joint-dangling", f"joint {joint.name!r} {what}", joint.location))
     return tuple(kept)
 
 
@@ -429,7 +417,7 @@ def _collect_custom(node: Node, version: Version, within: tuple[str, ...] = ()) 
     elements: list[m.CustomElement] = []
     for inner, place in ((node, within), *_inner(node, within)):
         if inner.element:
-            known = _read_names(inner.type, version)
+            known = [a.name for a in inner.type.attributes if a.since <= version]
             attributes += [
                 m.CustomAttribute(name, value, place)
                 for name, value in inner.element.attributes
@@ -441,11 +429,6 @@ def _collect_custom(node: Node, version: Version, within: tuple[str, ...] = ()) 
                 if inner.type.child(element.tag) is None
             ]
     return m.Custom(tuple(attributes), tuple(elements))
-
-
-@cache
-def _read_names(element_type: g.ElementType, version: Version) -> frozenset[str]:
-    return frozenset(a.name for a in element_type.attributes if a.since <= version)
 
 
 def _inner(node: Node, within: tuple[str, ...]) -> Iterator[tuple[Node, tuple[str, ...]]]:
@@ -485,31 +468,21 @@ def _written(node: Node, *attributes: g.AttributeType[Any]) -> tuple[m.CustomAtt
 
 def assign_gazebo_elements(robot: m.Robot) -> m.Robot:
     """Move the elements of Gazebo to the link or joint that they refer to; links first."""
-    links = {link.name for link in robot.links}
-    joints = {joint.name for joint in robot.joints} - links
-    addressed: dict[str, list[m.CustomElement]] = {}
-    kept = []
+    addressed: dict[str | None, list[m.CustomElement]] = {}
     for element in robot.custom.elements:
-        name = dict(element.content.attributes).get(REFERENCE)
-        if element.content.tag == GAZEBO and name in links | joints:
-            addressed.setdefault(str(name), []).append(element)
-        else:
-            kept.append(element)
+        if element.content.tag == GAZEBO:
+            name = dict(element.content.attributes).get(REFERENCE)
+            addressed.setdefault(name, []).append(element)
 
-    def completed(parts: tuple[_Part, ...], names: set[str]) -> tuple[_Part, ...]:
-        return tuple(
-            structs.replace(part, custom=part.custom + m.Custom((), tuple(addressed[part.name])))
-            if part.name in names & addressed.keys()
-            else part
-            for part in parts
-        )
+    def completed(part: _Part) -> _Part:
+        own = tuple(addressed.pop(part.name, ()))
+        return structs.replace(part, custom=part.custom + m.Custom((), own)) if own else part
 
-    return structs.replace(
-        robot,
-        links=completed(robot.links, links),
-        joints=completed(robot.joints, joints),
-        custom=m.Custom(robot.custom.attributes, tuple(kept)),
-    )
+    links, joints = tuple(map(completed, robot.links)), tuple(map(completed, robot.joints))
+    left = {id(element) for elements in addressed.values() for element in elements}
+    kept = (e for e in robot.custom.elements if e.content.tag != GAZEBO or id(e) in left)
+    custom = m.Custom(robot.custom.attributes, tuple(kept))
+    return structs.replace(robot, links=links, joints=joints, custom=custom)
 
 
 def _copy(element: Element) -> m.XmlElement:

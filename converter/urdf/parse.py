@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -260,10 +260,10 @@ def read_markup(
         root = parse_markup(data, file, notes)
         # Most files have neither, which is faster to see in the bytes; UTF-16 has zeros.
         plain = data.replace(b"\0", b"")
-        xacro = _find_xacro(root) if b"$" in plain or b"xacro" in plain else None
-        if xacro is None:
+        uses = tuple(_xacro_uses(root)) if b"$" in plain or b"xacro" in plain else ()
+        if not uses:
             return Markup(root)
-        what, place = xacro
+        _, what, place = uses[0]
         found.append(Diagnostic("xacro-in-urdf", f"{what}; the file is expanded", place))
     try:
         expansion = expand(file, packages, arguments, environment=environment)
@@ -276,16 +276,17 @@ def read_markup(
         ignored = Diagnostic("xacro-ignored", message, place)
         # Without it the robot is unknown: a substitution in a name or a number, or any
         # element of xacro if there are no links.
-        needed = _find_xacro(root, elements=not _has_links(root), files=False)
+        kinds = {"value"} if _has_links(root) else {"value", "element"}
+        needed = [Diagnostic("xacro-unexpanded", w, p) for kind, w, p in uses if kind in kinds]
         if needed:
-            raise SourceError((ignored, Diagnostic("xacro-unexpanded", *needed))) from None
+            raise SourceError((ignored, needed[0])) from None
         notes.append(ignored)
         return Markup(root)
     notes.extend(found)
     if not _has_links(expanded):
         # The file may be part of another one: its only xacro are definitions.
         root = root or parse_markup(data, file, notes)
-        tags = {_local_name(child) for child in root.children if _is_xacro(child)}
+        tags = {c.tag.removeprefix("xacro:") for c in root.children if _is_xacro(c)}
         if root.tag == g.ROBOT.tag and tags & _DEFINITIONS and tags <= {*_DEFINITIONS, "include"}:
             message = "part of another file: it only defines macros, properties or arguments"
             raise SourceError((Diagnostic("xacro-part", message, root.location),))
@@ -307,35 +308,22 @@ def _expanded(expansion: Expansion, file: str, notes: list[Diagnostic]) -> Eleme
     return relocated(root)
 
 
-def _find_xacro(
-    root: Element, *, elements: bool = True, files: bool = True
-) -> tuple[str, Location] | None:
-    """Find the first element, number or name, and perhaps file, that xacro would change."""
-    has_links = _has_links(root)
+def _xacro_uses(root: Element) -> Iterator[tuple[str, str, Location]]:
+    """Yield what xacro would change: an element, a value or a file; description and location."""
+    unused = {f"xacro:{tag}" for tag in _DEFINITIONS} if _has_links(root) else set()
     for element, element_type in g.walk(root, g.ROBOT):
-        if element_type is None:
-            unused = has_links and _local_name(element) in _DEFINITIONS
-            if elements and _is_xacro(element) and not unused:
-                return f"{describe(element)} is a xacro element", element.location
-            continue
-        if not any("$" in text for _, text in element.attributes):
-            continue
-        for attribute in element_type.attributes:
+        if element_type is None and _is_xacro(element) and element.tag not in unused:
+            yield "element", f"{describe(element)} is a xacro element", element.location
+        for attribute in element_type.attributes if element_type else ():
             text = element.get(attribute.name) or ""
-            of_file = attribute.kind == g.TEXT
-            pattern = _SUBSTITUTION_IN_TEXT if of_file else _SUBSTITUTION
-            if (files or not of_file) and pattern.search(text):
-                value = truncate(repr(text))
-                return f"{attribute.name} of <{element.tag}> is {value}", element.location
-    return None
+            is_file = attribute.kind == g.TEXT
+            if (_SUBSTITUTION_IN_TEXT if is_file else _SUBSTITUTION).search(text):
+                what = f"{attribute.name} of <{element.tag}> is {truncate(repr(text))}"
+                yield "file" if is_file else "value", what, element.location
 
 
 def _has_links(root: Element) -> bool:
     return any(child.tag == g.LINK.tag for child in root.children)
-
-
-def _local_name(element: Element) -> str:
-    return element.tag.rpartition(":")[2]
 
 
 def _is_xacro(element: Element) -> bool:

@@ -123,11 +123,12 @@ def _write_link(robot: ET.Element, link: m.Link, version: Version) -> None:
         _add_origin(inertial, link.inertial.origin)
         _add(inertial, g.MASS, link.inertial.mass)
         _add(inertial, g.INERTIA, *link.inertial.inertia)
-    for visual in link.visuals:
-        shape = _add(element, g.VISUAL, visual.name)
-        _add_origin(shape, visual.origin)
-        _add_geometry(shape, visual.geometry)
-        if material := visual.material:
+    for part in link.shapes:
+        kind = g.VISUAL if isinstance(part, m.Visual) else g.COLLISION
+        shape = _add(element, kind, part.name)
+        _add_origin(shape, part.origin)
+        _add_geometry(shape, part.geometry)
+        if isinstance(part, m.Visual) and (material := part.material):
             # In the visual, because names need not be unique. ROS requires the
             # attribute, even if there is no name.
             look = _add(shape, g.MATERIAL, material.name or "")
@@ -135,12 +136,7 @@ def _write_link(robot: ET.Element, link: m.Link, version: Version) -> None:
                 _add(look, g.COLOR, material.rgba)
             if material.texture_uri is not None:
                 _add(look, g.TEXTURE, material.texture_uri)
-        _write_custom(shape, g.VISUAL, visual.custom, version)
-    for collision in link.collisions:
-        shape = _add(element, g.COLLISION, collision.name)
-        _add_origin(shape, collision.origin)
-        _add_geometry(shape, collision.geometry)
-        _write_custom(shape, g.COLLISION, collision.custom, version)
+        _write_custom(shape, kind, part.custom, version)
     _write_custom(element, g.LINK, link.custom, version)
 
 
@@ -186,10 +182,8 @@ def _write_joint(robot: ET.Element, joint: m.Joint, version: Version) -> None:
     if any(value is not None for value in _limits(joint)):
         _add(element, g.LIMIT, *_limits(joint))
     for part_type, part in (
-        (g.DYNAMICS, joint.dynamics),
-        (g.MIMIC, joint.mimic),
-        (g.SAFETY_CONTROLLER, joint.safety),
-        (g.CALIBRATION, joint.calibration),
+        *((g.DYNAMICS, joint.dynamics), (g.MIMIC, joint.mimic)),
+        *((g.SAFETY_CONTROLLER, joint.safety), (g.CALIBRATION, joint.calibration)),
     ):
         if part:
             # Their fields are in the order of the grammar.
@@ -235,8 +229,7 @@ def _distance(rpy: m.Vec3, quat_wxyz: m.Vec4) -> float:
 
 # Custom data
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_:][\w:.-]*", re.ASCII)
-_OTHER_NAME = re.compile(r"[^\s<>&/='\"?!]+")
+_NAME = re.compile(r"[^\s<>&/='\"?!]+")
 # Elements that may be added without changing the robot.
 _NEUTRAL = frozenset({g.ORIGIN, g.AXIS, g.LIMIT, g.DYNAMICS, g.SAFETY_CONTROLLER, g.CALIBRATION})
 
@@ -308,10 +301,8 @@ def _place(
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a name is valid in XML; beyond ASCII, according to expat."""
-    if _PLAIN_NAME.fullmatch(text):
-        return True
-    if not _OTHER_NAME.fullmatch(text):
+    """Return whether a name is valid in XML, according to expat."""
+    if not _NAME.fullmatch(text):
         return False
     try:
         expat.ParserCreate().Parse(f"<{text}/>", True)
@@ -361,16 +352,10 @@ def extend_for_mujoco(
     settings |= dict(compiler.attributes) if compiler else {}
     children = [m.XmlElement("compiler", tuple(settings.items()))]
     children += [one for one in former.children if one is not compiler]
-    constraints: list[m.XmlElement] = []
     for joint in loops:
-        own = equality(joint)
-        constraints += own
-        if not own:
+        if not equality(joint):
             message = f"MuJoCo has no constraint like joint {joint.name!r}, a {joint.schema}"
             notes.append(Diagnostic("loop-without-constraint", message))
-    if constraints:
-        children = [one for one in children if one.tag != "equality"]
-        children.append(m.XmlElement("equality", children=tuple(constraints)))
     extension = m.CustomElement(m.XmlElement(_MUJOCO, former.attributes, "", tuple(children)))
     others = [one for one in elements if one is not found]
     described = [m.CustomElement(_loop_element(joint)) for joint in loops]

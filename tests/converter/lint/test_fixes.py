@@ -33,7 +33,6 @@ BROKEN = {
         for rule in (
             "joint-axis-unnormalised",
             "quaternion-unnormalised",
-            "material-unused",
             "path-backslash",
         )
     },
@@ -43,10 +42,7 @@ CRLF = """\
 <!-- A robot; "quoted" -->
 <robot name='r'>
   <material name="used"><color rgba="1 0 0 1"/></material>
-  <material name="spare">
-    <!-- not used -->
-    <color   rgba = '0 1.1 0 1' />
-  </material>
+  <material name="spare"><color   rgba = '0 1.1 0 1' /></material>
   <link name="a>b"><visual><geometry><box size="1, 2, 3"/></geometry>
     <material   name="used"/></visual></link>  <!-- ünïcode -->
 </robot>
@@ -89,9 +85,9 @@ def test_bytes_outside_of_repairs_are_kept(tmp_path: Path) -> None:
     lines = repaired(file).decode().split("\r\n")
 
     before = CRLF.split("\n")
-    assert lines[:4] == before[:4]
-    assert lines[4] == before[8].replace("1, 2, 3", "1 2 3")
-    assert lines[5:] == before[9:]
+    assert lines[4] == before[4].replace("1.1", "1")
+    assert lines[5] == before[5].replace("1, 2, 3", "1 2 3")
+    assert lines[:4] + lines[6:] == before[:4] + before[6:]
 
 
 def test_repair_states_the_edit_and_its_location(tmp_path: Path) -> None:
@@ -131,9 +127,9 @@ def test_only_selected_rules_are_repaired(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     file.write_text(CRLF, encoding="utf-8")
 
-    _, found = fix_file(file, {}, frozenset({"material-unused"}))
+    _, found = fix_file(file, {}, frozenset({"color-range"}))
 
-    assert [repair.rule for repair in found] == ["material-unused"]
+    assert [repair.rule for repair in found] == ["color-range"]
 
 
 def test_attribute_values_are_escaped() -> None:
@@ -146,22 +142,9 @@ def test_attribute_values_are_escaped() -> None:
 
 
 def test_last_of_several_edits_is_applied() -> None:
-    data = b'<r x="1"><s y="2"/></r>'
-    edits = (
-        ((1, 1), "x", "3"),
-        ((1, 10), "y", "4"),
-        ((1, 10), None, ""),
-        ((1, 1), "x", "5"),
-    )
+    edits = (((1, 1), "x", "3"), ((1, 10), "y", "4"), ((1, 1), "x", "5"))
 
-    assert apply_edits(data, edits) == b'<r x="5"></r>'
-
-
-def test_removing_an_element_removes_its_empty_line() -> None:
-    data = b"<r>\n  <s>\n  </s>  \n  <s/> <!-- c -->\n</r>"
-
-    assert apply_edits(data, [((2, 3), None, "")]) == (b"<r>\n  <s/> <!-- c -->\n</r>")
-    assert apply_edits(data, [((4, 3), None, "")]) == (b"<r>\n  <s>\n  </s>  \n   <!-- c -->\n</r>")
+    assert apply_edits(b'<r x="1"><s y="2"/></r>', edits) == b'<r x="5"><s y="4"/></r>'
 
 
 def test_file_with_byte_order_mark_and_wrong_version_is_edited() -> None:
@@ -209,4 +192,4 @@ def test_repairs_do_not_change_real_robots(tmp_path: Path) -> None:
         changed += content != file.read_bytes()
         file.write_bytes(content)
         assert robot_of(file) == before
-    assert changed > 30
+    assert changed > 20
