@@ -122,12 +122,9 @@ def convert_parsed(
     simulation: Simulation | None = None
     if options.simulation is not None:
         # Joints of several axes are chains in the URDF; its mass is that which is written.
-        inertials = {link.name: link.inertial for link in robot.links}
-        links = (
-            structs.replace(link, inertial=inertials.get(link.name, link.inertial))
-            for link in parsed.robot.links
-        )
-        urdf = structs.replace(parsed.robot, links=tuple(links))
+        written = {link.name: link for link in robot.links}
+        links = tuple(written.get(link.name, link) for link in parsed.robot.links)
+        urdf = structs.replace(parsed.robot, links=links)
         described: list[Diagnostic] = []
         with with_notes(described):
             simulation = resolve(options.simulation, robot, urdf, described)
@@ -170,16 +167,12 @@ def _negligible_mass(tree: Tree, bodies: BodyAssignment) -> tuple[Diagnostic, ..
     moving = "1 moving body" if len(found) == 1 else f"{len(found)} moving bodies"
     if not any(map(has_mass, tree.link.values())):
         moving = f"no link has mass: {moving}"
-    message = (
-        f"{moving} cannot be simulated, "
-        f"such as link {found[0]!r}: mass or inertia is negligible; "
-        "--inertia geometry computes both from shapes"
-    )
+    message = f"{moving} cannot be simulated, such as link {found[0]!r}: mass or inertia is "
+    message += "negligible; --inertia geometry computes both from shapes"
     return (Diagnostic("body-negligible", message, tree.link[found[0]].location),)
 
 
 def _nearest_folder(target: Path) -> Path:
-    """Return the nearest existing ancestor of the target."""
     folder = target.absolute()
     while not folder.is_dir():
         folder = folder.parent
@@ -210,17 +203,12 @@ def _move_into_place(folder: Path, target: Path, former: Path) -> None:
 
 
 def _refuse_warnings(diagnostics: Iterable[Diagnostic], options: ConvertOptions) -> None:
-    if not options.strict:
-        return
-    warnings = tuple(
-        diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.WARNING
-    )
-    if warnings:
+    warnings = tuple(one for one in diagnostics if one.severity is Severity.WARNING)
+    if options.strict and warnings:
         raise ConversionError(warnings)
 
 
 def _require_replaceable(target: Path) -> None:
-    """Refuse to replace anything but an earlier conversion."""
     try:
         target.stat()
     except (FileNotFoundError, NotADirectoryError):

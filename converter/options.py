@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
@@ -22,6 +23,8 @@ MeshProgress: TypeAlias = Callable[[str, int, int], None]
 """Is called with the name of a mesh, its number from one on, and the number of all."""
 
 
+# Options that the record of a run has also at their default.
+_RECORDED = frozenset({"profile", "layout", "massless", "merge_fixed", "base"})
 # A flag, a placeholder and the help.
 _STATED = re.compile(r"(--[a-z-]+)(?: (\S+))?: (.*)", re.DOTALL)
 
@@ -42,7 +45,6 @@ class Option(Struct, frozen=True):
     kind: Any = None  # click's type of each value, if that of the field does not say enough
     sign: str = "="  # between the texts of a value that is a pair
     repeated: bool = True  # whether it changes results, so that printed commands state it
-    recorded: bool = False  # whether the record of a run has it also at its default
 
 
 class OptionField(Struct, frozen=True):
@@ -65,12 +67,10 @@ class OptionField(Struct, frozen=True):
 
     @property
     def flag(self) -> str:
-        """Name of the option, with its hyphens."""
         named = self.option and self.option.flag
         return named or f"--{self.name.replace('_', '-')}"
 
     def text(self, value: Any) -> str:  # noqa: ANN401  # any option's
-        """Return a value as the command line states it."""
         match value:
             case bool():
                 return "yes" if value else "no"
@@ -83,7 +83,6 @@ class OptionField(Struct, frozen=True):
 
 
 def option_fields(kind: type[Struct]) -> Iterator[OptionField]:
-    """List the fields of a struct of options."""
     # Imported for type checkers only, as it contains options itself.
     hints = get_type_hints(kind, localns={"SettingsFile": object}, include_extras=True)
     names = kind.__struct_fields__
@@ -99,21 +98,18 @@ def stated_options(
 ) -> Iterator[tuple[OptionField, tuple[object, ...]]]:
     """Yield options that change results and are not at their default, each with its values.
 
-    Args:
-        options: Has fields with options, or with such structs.
-        recorded: Whether to yield those that records have at their default, too.
+    With ``recorded``, also those that records have at their default.
     """
     for one in option_fields(type(options)):
         value, option = getattr(options, one.name), one.option
         if option is None:
             if isinstance(value, Struct):
                 yield from stated_options(value, recorded=recorded)
-        elif option.repeated and (value != one.default or (recorded and option.recorded)):
+        elif option.repeated and (value != one.default or (recorded and one.name in _RECORDED)):
             yield one, value if isinstance(value, tuple) else (value,)
 
 
 def command_words(options: Struct, without: Collection[str] = ()) -> list[str]:
-    """Return the words of a command line that states options, not quoted."""
     words: list[str] = []
     for one, values in stated_options(options):
         if one.flag not in without:
@@ -147,7 +143,6 @@ class Layout(StrEnum):
 
     @property
     def suffix(self) -> str:
-        """Suffix of the root layer or package."""
         return {"layered": ".usda", "single": ".usdc"}.get(self, ".usdz")
 
 
@@ -179,7 +174,6 @@ class Profile(StrEnum):
 
     @property
     def needs_layers(self) -> bool:
-        """Whether the profile prescribes the files of an asset."""
         return self in {Profile.ROS, Profile.SIMREADY, Profile.ISAAC}
 
     @property
@@ -210,7 +204,6 @@ class VariantChoice(Struct, frozen=True):
         return cls(variant_set, variant, prim or None)
 
     def __str__(self) -> str:
-        """Return the form that :meth:`parse` reads."""
         prim = "" if self.prim is None else f"{self.prim}:"
         return f"{prim}{self.variant_set}={self.variant}"
 
@@ -258,40 +251,29 @@ class ColliderRule(Struct, frozen=True):
         return cls(ColliderKind(kind), pattern if equals else None)
 
     def __str__(self) -> str:
-        """Return the form that :meth:`parse` reads."""
         return self.kind.value if self.links is None else f"{self.links}={self.kind}"
 
 
-class ColliderTolerance(Struct, frozen=True):
-    """Largest distance between a fitted primitive and the convex hull of a mesh."""
+def tolerance_in_metres(text: str, size: float) -> float:
+    """Return metres (``0.002``), or a percentage (``5%``) of a size [m].
 
-    length: float | None = None  # [m]
-    # Of the diagonal of the bounding box along the axes of the link, without length.
-    fraction: float = 0.05
-
-    @classmethod
-    def parse(cls, text: str) -> ColliderTolerance:
-        """Read metres (``0.002``), or a percentage of the size (``5%``).
-
-        Raises:
-            ValueError: The text is no positive number.
-        """
-        digits = text.removesuffix("%")
-        value = float(digits)
-        if not 0.0 < value < math.inf:
-            raise ValueError(f"{text!r} is not positive")
-        return cls(value) if digits == text else cls(None, value / 100.0)
-
-    def __str__(self) -> str:
-        """Return the form that :meth:`parse` reads."""
-        return f"{100.0 * self.fraction:g}%" if self.length is None else f"{self.length:g}"
-
-    def metres(self, size: float) -> float:
-        """Return the distance for a mesh of a size [m]."""
-        return self.fraction * size if self.length is None else self.length
+    Raises:
+        ValueError: The text is no positive number.
+    """
+    digits = text.removesuffix("%")
+    value = float(digits)
+    if not 0.0 < value < math.inf:
+        raise ValueError(f"{text!r} is not positive")
+    return value if digits == text else value / 100.0 * size
 
 
-DEFAULT_TOLERANCE = ColliderTolerance()
+def _parse_tolerance(text: str) -> str:
+    tolerance_in_metres(text, 1.0)
+    return text
+
+
+DEFAULT_TOLERANCE = "5%"
+"""Of the diagonal of the bounding box of a mesh along the axes of the link."""
 
 
 class ColliderRules(Struct, frozen=True):
@@ -315,13 +297,13 @@ class ColliderRules(Struct, frozen=True):
         ),
     ] = ()
     tolerance: Annotated[
-        ColliderTolerance,
+        str,
         Option(
             "Largest distance of a fitted primitive from the convex hull: metres, or a "
             "percentage of the size of the mesh.",
             "--collider-tolerance",
             "METRES|PERCENT",
-            ColliderTolerance.parse,
+            _parse_tolerance,
         ),
     ] = DEFAULT_TOLERANCE
 
@@ -340,13 +322,14 @@ NO_COLLIDER_RULES = ColliderRules()
 
 
 def parse_pair(text: str, form: str) -> tuple[str, str]:
-    """Split a text such as ``a=b``.
+    """Split a text such as ``a=b``, of the form ``NAME=VALUE`` or ``NAME:=VALUE``.
 
     Raises:
         ValueError: It has not that form.
     """
-    name, _, value = text.partition("=")
-    if not (name and value):
+    sign = ":=" if ":=" in form else "="
+    name, found, value = text.partition(sign)
+    if not (name and found and (value or sign == ":=")):
         raise ValueError(f"{text!r} is not {form}")
     return name, value
 
@@ -356,13 +339,6 @@ def _parse_package(text: str) -> tuple[str, str]:
     if not Path(path).is_dir():
         raise ValueError(f"{path!r} is not a folder")
     return name, path
-
-
-def _parse_argument(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition(":=")
-    if not (name and sign):
-        raise ValueError(f"{text!r} is not NAME:=VALUE")
-    return name, value
 
 
 def _parse_metadata(text: str) -> tuple[str, str]:
@@ -383,9 +359,7 @@ def _load_settings(file: Path) -> SettingsFile:
 # Fields of several structs.
 FixedBase: TypeAlias = Annotated[
     BaseOption,
-    Option(
-        "Fixed or floating base; auto: fixed if the root is an empty link 'world'.", recorded=True
-    ),
+    "Fixed or floating base; auto: fixed if the root is an empty link 'world'.",
 ]
 Settings: TypeAlias = Annotated[
     "SettingsFile | None",
@@ -423,7 +397,7 @@ Arguments: TypeAlias = Annotated[
         "Value of the xacro argument NAME. Repeatable.",
         "--arg",
         "NAME:=VALUE",
-        _parse_argument,
+        partial(parse_pair, form="NAME:=VALUE"),
         sign=":=",
     ),
 ]
@@ -451,14 +425,11 @@ class ConvertOptions(Struct, frozen=True, kw_only=True):
 
     profile: Annotated[
         Profile,
-        Option(
-            "Schemas besides UsdPhysics and urdf: attributes. generic: those that Newton and "
-            "PhysX read; usdphysics: none; physx: those of Omniverse Physics, for Isaac Sim 5 "
-            "and 6; ros: those of REP 158 and Newton, in separate layers; simready: Newton's, "
-            "with normals, metadata and a thumbnail, for SimReady's Robot-Body; isaac: those "
-            "of Omniverse Physics, with the robot schema and the layers of Isaac Sim 6.2.",
-            recorded=True,
-        ),
+        "Schemas besides UsdPhysics and urdf: attributes. generic: those that Newton and "
+        "PhysX read; usdphysics: none; physx: those of Omniverse Physics, for Isaac Sim 5 "
+        "and 6; ros: those of REP 158 and Newton, in separate layers; simready: Newton's, "
+        "with normals, metadata and a thumbnail, for SimReady's Robot-Body; isaac: those "
+        "of Omniverse Physics, with the robot schema and the layers of Isaac Sim 6.2.",
     ] = Profile.GENERIC
     physics_variants: Annotated[
         bool,
@@ -468,11 +439,8 @@ class ConvertOptions(Struct, frozen=True, kw_only=True):
     ] = False
     layout: Annotated[
         Layout,
-        Option(
-            "An interface layer with a folder of payload layers, one binary layer, or one USDZ "
-            "package.",
-            recorded=True,
-        ),
+        "An interface layer with a folder of payload layers, one binary layer, or one USDZ "
+        "package.",
     ] = Layout.LAYERED
     bodies: Annotated[
         BodyNesting | None,
@@ -481,10 +449,7 @@ class ConvertOptions(Struct, frozen=True, kw_only=True):
     ] = None
     massless: Annotated[
         MasslessOption,
-        Option(
-            "Give moving links without mass a negligible mass, or refuse the robot.",
-            recorded=True,
-        ),
+        "Give moving links without mass a negligible mass, or refuse the robot.",
     ] = MasslessOption.REGULARISE
     materials: Annotated[
         MaterialNetworks,
@@ -492,11 +457,8 @@ class ConvertOptions(Struct, frozen=True, kw_only=True):
     ] = MaterialNetworks.PREVIEW
     merge_fixed: Annotated[
         bool,
-        Option(
-            "Merge links that fixed joints connect into one body, except at joints with "
-            'dont_collapse="true".',
-            recorded=True,
-        ),
+        "Merge links that fixed joints connect into one body, except at joints with "
+        'dont_collapse="true".',
     ] = False
     keep_chains: Annotated[
         bool,
@@ -529,34 +491,21 @@ class ConvertOptions(Struct, frozen=True, kw_only=True):
     scene: bool = False  # add a physics scene with gravity, for an asset that is simulated alone
 
     def __post_init__(self) -> None:
-        """Refuse contradictory options."""
-        profile, isaac = self.profile, self.profile is Profile.ISAAC
-        if self.bodies is BodyNesting.NESTED and profile.is_for_physx:
-            raise ValueError(
-                f"bodies nested cannot be combined with profile {profile}: PhysX does not "
-                "simulate nested bodies reliably"
-            )
-        if self.bodies is BodyNesting.NESTED and self.physics_variants:
-            raise ValueError(
-                "bodies nested cannot be combined with physics variants, one of which is for "
-                "PhysX, which does not simulate nested bodies reliably"
-            )
-        if self.physics_variants and profile is Profile.USDPHYSICS:
-            raise ValueError(
-                f"physics variants cannot be combined with profile {profile}, which has no "
-                "schemas of simulators"
-            )
+        profile, variants = self.profile, self.physics_variants
+        if self.bodies is BodyNesting.NESTED and (profile.is_for_physx or variants):
+            other = f"profile {profile}" if profile.is_for_physx else "physics variants"
+            reason = "PhysX does not simulate nested bodies reliably"
+            raise ValueError(f"bodies nested cannot be combined with {other}: {reason}")
+        if variants and profile is Profile.USDPHYSICS:
+            lacks = f"profile {profile}, which has no schemas of simulators"
+            raise ValueError(f"physics variants cannot be combined with {lacks}")
         if profile.needs_layers and self.layout is not Layout.LAYERED:
-            raise ValueError(
-                f"layout {self.layout} cannot be combined with profile {profile}, which "
-                "prescribes layers"
-            )
+            prescribes = f"profile {profile}, which prescribes layers"
+            raise ValueError(f"layout {self.layout} cannot be combined with {prescribes}")
         for name, text in self.metadata:
-            if isaac and name not in ISAAC_METADATA:
-                raise ValueError(
-                    f"metadata {name} cannot be combined with profile isaac, which has "
-                    f"{' and '.join(ISAAC_METADATA)}"
-                )
+            if profile is Profile.ISAAC and name not in ISAAC_METADATA:
+                has = f"profile isaac, which has {' and '.join(ISAAC_METADATA)}"
+                raise ValueError(f"metadata {name} cannot be combined with {has}")
             if name == "robot_type" and text not in ROBOT_TYPES:
                 raise ValueError(f"metadata robot_type={text} is none of {', '.join(ROBOT_TYPES)}")
         if self.metadata and profile not in {Profile.SIMREADY, Profile.ISAAC}:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -22,16 +21,15 @@ from msgspec import structs
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic, Location
 from urdf_usd.converter.meshes.mesh import PolygonMesh, split_groups
 from urdf_usd.converter.meshes.read import cached_meshes, read_mesh, readable_mesh
-from urdf_usd.converter.options import ColliderKind, ColliderRules, MeshProgress
-from urdf_usd.converter.robot import model as m
-from urdf_usd.converter.robot import solids
-from urdf_usd.converter.robot.bodies import has_mass, is_anchored, is_static, principal_inertia
-from urdf_usd.converter.robot.spatial import (
-    compose,
-    inertia_values,
-    rotation_from_quat_wxyz,
-    transform_from_pose,
+from urdf_usd.converter.options import (
+    ColliderKind,
+    ColliderRules,
+    MeshProgress,
+    tolerance_in_metres,
 )
+from urdf_usd.converter.robot import model as m
+from urdf_usd.converter.robot import solids, spatial
+from urdf_usd.converter.robot.bodies import has_mass, is_anchored, is_static
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 
 # Links that a diagnostic names.
@@ -121,10 +119,8 @@ def _decomposed(
             remeshed.append(Path(path).name)
     if remeshed:
         are = "1 mesh is" if len(remeshed) == 1 else f"{len(remeshed)} meshes are"
-        message = (
-            f"{are} not closed, so that CoACD decomposes a closed surface around it: "
-            f"{', '.join(remeshed)}"
-        )
+        message = f"{are} not closed, so that CoACD decomposes a closed surface around it: "
+        message += ", ".join(remeshed)
         notes.append(Diagnostic("collider-remeshed", message, robot.location))
     pieces = {}
     for number, (path, (mesh, location)) in enumerate(meshes.items(), start=1):
@@ -170,11 +166,11 @@ def _of_shape(
         return decomposed, text + _excess(mesh, (1.0, 1.0, 1.0), total)
     points = mesh.points * np.array(geometry.scale)
     if kind is ColliderKind.PRIMITIVES:
-        turned = points @ rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
+        turned = points @ spatial.rotation_from_quat_wxyz(shape.origin.quat_wxyz).T
         size = float(np.linalg.norm(np.ptp(turned, axis=0)))
         fit = solids.fit_primitive(points)
-        if fit is not None and fit.distance <= rules.tolerance.metres(size):
-            origin = compose(shape.origin, fit.pose)
+        if fit is not None and fit.distance <= tolerance_in_metres(rules.tolerance, size):
+            origin = spatial.compose(shape.origin, fit.pose)
             kind_name = type(fit.shape).__name__.lower()
             text = f"{kind_name} for {name}, {fit.distance:.2g} m from the hull"
             primitive = structs.replace(shape, geometry=fit.shape, origin=origin)
@@ -222,23 +218,19 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         part = Path(scratch) / "pieces.obj"
-        if former := sorted(folder.glob("*.obj")):
-            shutil.copyfile(former[0], part)
-        else:
-            coacd.set_log_level("error")
-            whole = coacd.Mesh(np.array(mesh.points), triangles.astype(np.int32))
-            pieces = coacd.run_coacd(whole, threshold=_THRESHOLD, seed=_SEED)
-            if not pieces:
-                raise failure(f"CoACD finds no pieces of mesh {Path(path).name!r}")
-            lines: list[str] = []
-            start = 1
-            for number, (points, faces) in enumerate(pieces, start=1):
-                corners = (np.asarray(faces) + start).tolist()
-                lines.append(f"o piece_{number:03}")
-                lines += [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(points).tolist()]
-                lines += [f"f {a} {b} {c}" for a, b, c in corners]
-                start += len(points)
-            part.write_text("\n".join((*lines, "")))
+        coacd.set_log_level("error")
+        whole = coacd.Mesh(np.array(mesh.points), triangles.astype(np.int32))
+        pieces = coacd.run_coacd(whole, threshold=_THRESHOLD, seed=_SEED)
+        if not pieces:
+            raise failure(f"CoACD finds no pieces of mesh {Path(path).name!r}")
+        lines: list[str] = []
+        start = 1
+        for number, (points, faces) in enumerate(pieces, start=1):
+            lines.append(f"o piece_{number:03}")
+            lines += [f"v {x!r} {y!r} {z!r}" for x, y, z in np.asarray(points).tolist()]
+            lines += [f"f {a} {b} {c}" for a, b, c in (np.asarray(faces) + start).tolist()]
+            start += len(points)
+        part.write_text("\n".join((*lines, "")))
         # Another process may write the same file.
         part.replace(target)
     return target
@@ -283,7 +275,7 @@ def estimate_robot(
 
 def is_possible(inertial: m.Inertial) -> bool:
     """Return whether a body can have the inertia of an inertial with mass."""
-    moments, _ = principal_inertia(inertial.inertia)
+    moments, _ = spatial.principal_inertia(inertial.inertia)
     a, b, c = sorted(moments)
     return c > _POINT * inertial.mass and a > _THIN * c and a + b >= c * (1 - _TRIANGLE_SLACK)
 
@@ -307,32 +299,22 @@ def _with_mass(link: m.Link, density: float, notes: list[Diagnostic]) -> m.Inert
     if solid.volume <= 0:
         return link.inertial
     x, y, z = (float(c) + 0.0 for c in solid.center)
-    mass, inertia = density * solid.volume, inertia_values(density * solid.inertia)
-    message = (
-        f"link {link.name!r} has no mass; it received {mass:.4g} kg and the "
-        f"inertia of {text} at {density:g} kg/m^3"
-    )
+    mass, inertia = density * solid.volume, spatial.inertia_values(density * solid.inertia)
+    message = f"link {link.name!r} has no mass; it received {mass:.4g} kg and the inertia of {text}"
+    message += f" at {density:g} kg/m^3"
     notes.append(Diagnostic("mass-estimated", message, link.location))
-    return m.Inertial(
-        mass=mass,
-        origin=m.Pose((x, y, z)),
-        inertia=inertia,
-        location=link.location,
-        estimated=m.Estimated.MASS,
-    )
+    return m.Inertial(mass, m.Pose((x, y, z)), inertia, link.location, m.Estimated.MASS)
 
 
 def _with_inertia(link: m.Link, own: m.Inertial, notes: list[Diagnostic]) -> m.Inertial:
     solid, origin = _solid(link)
     if solid.volume <= 0:
         return own
-    inertia = inertia_values(own.mass / solid.volume * solid.inertia)
+    inertia = spatial.inertia_values(own.mass / solid.volume * solid.inertia)
     has = "impossible" if any(own.inertia) else "no"
-    text = ", ".join(f"{moment:.4g}" for moment in sorted(principal_inertia(inertia)[0]))
-    message = (
-        f"link {link.name!r} has {own.mass:.6g} kg and {has} inertia; it received "
-        f"that of {origin}: principal moments {text} kg m^2"
-    )
+    text = ", ".join(f"{moment:.4g}" for moment in sorted(spatial.principal_inertia(inertia)[0]))
+    message = f"link {link.name!r} has {own.mass:.6g} kg and {has} inertia; it received that of"
+    message += f" {origin}: principal moments {text} kg m^2"
     notes.append(Diagnostic("inertia-estimated", message, link.location))
     return structs.replace(
         own, origin=m.Pose(own.origin.position), inertia=inertia, estimated=m.Estimated.INERTIA
@@ -347,7 +329,7 @@ def _solid(link: m.Link) -> tuple[solids.Solid, str]:
     for what, shapes in (("collision", link.collisions), ("visual", link.visuals)):
         parts = [(shape, *_solids(shape)) for shape in shapes]
         solid = solids.joined_solid(
-            (piece, transform_from_pose(shape.origin))
+            (piece, spatial.transform_from_pose(shape.origin))
             for shape, pieces, _ in parts
             for piece in pieces
         )
@@ -372,12 +354,9 @@ def _solids(shape: m.Shape) -> tuple[list[solids.Solid], str | None]:
     if isinstance(shape, m.Collision):
         # Each group is a collider.
         pieces = [group for _, group in split_groups(mesh)] or pieces
+    scale = np.array(geometry.scale)
     found = [
-        solids.solid_of_mesh(
-            piece.points * np.array(geometry.scale),
-            piece.face_counts,
-            piece.face_indices,
-        )
+        solids.solid_of_mesh(piece.points * scale, piece.face_counts, piece.face_indices)
         for piece in pieces
     ]
     is_hull = any(hull for _, hull in found)

@@ -424,9 +424,7 @@ class _Examination:
             estimated=estimated,
             # The requested colliders of each link that has a rule.
             colliders={
-                link.name: ColliderChoice(
-                    kind.value, rules.tolerance.length, rules.tolerance.fraction
-                )
+                link.name: ColliderChoice(kind.value, rules.tolerance)
                 for link in (expected.links if expected else ())
                 if (kind := rules.kind_of(link.name))
             },

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from urdf_usd.conformance.engines.protocol import Outcome, Side
+from urdf_usd.converter.options import tolerance_in_metres
 from urdf_usd.reports.records.record import CheckRecord, DeviationRecord, Verdict
 
 REFERENCE = "reference"
@@ -21,13 +22,13 @@ class ColliderChoice(Struct, frozen=True):
     """Colliders that replace those of a link."""
 
     kind: str  # hull, decomposition, primitives, mesh or none
-    # largest distance of a primitive from the convex hull [m]; None if it depends on the size
-    length: float | None = None
-    fraction: float = 0.0  # of the diagonal of the bounds of the mesh, if ``length`` is None
+    # largest distance of a primitive from the convex hull: metres, or a percentage of the diagonal
+    # of the bounds of the mesh
+    tolerance: str
 
     def distance(self, size: float) -> float:
         """Return the largest distance for a mesh of a size [m]."""
-        return self.fraction * size if self.length is None else self.length
+        return tolerance_in_metres(self.tolerance, size)
 
 
 class RoundTripOutcomes(Struct, frozen=True, eq=False):

@@ -34,8 +34,8 @@ from urdf_usd.converter.inspection import (
     measure_meshes,
 )
 from urdf_usd.converter.robot import model as m
-from urdf_usd.converter.robot.bodies import is_negligible, principal_inertia, size_at_rest
-from urdf_usd.converter.robot.spatial import rest_poses
+from urdf_usd.converter.robot.bodies import is_negligible, size_at_rest
+from urdf_usd.converter.robot.spatial import principal_inertia, rest_poses
 from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import Node, read

@@ -76,13 +76,11 @@ class BodyAssignment(Struct, frozen=True):
 
 
 def is_world(tree: Tree) -> bool:
-    """Return whether the root link represents the world."""
     root = tree.link[tree.root]
     return root.name == m.WORLD_LINK and not (root.shapes or has_mass(root))
 
 
 def is_anchored(tree: Tree, base: m.BaseOption) -> bool:
-    """Return whether the root link is fixed to the world, or is the world."""
     return base is m.BaseOption.FIXED or (base is m.BaseOption.AUTO and is_world(tree))
 
 
@@ -95,7 +93,6 @@ def is_static(tree: Tree, base: m.BaseOption) -> bool:
 
 
 def has_mass(link: m.Link) -> bool:
-    """Return whether a link has a mass that is not zero in float32."""
     return link.mass > SMALLEST
 
 
@@ -165,16 +162,10 @@ def assign_bodies(
     }
     refused = [name for name in defaulted if moves[name]]
     if massless is m.MasslessOption.ERROR and refused:
-        raise AuthoringError(
-            tuple(
-                Diagnostic(
-                    "link-massless-moving",
-                    f"link {name!r} moves and has no mass",
-                    tree.link[name].location,
-                )
-                for name in refused
-            )
-        )
+        texts = {name: f"link {name!r} moves and has no mass" for name in refused}
+        rule = "link-massless-moving"
+        problems = (Diagnostic(rule, texts[name], tree.link[name].location) for name in refused)
+        raise AuthoringError(tuple(problems))
 
     rest = spatial.rest_poses(tree)
     total = sum(link.mass for link in tree.link.values()) or 1.0
@@ -198,7 +189,7 @@ def assign_bodies(
             notes.append(Diagnostic(rule, message, location))
             continue
         mass, center, inertia = _lumped_inertial(tree, rest, name, members[name])
-        largest = max(map(abs, principal_inertia(inertia)[0]))
+        largest = max(map(abs, spatial.principal_inertia(inertia)[0]))
         if is_negligible(largest, mass, size) and is_moving:
             negligible.append(name)
         inertia, changes = _usable_inertia(inertia, mass, size=size, total=total)
@@ -216,11 +207,8 @@ def assign_bodies(
 
 def _held_joints(tree: Tree, body_of: dict[str, str | None]) -> list[m.Joint]:
     """Return the joints between frames that are fixed to the world and bodies."""
-    return [
-        joint
-        for joint in tree.parent_joint.values()
-        if body_of[joint.parent] is None and body_of[joint.child] is not None
-    ]
+    joints = tree.parent_joint.values()
+    return [one for one in joints if body_of[one.parent] is None and body_of[one.child] is not None]
 
 
 def _needs_base(
@@ -287,7 +275,7 @@ def _usable_inertia(
     A zero means "compute it" to some consumers of USD, and is refused by others.
     Physically impossible inertia is kept. ``size`` [m] and ``total`` [kg] are those of the robot.
     """
-    moments, quat_wxyz = principal_inertia(inertia)
+    moments, quat_wxyz = spatial.principal_inertia(inertia)
     largest = max(map(abs, moments))
     if is_negligible(largest, mass, size):
         least = min(_LEAST_INERTIA, DEFAULTED_INERTIA * total * (size * size))
@@ -365,26 +353,3 @@ def _lumped_inertial(
     )
     ixx, ixy, ixz, iyy, iyz, izz = map(sum, zip(*shifted, strict=True))
     return mass, (x, y, z), (ixx, ixy, ixz, iyy, iyz, izz)
-
-
-# Relative error of a rotated tensor, with margin.
-_PRODUCT_ROUNDING = 2.0**-48
-
-
-def principal_inertia(inertia: m.Vec6) -> tuple[m.Vec3, m.Vec4]:
-    """Diagonalise inertia; diagonal inertia keeps its values and their order.
-
-    Products of inertia within rounding count as zero: otherwise the principal axes of a
-    symmetric body would be noise.
-
-    Returns:
-        The three principal moments [kg m^2], and the quaternion wxyz that turns vectors
-        along the principal axes into the frame of the inertia.
-    """
-    ixx, ixy, ixz, iyy, iyz, izz = inertia
-    rounding = _PRODUCT_ROUNDING * max(abs(ixx), abs(iyy), abs(izz))
-    if max(abs(ixy), abs(ixz), abs(iyz)) <= rounding:
-        return (ixx + 0.0, iyy + 0.0, izz + 0.0), (1.0, 0.0, 0.0, 0.0)
-    tensor = spatial.inertia_tensor((ixx, ixy + 0.0, ixz + 0.0, iyy, iyz + 0.0, izz))
-    moments, axes = spatial.diagonalise_inertia(tensor)
-    return moments, spatial.quat_wxyz_from_rotation(axes)

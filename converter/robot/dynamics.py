@@ -56,15 +56,9 @@ def degrees_of_freedom(robot: m.Robot) -> tuple[str, ...]:
 
 
 def width(kind: m.JointKind) -> int:
-    """Return the number of velocities of a joint."""
     if isinstance(kind, m.Generic):
         return len(kind.axes)
     return {m.Fixed: 0, m.Spherical: 3, m.Planar: 4, m.Floating: 6}.get(type(kind), 1)
-
-
-def inertia_matrices(robot: m.Robot, positions: Mapping[str, Matrix]) -> Matrix:
-    """Return the (K, n, n) joint-space inertia matrices; see :func:`equations_of_motion`."""
-    return equations_of_motion(robot, positions, {})[0]
 
 
 def equations_of_motion(
@@ -164,25 +158,19 @@ def equations_of_motion(
 
 
 def _motions(kind: m.JointKind, at_zero: Matrix, transforms: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the (K, 6, a) translations and (K, 6, b) rotations of a joint in the root's frame.
-
-    Args:
-        at_zero: (K, 4, 4) child frame at zero.
-        transforms: (K, 4, 4) child frame.
-    """
-    along = about = np.zeros((3, 0))
-    if isinstance(kind, (m.Revolute, m.Continuous, m.Planar)):
-        about = np.array([kind.axis]).T
-    if isinstance(kind, m.Planar):
-        along = np.eye(3) - np.outer(kind.axis, kind.axis)
-    if isinstance(kind, m.Prismatic):
-        along = np.array([kind.axis]).T
-    if isinstance(kind, (m.Floating, m.Spherical)):
-        about = np.eye(3)
-    if isinstance(kind, m.Floating):
-        along = np.eye(3)
-    if isinstance(kind, m.Generic):
-        raise TypeError("joints of several axes have to be chains")
+    """Return the (K, 6, a) translations and (K, 6, b) rotations of a joint in the root's frame."""
+    none, every = np.zeros((3, 0)), np.eye(3)
+    match kind:
+        case m.Revolute() | m.Continuous():
+            along, about = none, np.array([kind.axis]).T
+        case m.Prismatic():
+            along, about = np.array([kind.axis]).T, none
+        case m.Planar():
+            along, about = every - np.outer(kind.axis, kind.axis), np.array([kind.axis]).T
+        case m.Generic():
+            raise TypeError("joints of several axes have to be chains")
+        case _:
+            along, about = every if isinstance(kind, m.Floating) else none, every
     slides, axes = at_zero[:, :3, :3] @ along, transforms[:, :3, :3] @ about
     moments = _cross(transforms[:, :3, 3, None], axes)
     translations = np.concatenate([np.zeros_like(slides), slides], axis=1)
@@ -222,13 +210,11 @@ def _skew(vectors: Matrix) -> Matrix:
 
 
 def _apply(matrices: Matrix, vectors: Matrix) -> Matrix:
-    """Multiply (K, i, j) matrices by (K, j) vectors."""
     product: Matrix = np.einsum("kij,kj->ki", matrices, vectors)
     return product
 
 
 def _cross_motion(velocity: Matrix, motion: Matrix) -> Matrix:
-    """Return the (K, 6) rate of change of motions that move with a velocity."""
     angular, linear = velocity[:, :3], velocity[:, 3:]
     turning = _cross(angular, motion[:, 3:]) + _cross(linear, motion[:, :3])
     return np.concatenate([_cross(angular, motion[:, :3]), turning], axis=1)
@@ -315,9 +301,5 @@ def link_transforms(robot: m.Robot, positions: Mapping[str, Matrix]) -> dict[str
 
 
 def rest_transforms(tree: Tree) -> dict[str, Matrix]:
-    """Return the transforms of all links with all joints at zero.
-
-    Returns:
-        (4, 4) transforms by link name, link to root.
-    """
+    """Return the (4, 4) transforms of all links to the root, with all joints at zero."""
     return {name: transform_from_pose(pose) for name, pose in rest_poses(tree).items()}

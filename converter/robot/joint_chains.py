@@ -30,13 +30,8 @@ MASSLESS = m.Inertial(0.0, m.IDENTITY, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
 
 def chain_mark(
-    name: str,
-    tokens: tuple[str, ...],
-    *,
-    backwards: bool,
-    cone: tuple[float, float] | None,
+    name: str, tokens: tuple[str, ...], *, backwards: bool, cone: tuple[float, float] | None
 ) -> m.CustomElement:
-    """Return the custom element of the first joint of a chain."""
     attributes = [("name", name), ("axes", " ".join(tokens))]
     if backwards:
         attributes.append(("backwards", "true"))
@@ -83,7 +78,6 @@ def merge_chains(robot: m.Robot, notes: list[Diagnostic]) -> m.Robot:
 
 
 def is_marked(joint: m.Joint) -> bool:
-    """Return whether a joint is the first of a chain."""
     return _mark(joint) is not None
 
 

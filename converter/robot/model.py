@@ -29,13 +29,11 @@ class _Described(Struct, frozen=True, eq=False):
     """A part of a robot, compared by value, wherever in a file it is from."""
 
     def __eq__(self, other: object) -> bool:
-        """Compare the values, without those of :data:`_NOT_COMPARED`."""
         if not isinstance(other, _Described) or type(self) is not type(other):
             return NotImplemented
         return self._values() == other._values()
 
     def __hash__(self) -> int:
-        """Return the hash of what is compared."""
         return hash(self._values())
 
     def _values(self) -> tuple[object, ...]:
@@ -218,12 +216,10 @@ class Link(_Described, frozen=True):
 
     @property
     def mass(self) -> float:
-        """Mass [kg]; zero without inertial."""
         return self.inertial.mass if self.inertial else 0.0
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """Visuals, then collisions."""
         return (*self.visuals, *self.collisions)
 
 
@@ -286,8 +282,7 @@ class GenericAxis(Struct, frozen=True):
 class Generic(Struct, frozen=True):
     """Several axes of a joint frame: a D6 joint, which URDF cannot represent.
 
-    Only :func:`~urdf_usd.converter.robot.joint_chains.merge_chains` makes it, for the
-    writer of USD.
+    Only :func:`.merge_chains` makes it, for the writer of USD.
     """
 
     axes: tuple[GenericAxis, ...]  # from side 0 to side 1; all others are locked
@@ -414,5 +409,4 @@ def robot_line(robot: Robot, diagnostics: Iterable[Diagnostic] = ()) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural with ``s``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

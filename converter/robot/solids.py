@@ -39,8 +39,6 @@ EMPTY = Solid(0.0, np.zeros(3), np.zeros((3, 3)))
 _LEAST_FILLED = 1e-3
 # Rounding of a volume, and of A + B >= C.
 _ROUNDING = 1e-6
-# Points that are farther apart in one direction than in another by this are in a plane.
-_FLAT = 1e-12
 # Resolution of round shapes; their volume is within 2 % of the exact one.
 _AROUND, _ALONG = 32, 16
 # Larger sets of points are reduced to the farthest points in narrow cones. A ball loses
@@ -49,7 +47,6 @@ _FEW, _CONES = 2000, 24
 
 
 def primitive_solid(shape: Primitive) -> Solid:
-    """Return the solid of a primitive shape."""
     match shape:
         case Box(size):
             volume = float(np.prod(size))
@@ -58,27 +55,17 @@ def primitive_solid(shape: Primitive) -> Solid:
         case Sphere(radius):
             volume = 4 / 3 * pi * radius**3
             moments = np.full(3, 0.4 * volume * radius**2)
-        case Cylinder(radius, length):
-            volume, across, along = _tube(radius, length)
-            moments = np.array([across, across, along])
-        case Capsule(radius, length):
-            tube, across, along = _tube(radius, length)
-            caps = 4 / 3 * pi * radius**3
+        case Cylinder(radius, length) | Capsule(radius, length):
+            tube = pi * radius**2 * length
+            caps = 4 / 3 * pi * radius**3 if isinstance(shape, Capsule) else 0.0
             # Half spheres: their centres lie 3/8 r beyond the ends of the tube.
             beyond = length**2 / 4 + 3 / 8 * length * radius
-            across += caps * (0.4 * radius**2 + beyond)
-            along += caps * 0.4 * radius**2
-            volume = tube + caps
-            moments = np.array([across, across, along])
+            across = tube * (radius**2 / 4 + length**2 / 12) + caps * (0.4 * radius**2 + beyond)
+            along = tube * radius**2 / 2 + caps * 0.4 * radius**2
+            volume, moments = tube + caps, np.array([across, across, along])
         case _:
             assert_never(shape)
     return Solid(volume, np.zeros(3), np.diag(moments))
-
-
-def _tube(radius: float, length: float) -> tuple[float, float, float]:
-    """Volume of a cylinder, and its moments across and along the axis."""
-    volume = pi * radius**2 * length
-    return volume, volume * (radius**2 / 4 + length**2 / 12), volume * radius**2 / 2
 
 
 def support(shape: Primitive, directions: Matrix) -> Matrix:
@@ -187,17 +174,8 @@ def mesh_solid(points: Matrix, face_counts: Indices, face_indices: Indices) -> S
 
 def fills_hull(points: Points, face_counts: Indices, face_indices: Indices, share: float) -> bool:
     """Return whether a surface encloses at least a share of its convex hull's volume."""
-    amid = points.mean(axis=0)
-    corners = points[fan_triangles(face_counts, face_indices)] - amid
-    volume = abs(float(np.linalg.det(corners).sum())) / 6
-    widths = np.linalg.svd(points - amid, compute_uv=False)
-    if widths[-1] <= _FLAT * widths[0]:
-        return True
-    try:
-        hull = float(ConvexHull(points).volume)
-    except (QhullError, ValueError):
-        return True
-    return volume >= share * hull
+    hull = hull_solid(points).volume
+    return mesh_solid(points, face_counts, face_indices).volume >= share * hull
 
 
 def fan_triangles(face_counts: Indices, face_indices: Indices) -> Indices:

@@ -23,6 +23,8 @@ _Row: TypeAlias = tuple[_Number, _Number, _Number]
 
 # Error of an eigenvalue of a (3, 3) matrix, relative to the largest one.
 _EIGENVALUE = 2.0**-50
+# Relative error of a rotated tensor, with margin.
+_PRODUCT = 2.0**-48
 # Cosines of the pitch below this are rounding noise.
 _GIMBAL_LOCK = 1e-15
 
@@ -74,14 +76,12 @@ def _rows(
 
 
 def rotate_vector(quat_wxyz: Vec4, vector: Vec3) -> Vec3:
-    """Rotate a vector from the child into the parent."""
     x, y, z = vector
     first, second, third = (a * x + b * y + c * z for a, b, c in rotation_rows(quat_wxyz))
     return first, second, third
 
 
 def transform_point(pose: Pose, point: Vec3) -> Vec3:
-    """Transform a point from the child into the parent [m]."""
     x, y, z = rotate_vector(pose.quat_wxyz, point)
     a, b, c = pose.position
     return x + a, y + b, z + c
@@ -193,7 +193,6 @@ def _dot(a: Vec3, b: Vec3) -> float:
 
 
 def rotation_from_quat_wxyz(quat_wxyz: Vec4) -> Matrix:
-    """Return the (3, 3) rotation of a quaternion, which need not be normalised."""
     return np.array(rotation_rows(quat_wxyz))
 
 
@@ -288,20 +287,24 @@ def inertia_values(tensor: Matrix) -> Vec6:
     return ixx, ixy, ixz, iyy, iyz, izz
 
 
-def diagonalise_inertia(tensor: Matrix) -> tuple[Vec3, Matrix]:
-    """Diagonalise a symmetric (3, 3) tensor [kg m^2] = R diag(moments) R^T.
+def principal_inertia(inertia: Vec6) -> tuple[Vec3, Vec4]:
+    """Diagonalise inertia; diagonal inertia keeps its values and their order.
 
-    A diagonal tensor keeps its values and their order. Returns the three principal
-    moments, and the rotation R whose columns are the principal axes.
+    Products of inertia within rounding count as zero: otherwise the principal axes of a
+    symmetric body would be noise.
+
+    Returns:
+        The three principal moments [kg m^2], and the quaternion wxyz that turns vectors
+        along the principal axes into the frame of the inertia.
     """
-    if not np.any(tensor - np.diag(np.diagonal(tensor))):
-        moments, axes = np.diagonal(tensor), np.eye(3)
-    else:
-        moments, axes = np.linalg.eigh(tensor / 2 + tensor.T / 2)
-        if np.linalg.det(axes) < 0:
-            axes = axes * np.array([1.0, 1.0, -1.0])
-        # The zero moment of a thin rod becomes rounding of either sign.
-        rounding = _EIGENVALUE * np.abs(moments).max()
-        moments = np.where(np.abs(moments) <= rounding, 0.0, moments)
-    a, b, c = (float(m) + 0.0 for m in moments)
-    return (a, b, c), axes
+    ixx, ixy, ixz, iyy, iyz, izz = inertia
+    rounding = _PRODUCT * max(abs(ixx), abs(iyy), abs(izz))
+    if max(abs(ixy), abs(ixz), abs(iyz)) <= rounding:
+        return (ixx + 0.0, iyy + 0.0, izz + 0.0), (1.0, 0.0, 0.0, 0.0)
+    moments, axes = np.linalg.eigh(inertia_tensor((ixx, ixy + 0.0, ixz + 0.0, iyy, iyz + 0.0, izz)))
+    if np.linalg.det(axes) < 0:
+        axes = axes * np.array([1.0, 1.0, -1.0])
+    # The zero moment of a thin rod becomes rounding of either sign.
+    rounding = _EIGENVALUE * np.abs(moments).max()
+    a, b, c = (0.0 if abs(moment) <= rounding else float(moment) + 0.0 for moment in moments)
+    return (a, b, c), quat_wxyz_from_rotation(axes)

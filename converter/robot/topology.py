@@ -6,11 +6,9 @@ from collections import Counter
 
 from msgspec import Struct, structs
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, truncate_list
 from urdf_usd.converter.robot.model import Fixed, Joint, Link, Robot
 
-# Number of root links that a message lists.
-_MOST_OFFERED = 10
 # Number of links of a loop that a message lists.
 _LONGEST_LOOP = 12
 
@@ -81,20 +79,16 @@ def problems(robot: Robot) -> tuple[Diagnostic, ...]:
             path[name] = joint_to[name]
             name = joint_to[name].parent
         if name in path and name not in settled:
-            shown = [repr(member) for member in [*list(path)[list(path).index(name) :], name]]
-            if len(shown) > _LONGEST_LOOP:
-                shown[_LONGEST_LOOP - 1 : -1] = ["..."]
-            message = f"joint {path[name].name!r} closes a loop: {' <- '.join(shown)}"
+            members = [*list(path)[list(path).index(name) :], name]
+            more = ["..."] if len(members) > _LONGEST_LOOP else []
+            shown = " <- ".join([*map(repr, members[:_LONGEST_LOOP]), *more])
+            message = f"joint {path[name].name!r} closes a loop: {shown}"
             report("tree-loop", message, path[name].location)
         settled |= {*path, link.name}
     roots = [link for link in robot.links if link.name not in counts]
     # After other problems, further roots are a consequence.
     if not found and len(roots) > 1:
-        sizes = [(root, len(subtree(robot, root.name).links)) for root in roots[:_MOST_OFFERED]]
-        names = ", ".join(
-            f"{root.name!r} ({size} link{'s' if size > 1 else ''})" for root, size in sizes
-        )
-        names += ", ..." if len(roots) > _MOST_OFFERED else ""
+        names = ", ".join(truncate_list(repr(root.name) for root in roots))
         message = f"{len(roots)} links have no parent: {names}; a robot has one root"
         report("tree-roots", message, roots[1].location)
     return tuple(found)

@@ -8,63 +8,56 @@ Schema.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-import math
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import structs
+from msgspec import Meta, Struct, structs
 
+from urdf_usd.converter import options as o
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, Location
-from urdf_usd.converter.options import (
-    DEFAULT_DENSITY,
-    DEFAULT_TOLERANCE,
-    ColliderKind,
-    ColliderRule,
-    ColliderRules,
-    ColliderTolerance,
-    ConvertOptions,
-    InertiaOption,
-    Profile,
-)
+from urdf_usd.converter.file_content import MIB, read_file
 from urdf_usd.converter.robot.model import BaseOption
 
-_LARGEST = 16 << 20
-_AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
+_LARGEST = 16 * MIB
+_AT_LINE = re.compile(r"\(at line (\d+), column (\d+)\)")
 # A header of a table or of an array of tables, or a key.
 _LINE = re.compile(r"\s*(?:(\[\[?)\s*([\w.\"'\s-]+?)\s*\]|([\w.\"'-]+)\s*=)")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+|\.\.\.)\]")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 
 Place: TypeAlias = "tuple[str | int, ...]"
 """Path of a key in a document: names of tables and keys, and indices."""
 Control: TypeAlias = Literal["position", "velocity", "effort", "none"]
-NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
-Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-Fraction: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
+# Bounds refuse numbers that are not finite.
+Finite: TypeAlias = Annotated[float, Meta(ge=-1e300, le=1e300)]
+NotNegative: TypeAlias = Annotated[float, Meta(ge=0, le=1e300)]
+Positive: TypeAlias = Annotated[float, Meta(gt=0, le=1e300)]
+Fraction: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Pattern: TypeAlias = Annotated[str, Meta(min_length=1)]
 
-_OSCILLATION = ("natural_frequency", "damping_ratio")
-_UNDRIVEN = ("stiffness", "damping", *_OSCILLATION, "target")
+GAINS, OSCILLATION = ("stiffness", "damping"), ("natural_frequency", "damping_ratio")
+_UNDRIVEN = (*GAINS, *OSCILLATION, "target")
 _WITHOUT_EFFECT: Mapping[Control | None, tuple[str, ...]] = {
-    "velocity": ("stiffness", *_OSCILLATION),
+    "velocity": ("stiffness", *OSCILLATION),
     "effort": _UNDRIVEN,
     "none": _UNDRIVEN,
 }
 
 
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Table(Struct, frozen=True, forbid_unknown_fields=True):
     """A table of the file; unknown keys are refused."""
 
 
 class _MatchingTable(_Table, frozen=True):
     """A table for what its patterns of names match."""
 
-    match: str | tuple[str, ...]
+    match: str | Annotated[tuple[str, ...], Meta(min_length=1)]
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -111,18 +104,20 @@ class JointTable(_MatchingTable, frozen=True):
     natural_frequency: Positive | None = None
     damping_ratio: NotNegative | None = None
     armature: NotNegative | None = None
-    target: float | None = None
+    target: Finite | None = None
     limit_stiffness: NotNegative | None = None
     limit_damping: NotNegative | None = None
 
-    @property
-    def mode(self) -> Control:
-        """The control mode, stated or implied by gains."""
-        if self.control is not None:
-            return self.control
-        if self.stiffness or self.natural_frequency:
-            return "position"
-        return "velocity" if self.damping else "effort"
+    def __post_init__(self) -> None:
+        """Refuse settings that exclude each other, or that the control mode ignores."""
+        gains = [name for name in GAINS if name in self.given]
+        for name in OSCILLATION:
+            if gains and name in self.given:
+                raise ValueError(f"{gains[0]!r} and {name!r} exclude each other")
+        # A zero is the same as no gain.
+        for name in _WITHOUT_EFFECT.get(self.control, ()):
+            if self.given.get(name):
+                raise ValueError(f"{name!r} has no effect with control = {self.control!r}")
 
 
 class LinkTable(_MatchingTable, frozen=True):
@@ -153,7 +148,7 @@ class PoseTable(_Table, frozen=True):
 
     state: str | None = None
     srdf: str | None = None
-    joints: dict[str, float] = {}
+    joints: dict[str, Finite] = {}
 
 
 class FiltersTable(_Table, frozen=True):
@@ -199,9 +194,14 @@ class CollidersTable(_Table, frozen=True):
         tolerance: Of fitted primitives: metres, or a percentage of the size.
     """
 
-    default: ColliderKind | None = None
-    links: dict[str, ColliderKind] = {}
+    default: o.ColliderKind | None = None
+    links: dict[Pattern, o.ColliderKind] = {}
     tolerance: Positive | str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a text that is neither metres nor a percentage."""
+        if self.tolerance is not None:
+            o.tolerance_in_metres(str(self.tolerance), 1.0)
 
 
 class InertiaTable(_Table, frozen=True):
@@ -212,7 +212,7 @@ class InertiaTable(_Table, frozen=True):
         density: Of links without mass [kg/m^3].
     """
 
-    missing: InertiaOption = InertiaOption.GEOMETRY
+    missing: o.InertiaOption = o.InertiaOption.GEOMETRY
     density: Positive | None = None
 
 
@@ -234,7 +234,7 @@ class SettingsTables(_Table, frozen=True):
     """
 
     base: BaseOption | None = None
-    profile: Profile | None = None
+    profile: o.Profile | None = None
     self_collision: bool | None = None
     joints: tuple[JointTable, ...] = ()
     links: tuple[LinkTable, ...] = ()
@@ -245,7 +245,7 @@ class SettingsTables(_Table, frozen=True):
     sources: SourcesTable = SourcesTable()
 
 
-class SettingsFile(msgspec.Struct, frozen=True):
+class SettingsFile(Struct, frozen=True):
     """A settings file that was read."""
 
     file: str  # Path as given.
@@ -267,7 +267,7 @@ class SettingsFile(msgspec.Struct, frozen=True):
         return str(Path(self.file).parent / name)
 
 
-def with_settings(options: ConvertOptions, description: SettingsFile) -> ConvertOptions:
+def with_settings(options: o.ConvertOptions, description: SettingsFile) -> o.ConvertOptions:
     """Add a simulation settings file to options.
 
     Its base, profile, colliders and treatment of inertia become those of the options.
@@ -281,28 +281,31 @@ def with_settings(options: ConvertOptions, description: SettingsFile) -> Convert
     Raises:
         ConversionError: Its profile contradicts the options.
     """
-    content = description.tables
-    inertia, density = options.inertia, options.mass_density
+    content, given = description.tables, options.colliders
+    inertia, density, tolerance = options.inertia, options.mass_density, given.tolerance
     if content.inertia is not None:
-        if inertia is InertiaOption.KEEP:
+        if inertia is o.InertiaOption.KEEP:
             inertia = content.inertia.missing
-        if density == DEFAULT_DENSITY:
+        if density == o.DEFAULT_DENSITY:
             density = content.inertia.density or density
-    is_default = options.base is BaseOption.AUTO, options.profile is Profile.GENERIC
-    table, given = content.colliders, options.colliders
-    tolerance = given.tolerance
-    if table.tolerance is not None and tolerance == DEFAULT_TOLERANCE:
-        tolerance = ColliderTolerance.parse(str(table.tolerance))
-    default = [ColliderRule(table.default)] if table.default else []
-    named = [ColliderRule(kind, pattern) for pattern, kind in table.links.items()]
+    table = content.colliders
+    if table.tolerance is not None and tolerance == o.DEFAULT_TOLERANCE:
+        tolerance = str(table.tolerance)
+    rules = [o.ColliderRule(table.default)] if table.default else []
+    rules += [o.ColliderRule(kind, pattern) for pattern, kind in table.links.items()]
+    profile, base = options.profile, options.base
+    if profile is o.Profile.GENERIC:
+        profile = content.profile or profile
+    if base is BaseOption.AUTO:
+        base = content.base or base
     try:
         return structs.replace(
             options,
-            base=(content.base if is_default[0] else None) or options.base,
-            profile=(content.profile if is_default[1] else None) or options.profile,
+            base=base,
+            profile=profile,
             inertia=inertia,
             mass_density=density,
-            colliders=ColliderRules((*default, *named, *given.rules), tolerance),
+            colliders=o.ColliderRules((*rules, *given.rules), tolerance),
             simulation=description,
         )
     except ValueError as error:
@@ -322,41 +325,29 @@ def load_settings(path: str | os.PathLike[str]) -> SettingsFile:
     try:
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
         document = tomllib.loads(text)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise _refused("description-syntax", "it is not UTF-8", Location(file, line, 1)) from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         at = _AT_LINE.search(str(error))
-        line, column = len(text.splitlines()) or 1, 1
-        if at and at[1]:
-            line, column = int(at[1]), int(at[2])
-        reason = _lowered(_AT_LINE.sub("", str(error)))
-        location = Location(file, line, column)
-        raise _refused("description-syntax", reason, location) from None
+        line, column = map(int, at.groups()) if at else (1, 1)
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise _refused("description-syntax", reason, Location(file, line, column)) from None
     found = SettingsFile(file, hashlib.sha256(data).hexdigest(), text, SettingsTables())
-
-    def refuse(rule: str, problems: Iterable[tuple[Place, str]]) -> None:
-        diagnostics = tuple(
-            Diagnostic(rule, message, found.location(*place)) for place, message in problems
-        )
-        if diagnostics:
-            raise ConversionError(diagnostics)
-
-    refuse("description-key", _unknown_keys(document, SettingsTables, ()))
     try:
         tables = msgspec.convert(document, SettingsTables)
     except msgspec.ValidationError as error:
         message, _, where = str(error).partition(" - at ")
         steps = (name or index for name, index in _STEP.findall(where.partition("[...]")[0]))
         place = tuple(int(step) if step.isdecimal() else step for step in steps)
+        rule = "description-value"
+        if unknown := _UNKNOWN.match(message):
+            rule, place = "description-key", (*place, unknown[1])
+            message = "it is not known here"
         named = f"{place[-1]!r}: " if place and isinstance(place[-1], str) else ""
         # Absent keys are None, which no TOML file contains.
-        refuse("description-value", [(place, named + _lowered(message.replace(" | null", "")))])
-        raise
+        message = named + message.replace(" | null", "")
+        raise _refused(rule, message, found.location(*place)) from None
     names = dict.fromkeys(name for name in (tables.filters.srdf, tables.pose.srdf) if name)
     attached = tuple((name, _read(found.path_of(name))) for name in names)
-    refuse("description-value", _contradictions(tables))
-    return msgspec.structs.replace(found, tables=tables, attached=attached)
+    return structs.replace(found, tables=tables, attached=attached)
 
 
 def schema() -> dict[str, Any]:
@@ -366,82 +357,14 @@ def schema() -> dict[str, Any]:
 
 def _read(file: str) -> bytes:
     try:
-        with Path(file).open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
+        return read_file(Path(file), _LARGEST)
     except (OSError, ValueError) as error:
         message = f"{file} cannot be read: {getattr(error, 'strerror', None) or error}"
         raise _refused("description-unreadable", message, Location(file, 1, 1)) from None
-    if len(data) > _LARGEST:
-        message = f"{file} is larger than {_LARGEST >> 20} MiB"
-        raise _refused("description-unreadable", message, Location(file, 1, 1))
-    return data
 
 
 def _refused(rule: str, message: str, location: Location) -> ConversionError:
     return ConversionError((Diagnostic(rule, message, location),))
-
-
-def _lowered(message: str) -> str:
-    return f"{message[:1].lower()}{message[1:]}"
-
-
-def _contradictions(content: SettingsTables) -> Iterator[tuple[Place, str]]:
-    """Yield the place and the description of values that exclude each other."""
-    tables: tuple[tuple[str, tuple[_MatchingTable, ...]], ...] = (
-        ("joints", content.joints),
-        ("links", content.links),
-    )
-    for key, index, table in ((k, i, t) for k, several in tables for i, t in enumerate(several)):
-        numbers = {name: value for name, value in table.given.items() if isinstance(value, float)}
-        for name, value in numbers.items():
-            if not math.isfinite(value):
-                yield (key, index, name), f"{name!r} is {value}, not a finite number"
-        if not table.patterns:
-            yield (key, index, "match"), "'match' has no pattern"
-        if not isinstance(table, JointTable):
-            continue
-        gains = [name for name in ("stiffness", "damping") if name in numbers]
-        for name in _OSCILLATION:
-            if name in numbers and gains:
-                yield (key, index, name), f"{gains[0]!r} and {name!r} exclude each other"
-        # A zero is the same as no gain.
-        for name in _WITHOUT_EFFECT.get(table.control, ()):
-            if numbers.get(name):
-                message = f"{name!r} has no effect with control = {table.control!r}"
-                yield (key, index, name), message
-    for name, value in content.pose.joints.items():
-        if not math.isfinite(value):
-            message = f"position of {name!r} is {value}, not a finite number"
-            yield ("pose", "joints", name), message
-    tolerance = content.colliders.tolerance
-    if isinstance(tolerance, str):
-        try:
-            ColliderTolerance.parse(tolerance)
-        except ValueError:
-            message = f"{tolerance!r} is neither metres nor a percentage"
-            yield ("colliders", "tolerance"), message
-    if "" in content.colliders.links:
-        yield ("colliders", "links", ""), "the pattern of a link is empty"
-
-
-def _unknown_keys(
-    value: object, kind: type[msgspec.Struct], place: Place
-) -> Iterator[tuple[Place, str]]:
-    """Yield the place and the description of keys that a table does not have."""
-    if not isinstance(value, Mapping):
-        return
-    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    for key, inner in value.items():
-        if key not in fields:
-            close = difflib.get_close_matches(key, fields, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(fields)}"
-            yield (*place, key), f"{key!r} is not known here ({hint})"
-            continue
-        for table in (fields[key], *get_args(fields[key])):
-            if isinstance(table, type) and issubclass(table, msgspec.Struct):
-                yield from _unknown_keys(inner, table, (*place, key))
-                for index, one in enumerate(inner if isinstance(inner, list) else ()):
-                    yield from _unknown_keys(one, table, (*place, key, index))
 
 
 def _find_places(text: str) -> dict[Place, tuple[int, int]]:

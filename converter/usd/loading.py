@@ -119,8 +119,8 @@ def _visit(root: str, *, strict: bool) -> tuple[list[Sdf.Layer], tuple[Diagnosti
     and folder.
     """
     layers: list[Sdf.Layer] = []
-    # What a layer refers to, how a message names that, and where.
-    found: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+    # What a layer refers to outside, and how a message names it.
+    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     pending = [root]
     resolver = Ar.GetResolver()
     # As in Usd.Stage.Open: search paths start in the folder of the root layer.
@@ -134,55 +134,45 @@ def _visit(root: str, *, strict: bool) -> tuple[list[Sdf.Layer], tuple[Diagnosti
             if layer is None:
                 continue
             layers.append(layer)
-            composed = set(layer.GetCompositionAssetDependencies())
-            named = composed.union(*UsdUtils.ExtractExternalReferences(layer.identifier))
+            composed = set(layer.GetCompositionAssetDependencies()) - {""}
+            named = composed.union(*UsdUtils.ExtractExternalReferences(layer.identifier)) - {""}
             folders = [Path(x).absolute().parent for x in (root, _outer_path(layer.identifier))]
-            outside = {
-                asset: how
-                for asset in sorted(named - {""})
-                if (how := _how_outside(layer, asset, folders))
-            }
-            places, listed = _places(layer) if outside else ({}, set())
-            for asset, (file, kind) in outside.items():
+            targets = {asset: _outside(layer, asset, folders) for asset in sorted(named)}
+            outside = {asset: target for asset, target in targets.items() if target}
+            places = _places(layer) if outside else {}
+            for asset, target in outside.items():
                 # Identifiers and dependencies in assetInfo are not read.
-                if asset in composed or asset in places or asset not in listed:
-                    folder = os.path.dirname(file)  # noqa: PTH120  may be a URI
-                    place = f" at <{places[asset]}>" if asset in places else ""
-                    found[layer.identifier, folder].append((asset, kind, place))
-            for asset in sorted(composed - {""}):
-                target = layer.ComputeAbsolutePath(asset)
-                if target not in pending and not (strict and asset in outside):
-                    pending.append(target)
-    diagnostics = []
-    for (identifier, folder), ((asset, kind, place), *more) in found.items():
-        others = f"; so are {len(more)} more in {folder}" if len(more) > 1 else ""
-        if len(more) == 1:
-            others = f"; so is @{more[0][0]}@"
-        message = (
-            f"{identifier} refers{place} to @{asset}@, {kind}, outside the folder of the asset"
+                if asset in composed or places.get(asset) != "":
+                    at = f" at <{places[asset]}>" if places.get(asset) else ""
+                    folder = os.path.dirname(target)  # noqa: PTH120  may be a URI
+                    found[layer.identifier, folder].append(f"{at} to @{asset}@, that is {target}")
+            for asset in sorted(composed):
+                path = layer.ComputeAbsolutePath(asset)
+                if path not in pending and not (strict and asset in outside):
+                    pending.append(path)
+    rule = "asset-outside-refused" if strict else "asset-outside"
+    return layers, tuple(
+        Diagnostic(
+            rule,
+            f"{identifier} refers{first}, outside the folder of the asset"
+            + (f"; so are {len(more)} more in {folder}" if more else ""),
         )
-        rule = "asset-outside-refused" if strict else "asset-outside"
-        diagnostics.append(Diagnostic(rule, message + others))
-    return layers, tuple(diagnostics)
+        for (identifier, folder), (first, *more) in found.items()
+    )
 
 
-def _how_outside(layer: Sdf.Layer, asset: str, folders: list[Path]) -> tuple[str, str] | None:
-    """Return the target of a file outside of folders, and how a message names it."""
+def _outside(layer: Sdf.Layer, asset: str, folders: list[Path]) -> str | None:
+    """Return the target of a file outside of folders."""
     path = _outer_path(layer.ComputeAbsolutePath(asset))
     asset = _outer_path(asset)
-    if _URI.match(asset):
-        return asset, "a URI"
-    if os.name != "nt" and PureWindowsPath(asset).drive and not asset.startswith("/"):
-        return asset, "a path with a drive"
+    has_drive = os.name != "nt" and PureWindowsPath(asset).drive and not asset.startswith("/")
+    if _URI.match(asset) or has_drive:
+        return asset
     resolved = Ar.GetResolver().Resolve(path).GetPathString() or path
     # Search paths of missing files are relative to the layer.
-    absolute = os.path.normpath(folders[-1] / resolved.replace("\\", "/"))
-    target = os.path.realpath(absolute)
-    if any(Path(target).is_relative_to(os.path.realpath(folder)) for folder in folders):
-        return None
-    if any(Path(absolute).is_relative_to(os.path.normpath(folder)) for folder in folders):
-        return target, f"by a symbolic link {target}"
-    return target, "an absolute path" if asset.startswith("/") else f"that is {target}"
+    target = os.path.realpath(folders[-1] / resolved.replace("\\", "/"))
+    is_inside = any(Path(target).is_relative_to(os.path.realpath(one)) for one in folders)
+    return None if is_inside else target
 
 
 def _outer_path(identifier: str) -> str:
@@ -192,10 +182,9 @@ def _outer_path(identifier: str) -> str:
     return path
 
 
-def _places(layer: Sdf.Layer) -> tuple[dict[str, str], set[str]]:
-    """Return where in a layer each asset is referred to first, and those in assetInfo."""
+def _places(layer: Sdf.Layer) -> dict[str, str]:
+    """Return where in a layer each asset is referred to first; empty if in assetInfo alone."""
     places: dict[str, str] = {}
-    listed: set[str] = set()
 
     def add(path: Sdf.Path) -> None:
         # The path of a variant set has neither.
@@ -204,12 +193,10 @@ def _places(layer: Sdf.Layer) -> tuple[dict[str, str], set[str]]:
         keys = spec.ListInfoKeys() if spec else ()
         for key in (key for key in keys if not key.startswith("subLayer")):
             for asset in _asset_paths(spec.GetInfo(key)):
-                listed.add(asset)
-                if key != "assetInfo":
-                    places.setdefault(asset, str(path))
+                places[asset] = places.get(asset) or (str(path) if key != "assetInfo" else "")
 
     layer.Traverse(Sdf.Path.absoluteRootPath, add)
-    return places, listed
+    return places
 
 
 def _asset_paths(value: object) -> Iterator[str]:
@@ -260,10 +247,8 @@ def unselected_variant_sets(stage: Usd.Stage) -> Iterator[Diagnostic]:
             problem = "has no selection"
             if each.selection:
                 problem = f"selects {each.selection!r}, which does not exist"
-            message = (
-                f"variant set {each.name!r} of {each.prim} {problem}; its variants are "
-                f"{_quoted(each.variants)}: --variant {each.prim}:{each.name}=NAME selects one"
-            )
+            message = f"variant set {each} {problem}: --variant {each.prim}:{each.name}=NAME"
+            message += " selects one"
             yield Diagnostic("variant-unselected", message)
 
 
@@ -293,27 +278,21 @@ def select_variants(
         pending.remove(choice)
         _author(stage, owner, choice.variant)
         selected[owner.prim, owner.name] = VariantChoice(owner.name, choice.variant, owner.prim)
-    notes, problems = [], []
-    for choice in pending:
-        owners = _owners(stage, choice)
-        if len(owners) == 1:
-            problems.append(
-                f"variant set {owners[0].name!r} of {owners[0].prim} has no variant "
-                f"{choice.variant!r}; its variants are {_quoted(owners[0].variants)}"
-            )
-        elif optional:
-            message = f"{_without(stage, choice, owners)}; the USD is read as it is"
-            notes.append(Diagnostic("variant-absent", message))
-        else:
-            problems.append(_without(stage, choice, owners))
-    problems += [
-        f"variant set {choice.variant_set!r} of {choice.prim} does not exist "
-        "with the other variants that are selected"
+    removed = [
+        choice
         for choice in selected.values()
         if [owner.selection for owner in _owners(stage, choice)] != [choice.variant]
     ]
-    if problems:
-        raise StageError((Diagnostic("variant-unknown", problems[0]),))
+    notes = []
+    for choice in (*pending, *removed):
+        owners = _owners(stage, choice)
+        every = owners or list(_variant_sets(stage.GetPseudoRoot()))
+        listed = ", ".join(truncate_list(map(str, every))) or "none"
+        count = f"{len(owners)} prims have" if len(owners) > 1 else "the USD does not have"
+        message = f"{count} the variant {choice}; variant sets are {listed}"
+        if not (optional and len(owners) != 1 and choice in pending):
+            raise StageError((Diagnostic("variant-unknown", message),))
+        notes.append(Diagnostic("variant-absent", f"{message}; the USD is read as it is"))
     return tuple(selected.values()), tuple(notes)
 
 
@@ -324,7 +303,12 @@ def _author(stage: Usd.Stage, owner: VariantSet, variant: str) -> None:
 
 def _owners(stage: Usd.Stage, choice: VariantChoice) -> list[VariantSet]:
     """Return the variant sets of a choice: of its prim or the default prim, else of any prim."""
-    prim = _prim_of(stage, choice)
+    if choice.prim is None:
+        prim = stage.GetDefaultPrim()
+    else:
+        is_valid = Sdf.Path.IsValidPathString(choice.prim)
+        is_valid = is_valid and Sdf.Path(choice.prim).IsAbsoluteRootOrPrimPath()
+        prim = stage.GetPrimAtPath(choice.prim) if is_valid else None
     # Nothing can be authored in an instance.
     own = _variant_sets(prim, below=False) if prim and not prim.IsInstanceProxy() else ()
     found = [each for each in own if each.name == choice.variant_set]
@@ -332,36 +316,6 @@ def _owners(stage: Usd.Stage, choice: VariantChoice) -> list[VariantSet]:
         return found
     every = _variant_sets(stage.GetPseudoRoot())
     return [each for each in every if each.name == choice.variant_set]
-
-
-def _prim_of(stage: Usd.Stage, choice: VariantChoice) -> Usd.Prim | None:
-    if choice.prim is None:
-        return stage.GetDefaultPrim()
-    is_valid = Sdf.Path.IsValidPathString(choice.prim)
-    is_valid = is_valid and Sdf.Path(choice.prim).IsAbsoluteRootOrPrimPath()
-    return stage.GetPrimAtPath(choice.prim) if is_valid else None
-
-
-def _without(stage: Usd.Stage, choice: VariantChoice, several: Sequence[VariantSet]) -> str:
-    """Describe why no single variant set belongs to a choice."""
-    if several:
-        prims = truncate_list(each.prim for each in several)
-        return (
-            f"{len(several)} prims have a variant set {choice.variant_set!r}: "
-            f"{', '.join(prims)}; name one of them, as in --variant "
-            f"{several[0].prim}:{choice.variant_set}={choice.variant}"
-        )
-    subject = "the USD"
-    if choice.prim is not None:
-        subject = f"prim {choice.prim}"
-        prim = _prim_of(stage, choice)
-        if not prim:
-            subject = f"the USD has no prim {choice.prim}, hence"
-        elif prim.IsInstanceProxy():
-            subject = f"prim {choice.prim}, which is part of an instance,"
-    existing = truncate_list(map(str, _variant_sets(stage.GetPseudoRoot())))
-    listed = f"there are {', '.join(existing)}" if existing else "the USD has none"
-    return f"{subject} has no variant set {choice.variant_set!r}; {listed}"
 
 
 class Combination(Struct, frozen=True):
@@ -401,9 +355,8 @@ def variant_combinations(
                 elif prim.HasAPI(UsdPhysics.RigidBodyAPI) or prim.IsA(UsdPhysics.Joint):
                     kinds.add(_PHYSICS)
             if len(found) > _MOST_COMBINATIONS:
-                listed = truncate_list(map(str, robot_variant_sets(stage)))
-                most = f"have more than {_MOST_COMBINATIONS} combinations"
-                message = f"the variant sets {', '.join(listed)} {most}"
+                listed = ", ".join(truncate_list(map(str, robot_variant_sets(stage))))
+                message = f"variant sets have more than {_MOST_COMBINATIONS} combinations: {listed}"
                 raise StageError((Diagnostic("variant-combinations", message),))
             return
         for variant in following.variants:
@@ -413,16 +366,13 @@ def variant_combinations(
         del over.variantSelections[following.name]
 
     def omission(combination: tuple[VariantChoice, ...]) -> tuple[VariantChoice, str] | None:
-        for place, choice in enumerate(combination[len(given) :], start=len(given)):
-            others = set[str]().union(
-                *(
-                    kinds
-                    for other, kinds in found.items()
-                    if (*other[:place], choice, *other[place + 1 :]) == combination
-                )
-            )
+        for place in range(len(given), len(combination)):
+            choice = combination[place]
+            same = (*combination[:place], *combination[place + 1 :])
+            others = (one for one in found if (*one[:place], *one[place + 1 :]) == same)
+            kinds = set[str]().union(*(found[one] for one in others)) - found[combination]
             for kind in (_PHYSICS, _COLLIDERS) if choice.variant == _NONE else ():
-                if kind in others - found[combination]:
+                if kind in kinds:
                     return choice, kind
         return None
 
@@ -446,7 +396,3 @@ def selecting_layer(root: str, choices: Iterable[VariantChoice], default: str | 
         over.variantSelections[choice.variant_set] = choice.variant
     text: str = layer.ExportToString()
     return text
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, truncate_list(names)))

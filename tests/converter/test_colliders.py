@@ -19,7 +19,6 @@ from urdf_usd.converter import (
 from urdf_usd.converter.options import (
     ColliderRule,
     ColliderRules,
-    ColliderTolerance,
 )
 
 # Two boxes side by side, the second one smaller.
@@ -59,9 +58,7 @@ def _converted(
         '<child link="right_arm"/></joint></robot>'
     )
     options = ConvertOptions(
-        colliders=ColliderRules(
-            tuple(map(ColliderRule.parse, rules)), ColliderTolerance.parse(tolerance)
-        ),
+        colliders=ColliderRules(tuple(map(ColliderRule.parse, rules)), tolerance),
     )
     # Open layers are cached by their path.
     asset = folder / f"asset{len(list(folder.glob('asset*')))}"

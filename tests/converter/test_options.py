@@ -11,10 +11,10 @@ from urdf_usd.converter.options import (
     ColliderKind,
     ColliderRule,
     ColliderRules,
-    ColliderTolerance,
     ConvertOptions,
     Layout,
     Profile,
+    tolerance_in_metres,
 )
 
 
@@ -47,16 +47,14 @@ def test_other_texts_are_no_rules(text: str) -> None:
 
 
 def test_tolerance_is_in_metres_or_relative_to_the_size() -> None:
-    assert ColliderTolerance.parse("0.002").metres(0.5) == 0.002
-    assert ColliderTolerance.parse("4%").metres(0.5) == pytest.approx(0.02)
-    assert str(ColliderTolerance.parse("0.002")) == "0.002"
-    assert str(ColliderTolerance.parse("2.5%")) == "2.5%"
+    assert tolerance_in_metres("0.002", 0.5) == 0.002
+    assert tolerance_in_metres("4%", 0.5) == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("text", ["0", "-1%", "nan", "inf", "wide"])
 def test_tolerance_is_positive(text: str) -> None:
     with pytest.raises(ValueError, match=r"positive|float"):
-        ColliderTolerance.parse(text)
+        tolerance_in_metres(text, 1.0)
 
 
 @pytest.mark.parametrize(

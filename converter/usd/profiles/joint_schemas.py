@@ -1,4 +1,4 @@
-"""Joints in the schemas of Newton and PhysX, and what is alike for other simulators.
+"""Joints in the schemas of Newton, PhysX and MuJoCo.
 
 Angles are in degrees. Newton's are those of newton-usd-schemas. PhysX's (Omniverse
 Physics) are not part of OpenUSD; names are those declared by ``physxSchema`` and
@@ -16,13 +16,14 @@ from math import degrees, inf, isfinite
 from typing import TypeAlias
 
 from msgspec import Struct, structs
-from pxr import Sdf, Vt
+from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot.model import Joint, Mimic
+from urdf_usd.converter.simulation.resolution import Simulation
 from urdf_usd.converter.usd.writer import specs
 
-DEGREES = degrees(1.0)
+_DEGREES = degrees(1.0)
 
 
 class AxisJoint(Struct, frozen=True, eq=False):
@@ -37,7 +38,6 @@ class AxisJoint(Struct, frozen=True, eq=False):
 
     @property
     def is_angular(self) -> bool:
-        """Whether the joint is revolute."""
         return bool(self.prim.typeName == "PhysicsRevoluteJoint")
 
     @property
@@ -47,8 +47,7 @@ class AxisJoint(Struct, frozen=True, eq=False):
 
     @property
     def unit(self) -> float:
-        """Number of degrees in a radian, or of metres in a metre."""
-        return DEGREES if self.is_angular else 1.0
+        return _DEGREES if self.is_angular else 1.0
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -58,7 +57,7 @@ class AxisJoint(Struct, frozen=True, eq=False):
         return -inf if lower is None else lower.default, inf if upper is None else upper.default
 
 
-def axis_joints(physics: Sdf.Layer, prims: specs.Prims) -> list[AxisJoint]:
+def _axis_joints(physics: Sdf.Layer, prims: specs.Prims) -> list[AxisJoint]:
     """Return the joints with one axis that have a prim."""
     joints = (joint for joint in prims.tree.parent_joint.values() if joint.name in prims.joint)
     found = (AxisJoint(physics.GetPrimAtPath(prims.joint[one.name]), one) for one in joints)
@@ -82,12 +81,14 @@ def _friction(joint: Joint) -> float | None:
     return joint.dynamics.friction if joint.dynamics else None
 
 
-EFFORT = (JointAttribute("maxForce", lambda joint: joint.effort),)
+_EFFORT = (JointAttribute("maxForce", lambda joint: joint.effort),)
 # Zero is not allowed by Newton's schema, and would lock a joint of PhysX; many URDFs write
 # zero for "unknown".
-_VELOCITY = JointAttribute("maxJointVelocity", lambda joint: joint.velocity, DEGREES, positive=True)
+_VELOCITY = JointAttribute(
+    "maxJointVelocity", lambda joint: joint.velocity, _DEGREES, positive=True
+)
 _NEWTON = (
-    JointAttribute("newton:damping", _damping, 1 / DEGREES),
+    JointAttribute("newton:damping", _damping, 1 / _DEGREES),
     JointAttribute("newton:friction", _friction),
     structs.replace(_VELOCITY, attribute="newton:velocityLimit"),
 )
@@ -96,12 +97,12 @@ _PHYSX = (
     # URDF does not distinguish static and dynamic friction.
     JointAttribute("staticFrictionEffort", _friction),
     JointAttribute("dynamicFrictionEffort", _friction),
-    JointAttribute("viscousFrictionCoefficient", _damping, 1 / DEGREES),
+    JointAttribute("viscousFrictionCoefficient", _damping, 1 / _DEGREES),
 )
-MUJOCO = (JointAttribute("mjc:damping", _damping), JointAttribute("mjc:frictionloss", _friction))
+_MUJOCO = (JointAttribute("mjc:damping", _damping), JointAttribute("mjc:frictionloss", _friction))
 
 
-def schema_values(attributes: Iterable[JointAttribute], own: AxisJoint) -> dict[str, float]:
+def _schema_values(attributes: Iterable[JointAttribute], own: AxisJoint) -> dict[str, float]:
     """Return the values of a joint's attributes in the units of a schema.
 
     Values outside the schema's range, or zero or infinite in float32, are omitted; they
@@ -131,7 +132,7 @@ def _write_drive(own: AxisJoint) -> None:
     A drive that is there, of another simulator, has the same limit.
     """
     schema = f"PhysicsDriveAPI:{own.axis}"
-    if schema not in specs.applied(own.prim) and (values := schema_values(EFFORT, own)):
+    if schema not in specs.applied(own.prim) and (values := _schema_values(_EFFORT, own)):
         values |= {"stiffness": 0.0, "damping": 0.0}
         _write(own.prim, schema, values, f"drive:{own.axis}:physics:")
 
@@ -139,11 +140,7 @@ def _write_drive(own: AxisJoint) -> None:
 def author_newton(
     physics: Sdf.Layer, prims: specs.Prims, *, inertias: bool = True
 ) -> tuple[Diagnostic, ...]:
-    """Apply Newton's schemas to bodies, unless ``inertias`` is off, and joints.
-
-    Returns:
-        Diagnostics about couplings that are lost.
-    """
+    """Apply Newton's schemas to bodies and joints; report lost couplings."""
     for body in prims.bodies.bodies if inertias else ():
         # In double precision, along the axes of the link.
         prim = physics.GetPrimAtPath(prims.link[body.link])
@@ -151,12 +148,12 @@ def author_newton(
         specs.apply(prim, "NewtonMassAPI")
         tensor = Vt.DoubleArray([xx, yy, zz, xy, xz, yz])
         specs.write(prim, "newton:inertia", tensor, specs.KINDS.DoubleArray)
-    joints = axis_joints(physics, prims)
+    joints = _axis_joints(physics, prims)
     for own in joints:
         # Newton reads the effort limit from the drive.
         _write_drive(own)
         # Also without values, to state that they are absent.
-        _write(own.prim, "NewtonJointAPI", schema_values(_NEWTON, own))
+        _write(own.prim, "NewtonJointAPI", _schema_values(_NEWTON, own))
 
     def coefficients(own: AxisJoint, leader: AxisJoint, mimic: Mimic) -> tuple[float, float] | None:
         # Without unit, so that both joints must be of the same type.
@@ -173,13 +170,13 @@ def author_newton(
 
 def author_physx(physics: Sdf.Layer, prims: specs.Prims) -> tuple[Diagnostic, ...]:
     """Apply PhysX's schemas to joints; report lost couplings."""
-    joints = axis_joints(physics, prims)
+    joints = _axis_joints(physics, prims)
     for own in joints:
         _write_drive(own)
         # Read by PhysX before ovphysx 0.7, with which it was removed; ignored for an axis
         # with a schema. Also without values, to state that they are absent.
-        _write(own.prim, "PhysxJointAPI", schema_values((_VELOCITY,), own), "physxJoint:")
-        if values := schema_values(_PHYSX, own):
+        _write(own.prim, "PhysxJointAPI", _schema_values((_VELOCITY,), own), "physxJoint:")
+        if values := _schema_values(_PHYSX, own):
             schema, prefix = f"PhysxJointAxisAPI:{own.axis}", f"physxJointAxis:{own.axis}:"
             _write(own.prim, schema, values, prefix)
 
@@ -263,3 +260,117 @@ def _behind(mimic: Mimic, leader: Mimic | None) -> Mimic:
         mimic.multiplier * leader.multiplier,
         mimic.multiplier * leader.offset + mimic.offset,
     )
+
+
+# Schemas of MuJoCo (mjcPhysics), in a layer of their own. Angles are in radians. They are not part
+# of OpenUSD; names are those of the plugin in mujoco-usd-converter. Newer versions of it replace
+# mjc:damping, mjc:frictionloss, mjc:armature and the coefficients of couplings by attributes of
+# Newton, and keep to read them; SimReady forbids those of Newton in an asset for MuJoCo (RV.011).
+
+# MuJoCo refuses an empty range, so that a limit of zero is the smallest normal float32,
+# also that of the drive: Newton's importer takes the smaller limit.
+_NO_EFFORT = 2.0**-126
+# MuJoCo refuses equal limits as well. They are apart by at least four units in the last
+# place of float32, of which conversions to radians round away one.
+_RELATIVE_RANGE, _LEAST_RANGE = 2.0**-21, 2.0**-120
+# Numbers of the gains of an actuator.
+_GAINS = 10
+_MUJOCO_KINDS = {
+    float: specs.KINDS.Double,
+    str: specs.KINDS.Token,
+    Vt.DoubleArray: specs.KINDS.DoubleArray,
+}
+
+
+def author_mujoco(
+    layer: Sdf.Layer,
+    physics: Sdf.Layer,
+    stage: Usd.Stage,
+    prims: specs.Prims,
+    simulation: Simulation | None,
+) -> tuple[Diagnostic, ...]:
+    """Write MuJoCo's schemas of joints and colliders, and an actuator per joint."""
+    joints = _axis_joints(physics, prims)
+    settings = simulation or Simulation()
+    armatures = dict(settings.armatures)
+    for own in joints:
+        spec = specs.over(layer, own.prim.path)
+        # Also without values: its actuators must have a joint of MuJoCo.
+        specs.apply(spec, "MjcJointAPI")
+        values = _schema_values(_MUJOCO, own)
+        for effort in _schema_values(_EFFORT, own).values():
+            bound = effort or _NO_EFFORT
+            values |= {"mjc:actuatorfrcrange:min": -bound, "mjc:actuatorfrcrange:max": bound}
+        if own.joint.name in armatures:
+            values["mjc:armature"] = armatures[own.joint.name]
+        for name, value in values.items():
+            _write_uniform(spec, name, value)
+        if own.joint.effort == 0.0:
+            specs.write(spec, f"drive:{own.axis}:physics:maxForce", _NO_EFFORT)
+        lower, upper = own.limits
+        # Reversed limits, whose meaning is another for each simulator, are kept.
+        if lower == upper and isfinite(lower):
+            apart = max(abs(lower) * _RELATIVE_RANGE, _LEAST_RANGE)
+            specs.write(spec, "physics:upperLimit", lower + apart)
+
+    def author_mimic(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
+        spec = specs.over(layer, own.prim.path)
+        specs.apply(spec, "MjcEqualityJointAPI")
+        specs.relate(spec, "mjc:target", leader.prim.path)
+        for name, value in zip(("mjc:coef0", "mjc:coef1"), numbers, strict=True):
+            _write_uniform(spec, name, value)
+
+    # Numbers of position = coef0 + coef1 * leader [rad or m].
+    lost = author_couplings(
+        joints,
+        "MjcEqualityJointAPI",
+        lambda _own, _leader, mimic: (mimic.offset, mimic.multiplier),
+        author_mimic,
+    )
+    _author_actuators(layer, stage, prims, joints, settings)
+    for prim in stage.Traverse():
+        if prim.HasAPI(UsdPhysics.CollisionAPI):
+            spec = specs.over(layer, prim.GetPath())
+            specs.apply(spec, "MjcCollisionAPI")
+            name, hull = "physics:approximation", UsdPhysics.Tokens.convexHull
+            attribute = prim.GetAttribute(name)
+            is_mesh = prim.IsA(UsdGeom.Mesh) and attribute.HasAuthoredValue()
+            if is_mesh and attribute.Get() != hull:
+                # MuJoCo collides with convex hulls of meshes, whatever the attribute says.
+                specs.write(spec, name, hull)
+    if settings.self_collision is False:
+        message = "self_collision is not written: MuJoCo has no such setting"
+        lost = (*lost, Diagnostic("description-lost", message))
+    return lost
+
+
+def _author_actuators(
+    layer: Sdf.Layer,
+    stage: Usd.Stage,
+    prims: specs.Prims,
+    joints: list[AxisJoint],
+    settings: Simulation,
+) -> None:
+    """Write an actuator per joint: its control is a force, or a target of its drive.
+
+    The effort limit is that of the joint. A control of zero is no force, so that an
+    actuator without drive changes nothing.
+    """
+    drives = {drive.joint: drive for drive in settings.drives}
+    taken = stage.GetPrimAtPath(prims.physics).GetAllChildrenNames()
+    names = specs.sibling_names([f"{own.prim.name}_actuator" for own in joints], taken)
+    for own, name in zip(joints, names, strict=True):
+        spec = specs.define(layer, prims.physics.AppendChild(name), "MjcActuator")
+        specs.relate(spec, "mjc:target", own.prim.path)
+        drive = drives.get(own.joint.name)
+        if drive is None or not (drive.stiffness or drive.damping):
+            continue
+        bias = (0.0, 0.0 - drive.stiffness, 0.0 - drive.damping)
+        for key, values in (("gain", (drive.stiffness or drive.damping,)), ("bias", bias)):
+            padded = [*values, *(0.0,) * (_GAINS - len(values))]
+            _write_uniform(spec, f"mjc:{key}Prm", Vt.DoubleArray(padded))
+        _write_uniform(spec, "mjc:biasType", "affine")
+
+
+def _write_uniform(spec: Sdf.PrimSpec, name: str, value: float | str | Vt.DoubleArray) -> None:
+    specs.write(spec, name, value, _MUJOCO_KINDS[type(value)], specs.UNIFORM)

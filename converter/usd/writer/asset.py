@@ -15,14 +15,9 @@ states in their schemas.
 
 ROS: references instead of payloads, but meshes and materials are payloads; schemas of
 Newton and of ROS have layers, and all ``urdf:`` attributes are in ``Extensions.usda``.
-
 SimReady: layers of simulators are in ``runnables/physics/``, each in a variant set of
-its own with ``Disabled`` and ``Enabled``; names of layers with physics end in
-``physics.usda``; ``Robot.usda`` has the robot schema of Isaac Sim if the type of the
-robot is given.
-
-Isaac Sim: always for several simulators, without MuJoCo, and with the robot schema;
-:mod:`.layouts` rearranges the layers.
+its own. Isaac Sim: always for several simulators, without MuJoCo; :mod:`.layouts`
+rearranges the layers. Both have the robot schema of Isaac Sim in ``Robot.usda``.
 """
 
 from __future__ import annotations
@@ -31,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from pxr import Gf, Sdf, Tf, Usd, Vt
@@ -42,11 +38,8 @@ from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.robot.topology import Tree
 from urdf_usd.converter.simulation.resolution import Simulation
 from urdf_usd.converter.urdf.uris import declared_version
-from urdf_usd.converter.usd.profiles import simready
+from urdf_usd.converter.usd.profiles import joint_schemas, standards
 from urdf_usd.converter.usd.profiles.isaac import ROBOT_TYPE, UNVERSIONED, author_robot_schema
-from urdf_usd.converter.usd.profiles.joint_schemas import author_newton, author_physx
-from urdf_usd.converter.usd.profiles.mujoco import author_mujoco
-from urdf_usd.converter.usd.profiles.ros import author_ros
 from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry, author_mesh_library, rest_extent
@@ -104,11 +97,9 @@ _CREATOR = "urdf-usd convert"
 _GRAVITY = 9.81
 _WRITING = "Error occurred writing file: "
 _UNWRITTEN = (_WRITING, "Failed to write", "Could not close", "Unable to open file")
-_DEFAULTS = ConvertOptions()
 
 
 def asset_name(robot: Robot, layout: Layout = Layout.LAYERED) -> str:
-    """Return the name of the root layer or package of a robot's asset."""
     return f"{specs.legal_name(robot.name)}{layout.suffix}"
 
 
@@ -118,7 +109,6 @@ def thumbnail_path(asset: Path) -> Path:
 
 
 def is_written_here(file: Path) -> bool:
-    """Return whether a root layer was written by a conversion."""
     try:
         layer = Sdf.Layer.OpenAsAnonymous(str(file), metadataOnly=True)
     except Tf.ErrorException:
@@ -145,18 +135,10 @@ def author_asset(
     tree: Tree,
     bodies: BodyAssignment,
     folder: Path,
-    options: ConvertOptions = _DEFAULTS,
-    simulation: Simulation | None = None,
+    options: ConvertOptions,
+    simulation: Simulation | None,
 ) -> tuple[Diagnostic, ...]:
-    """Write a robot as a layered asset.
-
-    Returns:
-        Diagnostics about omissions and changes.
-
-    Raises:
-        AuthoringError: A number is too large for float32, or links are nested too
-            deeply.
-    """
+    """Write a robot as a layered asset; return diagnostics about omissions and changes."""
     profile = options.profile
     is_ros, is_simready = profile is Profile.ROS, profile is Profile.SIMREADY
     is_isaac = profile is Profile.ISAAC
@@ -168,7 +150,7 @@ def author_asset(
     metadata: Mapping[str, str] = dict(options.metadata)
     lacking: Sequence[Diagnostic] = ()
     if is_simready:
-        metadata, lacking = simready.complete_metadata(robot, metadata)
+        metadata, lacking = standards.complete_metadata(robot, metadata)
     # In SimReady the type of the robot decides: without it, the asset is neutral.
     typed = is_isaac or bool(metadata.get(ROBOT_TYPE))
     several = options.physics_variants or is_isaac
@@ -219,11 +201,11 @@ def author_asset(
     # The simulator of the profile first.
     for is_physx in (profile.is_for_physx, not profile.is_for_physx):
         if is_physx and physx:
-            found += author_physx(physics, prims)
+            found += joint_schemas.author_physx(physics, prims)
         if newton and not is_physx:
-            found += author_newton(physics, prims, inertias=not is_ros)
+            found += joint_schemas.author_newton(physics, prims, inertias=not is_ros)
     if is_ros:
-        author_ros(physics, prims)
+        standards.author_ros(physics, prims)
     for path in articulation_roots(prims):
         specs.apply(specs.over(physics, path), "PhysicsArticulationRootAPI")
     if prims.scene is not None:
@@ -232,7 +214,9 @@ def author_asset(
         specs.write(scene, "physics:gravityDirection", Gf.Vec3f(0.0, 0.0, -1.0))
         specs.write(scene, "physics:gravityMagnitude", _GRAVITY)
     if Layer.MUJOCO in layer:
-        found += author_mujoco(layer[Layer.MUJOCO], physics, composed(), prims, simulation)
+        found += joint_schemas.author_mujoco(
+            layer[Layer.MUJOCO], physics, composed(), prims, simulation
+        )
     if simulation is not None:
         is_selected = not (several and is_simready)
         stated = layer[Layer.SIMULATION]
@@ -246,12 +230,12 @@ def author_asset(
     if typed:
         author_robot_schema(layer[Layer.ROBOT], composed(), prims, version, metadata, custom)
     if is_simready:
-        found += simready.complete(physics, library, prims, robot)
+        found += standards.complete(physics, library, prims, robot)
     routes: list[tuple[str, str, Layer]] = []
     if is_ros:
         routes = [("urdf:", "", Layer.EXTENSIONS), ("ros:", "Ros", Layer.ROS)]
         routes.append(("ext_physics:", "ExtendedPhysics", Layer.ROS))
-        for prim in (prim for name in WITHOUT_PHYSICS for prim in specs.prim_specs(layer[name])):
+        for prim in chain.from_iterable(specs.prim_specs(layer[name]) for name in WITHOUT_PHYSICS):
             # Libraries are payloads (REP 158, 1.2 and 1.4).
             for reference in prim.referenceList.prependedItems:
                 payload = Sdf.Payload(reference.assetPath, reference.primPath)
@@ -277,35 +261,32 @@ def author_asset(
     interface = _new_layer(folder / asset_name(robot))
     _author_interface(interface, robot, prims, version, extent)
     root = interface.GetPrimAtPath(prims.robot)
+    whole = f"{PAYLOAD}/{Layer.CONTENTS}"
+    physics_variants: dict[str, Sequence[str]] = {}
+    choices: dict[str, dict[str, Sequence[str]]] = {}
     if is_isaac:
         root.referenceList.prependedItems = [Sdf.Reference(f"./{ISAAC_BASE}")]
-        choices: dict[str, dict[str, Sequence[str]]] = {
-            PHYSICS_SET: {**{name: (file,) for name, file in ISAAC_VARIANTS.items()}, NONE: ()}
-        }
+        physics_variants = {**{name: (file,) for name, file in ISAAC_VARIANTS.items()}, NONE: ()}
     else:
-        whole = f"{PAYLOAD}/{Layer.CONTENTS}"
-        simulated = {
-            _SIMULATORS[name].lower(): (places[name], whole)
-            for name in simulators
-            if not is_simready
-        }
-        no_physics = [f"{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS]
         no_colliders = [f"{PAYLOAD}/{Layer.NO_COLLIDERS}"] if colliders else []
-        choices = {COLLIDERS_SET: {"colliders": (), NONE: no_colliders}}
-        if is_simready:
-            for name in simulators:
+        choices[COLLIDERS_SET] = {"colliders": (), NONE: no_colliders}
+        for name in simulators:
+            if is_simready:
                 choices[_SIMULATORS[name]] = {"Disabled": (), "Enabled": (places[name],)}
-        choices[PHYSICS_SET] = {**simulated, WITH_PHYSICS: (whole,), NONE: no_physics}
-        if is_simready and simulators:
-            # Newton's schemas include those of UsdPhysics, so that a variant without
-            # physics would have some if Newton is enabled. RV.001 and RV.004.
-            del choices[PHYSICS_SET][NONE]
+            else:
+                physics_variants[_SIMULATORS[name].lower()] = (places[name], whole)
+        physics_variants[WITH_PHYSICS] = (whole,)
+        # Newton's schemas include those of UsdPhysics, so that a variant without
+        # physics would have some if Newton is enabled. RV.001 and RV.004.
+        if not (is_simready and simulators):
+            physics_variants[NONE] = [f"{PAYLOAD}/{name}" for name in WITHOUT_PHYSICS]
+    choices[PHYSICS_SET] = physics_variants
     for name, variants in choices.items():
         _author_choice(root, name, variants, references=is_ros)
     if is_simready:
         mass = sum(body.mass for body in bodies.bodies)
         sets = RUNNABLE_LAYERS if several else ()
-        simready.author_metadata(interface, metadata, len(bodies.bodies), mass, sets)
+        standards.author_metadata(interface, metadata, len(bodies.bodies), mass, sets)
     for written in (library, appearances, contents, *layer.values(), interface):
         written.Save()
     if is_simready:
@@ -316,19 +297,15 @@ def author_asset(
 def _author_choice(
     prim: Sdf.PrimSpec, name: str, variants: Mapping[str, Sequence[str]], *, references: bool
 ) -> None:
-    """Add a variant set, which becomes the weakest, with its first variant selected.
-
-    Variants have layers, strongest first, as payloads or as references.
-    """
+    """Add a variant set of layers, strongest first, with its first variant selected."""
     prim.variantSetNameList.prependedItems.append(name)
     variant_set = Sdf.VariantSetSpec(prim, name)
     for variant, layers in variants.items():
         content = Sdf.VariantSpec(variant_set, variant).primSpec
+        arcs = content.referenceList if references else content.payloadList
         for layer in layers:
-            if references:
-                content.referenceList.prependedItems.append(Sdf.Reference(f"./{layer}"))
-            else:
-                content.payloadList.prependedItems.append(Sdf.Payload(f"./{layer}"))
+            arc = Sdf.Reference if references else Sdf.Payload
+            arcs.prependedItems.append(arc(f"./{layer}"))
     prim.variantSelections[name] = next(iter(variants))
 
 
@@ -352,7 +329,6 @@ def _author_interface(
 
 
 def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
-    """Compose layers, strongest first, on an anonymous stage."""
     stack = Sdf.Layer.CreateAnonymous()
     stack.subLayerPaths = [layer.identifier for layer in layers]
     stack.defaultPrim = layers[0].defaultPrim
@@ -370,9 +346,7 @@ def _new_layer(path: Path) -> Sdf.Layer:
 
 
 def write_units(layer: Sdf.Layer) -> None:
-    """State the units and the up axis of a layer."""
-    layer.pseudoRoot.SetInfo("metersPerUnit", 1.0)
     layer.pseudoRoot.SetInfo("upAxis", "Z")
-    layer.pseudoRoot.SetInfo("kilogramsPerUnit", 1.0)
     # Times that users add are in seconds (REP 158, 1.1).
-    layer.pseudoRoot.SetInfo("timeCodesPerSecond", 1.0)
+    for key in ("metersPerUnit", "kilogramsPerUnit", "timeCodesPerSecond"):
+        layer.pseudoRoot.SetInfo(key, 1.0)

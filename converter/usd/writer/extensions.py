@@ -18,23 +18,11 @@ from msgspec import structs
 from pxr import Sdf
 
 from urdf_usd.converter.robot.model import Custom, CustomElement, Robot, XmlElement
-from urdf_usd.converter.usd.writer.specs import (
-    KINDS,
-    SCOPE_PROPERTIES,
-    UNIFORM,
-    Prims,
-    define,
-    legal_name,
-    over,
-    show_spec_name,
-    sibling_names,
-    write,
-)
+from urdf_usd.converter.usd.writer import specs
+from urdf_usd.converter.usd.writer.specs import Prims
 
-EXTENSIONS = "Extensions"
-NAMESPACE = "urdf"
-TEXT = f"{NAMESPACE}:text"
-WITHIN = f"{NAMESPACE}:within"
+EXTENSIONS, NAMESPACE = "Extensions", "urdf"
+TEXT, WITHIN = "urdf:text", "urdf:within"
 # Prefix for data of a joint without prim, on the prim of its child link.
 JOINT = "joint"
 # Names with a meaning for the USD reader.
@@ -50,7 +38,6 @@ RESERVED = frozenset(
 
 
 def has_extensions(robot: Robot) -> bool:
-    """Return whether a robot has custom data."""
     shapes = chain.from_iterable(link.shapes for link in robot.links)
     return any(owner.custom for owner in (robot, *robot.links, *robot.joints, *shapes))
 
@@ -66,7 +53,7 @@ def author_extensions(
             return
         references = [one for spec in others for one in spec.referenceList.prependedItems]
         others += [library.GetPrimAtPath(reference.primPath) for reference in references]
-        spec = over(layer, path)
+        spec = specs.over(layer, path)
         # No schema declares properties in this namespace.
         taken = {TEXT, WITHIN}.union(*(one.properties.keys() for one in (spec, *others)))
         for attribute in custom.attributes:
@@ -77,7 +64,7 @@ def author_extensions(
 
     author(prims.robot, structs.replace(robot.custom, elements=()))
     if robot.custom.elements:
-        scope = define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
+        scope = specs.define(layer, prims.robot.AppendChild(EXTENSIONS), "Scope")
         _author_custom(scope, (), robot.custom.elements)
     for link in robot.links:
         author(prims.link[link.name], link.custom)
@@ -100,23 +87,23 @@ def _author_custom(
     scopes = _author_elements(spec, taken, [element.content for element in elements])
     for scope, element in zip(scopes, elements, strict=True):
         within = "/".join((*around, *element.within))
-        write(scope, WITHIN, within, KINDS.String, UNIFORM, custom=True)
+        specs.write(scope, WITHIN, within, specs.KINDS.String, specs.UNIFORM, custom=True)
 
 
 def _author_elements(
     spec: Sdf.PrimSpec, taken: Iterable[str], elements: Sequence[XmlElement]
 ) -> list[Sdf.PrimSpec]:
     """Write elements and all inside them; return the prims of the outermost."""
-    names = sibling_names([element.tag for element in elements], taken)
+    names = specs.sibling_names([element.tag for element in elements], taken)
     # All prims first, so that they are ordered as elements.
-    scopes = [define(spec.layer, spec.path.AppendChild(name), "Scope") for name in names]
+    scopes = [specs.define(spec.layer, spec.path.AppendChild(name), "Scope") for name in names]
     for scope, element in zip(scopes, elements, strict=True):
-        show_spec_name(scope, element.tag)
-        known = {TEXT, WITHIN, *SCOPE_PROPERTIES}
+        specs.show_spec_name(scope, element.tag)
+        known = {TEXT, WITHIN, *specs.SCOPE_PROPERTIES}
         for key, value in element.attributes:
             _author_text(scope, known, key, value)
         if element.text:
-            write(scope, TEXT, element.text, KINDS.String, UNIFORM, custom=True)
+            specs.write(scope, TEXT, element.text, specs.KINDS.String, specs.UNIFORM, custom=True)
         _author_elements(scope, (), element.children)
     return scopes
 
@@ -125,7 +112,9 @@ def _author_text(
     spec: Sdf.PrimSpec, taken: set[str], name: str, value: str, namespace: str = ""
 ) -> None:
     """Author a string attribute under a valid name, and add it to those that are taken."""
-    stem = ":".join(legal_name(part) for part in name.split(":") if part) or legal_name(name)
+    stem = ":".join(specs.legal_name(part) for part in name.split(":") if part) or specs.legal_name(
+        name
+    )
     prefix = f"{namespace}:" if namespace else ""
     reserved = RESERVED if namespace else ()
     free = next(
@@ -135,4 +124,6 @@ def _author_text(
     )
     taken.add(f"{prefix}{free}")
     shown = {} if free == name else {"displayName": name}
-    write(spec, f"{prefix}{free}", value, KINDS.String, UNIFORM, custom=True, **shown)
+    specs.write(
+        spec, f"{prefix}{free}", value, specs.KINDS.String, specs.UNIFORM, custom=True, **shown
+    )

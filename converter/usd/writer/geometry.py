@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -46,10 +46,7 @@ _UNSCALED = (1.0, 1.0, 1.0)
 def author_geometry(
     layer: Sdf.Layer, prims: specs.Prims, library: MeshLibrary, library_asset: str
 ) -> tuple[Diagnostic, ...]:
-    """Write the robot's prim, link frames and shapes; report omitted shapes.
-
-    Meshes refer to ``library_asset``, whose path is relative to the layer.
-    """
+    """Write the robot's prim, link frames and shapes; report omitted shapes."""
     tree = prims.tree
     specs.define(layer, prims.robot, "Xform")
     specs.define(layer, prims.geometry, "Scope")
@@ -68,7 +65,7 @@ def author_geometry(
         paths = (*prims.visual[link.name], *prims.collision[link.name])
         for shape, path in zip(link.shapes, paths, strict=True):
             geometry = shape.geometry
-            if isinstance(geometry, m.MeshFile) and not library.is_readable(geometry):
+            if isinstance(geometry, m.MeshFile) and geometry.path in {None, *library.unreadable}:
                 continue  # Reported by the parser and the mesh library.
             sizes: tuple[float, ...]
             match geometry:
@@ -221,10 +218,6 @@ class MeshLibrary(Struct, frozen=True):
     unreadable: set[str]
     diagnostics: list[Diagnostic]
 
-    def is_readable(self, geometry: m.MeshFile) -> bool:
-        """Return whether a mesh has a file that could be read."""
-        return geometry.path is not None and geometry.path not in self.unreadable
-
     def groups_of(self, shape: m.Shape) -> ColliderGroups | None:
         """Return the groups of a collider; None if it is one shape."""
         mesh = shape.geometry
@@ -234,12 +227,10 @@ class MeshLibrary(Struct, frozen=True):
 
 
 def coordinates_name(number: int) -> str:
-    """Return the primvar name of a set of texture coordinates."""
     return f"st{number or ''}"
 
 
 def mesh_key(geometry: m.MeshFile) -> MeshKey:
-    """Return the key of a mesh with a file."""
     x, y, z = (factor < 0 for factor in geometry.scale)
     return geometry.path or "", (x, y, z)
 
@@ -302,7 +293,8 @@ def author_mesh_library(robot: m.Robot, layer: Sdf.Layer) -> MeshLibrary:
                         taken = [own.prim.name for own in written_groups.values()]
                         (name,) = specs.sibling_names([f"{name}_groups"], [*names.values(), *taken])
                     is_new = not any(other == content for other, _ in written_groups)
-                    groups = split_groups(mirrored(decoded(), key[1]))
+                    parts = split_groups(mirrored(decoded(), key[1]))
+                    groups = [(group or _UNNAMED_GROUP, part) for group, part in parts]
                     written_groups[same] = _write_groups(layer, name, groups)
                     if is_new:
                         notes.extend(_concave_groups(file.name, groups, location))
@@ -332,29 +324,26 @@ def _write_groups(
     """Write the groups of a mesh below an Xform, as positions and faces alone."""
     prim = LIBRARY_ROOT.AppendChild(name)
     specs.define(layer, prim, "Xform")
-    names = specs.sibling_names(group or _UNNAMED_GROUP for group, _ in groups)
+    names = specs.sibling_names(group for group, _ in groups)
     for child, (group, surface) in zip(names, groups, strict=True):
         write_mesh(layer, prim.AppendChild(child), surface)
-        specs.show_spec_name(layer.GetPrimAtPath(prim.AppendChild(child)), group or _UNNAMED_GROUP)
+        specs.show_spec_name(layer.GetPrimAtPath(prim.AppendChild(child)), group)
     return ColliderGroups(prim, names)
 
 
 def _concave_groups(
     name: str, groups: Sequence[tuple[str, PolygonMesh]], location: Location | None
-) -> tuple[Diagnostic, ...]:
+) -> Iterator[Diagnostic]:
     """Report the groups of a mesh that fill much less than their convex hulls."""
     concave = [
-        group or _UNNAMED_GROUP
+        group
         for group, mesh in groups
         if not fills_hull(mesh.points, mesh.face_counts, mesh.face_indices, _FILLED)
     ]
-    if not concave:
-        return ()
-    message = (
-        f"mesh {name!r}: {len(concave)} of {len(groups)} groups are not "
-        f"convex, such as {concave[0]!r}; each collides as its convex hull"
-    )
-    return (Diagnostic("collider-concave", message, location),)
+    if concave:
+        message = f"mesh {name!r}: {len(concave)} of {len(groups)} groups are not convex, such as"
+        message += f" {concave[0]!r}; each collides as its convex hull"
+        yield Diagnostic("collider-concave", message, location)
 
 
 def _content(data: bytes, file: Path) -> str:
@@ -422,12 +411,7 @@ def _write_primvar(
 def _write_subsets(
     prim: Sdf.PrimSpec, mesh: PolygonMesh
 ) -> tuple[tuple[tuple[str | None, MeshMaterial], ...], bool]:
-    """Write a subset for each material that has a colour; none for one of all faces.
-
-    Returns:
-        Materials by name of their subset, None for the whole mesh; and whether every face
-        has one.
-    """
+    """Write a subset for each material that has a colour; none for one of all faces."""
     numbers, known = mesh.attributes.face_materials, mesh.attributes.materials
     faces: dict[int, NDArray[np.int64]] = {}
     if numbers is not None:

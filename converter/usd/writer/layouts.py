@@ -58,35 +58,37 @@ def write_asset(
 ) -> tuple[Diagnostic, ...]:
     """Write a robot as an asset with the files of its profile and layout.
 
-    Arguments, result and errors are those of :func:`author_asset`.
+    Returns:
+        Diagnostics about omissions and changes.
 
     Raises:
+        AuthoringError: A number is too large for float32, or links are nested too
+            deeply.
         OSError: The asset cannot be written.
     """
-    is_isaac = options.profile is Profile.ISAAC
+    is_isaac, name = options.profile is Profile.ISAAC, asset.asset_name(robot)
     if options.layout is Layout.LAYERED and not is_isaac:
         return asset.author_asset(robot, tree, bodies, folder, options, simulation)
     layered = folder / "layered"
     layered.mkdir()
     notes = asset.author_asset(robot, tree, bodies, layered, options, simulation)
     if is_isaac:
-        _arrange(layered, asset.asset_name(robot), folder)
+        _arrange(layered, name, folder)
     else:
-        _bundle(layered, asset.asset_name(robot), folder, options.layout)
+        _bundle(layered, (folder / name).with_suffix(Layout.SINGLE.suffix), options.layout)
     shutil.rmtree(layered)
     return notes
 
 
-def _bundle(layered: Path, interface: str, folder: Path, layout: Layout) -> None:
+def _bundle(layered: Path, file: Path, layout: Layout) -> None:
     """Write a layered asset as one layer, or a package; its textures are moved."""
-    file = (folder / interface).with_suffix(Layout.SINGLE.suffix)
-    _write_merged(layered / interface, file)
-    textures = folder / TEXTURES
+    _write_merged(layered / file.with_suffix(Layout.LAYERED.suffix).name, file)
+    textures = file.parent / TEXTURES
     if (layered / asset.PAYLOAD / TEXTURES).is_dir():
         (layered / asset.PAYLOAD / TEXTURES).rename(textures)
     if layout is Layout.USDZ:
         files = (file, *sorted(textures.glob("*")))
-        write_package(file.with_suffix(layout.suffix), folder, files)
+        write_package(file.with_suffix(layout.suffix), file.parent, files)
         for packed in files:
             packed.unlink()
         if textures.is_dir():
@@ -291,11 +293,9 @@ def _write_instance(
     specs.define(layer, path, "Xform")
     mesh = specs.define(layer, path.AppendChild(reference.primPath.name), "Mesh")
     mesh.referenceList.prependedItems = [reference]
-    if not materials:
-        return
-    (name,) = specs.sibling_names(["VisualMaterials"], [mesh.name])
-    scope = path.AppendChild(name)
-    specs.define(layer, scope, "Scope")
+    scope = path.AppendChild(*specs.sibling_names(["VisualMaterials"], [mesh.name]))
+    if materials:
+        specs.define(layer, scope, "Scope")
     for name, material in materials.items():
         local = scope.AppendChild(material.primPath.name)
         specs.define(layer, local, "Material").referenceList.prependedItems = [material]

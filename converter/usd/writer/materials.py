@@ -18,20 +18,11 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.meshes import mesh_materials as mm
 from urdf_usd.converter.options import MaterialNetworks
 from urdf_usd.converter.robot.model import Link, MeshFile, Robot, Vec3
+from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.geometry import MeshLibrary, SurfaceParts, coordinates_name
-from urdf_usd.converter.usd.writer.specs import (
-    KINDS,
-    UNIFORM,
-    Prims,
-    apply,
-    define,
-    over,
-    relate,
-    show_spec_name,
-    sibling_names,
-)
 from urdf_usd.converter.usd.writer.textures import Image, copy_textures, image_of, outside_note
 
+KINDS = specs.KINDS
 LIBRARY_ROOT = Sdf.Path("/Materials")
 # Folder next to the library.
 TEXTURES = "Textures"
@@ -61,7 +52,7 @@ def author_material_library(
     networks: MaterialNetworks = MaterialNetworks.PREVIEW,
 ) -> tuple[tuple[Binding, ...], tuple[Diagnostic, ...]]:
     """Write each distinct material of a robot to an empty layer, and copy its textures."""
-    define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
+    specs.define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
     layer.defaultPrim = LIBRARY_ROOT.name
     notes: list[Diagnostic] = []
     parts: list[_Part] = []
@@ -85,13 +76,13 @@ def author_material_library(
         if part.mesh_file or textures or part.material.color:
             bound.append((part, structs.replace(part.material, textures=textures)))
     materials = list(dict.fromkeys(material for _, material in bound))
-    names = sibling_names(material.name or _UNNAMED for material in materials)
+    names = specs.sibling_names(material.name or _UNNAMED for material in materials)
     paths = {}
     for material, name in zip(materials, names, strict=True):
         paths[material] = LIBRARY_ROOT.AppendChild(name)
-        spec = define(layer, paths[material], "Material")
+        spec = specs.define(layer, paths[material], "Material")
         if material.name:
-            show_spec_name(spec, material.name)
+            specs.show_spec_name(spec, material.name)
         write_networks(spec, material, networks)
     bindings = ((part.visual, part.subset, paths[own]) for part, own in bound)
     first: dict[tuple[str, str], Diagnostic] = {}
@@ -103,26 +94,22 @@ def author_material_library(
 def bind_materials(
     layer: Sdf.Layer,
     geometry: Sdf.Layer,
-    prims: Prims,
+    prims: specs.Prims,
     bindings: tuple[Binding, ...],
     library_asset: str,
 ) -> None:
-    """Reference the library's materials into the asset and bind them.
-
-    Bindings must not target prims in other layers: they are lost across a payload. The
-    path of the library is relative to the layer.
-    """
+    # Bindings to prims in other layers are lost across a payload.
     if bindings:
-        define(layer, prims.materials, "Scope")
+        specs.define(layer, prims.materials, "Scope")
     for path in dict.fromkeys(path for *_, path in bindings):
-        local = define(layer, prims.materials.AppendChild(path.name), "Material")
+        local = specs.define(layer, prims.materials.AppendChild(path.name), "Material")
         local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
     for (link, visual), subset, material in bindings:
         path = prims.visual[link][visual]
         if geometry.GetPrimAtPath(path):
-            part = over(layer, path.AppendChild(subset) if subset else path)
-            apply(part, "MaterialBindingAPI")
-            relate(part, "material:binding", prims.materials.AppendChild(material.name))
+            part = specs.over(layer, path.AppendChild(subset) if subset else path)
+            specs.apply(part, "MaterialBindingAPI")
+            specs.relate(part, "material:binding", prims.materials.AppendChild(material.name))
 
 
 def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator[_Part]:
@@ -270,7 +257,39 @@ def _write_preview_surface(
         is_color = slot.is_color or (is_alpha and (whole, True) in reads)
         reads.setdefault((whole, is_color), []).append(slot)
     for (texture, is_color), slots in reads.items():
-        image = _preview_texture(material, look, texture, slots, is_color=is_color)
+        name, sampling = f"{_INPUTS[slots[0]][0]}Texture", texture.sampling
+        image = _node(
+            material,
+            name,
+            "UsdUVTexture",
+            file=Sdf.AssetPath(texture.reference),
+            sourceColorSpace="sRGB" if is_color else "raw",
+            wrapS=sampling.wrap_s.value,
+            wrapT=sampling.wrap_t.value,
+            fallback=_fallback(look, slots),
+        )
+        if mm.Slot.NORMAL in slots:
+            # From [0, 1] to [-1, 1].
+            _set_input(image, "scale", Gf.Vec4f(2.0, 2.0, 2.0, 1.0))
+            _set_input(image, "bias", Gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
+        elif sampling.gain != mm.PLAIN_SAMPLING.gain:
+            _set_input(image, "scale", Gf.Vec4f(*sampling.gain))
+        reader_name = f"TextureCoordinates{sampling.coordinates or ''}"
+        primvar = coordinates_name(sampling.coordinates)
+        reader = _node(material, reader_name, "UsdPrimvarReader_float2", varname=primvar)
+        coordinates = _output(reader, "result", KINDS.Float2)
+        if sampling.moves:
+            placement = _node(
+                material,
+                f"{name}Placement",
+                "UsdTransform2d",
+                **{"in": coordinates},
+                rotation=math.degrees(sampling.rotation),
+                scale=Gf.Vec2f(*sampling.scale),
+                translation=Gf.Vec2f(*sampling.translation),
+            )
+            coordinates = _output(placement, "result", KINDS.Float2)
+        _set_input(image, "st", coordinates)
         for slot in slots:
             components = dict(look.textures)[slot].sampling.components
             kind = KINDS.Float3 if components == "rgb" else KINDS.Float
@@ -283,50 +302,6 @@ def _write_preview_surface(
     if look.cutoff is not None:
         _set_input(shader, "opacityThreshold", look.cutoff)
     _connect(material, "outputs:surface", _output(shader, "surface", KINDS.Token))
-
-
-def _preview_texture(
-    material: Sdf.PrimSpec,
-    look: mm.MeshMaterial,
-    texture: mm.MeshTexture,
-    slots: list[mm.Slot],
-    *,
-    is_color: bool,
-) -> Sdf.PrimSpec:
-    name, sampling = f"{_INPUTS[slots[0]][0]}Texture", texture.sampling
-    image = _node(
-        material,
-        name,
-        "UsdUVTexture",
-        file=Sdf.AssetPath(texture.reference),
-        sourceColorSpace="sRGB" if is_color else "raw",
-        wrapS=sampling.wrap_s.value,
-        wrapT=sampling.wrap_t.value,
-        fallback=_fallback(look, slots),
-    )
-    if mm.Slot.NORMAL in slots:
-        # From [0, 1] to [-1, 1].
-        _set_input(image, "scale", Gf.Vec4f(2.0, 2.0, 2.0, 1.0))
-        _set_input(image, "bias", Gf.Vec4f(-1.0, -1.0, -1.0, 0.0))
-    elif sampling.gain != mm.PLAIN_SAMPLING.gain:
-        _set_input(image, "scale", Gf.Vec4f(*sampling.gain))
-    reader_name = f"TextureCoordinates{sampling.coordinates or ''}"
-    primvar = coordinates_name(sampling.coordinates)
-    reader = _node(material, reader_name, "UsdPrimvarReader_float2", varname=primvar)
-    coordinates = _output(reader, "result", KINDS.Float2)
-    if sampling.moves:
-        placement = _node(
-            material,
-            f"{name}Placement",
-            "UsdTransform2d",
-            **{"in": coordinates},
-            rotation=math.degrees(sampling.rotation),
-            scale=Gf.Vec2f(*sampling.scale),
-            translation=Gf.Vec2f(*sampling.translation),
-        )
-        coordinates = _output(placement, "result", KINDS.Float2)
-    _set_input(image, "st", coordinates)
-    return image
 
 
 def _write_openpbr(
@@ -422,8 +397,8 @@ def _openpbr_image(
 
 def _node(material: Sdf.PrimSpec, name: str, identifier: str, **inputs: object) -> Sdf.PrimSpec:
     """Define a shader below a material; several textures may share one that is there."""
-    shader = define(material.layer, material.path.AppendChild(name), "Shader")
-    _attribute(shader, "info:id", KINDS.Token, UNIFORM).default = identifier
+    shader = specs.define(material.layer, material.path.AppendChild(name), "Shader")
+    _attribute(shader, "info:id", KINDS.Token, specs.UNIFORM).default = identifier
     for key, value in inputs.items():
         _set_input(shader, key, value)
     return shader
@@ -432,10 +407,7 @@ def _node(material: Sdf.PrimSpec, name: str, identifier: str, **inputs: object) 
 def _set_input(
     shader: Sdf.PrimSpec, name: str, value: object, kind: Sdf.ValueTypeName | None = None
 ) -> None:
-    """Give an input of a shader a value, or connect it if the value is an output.
-
-    Its type is that of the value, unless another one is given.
-    """
+    """Give an input a value, or connect it if the value is an output."""
     if isinstance(value, Sdf.AttributeSpec):
         attribute = _attribute(shader, f"inputs:{name}", kind or value.typeName)
         attribute.connectionPathList.explicitItems = [value.path]
@@ -458,6 +430,5 @@ def _attribute(
     kind: Sdf.ValueTypeName,
     variability: Sdf.Variability = Sdf.VariabilityVarying,
 ) -> Sdf.AttributeSpec:
-    """Return an attribute, which is created if necessary."""
     existing = spec.attributes.get(name)
     return existing or Sdf.AttributeSpec(spec, name, kind, variability)

@@ -15,7 +15,7 @@ from pxr import Gf, Sdf
 
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial
-from urdf_usd.converter.robot.bodies import Body, principal_inertia
+from urdf_usd.converter.robot.bodies import Body
 from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.geometry import MeshLibrary
 
@@ -40,11 +40,7 @@ _WORLD = ""
 def author_bodies(
     layer: Sdf.Layer, geometry: Sdf.Layer, prims: specs.Prims, library: MeshLibrary
 ) -> None:
-    """Apply body, mass and collider schemas to prims of the finished geometry layer.
-
-    Raises:
-        AuthoringError: A number is beyond float32.
-    """
+    """Apply body, mass and collider schemas to prims of the finished geometry layer."""
     tree = prims.tree
     for body in prims.bodies.bodies:
         prim = specs.over(layer, prims.link[body.link])
@@ -52,7 +48,7 @@ def author_bodies(
         specs.apply(prim, "PhysicsMassAPI")
         # Also what consumers can compute.
         what = f"of link {body.link!r}"
-        moments, quat_wxyz = principal_inertia(body.inertia)
+        moments, quat_wxyz = spatial.principal_inertia(body.inertia)
         center = (specs.to_float32(c, f"the centre of mass {what}") for c in body.center)
         specs.write(prim, "physics:mass", specs.to_float32(body.mass, f"the mass {what}"))
         specs.write(prim, "physics:centerOfMass", Gf.Vec3f(*center))
@@ -60,23 +56,17 @@ def author_bodies(
         specs.write(prim, "physics:diagonalInertia", Gf.Vec3f(*diagonal))
         specs.write(prim, "physics:principalAxes", Gf.Quatf(*quat_wxyz))
         own = tree.link[body.link].inertial
-        if not _is_own(body, own):
+        if own is None:
             # A mass alone means that there is no <inertial>.
-            specs.write_urdf(prim, "inertial:mass", own.mass if own else 0.0)
-            _author_inertial(prim, own)
-        if own and own.estimated:
-            specs.write_urdf(prim, "inertial:estimated", own.estimated.value)
+            specs.write_urdf(prim, "inertial:mass", 0.0)
+        _author_inertial(prim, own, whole=not _is_own(body, own))
     for name in tree.links:
         link = tree.link[name]
         if prims.bodies.body_of[name] != name:
             # Distinguishes a frame from Xforms that group shapes.
             frame = specs.over(layer, prims.link[name])
             specs.write_urdf(frame, "link", name)
-            if link.inertial is not None:
-                specs.write_urdf(frame, "inertial:mass", link.inertial.mass)
-                _author_inertial(frame, link.inertial)
-                if link.inertial.estimated:
-                    specs.write_urdf(frame, "inertial:estimated", link.inertial.estimated.value)
+            _author_inertial(frame, link.inertial, whole=True)
         for shape, path in zip(link.collisions, prims.collision[name], strict=True):
             groups = library.groups_of(shape)
             if not geometry.GetPrimAtPath(path):
@@ -105,20 +95,19 @@ def _is_own(body: Body, own: m.Inertial | None) -> bool:
     )
 
 
-def _author_inertial(prim: Sdf.PrimSpec, inertial: m.Inertial | None) -> None:
-    """Store the inertial of a link that differs from that of its body."""
-    if inertial is not None:
+def _author_inertial(prim: Sdf.PrimSpec, inertial: m.Inertial | None, *, whole: bool) -> None:
+    """Store the inertial of a link that differs from that of its body, and what is estimated."""
+    if inertial and whole:
+        specs.write_urdf(prim, "inertial:mass", inertial.mass)
         specs.write_urdf(prim, "inertial:origin:position", inertial.origin.position)
         specs.write_urdf(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)
         specs.write_urdf(prim, "inertial:inertia", inertial.inertia)
+    if inertial and inertial.estimated:
+        specs.write_urdf(prim, "inertial:estimated", inertial.estimated.value)
 
 
 def author_joints(layer: Sdf.Layer, prims: specs.Prims) -> None:
-    """Write all joints between bodies, and the names of the other joints.
-
-    Raises:
-        AuthoringError: A number is beyond float32.
-    """
+    """Write all joints between bodies, and the names of the other joints."""
     tree = prims.tree
     rest = spatial.rest_poses(tree)
     for name in tree.links:
@@ -222,11 +211,11 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: m.JointKind) -> None:
         specs.write(joint, "physics:jointEnabled", False)
         specs.write(joint, "physics:excludeFromArticulation", True)
     if isinstance(kind, (m.Revolute, m.Prismatic)):
-        limits = specs.limit_to_float32(kind.range.lower), specs.limit_to_float32(kind.range.upper)
+        lower, upper = map(specs.limit_to_float32, (kind.range.lower, kind.range.upper))
         if isinstance(kind, m.Revolute):
-            limits = _limits(kind.range, degrees(1.0))
-        specs.write(joint, "physics:lowerLimit", limits[0])
-        specs.write(joint, "physics:upperLimit", limits[1])
+            lower, upper = _limits(kind.range, degrees(1.0))
+        specs.write(joint, "physics:lowerLimit", lower)
+        specs.write(joint, "physics:upperLimit", upper)
     if isinstance(kind, m.Planar):
         normal = spatial.rotation_onto_axis(kind.axis)[0]
         free = {f"trans{axis}" for axis in "XYZ" if axis != normal} | {f"rot{normal}"}

@@ -34,18 +34,7 @@ def author_simulation(
     physx: bool,
     selected: bool = True,
 ) -> list[Diagnostic]:
-    """Write simulation settings in a layer of their own; report those that the asset does not have.
-
-    Args:
-        layer: The layer of these settings alone.
-        composed: The asset without them.
-        simulation: What is written.
-        prims: The robot.
-        newton: Whether settings without a schema of UsdPhysics, and the initial
-            state, are written in those of Newton.
-        physx: Likewise of PhysX.
-        selected: Whether the asset has these schemas without a choice of variants.
-    """
+    """Write simulation settings in a layer of their own; report those without a schema."""
     _author_joints(layer, simulation, prims, newton=newton, physx=physx)
     for path in articulation_roots(prims) if simulation.self_collision is not None else ():
         prim = specs.over(layer, path)
@@ -247,7 +236,6 @@ TOUCHING = 1e-4
 _CORNERS = 128
 # Weight of the sums of coefficients against the distance of two hulls.
 _WEIGHT = 1e4
-_AXES = {"X": (1, 2, 0), "Y": (2, 0, 1), "Z": (0, 1, 2)}
 
 
 class _Solid(Struct, frozen=True, eq=False):
@@ -347,11 +335,7 @@ def _distance(one: Points, other: Points) -> float:
 
 
 def _solid(prim: Usd.Prim, transform: Points) -> _Solid | None:
-    """Return a collider in the world; None for an empty mesh.
-
-    Args:
-        transform: (4, 4) to the world, for row vectors.
-    """
+    """Return a collider in the world, for row vectors; None for an empty mesh."""
     from scipy.spatial import ConvexHull, QhullError
 
     points, radius = _outline(prim)
@@ -368,36 +352,21 @@ def _solid(prim: Usd.Prim, transform: Points) -> _Solid | None:
 
 
 def _outline(prim: Usd.Prim) -> tuple[Points, float]:
-    """Return points and a radius whose grown hull is a shape, in its frame [m]."""
-
-    def number(name: str) -> float:
-        return float(prim.GetAttribute(name).Get())
-
+    """Return points and a radius whose grown hull is a shape of the writer, in its frame [m]."""
+    names = ("size", "radius", "height")
+    values = {name: float(prim.GetAttribute(name).Get() or 0) for name in names}
+    half, radius = (values["size"] + values["height"]) / 2, values["radius"]
     match prim.GetTypeName():
         case "Cube":
-            half = number("size") / 2
-            corners = [(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]
-            return half * np.array(corners, float), 0.0
-        case "Sphere":
-            return np.zeros((1, 3)), number("radius")
-        case "Capsule":
-            half = number("height") / 2
-            ends = np.array([[0.0, 0.0, -half], [0.0, 0.0, half]])
-            return _along(prim, ends), number("radius")
+            return np.array([*product((-half, half), repeat=3)]), 0.0
+        case "Sphere" | "Capsule":
+            # Shapes are along Z.
+            return np.array([[0.0, 0.0, -half], [0.0, 0.0, half]]), radius
         case "Cylinder":
             angles = np.linspace(0.0, 2 * np.pi, _CORNERS, endpoint=False)
-            radius, half = number("radius"), number("height") / 2
             circle = np.column_stack([radius * np.cos(angles), radius * np.sin(angles), 0 * angles])
-            up = np.array([0.0, 0.0, half])
-            return _along(prim, np.concatenate([circle - up, circle + up])), 0.0
+            ends = np.array([[[0.0, 0.0, -half]], [[0.0, 0.0, half]]])
+            return (circle + ends).reshape(-1, 3), 0.0
         case _:
             points = prim.GetAttribute("points").Get()
             return np.array(points or np.zeros((0, 3)), float), 0.0
-
-
-def _along(prim: Usd.Prim, points: Points) -> Points:
-    """Return points along Z, turned to the axis of a shape."""
-    order = _AXES[prim.GetAttribute("axis").Get()]
-    turned = np.empty_like(points)
-    turned[:, list(order)] = points
-    return turned

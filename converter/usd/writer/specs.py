@@ -6,7 +6,7 @@ A stage recomposes after every edit, with all of OpenUSD's threads.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import numpy as np
@@ -43,7 +43,6 @@ NO_LIMIT = float(np.float32(1e37))
 
 
 def over(layer: Sdf.Layer, path: Sdf.Path) -> Sdf.PrimSpec:
-    """Return the spec of a prim, by default an over."""
     return Sdf.CreatePrimInLayer(layer, path)
 
 
@@ -58,7 +57,6 @@ def define(layer: Sdf.Layer, path: Sdf.Path, type_name: str) -> Sdf.PrimSpec:
 def prim_specs(
     layer: Sdf.Layer, below: Sdf.Path = Sdf.Path.absoluteRootPath
 ) -> Iterator[Sdf.PrimSpec]:
-    """Yield the prims of a layer, parents first."""
     paths: list[Sdf.Path] = []
     layer.Traverse(below, paths.append)
     for path in paths:
@@ -73,23 +71,13 @@ def show_spec_name(spec: Sdf.PrimSpec, name: str) -> None:
 
 
 def applied(spec: Sdf.PrimSpec) -> list[str]:
-    """Return the schemas that a layer applies to a prim."""
     return spec.GetInfo(_APPLIED).prependedItems if spec.HasInfo(_APPLIED) else []
 
 
-def set_applied(spec: Sdf.PrimSpec, schemas: Sequence[str]) -> None:
-    """Replace the schemas that a layer applies to a prim."""
-    if schemas:
-        spec.SetInfo(_APPLIED, Sdf.TokenListOp.Create(prependedItems=list(schemas)))
-    else:
-        spec.ClearInfo(_APPLIED)
-
-
-def apply(spec: Sdf.PrimSpec, schema: str) -> None:
-    """Apply a schema to a prim, after those of its layer, unless it is one of them."""
-    schemas = applied(spec)
-    if schema not in schemas:
-        set_applied(spec, [*schemas, schema])
+def apply(spec: Sdf.PrimSpec, *schemas: str) -> None:
+    """Apply schemas to a prim, after those of its layer, unless they are among them."""
+    every = list(dict.fromkeys((*applied(spec), *schemas)))
+    spec.SetInfo(_APPLIED, Sdf.TokenListOp.Create(prependedItems=every))
 
 
 def move_opinions(source: Sdf.Layer, target: Sdf.Layer, namespace: str, schemas: str) -> None:
@@ -98,16 +86,16 @@ def move_opinions(source: Sdf.Layer, target: Sdf.Layer, namespace: str, schemas:
         for prim in list(prim_specs(source)):
             names = [name for name in list(prim.properties.keys()) if name.startswith(namespace)]
             moved = [name for name in applied(prim) if schemas and name.startswith(schemas)]
-            if not names and not moved:
-                continue
-            place = over(target, prim.path)
             for name in names:
-                path = prim.path.AppendProperty(name)
+                path = over(target, prim.path).path.AppendProperty(name)
                 Sdf.CopySpec(source, path, target, path)
                 prim.RemoveProperty(prim.properties[name])
             if moved:
-                set_applied(place, list(dict.fromkeys((*applied(place), *moved))))
-                set_applied(prim, [name for name in applied(prim) if name not in moved])
+                apply(over(target, prim.path), *moved)
+                kept = [name for name in applied(prim) if name not in moved]
+                prim.ClearInfo(_APPLIED)
+                if kept:
+                    apply(prim, *kept)
 
 
 def relate(spec: Sdf.PrimSpec, name: str, *targets: Sdf.Path) -> None:
@@ -240,6 +228,9 @@ class Prims(Struct, frozen=True, eq=False):
     tree: Tree
     bodies: BodyAssignment
     robot: Sdf.Path  # The default prim.
+    geometry: Sdf.Path  # Scope of the links.
+    physics: Sdf.Path  # Scope of the joints.
+    materials: Sdf.Path  # Scope of the materials.
     link: dict[str, Sdf.Path]
     # Link whose prim is the parent of a link's prim; None for the geometry scope.
     link_parent: dict[str, str | None]
@@ -250,33 +241,13 @@ class Prims(Struct, frozen=True, eq=False):
     scene: Sdf.Path | None
 
     @property
-    def geometry(self) -> Sdf.Path:
-        """Scope of the links."""
-        return self.robot.AppendChild("Geometry")
-
-    @property
-    def physics(self) -> Sdf.Path:
-        """Scope of the joints."""
-        return self.robot.AppendChild("Physics")
-
-    @property
-    def materials(self) -> Sdf.Path:
-        """Scope of the materials."""
-        return self.robot.AppendChild("Materials")
-
-    @property
     def colliders(self) -> list[Sdf.Path]:
         """Paths of all collision shapes, also of omitted ones."""
         return [path for paths in self.collision.values() for path in paths]
 
 
 def place_prims(
-    robot_name: str,
-    tree: Tree,
-    bodies: BodyAssignment,
-    nesting: BodyNesting,
-    *,
-    scene: bool = False,
+    robot_name: str, tree: Tree, bodies: BodyAssignment, nesting: BodyNesting, *, scene: bool
 ) -> Prims:
     """Assign paths to all links, shapes and joints, and optionally a scene."""
     body_of = bodies.body_of
@@ -292,13 +263,16 @@ def place_prims(
     joints = [tree.parent_joint[name] for name in tree.links[1:] if body_of[name] == name]
     joint_names = sibling_names([*(joint.name for joint in joints), ANCHOR, SCENE])
     robot = Sdf.Path.absoluteRootPath.AppendChild(legal_name(robot_name))
-    physics = robot.AppendChild("Physics")
+    geometry, physics, materials = map(robot.AppendChild, ("Geometry", "Physics", "Materials"))
     *joint_paths, anchor, scene_path = map(physics.AppendChild, joint_names)
     anchored = bodies.base == "fixed" and body_of[tree.root] is not None
     prims = Prims(
         tree=tree,
         bodies=bodies,
         robot=robot,
+        geometry=geometry,
+        physics=physics,
+        materials=materials,
         link={},
         link_parent=parents,
         visual={},
@@ -307,7 +281,7 @@ def place_prims(
         anchor=anchor if anchored else None,
         scene=scene_path if scene else None,
     )
-    top = map(prims.geometry.AppendChild, sibling_names(children[None]))
+    top = map(geometry.AppendChild, sibling_names(children[None]))
     prims.link.update(zip(children[None], top, strict=True))
     pending = children[None][::-1]
     while pending:
@@ -336,13 +310,10 @@ def legal_name(name: str) -> str:
 
 
 def sibling_names(names: Iterable[str], taken: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return unique names for all children of a prim.
+    """Return unique names for all children of a prim, in order.
 
     Valid names are kept; the others get a number if necessary. Only the numbers of
     equal names depend on their order.
-
-    Returns:
-        One name per input, in order, all different.
     """
     given = tuple(names)
     used = set(taken)

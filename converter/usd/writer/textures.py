@@ -75,11 +75,7 @@ def outside_note(path: str, folder: Path, location: Location | None) -> tuple[Di
 def copy_textures(
     images: Mapping[Image, Location | None], folder: Path
 ) -> tuple[dict[Image, str], list[Diagnostic]]:
-    """Copy images into a folder, others than PNG and JPG as PNG; equal ones once.
-
-    Returns:
-        File names of usable images, and diagnostics about the others.
-    """
+    """Copy usable images into a folder, others than PNG and JPG as PNG; equal ones once."""
     contents: dict[Image, bytes] = {}
     diagnostics = []
     for image, location in images.items():
@@ -226,7 +222,6 @@ def _color(prim: Usd.Prim) -> Array:
 
 
 def _triangles(prim: Usd.Prim) -> Array:
-    """Return the triangles of a shape in its own frame."""
     names = "points", "faceVertexCounts", "faceVertexIndices", "size", "radius", "height"
     values = {name: prim.GetAttribute(name).Get() for name in names if prim.HasAttribute(name)}
     match prim.GetTypeName():

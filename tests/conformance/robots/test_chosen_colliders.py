@@ -13,7 +13,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.decompositions import fake_coacd
 from urdf_usd.converter import ConvertOptions, convert
-from urdf_usd.converter.options import ColliderRule, ColliderRules, ColliderTolerance
+from urdf_usd.converter.options import ColliderRule, ColliderRules
 from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
 # Two tetrahedra that together are not convex.
@@ -49,7 +49,7 @@ def _robot(folder: Path) -> Path:
 
 
 def _rules(*texts: str, tolerance: str = "2%") -> ColliderRules:
-    return ColliderRules(tuple(map(ColliderRule.parse, texts)), ColliderTolerance.parse(tolerance))
+    return ColliderRules(tuple(map(ColliderRule.parse, texts)), tolerance)
 
 
 def _failed(record: RobotRecord) -> set[str]:

@@ -44,19 +44,7 @@ def test_every_setting_of_the_template_is_valid(tmp_path: Path) -> None:
     assert description.tables.base == "fixed"
     assert {drive.joint for drive in found.drives} == {"hinge"}
     assert ("base", "finger") in found.filtered_pairs
-    rules = {one.rule for one in diagnostics}
-    assert rules == {"description-lost"}
-
-
-def test_joints_are_listed_with_types_and_limits(tmp_path: Path) -> None:
-    robot = parse(write_described(tmp_path)).robot
-
-    text = description_template(robot, Base.FLOATING, "two.urdf")
-
-    assert "#   hinge     revolute, -2 to 2 rad, 50 N m, 3 rad/s\n" in text
-    follower = "prismatic, -1 to 1 m, 20 N, 1 m/s, follows slide: no drive"
-    assert f"#   follower  {follower}\n" in text
-    assert "# <transmission>: 1 in the URDF\n#transmissions = true\n" in text
+    assert not diagnostics
 
 
 _EXCLUDED = """\
@@ -64,22 +52,21 @@ _EXCLUDED = """\
   <link name="base"/><link name="shank"/><link name="toe"/>
   <joint name="knee" type="revolute"><parent link="base"/><child link="shank"/>
     <limit lower="-2.5" upper="-0.5" effort="40" velocity="3"/></joint>
-  <joint name="ankle" type="revolute"><parent link="shank"/><child link="toe"/>
-    <limit lower="-1" upper="1" effort="0" velocity="3"/></joint>
+  <joint name="ankle" type="prismatic"><parent link="shank"/><child link="toe"/>
+    <limit lower="-1" upper="1" effort="0" velocity="3"/><mimic joint="knee"/></joint>
 </robot>
 """
 
 
-def test_template_names_joints_without_zero_or_effort(tmp_path: Path) -> None:
-    """Zero is outside of the knee's limits, and the ankle has no effort."""
+def test_joints_are_listed_and_start_within_their_limits(tmp_path: Path) -> None:
     file = tmp_path / "knees.urdf"
     file.write_text(_EXCLUDED, encoding="utf-8")
-    robot = parse(file).robot
+    contact = Diagnostic("collision-touch", "links touch at rest: toe and base")
 
-    text = description_template(robot, Base.FLOATING, "knees.urdf")
+    text = description_template(parse(file).robot, Base.FLOATING, "knees.urdf", [contact])
 
-    joined = text.replace("\n#   ", " ")
-    assert "without this table: knee. The middle" in joined
-    assert '#"knee" = -1.5\n#"ankle" = 0.0\n' in text
-    assert "#target = -1.5\n" in text
-    assert "exerts no force: ankle." in joined
+    assert "#   knee: revolute, -2.5 to -0.5 rad, 40 N m\n" in text
+    no_force = "0 N: a drive exerts no force, follows knee: no drive"
+    assert f"#   ankle: prismatic, -1 to 1 m, {no_force}\n" in text
+    assert "#[pose.joints]\n#knee = -1.5\n" in text
+    assert "#   links touch at rest: toe and base\n" in text
