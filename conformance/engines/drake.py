@@ -1,8 +1,8 @@
-"""URDF engine: Drake.
+"""URDF and MJCF engines: Drake.
 
-Drake treats a link ``world`` as its own world, crashes on a lower limit above the upper
+Drake treats a link ``world`` of a URDF as its own world, crashes on a lower limit above the upper
 one, and rejects a file for a coupling to an unknown joint. Couplings and efforts are
-not accessible. It drops floating joints: their child is free in the world, without the
+not accessible. It drops floating joints of a URDF: their child is free in the world, without the
 joint's name and pose.
 """
 
@@ -10,17 +10,26 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
-from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
-from urdf_usd.conformance.engines import protocol, statements
+from urdf_usd.conformance.engines.protocol import UnsupportedError
+from urdf_usd.conformance.engines.readers import (
+    Kinematics,
+    MjcfBody,
+    MjcfModel,
+    MjcfReader,
+    UrdfModel,
+    UrdfReader,
+    named,
+    one_axis,
+)
+from urdf_usd.conformance.engines.rotations import matrices
+from urdf_usd.conformance.engines.statements import Array, Placed, mass_properties
 from urdf_usd.conformance.observation import robot as obs
 
 if TYPE_CHECKING:
@@ -41,87 +50,49 @@ _STEPS = (
         " invalid one.",
     ),
 )
-_TYPES = {
+_WITHOUT_LIMITS = {
     "weld": obs.JointType.FIXED,
-    "revolute": obs.JointType.REVOLUTE,
-    "prismatic": obs.JointType.PRISMATIC,
     "planar": obs.JointType.PLANAR,
+    "ball_rpy": obs.JointType.SPHERICAL,
+    "quaternion_floating": obs.JointType.FLOATING,
 }
+_ONE_AXIS = ("revolute", "prismatic")
 
 
-class DrakeEngine(Struct, frozen=True):
-    """Reads a URDF with Drake's parser and multibody plant."""
-
-    name: str = "drake"
-    side: protocol.Side = protocol.Side.URDF
-
-    def availability(self) -> protocol.Availability:
-        """Return the installed version, if any."""
-        return protocol.optional_engine("pydrake", "drake", "drake")
-
-    def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read the file and state its quantities.
-
-        Raises:
-            UnsupportedError: Drake refuses the file.
-        """
-        urdf = prepared.prepare(request.path, _STEPS)
-        plant, models, warnings = _read(urdf)
-        if len(models) != 1:
-            raise protocol.UnsupportedError(f"Drake finds {len(models)} robots")
-        found = map(plant.get_body, plant.GetBodyIndices(*models))
-        bodies = {urdf.original(body.name()): body for body in found}
-        inner = {urdf.original(child) for child in urdf.joint_of_child}
-        roots = [link for link in bodies if link not in inner]
-        if len(roots) != 1:
-            raise protocol.UnsupportedError(f"Drake finds {len(roots)} root links")
-        # A free body has a joint as well, with the name of the body.
-        moved = [
-            joint
-            for joint in map(plant.get_joint, plant.GetJointIndices(*models))
-            if joint.name() in urdf.joint_of_child.values()
-            and joint.parent_body() != plant.world_body()
-        ]
-        joints = tuple(_joint(joint, urdf) for joint in moved)
-        reading = obs.Observation(
-            engine=self.name,
-            robot=plant.GetModelInstanceName(*models),
-            root=roots[0],
-            states=statements.OF_ANY_URDF | {obs.Quantity.VELOCITY},
-            links=tuple(
-                obs.LinkObservation(link, _mass(body, link, urdf)) for link, body in bodies.items()
-            ),
-            joints=joints,
-            notes=tuple(f"Drake warns: {text}" for text in dict.fromkeys(warnings)),
-        )
-
-        def frames(links: tuple[str, ...]) -> obs.Frames:
-            framed = {link: bodies[link] for link in links}
-            return _frames(plant, moved, joints, framed, request.configurations)
-
-        return statements.with_frames(reading, "Drake", urdf, request, frames, drops_floating=True)
+def read_urdf() -> UrdfReader:
+    """Make the engine of Drake's parser of URDF."""
+    states = frozenset({obs.Quantity.VELOCITY})
+    return UrdfReader("Drake", "pydrake", "drake", _STEPS, _read_urdf, states)
 
 
-def _read(
-    urdf: prepared.UrdfCopy,
+def read_mjcf() -> MjcfReader:
+    """Make the engine of Drake's parser of MJCF, which reads no effort."""
+    return MjcfReader("Drake", "pydrake", "drake", _read_mjcf, frozenset())
+
+
+def _parse(
+    path: str | None = None, text: str = ""
 ) -> tuple[MultibodyPlant, list[ModelInstanceIndex], list[str]]:
-    """Return a finished plant, its robots, and what Drake logs."""
+    """Return the finished plant of a file or a URDF, its robots, and what Drake logs.
+
+    Raises:
+        RuntimeError: Drake refuses it.
+        ValueError: Likewise.
+    """
     # Imported here because it need not be installed.
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
 
     plant = MultibodyPlant(time_step=0.0)
-    with captured_log() as messages:
-        try:
-            models = Parser(plant).AddModelsFromString(urdf.text.decode(), "urdf")
-        except (RuntimeError, ValueError) as error:
-            raise protocol.UnsupportedError(_portable(str(error))) from error
+    with _captured_log() as messages:
+        parser = Parser(plant)
+        models = parser.AddModels(path) if path else parser.AddModelsFromString(text, "urdf")
         plant.Finalize()
-    return plant, models, messages
+    return plant, models, [f"Drake warns: {text}" for text in dict.fromkeys(messages)]
 
 
 @contextlib.contextmanager
-def captured_log() -> Iterator[list[str]]:
+def _captured_log() -> Iterator[list[str]]:
     """Collect the log of Drake, which would go to standard error."""
     messages: list[str] = []
 
@@ -146,71 +117,125 @@ def _portable(text: str) -> str:
     return " ".join(text.split())
 
 
-def _mass(body: RigidBody, link: str, urdf: prepared.UrdfCopy) -> obs.MassProperties | None:
+def _mass(body: RigidBody) -> obs.MassProperties | None:
     inertia = body.default_spatial_inertia()
-    mass, center = float(inertia.get_mass()), inertia.get_com()
-    if mass == 0:
+    center = inertia.get_com()
+    if not inertia.get_mass():
         return None
-    central = inertia.Shift(center).CalcRotationalInertia().CopyToFullMatrix3()
-    return urdf.stated_mass([link], mass, center, central)
+    central = inertia.Shift(center).CalcRotationalInertia()
+    return mass_properties(inertia.get_mass(), center, central.CopyToFullMatrix3())
 
 
-def _joint(joint: Joint, urdf: prepared.UrdfCopy) -> obs.JointObservation:
-    ends = joint.parent_body().name(), joint.child_body().name()
-    named = joint.name(), *map(urdf.original, ends)
-    kind = _TYPES.get(joint.type_name())
-    if kind is None:
-        raise protocol.UnsupportedError(f"Drake reads joint {joint.name()} as {joint.type_name()}")
-    name, parent, child = named
-    if kind in {obs.JointType.FIXED, obs.JointType.PLANAR}:
-        return obs.JointObservation(name, kind, parent, child)
-    lower = float(joint.position_lower_limits()[0])
-    upper = float(joint.position_upper_limits()[0])
-    if kind is obs.JointType.REVOLUTE and math.isinf(lower) and math.isinf(upper):
-        kind = obs.JointType.CONTINUOUS
-    velocity = float(joint.velocity_upper_limits()[0])
-    return obs.JointObservation(
-        name,
-        kind,
-        parent,
-        child,
-        lower=lower,
-        upper=upper,
-        velocity=velocity if math.isfinite(velocity) else None,
-        damping=float(joint.default_damping()),
+def _joint(joint: Joint) -> obs.JointObservation:
+    """State a joint without names; its limits count from the initial pose."""
+    if kind := _WITHOUT_LIMITS.get(joint.type_name()):
+        return obs.JointObservation("", kind, "", "")
+    if joint.type_name() not in _ONE_AXIS:
+        raise UnsupportedError(f"Drake reads joint {joint.name()} as {joint.type_name()}")
+    zero = joint.default_positions()[0]
+    return one_axis(
+        joint.type_name() == "prismatic",
+        joint.position_lower_limits()[0] - zero,
+        joint.position_upper_limits()[0] - zero,
+        velocity=joint.velocity_upper_limits()[0],
+        damping=joint.default_damping(),
     )
 
 
-def _frames(
-    plant: MultibodyPlant,
-    moved: list[Joint],
-    joints: tuple[obs.JointObservation, ...],
-    bodies: dict[str, RigidBody],
-    configurations: obs.Configurations,
-) -> obs.Frames:
+def _kinematics(
+    plant: MultibodyPlant, bodies: Sequence[RigidBody], joint_of: dict[str, Joint] | None = None
+) -> Kinematics:
+    from pydrake.math import RollPitchYaw, RotationMatrix
+
     context = plant.CreateDefaultContext()
-    joint_of = {joint.name(): joint for joint in moved}
 
-    def coordinates(
-        name: str, kind: obs.JointType, values: NDArray[np.float64]
-    ) -> tuple[int, NDArray[np.float64]]:
-        joint = joint_of[name]
-        if kind is obs.JointType.PLANAR:
-            # Drake's plane is x, y of a frame with the axis as z, which is rotated relative
-            # to the child's link frame.
-            link_to_plane = joint.frame_on_child().GetFixedPoseInBodyFrame().rotation().matrix()
-            values = np.column_stack([(values[:, :3] @ link_to_plane)[:, :2], values[:, 3]])
-        return joint.position_start(), values
-
-    default = plant.GetDefaultPositions()
-    positions = statements.positions_in_order(default, joints, configurations, coordinates)
-
-    def place(row: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        plant.SetPositions(context, positions[row])
-        poses = [plant.EvalBodyPoseInWorld(context, body) for body in bodies.values()]
+    def place(positions: Array) -> Placed:
+        plant.SetPositions(context, positions)
+        poses = [plant.EvalBodyPoseInWorld(context, body) for body in bodies]
         return (
             np.array([pose.translation() for pose in poses]),
             np.array([pose.rotation().matrix() for pose in poses]),
         )
 
-    return statements.build_frames(tuple(bodies), configurations, place)
+    def convert(joint: obs.JointObservation, values: Array) -> Array:
+        match joint.type:
+            case obs.JointType.PLANAR if joint_of:
+                # Drake's plane is x, y of a frame with the axis as z, which is rotated relative
+                # to the child's link frame.
+                frame = joint_of[joint.name].frame_on_child()
+                link_to_plane = frame.GetFixedPoseInBodyFrame().rotation().matrix()
+                slid = (values[:, :3] @ link_to_plane)[:, :2]
+                return np.column_stack([slid, values[:, 3]])
+            case obs.JointType.SPHERICAL:
+                turns = map(RotationMatrix, matrices(values))
+                return np.array([RollPitchYaw(turn).vector() for turn in turns])
+        return values
+
+    return Kinematics(plant.GetDefaultPositions(), place, convert)
+
+
+def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
+    try:
+        plant, models, notes = _parse(text=urdf.text.decode())
+    except (RuntimeError, ValueError) as error:
+        raise UnsupportedError(_portable(str(error))) from error
+    if len(models) != 1:
+        raise UnsupportedError(f"Drake finds {len(models)} robots")
+    found = map(plant.get_body, plant.GetBodyIndices(*models))
+    bodies = {urdf.original(body.name()): body for body in found}
+    inner = {urdf.original(child) for child in urdf.joint_of_child}
+    roots = [link for link in bodies if link not in inner]
+    if len(roots) != 1:
+        raise UnsupportedError(f"Drake finds {len(roots)} root links")
+    # A free body has a joint as well, with the name of the body.
+    moved = {
+        joint.name(): joint
+        for joint in map(plant.get_joint, plant.GetJointIndices(*models))
+        if joint.name() in urdf.joint_of_child.values()
+        and joint.parent_body() != plant.world_body()
+    }
+    ends = {
+        name: [urdf.original(body.name()) for body in (joint.parent_body(), joint.child_body())]
+        for name, joint in moved.items()
+    }
+    return UrdfModel(
+        plant.GetModelInstanceName(*models),
+        roots[0],
+        [
+            obs.LinkObservation(link, urdf.known([link], _mass(body)))
+            for link, body in bodies.items()
+        ],
+        [named(_joint(joint), name, *ends[name]) for name, joint in moved.items()],
+        {name: joint.position_start() for name, joint in moved.items()},
+        _kinematics(plant, list(bodies.values()), moved),
+        notes,
+    )
+
+
+def _read_mjcf(path: str) -> MjcfModel:
+    plant, models, notes = _parse(path)
+    found = [plant.get_body(index) for model in models for index in plant.GetBodyIndices(model)]
+    names = {body.name() for body in found}
+    # Drake has a body without mass, with a number behind the name, between two joints of a body.
+    between = {
+        body.index()
+        for body in found
+        if not body.default_mass() and names & {body.name()[:-1], body.name()[:-2]}
+    }
+    bodies = [body for body in found if body.index() not in between]
+    joint_of = {
+        joint.child_body().index(): joint
+        for joint in map(plant.get_joint, plant.GetJointIndices())
+        if joint.type_name() != "weld"
+    }
+
+    def joints(body: RigidBody) -> list[tuple[int, obs.JointObservation]]:
+        joint = joint_of.get(body.index())
+        if joint is None:
+            return []
+        above = joint.parent_body()
+        earlier = joints(above) if above.index() in between else []
+        return [*earlier, (joint.position_start(), _joint(joint))]
+
+    read = [MjcfBody(joints(body), _mass(body)) for body in bodies]
+    return MjcfModel(read, _kinematics(plant, bodies), notes)

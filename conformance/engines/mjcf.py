@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from urdf_usd.conformance.engines.mujoco_models import (
     collected_warnings,
     compiled_quietly,
     equations_of_motion,
+    joint_place,
     with_motion,
 )
 from urdf_usd.conformance.engines.protocol import (
@@ -47,11 +48,10 @@ from urdf_usd.conformance.engines.protocol import (
     UnsupportedError,
 )
 from urdf_usd.conformance.engines.rotations import matrices
-from urdf_usd.conformance.engines.statements import along_link, build_frames, vec3, vec6
+from urdf_usd.conformance.engines.statements import along_link, build_frames, mass_properties, vec3
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
-    VELOCITIES,
     Base,
     Configurations,
     Frames,
@@ -132,10 +132,14 @@ def observe_mjcf(path: str, configurations: Configurations, *, shapes: bool = Tr
         UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
     robot = kept_robot(path)
-    frames = _frames(robot, configurations)
+    model, links = robot.model, {link: (body, slice(0)) for link, body in robot.bodies.items()}
+    starts = [*model.jnt_qposadr.tolist(), model.nq]
+    for link, (body, joint) in robot.between.items():
+        last = int(model.body_jntadr[body] + model.body_jntnum[body])
+        links[link] = body, slice(starts[joint], starts[last])
     reading = structs.replace(
         robot.structure,
-        frames=frames,
+        frames=link_frames(robot.mechanism, links, configurations),
         shapes=tuple(_shapes(robot)) if shapes else (),
         dynamics=equations_of_motion(robot.mechanism, configurations),
     )
@@ -187,6 +191,11 @@ class MjcfRobot(Struct, frozen=True, eq=False):
     # by link between several joints: body and first of the joints that follow
     between: Mapping[str, tuple[int, int]]
     places: Mapping[int, JointPlace]  # by MuJoCo's number of the joint
+
+    @property
+    def links(self) -> dict[int, str]:
+        """The links that are bodies, by their numbers."""
+        return {body: link for link, body in self.bodies.items() if body}
 
 
 def kept_robot(path: str) -> MjcfRobot:
@@ -286,7 +295,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: B
     # The first joint of a rooted model is that of the root.
     unnamed = (j for j in range(int(rooted), model.njnt) if not model.joint(j).name)
     made_up |= {f"joint {joint_names[joint]}" for joint in unnamed}
-    mimics = dict(_mimics(model, joint_names))
+    mimics = read_mimics(model, joint_names)
     joints: list[JointObservation] = []
     between: dict[str, tuple[int, int]] = {}
     places: dict[int, JointPlace] = {}
@@ -303,16 +312,16 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: B
                 child = _unused(f"{child}_{joint_names[joint]}", {**bodies, **between})
                 made_up.add(f"link {child}")
                 between[child] = body, joint + 1
-            stated = _joint(model, joint, joint_names[joint], (parent, child), mimics)
+            stated = read_joint(model, joint, joint_names[joint], (parent, child), mimics)
             if stated.type is JointType.FLOATING:
                 # USD has no joint for it.
                 name = _unused(f"{child}_free", joint_names.values())
                 stated = structs.replace(stated, name=name)
                 made_up.add(f"joint {stated.name}")
             joints.append(stated)
-            places[joint] = _place(model, joint, stated)
+            places[joint] = joint_place(model, stated, joint)
             parent = child
-    links = [LinkObservation(link, _mass(model, body)) for link, body in bodies.items()]
+    links = [LinkObservation(link, body_mass(model, body)) for link, body in bodies.items()]
     links += [LinkObservation(link) for link in between]
     moving = [joint for joint in joints if COORDINATES[joint.type]]
     observation = Observation(
@@ -364,15 +373,19 @@ def _unused(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _mimics(
-    model: mujoco.MjModel, names: Mapping[int, str]
-) -> Iterator[tuple[str, MimicObservation]]:
-    """Yield the linear couplings of two joints, which are relative to their initial positions."""
-    for index in range(model.neq):
-        if _is_coupling(model, index):
-            offset, multiplier = model.eq_data[index, :2].tolist()
-            leader = names[int(model.eq_obj2id[index])]
-            yield names[int(model.eq_obj1id[index])], MimicObservation(leader, multiplier, offset)
+def read_mimics(
+    model: mujoco.MjModel, names: Mapping[int, str] | Sequence[str]
+) -> dict[str, MimicObservation]:
+    """Return the linear couplings of two joints, which are relative to their initial positions."""
+    return {
+        names[model.eq_obj1id[index]]: MimicObservation(
+            leader=names[model.eq_obj2id[index]],
+            multiplier=float(model.eq_data[index, 1]),
+            offset=float(model.eq_data[index, 0]),
+        )
+        for index in range(model.neq)
+        if _is_coupling(model, index)
+    }
 
 
 def _is_coupling(model: mujoco.MjModel, index: int) -> bool:
@@ -384,23 +397,24 @@ def _is_coupling(model: mujoco.MjModel, index: int) -> bool:
     )
 
 
-def _joint(
+def read_joint(
     model: mujoco.MjModel,
     joint: int,
     name: str,
     ends: tuple[str, str],
     mimics: Mapping[str, MimicObservation],
 ) -> JointObservation:
+    """State a joint by its number; ``ends`` are its parent and child."""
     kind, dof = _TYPES[model.jnt_type[joint]], int(model.jnt_dofadr[joint])
     stated = JointObservation(name, kind, *ends)
-    if kind is not JointType.FLOATING:
+    if kind is not JointType.FLOATING and model.jnt_pos[joint].any():
         stated = structs.replace(stated, anchor=vec3(model.jnt_pos[joint]))
     if COORDINATES[kind] > 1:
         return stated
     lower, upper = -math.inf, math.inf
     if model.jnt_limited[joint]:
         lower, upper = map(float, model.jnt_range[joint])
-    elif kind is JointType.REVOLUTE:
+    if kind is JointType.REVOLUTE and math.isinf(lower) and math.isinf(upper):
         kind = JointType.CONTINUOUS
     effort = None
     if model.jnt_actfrclimited[joint]:
@@ -420,40 +434,26 @@ def _joint(
     )
 
 
-def _place(model: mujoco.MjModel, joint: int, stated: JointObservation) -> JointPlace:
-    start, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
-    rates, origin = np.eye(VELOCITIES[stated.type]), np.empty(0)
-    if stated.type is JointType.FLOATING:
-        origin = np.array(model.qpos0[start : start + COORDINATES[stated.type]])
-        rates[:3, :3] = matrices(origin[3:])
-    dofs = slice(dof, dof + len(rates))
-    return JointPlace(stated.name, stated.type, start, dofs, rates, np.empty((0, 3)), origin)
+def body_mass(model: mujoco.MjModel, body: int) -> MassProperties | None:
+    """Return mass properties in the frame of the body."""
+    tensor = along_link(model.body_inertia[body], matrices(model.body_iquat[body]))
+    return mass_properties(model.body_mass[body], model.body_ipos[body], tensor)
 
 
-def _mass(model: mujoco.MjModel, body: int) -> MassProperties | None:
-    mass, moments = float(model.body_mass[body]), model.body_inertia[body]
-    if not body or not (mass or moments.any()):
-        return None
-    tensor = along_link(moments, matrices(model.body_iquat[body]))
-    return MassProperties(mass, vec3(model.body_ipos[body]), vec6(tensor))
+def link_frames(
+    mechanism: Mechanism, links: Mapping[str, tuple[int, slice]], configurations: Configurations
+) -> Frames:
+    """State poses relative to the first link.
 
-
-def _frames(robot: MjcfRobot, configurations: Configurations) -> Frames:
-    """State poses relative to the root link.
-
-    A link between joints is where the body is while the joints that follow are at their start.
+    Of each link these are its body and, between several joints of that, the positions of those
+    that follow: it is where the body is while they are at their start.
     """
-    model, data = robot.model, mujoco.MjData(robot.model)
-    qpos, _ = robot.mechanism.states(configurations)
-    starts = [*model.jnt_qposadr.tolist(), model.nq]
-    still = [(body, slice(0)) for body in robot.bodies.values()]
-    for body, joint in robot.between.values():
-        last = int(model.body_jntadr[body] + model.body_jntnum[body])
-        still.append((body, slice(starts[joint], starts[last])))
+    model, data = mechanism.model, mujoco.MjData(mechanism.model)
+    qpos, _ = mechanism.states(configurations)
 
     def place(row: int) -> tuple[Array, Array]:
         poses: list[tuple[Array, Array]] = []
-        for body, kept in still:
+        for body, kept in links.values():
             # All bodies at once, and links between joints one by one.
             if not poses or kept.stop:
                 data.qpos[:] = qpos[row]
@@ -463,7 +463,7 @@ def _frames(robot: MjcfRobot, configurations: Configurations) -> Frames:
         origins, turns = zip(*poses, strict=True)
         return np.array(origins), np.array(turns)
 
-    return build_frames((*robot.bodies, *robot.between), configurations, place)
+    return build_frames(tuple(links), configurations, place)
 
 
 def draw_mjcf(path: str) -> tuple[Drawing, ...]:
@@ -472,12 +472,11 @@ def draw_mjcf(path: str) -> tuple[Drawing, ...]:
     Raises:
         UnsupportedError: MuJoCo refuses the file, or it has no body.
     """
-    model = kept_robot(path).model
-    drawings: list[Drawing] = []
+    robot = kept_robot(path)
+    model, drawings = robot.model, list[Drawing]()
     nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
-    for geom, link, kind, size, transform in _geoms(kept_robot(path)):
-        mesh = int(model.geom_dataid[geom])
-        points, triangles = _mesh(model, mesh) if kind is ShapeKind.MESH else nothing
+    for geom, link, kind, size, transform in _geoms(model, robot.links):
+        points, triangles = _mesh(model, geom) if kind is ShapeKind.MESH else nothing
         drawings += (
             Drawing(f"geom {geom}", link, role, kind, size, transform, points, triangles)
             for role in _roles(model, geom)
@@ -485,12 +484,12 @@ def draw_mjcf(path: str) -> tuple[Drawing, ...]:
     return tuple(drawings)
 
 
-def _geoms(robot: MjcfRobot) -> Iterator[tuple[int, str, ShapeKind, tuple[float, ...], Array]]:
+def _geoms(
+    model: mujoco.MjModel, links: Mapping[int, str]
+) -> Iterator[tuple[int, str, ShapeKind, tuple[float, ...], Array]]:
     """Yield number, link, kind, size and (4, 4) transform to the link of the geoms of links."""
-    model = robot.model
-    link_of = {body: link for link, body in robot.bodies.items() if body}
     for geom in range(model.ngeom):
-        link, transform = link_of.get(int(model.geom_bodyid[geom])), np.eye(4)
+        link, transform = links.get(int(model.geom_bodyid[geom])), np.eye(4)
         if link is None or model.geom_type[geom] in _UNREAD_GEOMS:
             continue
         transform[:3, :3] = matrices(model.geom_quat[geom])
@@ -501,43 +500,54 @@ def _geoms(robot: MjcfRobot) -> Iterator[tuple[int, str, ShapeKind, tuple[float,
 
 
 def _roles(model: mujoco.MjModel, geom: int) -> Iterator[Role]:
+    """Yield the roles of a geom: with contacts it collides, in a shown group it is a visual."""
     if _collides(model, geom):
         yield Role.COLLISION
     if model.geom_group[geom] < _SHOWN:
         yield Role.VISUAL
 
 
-def _shapes(robot: MjcfRobot) -> Iterator[ShapeObservation]:
-    """State the geoms: those with contacts as colliders, those in shown groups as visuals."""
-    model = robot.model
+def geom_shapes(
+    model: mujoco.MjModel, links: Mapping[int, str]
+) -> Iterator[tuple[int, ShapeObservation]]:
+    """Yield the geoms of bodies that are links, with their numbers, as colliders."""
+    # Most meshes are both visual and collider.
     surfaces: dict[tuple[int, bytes], Surface | None] = {}
-    for geom, link, kind, size, transform in _geoms(robot):
+    for geom, link, kind, size, transform in _geoms(model, links):
         if kind is ShapeKind.MESH:
-            mesh = int(model.geom_dataid[geom])
-            key = mesh, transform.tobytes()
+            key = int(model.geom_dataid[geom]), transform.tobytes()
             if key not in surfaces:
-                surface = mesh_surface(*_mesh(model, mesh), transform)
-                # The compiler leaves out degenerate triangles.
+                surface = mesh_surface(*_mesh(model, geom), transform)
+                # The compiler leaves out degenerate triangles, so their number is not the file's.
                 surfaces[key] = structs.replace(surface, triangles=0) if surface else None
             surface = surfaces[key]
         elif kind is ShapeKind.OTHER:
             surface = ellipsoid_surface(model.geom_size[geom], transform)
         else:
             surface = primitive_surface(kind, size, transform)
-        shape = ShapeObservation(
-            link=link,
-            role=Role.COLLISION,
-            source=f"geom {geom}",
-            name=model.geom(geom).name or kind.value,
-            kind=kind,
-            size=size,
-            position=vec3(transform[:3, 3]),
-            surface=surface,
+        yield (
+            geom,
+            ShapeObservation(
+                link=link,
+                role=Role.COLLISION,
+                source=f"geom {geom}",
+                name=model.geom(geom).name or kind.value,
+                kind=kind,
+                size=size,
+                position=vec3(transform[:3, 3]),
+                surface=surface,
+                stated=surface is not None,
+            ),
         )
-        for role in _roles(model, geom):
-            looks = (_appearance(model, geom, surface.area),) if surface else ()
-            is_visual = role is Role.VISUAL
-            yield structs.replace(shape, role=role, appearances=looks if is_visual else ())
+
+
+def _shapes(robot: MjcfRobot) -> Iterator[ShapeObservation]:
+    for geom, shape in geom_shapes(robot.model, robot.links):
+        for role in _roles(robot.model, geom):
+            looks: tuple[Appearance, ...] = ()
+            if role is Role.VISUAL and shape.surface:
+                looks = (_appearance(robot.model, geom, shape.surface.area),)
+            yield structs.replace(shape, role=role, appearances=looks)
 
 
 _UNREAD_GEOMS = {
@@ -551,7 +561,8 @@ def _collides(model: mujoco.MjModel, geom: int) -> bool:
     return bool(model.geom_contype[geom] or model.geom_conaffinity[geom])
 
 
-def _mesh(model: mujoco.MjModel, index: int) -> tuple[Array, NDArray[np.int64]]:
+def _mesh(model: mujoco.MjModel, geom: int) -> tuple[Array, NDArray[np.int64]]:
+    index = int(model.geom_dataid[geom])
     first, count = model.mesh_vertadr[index], model.mesh_vertnum[index]
     start, faces = model.mesh_faceadr[index], model.mesh_facenum[index]
     points = np.array(model.mesh_vert[first : first + count], np.float64)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import mujoco
 import numpy as np
@@ -22,28 +22,30 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.engines import mujoco_models as models
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines import protocol
+from urdf_usd.conformance.engines.mjcf import (
+    body_mass,
+    geom_shapes,
+    link_frames,
+    read_joint,
+    read_mimics,
+)
 from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
     OF_ANY_URDF,
-    along_link,
     moving_joints,
-    read_only,
     unreachable_joints,
     vec3,
     with_frames,
 )
-from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import (
-    Configurations,
     Frames,
     JointObservation,
     JointType,
     LinkObservation,
-    MimicObservation,
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation, Surface
+from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 
 # MuJoCo's own name for its world body, and for any URDF link of that name.
 _WORLD = "world"
@@ -55,24 +57,11 @@ _STEPS = (
 )
 _STATES = OF_ANY_URDF | {Quantity.MIMIC, Quantity.EFFORT, Quantity.MOTION, Quantity.ROLLOUT}
 _PLANAR_SUFFIXES = ("_TX", "_TY", "_RZ")
-_TYPES = {
-    mujoco.mjtJoint.mjJNT_FREE: JointType.FLOATING,
-    mujoco.mjtJoint.mjJNT_BALL: JointType.SPHERICAL,
-    mujoco.mjtJoint.mjJNT_SLIDE: JointType.PRISMATIC,
-    mujoco.mjtJoint.mjJNT_HINGE: JointType.REVOLUTE,
-}
 _UNNAMED = "MuJoCo has no names of fixed joints; this is the file's."
 _UNLIMITED = "MuJoCo does not distinguish continuous and unlimited revolute joints."
 _MESH_FORMATS = frozenset({".stl", ".obj"})
 # The group that MuJoCo puts visuals of a URDF in.
 _VISUAL_GROUP = 1
-# MuJoCo's sizes are half edges, radius and half length, radius.
-_PRIMITIVES = {
-    int(mujoco.mjtGeom.mjGEOM_BOX): (ShapeKind.BOX, (2.0, 2.0, 2.0)),
-    int(mujoco.mjtGeom.mjGEOM_CYLINDER): (ShapeKind.CYLINDER, (1.0, 2.0)),
-    int(mujoco.mjtGeom.mjGEOM_CAPSULE): (ShapeKind.CAPSULE, (1.0, 2.0)),
-    int(mujoco.mjtGeom.mjGEOM_SPHERE): (ShapeKind.SPHERE, (1.0,)),
-}
 
 
 class MujocoEngine(Struct, frozen=True):
@@ -93,11 +82,13 @@ class MujocoEngine(Struct, frozen=True):
         """
         urdf = prepared.prepare(request.path, _STEPS)
         robot = _compile(urdf)
-        joints = _joints(robot)
+        joints = tuple(_joints(robot))
         mechanism = models.Mechanism(
             robot.model,
             tuple(
-                models.joint_place(robot.model, joint, robot.bodies[joint.child])
+                models.joint_place(
+                    robot.model, joint, int(robot.model.body_jntadr[robot.bodies[joint.child]])
+                )
                 for joint in joints
                 if joint.type is not JointType.FIXED
             ),
@@ -105,13 +96,6 @@ class MujocoEngine(Struct, frozen=True):
             unknown=models.joints_moving(joints, robot.unknown),
         )
         first_dof = {joint.name: joint.dofs.start for joint in mechanism.joints}
-        links, axes = [], matrices(robot.model.body_iquat)
-        for link, index in robot.bodies.items():
-            stated, moments = None, robot.model.body_inertia[index]
-            if (mass := float(robot.model.body_mass[index])) or moments.any():
-                center, tensor = robot.model.body_ipos[index], along_link(moments, axes[index])
-                stated = urdf.stated_mass([link], mass, center, tensor)
-            links.append(LinkObservation(link, stated))
         shapes, notes = _shapes(request)
         reading = Observation(
             engine=self.name,
@@ -121,12 +105,16 @@ class MujocoEngine(Struct, frozen=True):
             joint_order=tuple(sorted(moving_joints(joints), key=first_dof.__getitem__)),
             notes=robot.notes,
             states=_STATES if shapes is None else _STATES | {Quantity.COLLISION, Quantity.VISUAL},
-            links=tuple(links),
+            links=tuple(
+                LinkObservation(link, urdf.known([link], body_mass(robot.model, body)))
+                for link, body in robot.bodies.items()
+            ),
             shapes=shapes or (),
         )
 
         def frames(links: tuple[str, ...]) -> Frames:
-            return _frames(robot, mechanism, links, request.configurations)
+            of = {link: (robot.bodies[link], slice(0)) for link in links}
+            return link_frames(mechanism, of, request.configurations)
 
         reading = with_frames(reading, "MuJoCo", urdf, request, frames)
         reading = structs.replace(reading, notes=(*reading.notes, *notes))
@@ -284,86 +272,28 @@ def _inertial(body: mujoco.MjsBody) -> tuple[float, NDArray[np.float64], NDArray
     return float(body.mass), moments, quats_wxyz(matrices(body.iquat) @ axes)
 
 
-def _joints(robot: _Robot) -> tuple[JointObservation, ...]:
-    model = robot.model
-    link_of = {index: link for link, index in robot.bodies.items()}
-    mimics = {
-        model.joint(model.eq_obj1id[index]).name: MimicObservation(
-            leader=model.joint(model.eq_obj2id[index]).name,
-            multiplier=float(model.eq_data[index, 1]),
-            offset=float(model.eq_data[index, 0]),
-        )
-        for index in range(model.neq)
-        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT
-    }
-    return tuple(
-        _joint(robot, link, link_of[model.body_parentid[index]], mimics)
-        for link, index in robot.bodies.items()
-        if link != robot.root
-    )
-
-
-def _joint(
-    robot: _Robot, link: str, parent: str, mimics: Mapping[str, MimicObservation]
-) -> JointObservation:
-    """State the joint that carries ``link``."""
-    model, body = robot.model, robot.bodies[link]
-    first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
-    if count == 0:
-        name = robot.joint_of_child[link]
-        return JointObservation(name, JointType.FIXED, parent, link, note=_UNNAMED)
-    name = model.joint(first).name
-    if not name:
-        raise protocol.UnsupportedError(f"MuJoCo drops the name of the joint of link {link}")
-    if count == len(_PLANAR_SUFFIXES):
-        name, axis = name.removesuffix(_PLANAR_SUFFIXES[0]), vec3(model.jnt_axis[first + 2])
-        return JointObservation(name, JointType.PLANAR, parent, link, axis=axis)
-    kind = _TYPES[mujoco.mjtJoint(model.jnt_type[first])]
-    if kind in {JointType.FLOATING, JointType.SPHERICAL}:
-        return JointObservation(name, kind, parent, link)
-    limited = model.jnt_limited[first]
-    lower, upper = map(float, model.jnt_range[first]) if limited else (-math.inf, math.inf)
-    if kind is JointType.REVOLUTE and math.isinf(lower) and math.isinf(upper):
-        kind = JointType.CONTINUOUS
-    freedom = model.jnt_dofadr[first]
-    return JointObservation(
-        name,
-        kind,
-        parent,
-        link,
-        lower=lower,
-        upper=upper,
-        effort=float(model.jnt_actfrcrange[first, 1]) if model.jnt_actfrclimited[first] else None,
-        damping=float(model.dof_damping[freedom]),
-        friction=float(model.dof_frictionloss[freedom]),
-        mimic=mimics.get(name),
-        axis=vec3(model.jnt_axis[first]),
-        note=_UNLIMITED if kind is JointType.CONTINUOUS else None,
-    )
-
-
-def _frames(
-    robot: _Robot,
-    mechanism: models.Mechanism,
-    links: tuple[str, ...],
-    configurations: Configurations,
-) -> Frames:
-    """Poses relative to the root link."""
-    model = robot.model
-    bodies = [robot.bodies[link] for link in links]
-    base = robot.bodies[robot.root]
-    data = mujoco.MjData(model)
-    origins = np.empty((configurations.count, *data.xpos.shape))
-    turns = np.empty((configurations.count, *data.xmat.shape))
-    qpos, _ = mechanism.states(configurations)
-    for row in range(configurations.count):
-        data.qpos[:] = qpos[row]
-        mujoco.mj_kinematics(model, data)
-        origins[row], turns[row] = data.xpos, data.xmat
-    axes = turns.reshape(*origins.shape, 3)
-    positions = (origins[:, bodies] - origins[:, [base]]) @ axes[:, base]
-    rotations = np.swapaxes(axes[:, [base]], -1, -2) @ axes[:, bodies]
-    return Frames(links, read_only(positions), read_only(rotations), configurations.labels)
+def _joints(robot: _Robot) -> Iterator[JointObservation]:
+    model, link_of = robot.model, {index: link for link, index in robot.bodies.items()}
+    mimics = read_mimics(model, [model.joint(joint).name for joint in range(model.njnt)])
+    for link, body in robot.bodies.items():
+        if link == robot.root:
+            continue
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        ends = link_of[model.body_parentid[body]], link
+        if count == 0:
+            name = robot.joint_of_child[link]
+            yield JointObservation(name, JointType.FIXED, *ends, note=_UNNAMED)
+            continue
+        name = model.joint(first).name
+        if not name:
+            raise protocol.UnsupportedError(f"MuJoCo drops the name of the joint of link {link}")
+        if count == len(_PLANAR_SUFFIXES):
+            name, axis = name.removesuffix(_PLANAR_SUFFIXES[0]), vec3(model.jnt_axis[first + 2])
+            yield JointObservation(name, JointType.PLANAR, *ends, axis=axis)
+            continue
+        joint = read_joint(model, first, name, ends, mimics)
+        unlimited = joint.type is JointType.CONTINUOUS
+        yield structs.replace(joint, note=_UNLIMITED) if unlimited else joint
 
 
 def _shapes(
@@ -393,49 +323,16 @@ def _shapes(
         except ValueError as error:
             refusals.append(f"MuJoCo rejects shapes: {str(error).splitlines()[0]}")
         else:
-            return (*_geoms(copy, model), *unread), tuple(refusals)
-    return None, ()
-
-
-def _geoms(urdf: prepared.UrdfCopy, model: mujoco.MjModel) -> list[ShapeObservation]:
-    # Most meshes are both visual and collider.
-    measured: dict[tuple[int, bytes], Surface | None] = {}
-    placed = np.tile(np.eye(4), (model.ngeom, 1, 1))
-    placed[:, :3, :3], placed[:, :3, 3] = matrices(model.geom_quat), model.geom_pos
-    shapes = []
-    for index in range(model.ngeom):
-        body, transform = model.geom_bodyid[index], placed[index]
-        if body == 0 and _WORLD not in urdf.links:
-            continue
-        kind, size = ShapeKind.MESH, tuple[float, ...]()
-        if model.geom_type[index] == mujoco.mjtGeom.mjGEOM_MESH:
-            mesh = int(model.geom_dataid[index])
-            place = mesh, transform.tobytes()
-            if place not in measured:
-                first, start = model.mesh_vertadr[mesh], model.mesh_faceadr[mesh]
-                points = model.mesh_vert[first : first + model.mesh_vertnum[mesh]]
-                faces = model.mesh_face[start : start + model.mesh_facenum[mesh]]
-                points, faces = np.array(points, np.float64), np.array(faces, np.int64)
-                surface = mesh_surface(points, faces, transform)
-                # It leaves out degenerate triangles, so their number is not the file's.
-                measured[place] = structs.replace(surface, triangles=0) if surface else None
-            surface = measured[place]
-        else:
-            kind, factors = _PRIMITIVES[int(model.geom_type[index])]
-            size = tuple((model.geom_size[index, : len(factors)] * factors).tolist())
-            surface = primitive_surface(kind, size, transform)
-        visual = model.geom_group[index] == _VISUAL_GROUP
-        shapes.append(
-            ShapeObservation(
-                link=urdf.original(model.body(body).name),
-                role=Role.VISUAL if visual else Role.COLLISION,
-                source=f"geom {index}",
-                name=kind.value,
-                kind=kind,
-                size=size,
-                position=vec3(model.geom_pos[index]),
-                surface=surface,
-                stated=surface is not None,
+            links = {
+                body: copy.original(model.body(body).name)
+                for body in range(model.nbody)
+                if body or _WORLD in copy.links
+            }
+            shapes = (
+                structs.replace(shape, role=Role.VISUAL)
+                if model.geom_group[geom] == _VISUAL_GROUP
+                else shape
+                for geom, shape in geom_shapes(model, links)
             )
-        )
-    return shapes
+            return (*shapes, *unread), tuple(refusals)
+    return None, ()

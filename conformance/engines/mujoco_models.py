@@ -109,11 +109,11 @@ class JointPlace(Struct, frozen=True, eq=False):
         return tuple(own.tolist())
 
 
-def joint_place(model: mujoco.MjModel, joint: obs.JointObservation, body: int) -> JointPlace:
-    """Locate the joint of a body: a planar one is two slides and a hinge, a floating one is
-    free, or three slides and a ball.
-    """  # noqa: D205
-    first = int(model.body_jntadr[body])
+def joint_place(model: mujoco.MjModel, joint: obs.JointObservation, first: int) -> JointPlace:
+    """Locate a joint by the number of its first joint in the model.
+
+    A planar one is two slides and a hinge, a floating one is free, or three slides and a ball.
+    """
     plane, origin = np.empty((0, 3)), np.empty(0)
     start, dof = int(model.jnt_qposadr[first]), int(model.jnt_dofadr[first])
     rates = np.eye(obs.VELOCITIES[joint.type])
@@ -440,7 +440,9 @@ def build(
     # Bodies keep the order in which they were added, depth first.
     model.body_mass[1:], model.body_inertia[1:] = masses, moments
     body_of = {name: body for body, name in enumerate(order, start=1)}
-    places = tuple(joint_place(model, joint, body_of[joint.child]) for joint in moving)
+    places = tuple(
+        joint_place(model, joint, int(model.body_jntadr[body_of[joint.child]])) for joint in moving
+    )
     for joint, place in zip(moving, places, strict=True):
         model.dof_damping[place.dofs] = np.nan_to_num(joint.damping or 0.0)
         model.dof_frictionloss[place.dofs] = np.nan_to_num(joint.friction or 0.0)

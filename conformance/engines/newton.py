@@ -1,4 +1,4 @@
-"""Engines of both files: Newton, in single precision, on the CPU.
+"""Engines of URDF, MJCF and USD: Newton, in single precision, on the CPU.
 
 Values are taken from the finished model, in which Newton has corrected invalid inertia.
 Of a USD, Newton names bodies and joints by the paths of their prims: which prim is which
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct, structs
-from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines import statements
@@ -28,16 +27,24 @@ from urdf_usd.conformance.engines.protocol import (
     UnsupportedError,
     optional_engine,
 )
+from urdf_usd.conformance.engines.readers import (
+    Kinematics,
+    MjcfBody,
+    MjcfModel,
+    MjcfReader,
+    UrdfModel,
+    UrdfReader,
+    named,
+    one_axis,
+)
 from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
+from urdf_usd.conformance.engines.statements import Array, Placed, mass_properties
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.simulation import DriveObservation, SimulationObservation
 
 if TYPE_CHECKING:
     import newton
 
-Array: TypeAlias = NDArray[np.float64]
-# (L, 3) origins and (L, 3, 3) rotations.
-Placed: TypeAlias = tuple[Array, Array]
 # Indices of bodies by link, and of joints by name.
 Names: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
 
@@ -75,7 +82,7 @@ _UNLIMITED = math.radians(1e10) * (1 - 1e-6)
 _DEVICE = "cpu"
 # The smallest normal number of float32.
 _SMALLEST = 2.0**-126
-TYPES = {
+_TYPES = {
     "FIXED": obs.JointType.FIXED,
     "REVOLUTE": obs.JointType.REVOLUTE,
     "PRISMATIC": obs.JointType.PRISMATIC,
@@ -92,53 +99,72 @@ _D6_TYPES = {
 }
 
 
-class NewtonEngine(Struct, frozen=True):
-    """Reads a URDF with Newton's importer."""
+def read_urdf() -> UrdfReader:
+    """Make the engine of Newton's importer of URDF."""
+    states = frozenset({obs.Quantity.MIMIC, obs.Quantity.EFFORT, obs.Quantity.VELOCITY})
+    precision = obs.SINGLE_PRECISION
+    return UrdfReader(
+        "Newton", "newton", "newton", _URDF_STEPS, _read_urdf, states, precision=precision
+    )
 
-    name: str = "newton"
-    side: Side = Side.URDF
 
-    def availability(self) -> Availability:
-        """Return the installed version, if any."""
-        return optional_engine("newton", "newton", "newton")
+def read_mjcf() -> MjcfReader:
+    """Make the engine of Newton's importer of MJCF."""
+    return MjcfReader("Newton", "newton", "newton", _read_mjcf, precision=obs.SINGLE_PRECISION)
 
-    def observe(self, request: Request) -> obs.Observation:
-        """Read the file and state its quantities.
 
-        Raises:
-            UnsupportedError: Newton refuses the file.
-        """
-        urdf = prepared.prepare(request.path, _URDF_STEPS)
-        text = urdf.text.decode()
-        robot = build(lambda builder: builder.add_urdf(text, floating=False), _urdf_names)
-        joints = []
-        for name in robot.joints:
-            joint = _joint(robot, name)
-            if joint is None:
-                raise UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
-            joints.append(joint)
-        stated = tuple(joints)
-        reading = obs.Observation(
-            engine=self.name,
-            robot=_robot_name(robot.builder),
-            root=next(iter(robot.bodies)),
-            states=statements.OF_ANY_URDF
-            | {obs.Quantity.MIMIC, obs.Quantity.EFFORT, obs.Quantity.VELOCITY},
-            links=tuple(
-                obs.LinkObservation(link, mass and urdf.stated_mass([link], *mass))
-                for link in robot.bodies
-                for mass in [body_mass(robot, link)]
-            ),
-            joints=stated,
-            joint_order=statements.moving_joints(stated),
-            notes=robot.warnings,
-            precision=obs.SINGLE_PRECISION,
-        )
+def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
+    text = urdf.text.decode()
+    robot = _build(lambda builder: builder.add_urdf(text, floating=False), _urdf_names)
+    joints = []
+    for name in robot.joints:
+        joint = _joint(robot, name)
+        if joint is None:
+            raise UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
+        joints.append(joint)
+    return UrdfModel(
+        _robot_name(robot.builder),
+        next(iter(robot.bodies)),
+        [
+            obs.LinkObservation(link, urdf.known([link], _mass(robot, body)))
+            for link, body in robot.bodies.items()
+        ],
+        joints,
+        {name: robot.builder.joint_q_start[index] for name, index in robot.joints.items()},
+        _kinematics(robot, list(robot.bodies.values())),
+        robot.warnings,
+        is_ordered=True,
+    )
 
-        def frames(links: tuple[str, ...]) -> obs.Frames:
-            return _frames(robot, stated, links, request.configurations)
 
-        return statements.with_frames(reading, "Newton", urdf, request, frames)
+def _read_mjcf(path: str) -> MjcfModel:
+    robot = _build(
+        lambda builder: builder.add_mjcf(path, parse_visuals=False, skip_equality_constraints=True),
+        lambda _: ({}, {}),
+    )
+    builder = robot.builder
+    joint_of = {child: index for index, child in enumerate(builder.joint_child)}
+
+    def joints(body: int) -> list[tuple[int, obs.JointObservation]]:
+        index = joint_of.get(body)
+        kind = None if index is None else _kind(robot, index)
+        if index is None or kind is obs.JointType.FIXED:
+            return []
+        place, rate = builder.joint_q_start[index], builder.joint_qd_start[index]
+        if kind in {obs.JointType.SPHERICAL, obs.JointType.FLOATING}:
+            return [(place, obs.JointObservation("", kind, "", ""))]
+        slides, turns = builder.joint_dof_dim[index]
+        return [
+            (place + axis, _axis(builder, rate + axis, axis < slides))
+            for axis in range(slides + turns)
+        ]
+
+    bodies = range(builder.body_count)
+    read = [MjcfBody(joints(body), _mass(robot, body)) for body in bodies]
+    kinematics = structs.replace(
+        _kinematics(robot, bodies), convert=lambda _, quats: np.roll(quats, -1, axis=1)
+    )
+    return MjcfModel(read, kinematics, robot.warnings)
 
 
 class NewtonUsdEngine(Struct, frozen=True):
@@ -180,7 +206,9 @@ class NewtonUsdEngine(Struct, frozen=True):
                 return bodies, joints
 
             try:
-                robot = build(lambda builder: _add_usd(builder, request.path, families), find_names)
+                robot = _build(
+                    lambda builder: _add_usd(builder, request.path, families), find_names
+                )
             except UnsupportedError as error:
                 raise stages.refusal(str(error), families, _FAMILIES) from error
             if not robot.bodies:
@@ -188,10 +216,11 @@ class NewtonUsdEngine(Struct, frozen=True):
                 if reading.bodies:
                     raise stages.refusal(reason, families, _FAMILIES)
                 raise UnsupportedError(reason)
-            still = None
-            if names.root not in robot.bodies:
-                pose = reading.rigid(reading.links[names.root].path)
-                still = pose[np.newaxis, :3, 3], pose[np.newaxis, :3, :3]
+            # The root link is perhaps no body.
+            kinematics = structs.replace(
+                _kinematics(robot, range(robot.builder.body_count)),
+                world=reading.rigid(reading.links[names.root].path),
+            )
         by_schema, notes = _BY_SCHEMA, tuple[str, ...]()
         if stages.SchemaFamily.NEWTON not in families:
             by_mujoco = stages.SchemaFamily.MUJOCO in families
@@ -210,21 +239,19 @@ class NewtonUsdEngine(Struct, frozen=True):
             root=names.root,
             states=_OF_USD | by_schema,
             links=tuple(
-                obs.LinkObservation(
-                    link.name,
-                    obs.MassProperties(mass[0], statements.vec3(mass[1]), statements.vec6(mass[2]))
-                    if mass
-                    else None,
-                    link.name,
-                )
+                obs.LinkObservation(link.name, _mass(robot, robot.bodies[link.name]), link.name)
                 if link.name in robot.bodies
                 else structs.replace(link, mass=None)
                 for link in names.links
-                for mass in [body_mass(robot, link.name)]
             ),
             joints=joints,
             joint_order=statements.moving_joints(joints),
-            frames=_frames(robot, joints, framed, request.configurations, still),
+            frames=kinematics.frames(
+                {link: robot.bodies.get(link, -1) for link in framed},
+                joints,
+                {name: robot.builder.joint_q_start[index] for name, index in robot.joints.items()},
+                request.configurations,
+            ),
             notes=(*robot.warnings, *statements.blocked_note("Newton", blocked), *notes),
             dynamics=None if blocked else _dynamics(robot, joints, request.configurations),
             simulation=_simulation(robot, joints),
@@ -232,7 +259,7 @@ class NewtonUsdEngine(Struct, frozen=True):
         )
 
 
-class Robot(Struct, frozen=True, eq=False):
+class _Robot(Struct, frozen=True, eq=False):
     """A finished model with the indices of its bodies by link, and of its joints by name.
 
     The builder holds numbers in double precision.
@@ -246,9 +273,9 @@ class Robot(Struct, frozen=True, eq=False):
     warnings: tuple[str, ...]
 
 
-def build(
+def _build(
     read: Callable[[newton.ModelBuilder], object], names: Callable[[newton.ModelBuilder], Names]
-) -> Robot:
+) -> _Robot:
     """Read a file and finish the model.
 
     Raises:
@@ -278,7 +305,7 @@ def build(
             raise UnsupportedError(f"Newton: {' '.join(str(error).split())}") from error
     texts = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     notes = tuple(f"Newton warns: {text}" for text in texts)
-    return Robot(newton, builder, model, *names(builder), notes)
+    return _Robot(newton, builder, model, *names(builder), notes)
 
 
 def _robot_name(builder: newton.ModelBuilder) -> str:
@@ -321,64 +348,58 @@ def _add_usd(
     )
 
 
-def body_mass(robot: Robot, link: str) -> tuple[float, Array, Array] | None:
-    """Return mass, centre and inertia of a link's body; None without a body or mass."""
-    index = robot.bodies.get(link)
-    if index is None:
+def _mass(robot: _Robot, body: int) -> obs.MassProperties | None:
+    model = robot.model
+    if not (mass := float(model.body_mass.numpy()[body])):
         return None
-    mass = float(robot.model.body_mass.numpy()[index])
-    if mass == 0:
-        return None
-    return mass, robot.model.body_com.numpy()[index], robot.model.body_inertia.numpy()[index]
+    return mass_properties(mass, model.body_com.numpy()[body], model.body_inertia.numpy()[body])
 
 
-def _joint(robot: Robot, name: str) -> obs.JointObservation | None:
+def _kind(robot: _Robot, index: int) -> obs.JointType | None:
+    """Return the URDF type of a joint, if it has any; None for other D6 joints."""
+    kind = robot.engine.JointType(robot.builder.joint_type[index]).name
+    if kind == "D6":
+        return _D6_TYPES.get(tuple(robot.builder.joint_dof_dim[index]))
+    return _TYPES.get(kind)
+
+
+def _joint(robot: _Robot, name: str) -> obs.JointObservation | None:
     """State a joint; None if it has no URDF type in Newton."""
     builder, index = robot.builder, robot.joints[name]
     link_of = {body: link for link, body in robot.bodies.items()}
-    newton_type = robot.engine.JointType(builder.joint_type[index]).name
-    if newton_type == "D6":
-        kind = _D6_TYPES.get(tuple(builder.joint_dof_dim[index]))
-    else:
-        kind = TYPES.get(newton_type)
+    kind = _kind(robot, index)
     if kind is None:
         return None
     parent = link_of.get(builder.joint_parent[index], "world")
     child = link_of.get(builder.joint_child[index], "world")
     if kind not in {obs.JointType.REVOLUTE, obs.JointType.PRISMATIC}:
         return obs.JointObservation(name, kind, parent, child)
-    axis = builder.joint_qd_start[index]
-    lower = limit(builder.joint_limit_lower[axis])
-    upper = limit(builder.joint_limit_upper[axis])
-    if kind is obs.JointType.REVOLUTE and (lower, upper) == (-math.inf, math.inf):
-        kind = obs.JointType.CONTINUOUS
-    effort = builder.joint_effort_limit[axis]
-    return obs.JointObservation(
-        name,
-        kind,
-        parent,
-        child,
-        lower=lower,
-        upper=upper,
+    slides = kind is obs.JointType.PRISMATIC
+    stated = _axis(builder, builder.joint_qd_start[index], slides)
+    return structs.replace(named(stated, name, parent, child), mimic=_mimic(robot, index))
+
+
+def _axis(builder: newton.ModelBuilder, rate: int, slides: bool) -> obs.JointObservation:
+    """State one degree of freedom, without names."""
+    effort = builder.joint_effort_limit[rate]
+    return one_axis(
+        slides,
+        _limit(builder.joint_limit_lower[rate]),
+        _limit(builder.joint_limit_upper[rate]),
         # The smallest number stands for zero in MuJoCo.
-        effort=0.0 if 0.0 < effort <= _SMALLEST else _finite(effort),
-        velocity=_finite(builder.joint_velocity_limit[axis]),
-        damping=float(builder.joint_damping[axis]),
-        friction=float(builder.joint_friction[axis]),
-        mimic=_mimic(robot, index),
+        effort=0.0 if 0.0 < effort <= _SMALLEST else effort,
+        velocity=builder.joint_velocity_limit[rate],
+        damping=builder.joint_damping[rate],
+        friction=builder.joint_friction[rate],
     )
 
 
-def limit(value: float) -> float:
+def _limit(value: float) -> float:
     value = float(value)
     return value if abs(value) < _UNLIMITED else math.copysign(math.inf, value)
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _mimic(robot: Robot, index: int) -> obs.MimicObservation | None:
+def _mimic(robot: _Robot, index: int) -> obs.MimicObservation | None:
     builder = robot.builder
     leader = builder.joint_mimic_joint[index]
     offset, multiplier = builder.joint_mimic_coeffs[index]
@@ -394,58 +415,28 @@ def _mimic(robot: Robot, index: int) -> obs.MimicObservation | None:
     return obs.MimicObservation(names[leader], float(multiplier), float(offset))
 
 
-def body_poses(robot: Robot) -> Callable[[Array, Sequence[int]], Placed]:
-    """Return the function from all coordinates to the poses of some bodies."""
+def _kinematics(robot: _Robot, bodies: Sequence[int]) -> Kinematics:
     import warp
 
     state, speeds = robot.model.state(), warp.zeros_like(robot.model.joint_qd)
 
-    def poses(positions: Array, indices: Sequence[int]) -> Placed:
+    def place(positions: Array) -> Placed:
         at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
         robot.engine.eval_fk(robot.model, at, speeds, state)
-        placed = state.body_q.numpy()[indices].astype(np.float64)
+        placed = state.body_q.numpy()[bodies].astype(np.float64)
         return placed[:, :3], matrices_of_xyzw(placed[:, 3:])
 
-    return poses
+    initial = robot.model.joint_q.numpy().astype(np.float64)
+    return Kinematics(initial, place, lambda joint, values: _coordinates(robot, joint, values))
 
 
-def _frames(
-    robot: Robot,
-    joints: Sequence[obs.JointObservation],
-    links: Sequence[str],
-    configurations: obs.Configurations,
-    still: Placed | None = None,
-) -> obs.Frames:
-    """Compute poses of links' bodies, relative to the first of them."""
-    start = robot.model.joint_q.numpy()
-    poses = body_poses(robot)
-    indices = [robot.bodies[link] for link in (links[1:] if still else links)]
-    stated = {joint.name: joint for joint in joints}
-    targets = [
-        _coordinates(robot, stated[name], positions)
-        for name, positions in statements.settable_positions(joints, configurations).items()
-    ]
-
-    def place(row: int) -> Placed:
-        positions = start.copy()
-        for columns, values in targets:
-            positions[columns] = values[row]
-        origins, turns = poses(positions, indices)
-        if still is None:
-            return origins, turns
-        return np.concatenate([still[0], origins]), np.concatenate([still[1], turns])
-
-    return statements.build_frames(links, configurations, place)
-
-
-def _coordinates(robot: Robot, joint: obs.JointObservation, values: Array) -> tuple[slice, Array]:
-    """Return the slice of a joint in Newton's positions, and its (K, n) values.
+def _coordinates(robot: _Robot, joint: obs.JointObservation, values: Array) -> Array:
+    """Return (K, n) coordinates of a joint in Newton's form.
 
     Newton's joint frame may be rotated relative to the link frame, in which the
     coordinates are given.
     """
     builder, index = robot.builder, robot.joints[joint.name]
-    start = builder.joint_q_start[index]
     joint_to_link = matrices_of_xyzw(list(builder.joint_X_c[index])[3:])
 
     def turned(quats: Array) -> Array:
@@ -454,20 +445,20 @@ def _coordinates(robot: Robot, joint: obs.JointObservation, values: Array) -> tu
 
     match joint.type:
         case obs.JointType.FLOATING:
-            values = np.column_stack([values[:, :3] @ joint_to_link, turned(values[:, 3:])])
+            return np.column_stack([values[:, :3] @ joint_to_link, turned(values[:, 3:])])
         case obs.JointType.SPHERICAL:
-            values = turned(values)
+            return turned(values)
         case obs.JointType.PLANAR:
             slides, turns = builder.joint_dof_dim[index]
             first = builder.joint_qd_start[index]
             axes = [statements.vec3(axis) for axis in builder.joint_axis[first : first + slides]]
             slid = values[:, :3] @ joint_to_link @ np.array(axes).T
-            values = np.column_stack([slid, values[:, 3:][:, :turns]])
-    return slice(start, start + values.shape[1]), values
+            return np.column_stack([slid, values[:, 3:][:, :turns]])
+    return values
 
 
 def _dynamics(
-    robot: Robot, joints: Sequence[obs.JointObservation], configurations: obs.Configurations
+    robot: _Robot, joints: Sequence[obs.JointObservation], configurations: obs.Configurations
 ) -> obs.Dynamics | None:
     """Compute the equations of motion of the joints; the root's are left out.
 
@@ -525,7 +516,7 @@ def _dynamics(
     )
 
 
-def _simulation(robot: Robot, joints: Sequence[obs.JointObservation]) -> SimulationObservation:
+def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> SimulationObservation:
     """Return drives, armature, springs at limits and positions of joints."""
     builder = robot.builder
     moved = [joint.name for joint in joints if obs.COORDINATES[joint.type] == 1]

@@ -277,16 +277,12 @@ def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
 
 def _mass(answer: Mapping[str, Array], row: int) -> obs.MassProperties | None:
     """Mass properties of a link in its frame; None if it has no mass."""
-    mass = float(answer["link_mass"][row, 0])
-    if mass == 0:
+    if not (mass := float(answer["link_mass"][row, 0])):
         return None
-    return obs.MassProperties(
-        mass=mass,
-        center=statements.vec3(answer["link_center"][row]),
-        # ovphysx 0.7 returns it about the centre of mass along the axes of the link,
-        # not along those of the mass frame, as its documentation has it.
-        inertia=statements.vec6(answer["link_inertia"][row].reshape(3, 3)),
-    )
+    # ovphysx 0.7 returns the inertia about the centre of mass along the axes of the link,
+    # not along those of the mass frame, as its documentation has it.
+    tensor = answer["link_inertia"][row].reshape(3, 3)
+    return statements.mass_properties(mass, answer["link_center"][row], tensor)
 
 
 def _joint(

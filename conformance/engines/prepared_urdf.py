@@ -14,11 +14,10 @@ from typing import TypeAlias
 
 from lxml import etree
 from msgspec import Struct, field
-from numpy.typing import ArrayLike
+from msgspec.structs import replace
 
 from urdf_usd.conformance.engines.mesh_materials import LARGEST_MESH
 from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
-from urdf_usd.conformance.engines.statements import vec3, vec6
 from urdf_usd.conformance.observation.robot import MassProperties
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 
@@ -79,22 +78,12 @@ class UrdfCopy(Struct, eq=False):
         """Return the name in the file of a link of the copy."""
         return self.renamed.get(link, link)
 
-    def stated_mass(
-        self, links: Iterable[str], mass: float, center: ArrayLike, inertia: ArrayLike
-    ) -> MassProperties | None:
-        """Return mass properties as far as they are those of the file.
-
-        Args:
-            links: The links, by their names in the file, whose mass it is.
-            mass: [kg].
-            center: (3,) in the link frame [m].
-            inertia: (3, 3) about the centre, along the axes of the link [kg m^2].
-        """
+    def known(self, links: Iterable[str], mass: MassProperties | None) -> MassProperties | None:
+        """Return mass properties of links, by their names in the file, as far as they are its."""
         names = frozenset(links)
-        if not self.mass_unknown.isdisjoint(names):
+        if mass is None or not self.mass_unknown.isdisjoint(names):
             return None
-        known = self.inertia_unknown.isdisjoint(names)
-        return MassProperties(mass, vec3(center), vec6(inertia) if known else None)
+        return mass if self.inertia_unknown.isdisjoint(names) else replace(mass, inertia=None)
 
     def note(self, text: str, names: Iterable[str]) -> None:
         """Add a note if any parts were changed; ``{}`` in it becomes their names."""

@@ -31,10 +31,10 @@ from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, q
 from urdf_usd.conformance.engines.statements import (
     OF_ANY_URDF,
     along_link,
+    mass_properties,
     moving_joints,
     read_only,
     settable_positions,
-    unit,
     vec3,
     with_frames,
 )
@@ -120,10 +120,8 @@ class PybulletEngine(Struct, frozen=True):
             links, defaulted = [], []
             for number, link in enumerate(body.links):
                 mass, _, moments, center = body.masses[number][:4]
-                stated = None
-                if mass or any(moments):
-                    tensor = along_link(moments, body.axes[number])
-                    stated = urdf.stated_mass([link], float(mass), center, tensor)
+                tensor = along_link(moments, body.axes[number])
+                stated = urdf.known([link], mass_properties(mass, center, tensor))
                 links.append(obs.LinkObservation(link, stated))
                 if stated and link in urdf.without_inertial:
                     defaulted.append(link)
@@ -137,7 +135,7 @@ class PybulletEngine(Struct, frozen=True):
                 links=tuple(links),
                 defaulted=tuple(sorted(defaulted)),
             )
-            reading = with_frames(reading, "PyBullet", urdf, request, frames, immovable=_IMMOVABLE)
+            reading = with_frames(reading, "PyBullet", urdf, request, frames, _IMMOVABLE)
         shapes = _shapes(request)
         states = reading.states - (frozenset() if reading.frames else {obs.Quantity.FRAMES})
         return structs.replace(
@@ -221,6 +219,8 @@ def _joint(body: Body, number: int, limits_unknown: set[str]) -> obs.JointObserv
     if kind not in {obs.JointType.REVOLUTE, obs.JointType.PRISMATIC}:
         return obs.JointObservation(name, kind, parent, child)
     damping, friction, lower, upper, effort, velocity = map(float, row[6:12])
+    axis = body.axes[number + 1] @ row[13]
+    length = float(np.linalg.norm(axis))
     plain = obs.JointObservation(
         name,
         kind,
@@ -229,7 +229,7 @@ def _joint(body: Body, number: int, limits_unknown: set[str]) -> obs.JointObserv
         damping=damping,
         friction=friction,
         # It is reported in the inertial frame, in the length that the file gives.
-        axis=unit(body.axes[number + 1] @ row[13]),
+        axis=vec3(axis / length) if 0.0 < length < math.inf else None,
         note="The file has no <limit>.",
     )
     if name in limits_unknown:

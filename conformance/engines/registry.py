@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 GROUP = "urdf_usd.engines"
 
-# Module and class of each engine of this project, below this package, and the library
+# Module and class or function of each engine of this project, below this package, and the library
 # that an extra installs for it.
 _OWN: dict[str, tuple[str, str | None]] = {
-    "drake": ("drake:DrakeEngine", "pydrake"),
-    "drake-mjcf": ("mjcf_readers:with_drake", "pydrake"),
+    "drake": ("drake:read_urdf", "pydrake"),
+    "drake-mjcf": ("drake:read_mjcf", "pydrake"),
     "mujoco": ("mujoco:MujocoEngine", None),
     "mujoco-mjcf": ("mjcf:MjcfEngine", None),
-    "newton": ("newton:NewtonEngine", "newton"),
-    "newton-mjcf": ("mjcf_readers:with_newton", "newton"),
+    "newton": ("newton:read_urdf", "newton"),
+    "newton-mjcf": ("newton:read_mjcf", "newton"),
     "newton-usd": ("newton:NewtonUsdEngine", "newton"),
     "openusd": ("openusd.engine:OpenusdEngine", None),
     "physx": ("physx:PhysxEngine", "ovphysx"),
-    "pinocchio": ("pinocchio:PinocchioEngine", "pinocchio"),
-    "pinocchio-mjcf": ("mjcf_readers:with_pinocchio", "pinocchio"),
+    "pinocchio": ("pinocchio:read_urdf", "pinocchio"),
+    "pinocchio-mjcf": ("pinocchio:read_mjcf", "pinocchio"),
     "pybullet": ("pybullet:PybulletEngine", None),
     "reference": ("reference:ReferenceEngine", None),
     "urdfdom": ("urdfdom:UrdfdomEngine", None),

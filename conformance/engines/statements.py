@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from msgspec import structs
@@ -14,6 +14,10 @@ from urdf_usd.conformance.observation import robot as obs
 if TYPE_CHECKING:
     from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy
     from urdf_usd.conformance.engines.protocol import Request
+
+Array: TypeAlias = NDArray[np.float64]
+# (L, 3) origins and (L, 3, 3) rotations in a common frame.
+Placed: TypeAlias = tuple[Array, Array]
 
 # What every engine of a URDF states.
 OF_ANY_URDF = frozenset(
@@ -37,20 +41,13 @@ def vec3(values: ArrayLike) -> obs.Vec3:
     return x, y, z
 
 
-def unit(values: ArrayLike) -> obs.Vec3 | None:
-    """Return the direction of a vector; None if it is zero or not finite."""
-    vector = np.asarray(values, dtype=np.float64)
-    length = np.linalg.norm(vector)
-    return vec3(vector / length) if np.isfinite(length) and length > 0 else None
-
-
 def vec6(tensor: ArrayLike) -> obs.Vec6:
     """Return (ixx, ixy, ixz, iyy, iyz, izz) of a symmetric (3, 3) tensor."""
     ixx, ixy, ixz, iyy, iyz, izz = np.asarray(tensor, np.float64)[_UPPER].tolist()
     return ixx, ixy, ixz, iyy, iyz, izz
 
 
-def along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+def along_link(moments: ArrayLike, rotation: Array) -> Array:
     """Return the (3, 3) inertia tensor along the axes of the link [kg m^2].
 
     Args:
@@ -58,8 +55,15 @@ def along_link(moments: ArrayLike, rotation: NDArray[np.float64]) -> NDArray[np.
         rotation: (3, 3) matrix that rotates vectors along the principal axes into the
             link frame.
     """
-    tensor: NDArray[np.float64] = rotation @ np.diag(np.asarray(moments, float)) @ rotation.T
+    tensor: Array = rotation @ np.diag(np.asarray(moments, float)) @ rotation.T
     return tensor
+
+
+def mass_properties(mass: float, center: ArrayLike, tensor: ArrayLike) -> obs.MassProperties | None:
+    """Return mass properties of arrays; None without mass or inertia."""
+    if not mass and not np.any(tensor):
+        return None
+    return obs.MassProperties(float(mass), vec3(center), vec6(tensor))
 
 
 def moving_joints(joints: Iterable[obs.JointObservation]) -> tuple[str, ...]:
@@ -67,25 +71,18 @@ def moving_joints(joints: Iterable[obs.JointObservation]) -> tuple[str, ...]:
     return tuple(joint.name for joint in joints if obs.COORDINATES[joint.type])
 
 
-def read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+def read_only(array: Array) -> Array:
     """Return an array that cannot be written to any more."""
     array.flags.writeable = False
     return array
 
 
 def build_frames(
-    links: Sequence[str],
-    configurations: obs.Configurations,
-    place: Callable[[int], tuple[NDArray[np.float64], NDArray[np.float64]]],
+    links: Sequence[str], configurations: obs.Configurations, place: Callable[[int], Placed]
 ) -> obs.Frames:
-    """Build the poses of links relative to the first of them.
+    """Build the poses of L links relative to the first of them, the root.
 
-    Args:
-        links: Names of the L links, the root first.
-        configurations: The K configurations.
-        place: Sets the engine to the configuration of an index and returns (L, 3)
-            origins and (L, 3, 3) rotations in a common frame, in the order of
-            ``links``.
+    ``place`` sets the engine to the configuration of an index and returns their poses.
     """
     positions = np.empty((configurations.count, len(links), 3))
     rotations = np.empty((configurations.count, len(links), 3, 3))
@@ -100,14 +97,9 @@ def build_frames(
 
 
 def settable_positions(
-    joints: Sequence[obs.JointObservation], configurations: obs.Configurations
-) -> dict[str, NDArray[np.float64]]:
-    """Return (K, d) positions of the joints that the engine reads with d coordinates.
-
-    Args:
-        joints: Joints that the engine states.
-        configurations: Positions to set.
-    """
+    joints: Iterable[obs.JointObservation], configurations: obs.Configurations
+) -> dict[str, Array]:
+    """Return (K, d) positions of the joints that the engine states with d coordinates."""
     width = {joint.name: obs.COORDINATES[joint.type] for joint in joints}
     return {
         name: positions
@@ -117,13 +109,11 @@ def settable_positions(
 
 
 def positions_in_order(
-    default: NDArray[np.float64],
-    joints: Sequence[obs.JointObservation],
+    default: Array,
+    joints: Iterable[obs.JointObservation],
     configurations: obs.Configurations,
-    coordinates: Callable[
-        [str, obs.JointType, NDArray[np.float64]], tuple[int, NDArray[np.float64]]
-    ],
-) -> NDArray[np.float64]:
+    coordinates: Callable[[obs.JointObservation, Array], tuple[int, Array]],
+) -> Array:
     """Return positions in the engine's own order and form, (K, nq).
 
     Args:
@@ -132,30 +122,25 @@ def positions_in_order(
         configurations: Positions to set.
         coordinates: Returns the first column of a joint and its (K, n) values there.
     """
-    positions: NDArray[np.float64] = np.tile(default, (configurations.count, 1))
-    types = {joint.name: joint.type for joint in joints}
-    for name, values in settable_positions(joints, configurations).items():
-        start, own = coordinates(name, types[name], values)
+    positions: Array = np.tile(default, (configurations.count, 1))
+    stated = {joint.name: joint for joint in joints}
+    for name, values in settable_positions(stated.values(), configurations).items():
+        start, own = coordinates(stated[name], values)
         positions[:, start : start + own.shape[1]] = own
     return positions
 
 
 def unreachable_joints(
-    joints: Sequence[obs.JointObservation],
+    joints: Iterable[obs.JointObservation],
     configurations: obs.Configurations,
     immovable: frozenset[obs.JointType] = frozenset(),
 ) -> tuple[str, ...]:
     """Name joints that the engine cannot set to the configurations.
 
-    The engine lacks them, states a type with other coordinates, or cannot set their
-    type. Joints that are zero in all configurations are left out.
-
-    Args:
-        joints: Joints that the engine states.
-        configurations: Positions to set.
-        immovable: Types that it cannot set.
+    The engine lacks them, states a type with other coordinates, or cannot set their type: one of
+    ``immovable``. Joints that are zero in all configurations are left out.
     """
-    movable = [joint for joint in joints if joint.type not in immovable]
+    movable = (joint for joint in joints if joint.type not in immovable)
     settable = settable_positions(movable, configurations)
     return tuple(
         name
@@ -165,14 +150,9 @@ def unreachable_joints(
 
 
 def reachable_links(
-    root: str, joints: Sequence[obs.JointObservation], blocked: Sequence[str]
+    root: str, joints: Iterable[obs.JointObservation], blocked: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the links that no ``blocked`` joint carries, parents before children.
-
-    A blocked joint that the engine does not state may carry any link.
-    """
-    if not set(blocked) <= {joint.name for joint in joints}:
-        return (root,)
+    """Return the links that no ``blocked`` joint carries, parents before children."""
     children: dict[str, list[str]] = {}
     for joint in joints:
         if joint.name not in blocked:
@@ -187,11 +167,10 @@ def blocked_note(engine: str, blocked: Sequence[str]) -> tuple[str, ...]:
     """Return a note on frames that are not stated, if any."""
     if not blocked:
         return ()
-    note = (
-        f"{engine} cannot set joint {', '.join(blocked)}; frames of the links that"
-        " it carries are not stated."
+    names = ", ".join(blocked)
+    return (
+        f"{engine} cannot set joint {names}; frames of the links that it carries are not stated.",
     )
-    return (note,)
 
 
 def with_frames(
@@ -200,9 +179,7 @@ def with_frames(
     urdf: UrdfCopy,
     request: Request,
     frames: Callable[[tuple[str, ...]], obs.Frames | None],
-    *,
     immovable: frozenset[obs.JointType] = frozenset(),
-    drops_floating: bool = False,
 ) -> obs.Observation:
     """Complete the observation of a prepared copy: its frames, and what the copy changed.
 
@@ -213,17 +190,12 @@ def with_frames(
         request: What was requested.
         frames: Returns the poses of links at the requested configurations.
         immovable: Types of joints that the engine cannot set.
-        drops_floating: Whether a joint that is not stated is a floating one, whose
-            child is not connected to the root.
     """
-    joints = reading.joints
-    blocked = unreachable_joints(joints, request.configurations, immovable)
-    own = {joint.name for joint in joints}
-    carried = [name for name in blocked if name in own] if drops_floating else blocked
+    blocked = unreachable_joints(reading.joints, request.configurations, immovable)
     return structs.replace(
         reading,
         robot=None if urdf.robot_unnamed else reading.robot,
-        frames=frames(reachable_links(reading.root, joints, carried)),
+        frames=frames(reachable_links(reading.root, reading.joints, blocked)),
         unread_masses=tuple(sorted(urdf.mass_unknown)),
         notes=(*urdf.notes, *reading.notes, *blocked_note(engine, blocked)),
     )

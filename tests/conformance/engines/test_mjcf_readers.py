@@ -43,7 +43,7 @@ _PERPENDICULAR = """<body name="cart"><geom type="box" size="0.1 0.1 0.2"/><body
 
 def _read(name: str, bodies: str, folder: Path) -> tuple[Judgement, Observation]:
     """Judge the reading of MuJoCo against itself, with that of another engine."""
-    engine = installed(MJCF_READERS[name]())
+    engine = installed(name)
     path = folder / "robot.xml"
     path.write_text(f"<mujoco model='robot'><worldbody>{bodies}</worldbody></mujoco>")
     request = Request(str(path), configurations(mjcf_joints(str(path))))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pxr import Sdf, Usd
 
-from tests.conformance.engines.optional_engines import ENGINES, installed
+from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare
 from urdf_usd.conformance.engines.protocol import Request
@@ -112,7 +112,7 @@ _COMPARED = frozenset(
 
 def _failing(engine: str, fault: Callable[[Usd.Stage], None] | None, folder: Path) -> set[str]:
     """Return the checks in which a simulator differs from the URDF."""
-    simulator = installed(ENGINES[engine]())
+    simulator = installed(engine)
     path = folder / "faulty.urdf"
     path.write_text(_URDF, encoding="utf-8")
     sampled = questions(parse(path).robot)

@@ -20,7 +20,6 @@ from tests.conformance.engines import deviation_files
 from tests.conformance.engines.oblique_arm import request
 from tests.conformance.engines.optional_engines import installed
 from tests.conformance.engines.stored_observations import assert_as_stored, observation_lines
-from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.engines.protocol import Side, UnsupportedError
 from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION
 from urdf_usd.converter import ConvertOptions, Profile, convert
@@ -37,7 +36,7 @@ def test_urdf_is_read_as_stored(name: str, engine: str, tmp_path: Path) -> None:
     lines = case.get("usd") or case.get("urdf")
     text = "\n".join(lines) if lines else deviation_files.text(name.partition(" ")[0])
     asked = request(tmp_path, text, **case.get("positions", {}))
-    reader = installed(registry.engine(engine))
+    reader = installed(engine)
     if reader.side is Side.USD:
         path = Path(asked.path)
         if "usd" in case:

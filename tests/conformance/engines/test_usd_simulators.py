@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
-from tests.conformance.engines.optional_engines import ENGINES, installed
+from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.engines.protocol import Engine, Request, UnsupportedError
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.converter import ConvertOptions, convert
@@ -47,7 +47,7 @@ _IXX = 0.04 * _COSINE**2 + 0.05 * _SINE**2
 
 @pytest.fixture(params=["newton-usd", "physx"])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    return installed(ENGINES[request.param]())
+    return installed(request.param)
 
 
 def converted(

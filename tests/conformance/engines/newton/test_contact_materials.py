@@ -9,7 +9,6 @@ import pytest
 from tests.conformance.engines.optional_engines import installed
 from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
-from urdf_usd.conformance.engines.newton import NewtonUsdEngine
 
 _MATERIALS = """\
 [[links]]
@@ -24,7 +23,7 @@ restitution = 0.2
 
 def test_shapes_have_dynamic_friction_and_restitution(tmp_path: Path) -> None:
     """Newton has one friction, which is the dynamic one."""
-    installed(NewtonUsdEngine())
+    installed("newton-usd")
     import newton
 
     description = load_settings(write_description(tmp_path, _MATERIALS))

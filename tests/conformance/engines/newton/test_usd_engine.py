@@ -12,8 +12,7 @@ from pxr import Usd, UsdPhysics
 from tests.conformance.engines import oblique_arm
 from tests.conformance.engines.oblique_arm import request
 from tests.conformance.engines.optional_engines import installed
-from urdf_usd.conformance.engines.newton import NewtonUsdEngine
-from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
+from urdf_usd.conformance.engines.protocol import Engine, Request, UnsupportedError
 from urdf_usd.conformance.observation.robot import SINGLE_PRECISION, Quantity
 from urdf_usd.converter import ConvertOptions, Profile, convert
 
@@ -23,9 +22,8 @@ _ROUNDING = 100 * SINGLE_PRECISION
 
 
 @pytest.fixture
-def engine() -> NewtonUsdEngine:
-    """The engine, if its engine is installed."""
-    return NewtonUsdEngine(installed(NewtonUsdEngine()).name)
+def engine() -> Engine:
+    return installed("newton-usd")
 
 
 def _converted(folder: Path, urdf: str, **positions: object) -> Request:
@@ -38,7 +36,7 @@ def _arm(folder: Path, urdf: str = oblique_arm.URDF) -> Request:
     return _converted(folder, urdf, shoulder=oblique_arm.SHOULDER, elbow=oblique_arm.ELBOW)
 
 
-def test_link_frames_follow_the_formulas(engine: NewtonUsdEngine, tmp_path: Path) -> None:
+def test_link_frames_follow_the_formulas(engine: Engine, tmp_path: Path) -> None:
     """Of all links that are bodies; the tip is a frame of the forearm."""
     observation = engine.observe(_arm(tmp_path))
     frames = observation.frames
@@ -53,7 +51,7 @@ def test_link_frames_follow_the_formulas(engine: NewtonUsdEngine, tmp_path: Path
 
 
 def test_joints_outside_articulations_are_a_reason_to_refuse(
-    engine: NewtonUsdEngine, tmp_path: Path
+    engine: Engine, tmp_path: Path
 ) -> None:
     """Newton simulates joints of articulations only."""
     requested = _arm(tmp_path)
@@ -66,7 +64,7 @@ def test_joints_outside_articulations_are_a_reason_to_refuse(
         engine.observe(requested)
 
 
-def test_it_states_nothing_that_is_only_a_name(engine: NewtonUsdEngine, tmp_path: Path) -> None:
+def test_it_states_nothing_that_is_only_a_name(engine: Engine, tmp_path: Path) -> None:
     """Names of frames come from prims, not from Newton."""
     states = engine.observe(_arm(tmp_path)).states
 

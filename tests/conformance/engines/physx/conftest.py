@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.engines.optional_engines import installed
-from urdf_usd.conformance.engines.physx import PhysxEngine
+from urdf_usd.conformance.engines.protocol import Engine
 
 
 @pytest.fixture(scope="module")
-def engine() -> PhysxEngine:
+def engine() -> Engine:
     """Return the engine; tests are skipped where it is not installed."""
-    return PhysxEngine(installed(PhysxEngine()).name)
+    return installed("physx")

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
-from urdf_usd.conformance.engines.physx import PhysxEngine
 from urdf_usd.conformance.engines.process import Simulator
+from urdf_usd.conformance.engines.protocol import Engine
 
 _ROBOT = """\
 <robot name="one"><link name="one">
@@ -31,7 +31,7 @@ _GRAVITY, _STEP = 9.81, 0.002
 
 
 @pytest.fixture(scope="module")
-def physx(engine: PhysxEngine) -> Iterator[Simulator]:
+def physx(engine: Engine) -> Iterator[Simulator]:
     """Return a process of PhysX; tests are skipped where it is not installed."""
     assert engine.name == "physx"
     module = "urdf_usd.conformance.behaviour.simulate_physx"

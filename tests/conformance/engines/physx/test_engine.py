@@ -10,15 +10,14 @@ from pxr import Usd, UsdPhysics
 
 from tests.conformance.engines.deviation_files import FOLDER
 from tests.conformance.engines.test_usd_simulators import converted
-from urdf_usd.conformance.engines.physx import PhysxEngine
-from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
+from urdf_usd.conformance.engines.protocol import Engine, Request, UnsupportedError
 from urdf_usd.conformance.observation.robot import Configurations, JointType
 from urdf_usd.converter import convert
 
 _AT_REST = Configurations((), (), ("zero",))
 
 
-def test_joints_are_numbered_breadth_first_and_by_path(engine: PhysxEngine, tmp_path: Path) -> None:
+def test_joints_are_numbered_breadth_first_and_by_path(engine: Engine, tmp_path: Path) -> None:
     """Whatever the order of prims, which is that of the URDF."""
     inertial = (
         '<inertial><mass value="1"/>'
@@ -43,7 +42,7 @@ def test_joints_are_numbered_breadth_first_and_by_path(engine: PhysxEngine, tmp_
     assert seen.joint_order == ("b", "c", "c2")
 
 
-def test_former_stages_do_not_change_an_observation(engine: PhysxEngine, tmp_path: Path) -> None:
+def test_former_stages_do_not_change_an_observation(engine: Engine, tmp_path: Path) -> None:
     """They were read by the same process."""
     planar = convert(FOLDER / "planar-joint.urdf", tmp_path / "planar").root_layer
     request = Request(str(converted(tmp_path)), _AT_REST)
@@ -53,7 +52,7 @@ def test_former_stages_do_not_change_an_observation(engine: PhysxEngine, tmp_pat
     assert pickle.dumps(engine.observe(request)) == first
 
 
-def test_warnings_of_physx_are_notes(engine: PhysxEngine, tmp_path: Path) -> None:
+def test_warnings_of_physx_are_notes(engine: Engine, tmp_path: Path) -> None:
     """A planar joint causes one; the stage of a pendulum causes none."""
     planar = FOLDER / "planar-joint.urdf"
     layer = convert(planar, tmp_path / "planar").root_layer
@@ -66,7 +65,7 @@ def test_warnings_of_physx_are_notes(engine: PhysxEngine, tmp_path: Path) -> Non
     assert clean.notes == ()
 
 
-def test_shared_memory_does_not_remain(engine: PhysxEngine, tmp_path: Path) -> None:
+def test_shared_memory_does_not_remain(engine: Engine, tmp_path: Path) -> None:
     """PhysX leaves a segment and a semaphore per process."""
 
     def segments() -> set[str]:
@@ -78,7 +77,7 @@ def test_shared_memory_does_not_remain(engine: PhysxEngine, tmp_path: Path) -> N
     assert segments() <= before
 
 
-def test_moving_joint_to_the_world_is_lost(engine: PhysxEngine, tmp_path: Path) -> None:
+def test_moving_joint_to_the_world_is_lost(engine: Engine, tmp_path: Path) -> None:
     """PhysX fixes the body at the world end of an articulation."""
     usd = converted(tmp_path)
     stage = Usd.Stage.Open(str(usd))
@@ -96,7 +95,7 @@ def test_moving_joint_to_the_world_is_lost(engine: PhysxEngine, tmp_path: Path) 
     assert joints["slide"].type is JointType.FIXED
 
 
-def test_several_articulations_are_refused(engine: PhysxEngine, tmp_path: Path) -> None:
+def test_several_articulations_are_refused(engine: Engine, tmp_path: Path) -> None:
     usd = converted(tmp_path)
     stage = Usd.Stage.CreateNew(str(tmp_path / "two.usda"))
     for name in ("first", "second"):

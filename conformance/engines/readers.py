@@ -1,0 +1,271 @@
+"""Engines that are parsers of optional libraries, of URDF and of MJCF.
+
+MuJoCo defines MJCF: where other parsers differ, they deviate. Which of their bodies and joints is
+which link and joint is MuJoCo's reading, by the order of the file; what they state of these is
+theirs. Links between several joints of a body, and free bodies besides the root, have no frames.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct, field, structs
+
+from urdf_usd.conformance.engines.mjcf import kept_robot
+from urdf_usd.conformance.engines.prepared_urdf import Step, UrdfCopy, prepare
+from urdf_usd.conformance.engines.protocol import (
+    Availability,
+    Request,
+    Side,
+    UnsupportedError,
+    optional_engine,
+)
+from urdf_usd.conformance.engines.statements import (
+    OF_ANY_URDF,
+    Array,
+    Placed,
+    blocked_note,
+    build_frames,
+    moving_joints,
+    positions_in_order,
+    reachable_links,
+    unreachable_joints,
+    with_frames,
+)
+from urdf_usd.conformance.observation.robot import (
+    COORDINATES,
+    DOUBLE_PRECISION,
+    Configurations,
+    Frames,
+    JointObservation,
+    JointType,
+    LinkObservation,
+    MassProperties,
+    Observation,
+    Quantity,
+)
+
+
+class Kinematics(Struct, frozen=True, eq=False):
+    """How a library computes poses from coordinates."""
+
+    initial: Array  # all coordinates at the initial pose
+    place: Callable[[Array], Placed]  # poses of all bodies, from all coordinates
+    # (K, n) coordinates of a joint in the form of the library, from those of an observation
+    convert: Callable[[JointObservation, Array], Array] = lambda _, values: values
+    world: Array = field(default_factory=lambda: np.eye(4))  # pose of the body of number -1
+
+    def frames(
+        self,
+        bodies: Mapping[str, int],
+        joints: Iterable[JointObservation],
+        starts: Mapping[str, int],
+        chosen: Configurations,
+    ) -> Frames:
+        """State the poses of links.
+
+        Args:
+            bodies: Numbers of their bodies, by link, the root first.
+            joints: The joints.
+            starts: Numbers of their first coordinates, by name; others are not set.
+            chosen: The configurations.
+        """
+        positions = positions_in_order(
+            self.initial,
+            (joint for joint in joints if joint.name in starts),
+            chosen,
+            lambda joint, values: (starts[joint.name], self.convert(joint, values)),
+        )
+        rows = list(bodies.values())
+
+        def place(row: int) -> Placed:
+            origins, turns = self.place(positions[row])
+            origins = np.concatenate([origins, self.world[np.newaxis, :3, 3]])
+            return origins[rows], np.concatenate([turns, self.world[np.newaxis, :3, :3]])[rows]
+
+        return build_frames(tuple(bodies), chosen, place)
+
+
+def one_axis(slides: bool, lower: float, upper: float, **values: float) -> JointObservation:
+    """State a joint with one axis, without names; values that are not finite are absent."""
+    unlimited = math.isinf(lower) and math.isinf(upper)
+    kind = JointType.CONTINUOUS if unlimited else JointType.REVOLUTE
+    kind = JointType.PRISMATIC if slides else kind
+    stated = JointObservation("", kind, "", "", lower=float(lower), upper=float(upper))
+    known = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+    return structs.replace(stated, **known)
+
+
+def named(joint: JointObservation, name: str, parent: str, child: str) -> JointObservation:
+    """Name a joint and its links."""
+    return structs.replace(joint, name=name, parent=parent, child=child)
+
+
+class UrdfModel(Struct, frozen=True, eq=False):
+    """What a library reads of a URDF."""
+
+    robot: str
+    root: str
+    links: Sequence[LinkObservation]  # in the order of the bodies of ``kinematics``
+    joints: Sequence[JointObservation]
+    starts: Mapping[str, int]  # number of the first coordinate of each joint that has any
+    kinematics: Kinematics
+    notes: Iterable[str] = ()
+    is_ordered: bool = False  # whether joints are in the library's own order
+
+
+class UrdfReader(Struct, frozen=True):
+    """A library with a parser of URDF."""
+
+    title: str  # as its makers write it
+    module: str
+    distribution: str
+    steps: Sequence[Step]
+    read: Callable[[UrdfCopy], UrdfModel]
+    states: frozenset[Quantity]  # besides those of every engine
+    precision: float = DOUBLE_PRECISION
+    side: Side = Side.URDF
+
+    @property
+    def name(self) -> str:
+        """Name under which it is registered."""
+        return self.title.lower()
+
+    def availability(self) -> Availability:
+        """Return the installed version, if any."""
+        return optional_engine(self.module, self.distribution, self.name)
+
+    def observe(self, request: Request) -> Observation:
+        """Read the file and state its quantities.
+
+        Raises:
+            UnsupportedError: The library refuses the file.
+        """
+        urdf = prepare(request.path, self.steps)
+        model = self.read(urdf)
+        bodies = {link.name: number for number, link in enumerate(model.links)}
+        reading = Observation(
+            engine=self.name,
+            robot=model.robot,
+            root=model.root,
+            states=OF_ANY_URDF | self.states,
+            links=tuple(model.links),
+            joints=tuple(model.joints),
+            joint_order=moving_joints(model.joints) if model.is_ordered else (),
+            notes=tuple(model.notes),
+            precision=self.precision,
+        )
+
+        def frames(links: tuple[str, ...]) -> Frames:
+            framed = {link: bodies[link] for link in links}
+            chosen = request.configurations
+            return model.kinematics.frames(framed, model.joints, model.starts, chosen)
+
+        return with_frames(reading, self.title, urdf, request, frames)
+
+
+class MjcfBody(Struct, frozen=True):
+    """A body as a library reads it, and the joints that move it."""
+
+    # each with the number of its first coordinate, and without names
+    joints: Sequence[tuple[int, JointObservation]]
+    mass: MassProperties | None
+    head: int | None = None  # number of the body that has its mass, if that is another
+
+
+class MjcfModel(Struct, frozen=True, eq=False):
+    """What a library reads of an MJCF."""
+
+    bodies: Sequence[MjcfBody]  # in the order of the file, without the world
+    # It converts no coordinates of joints with one axis, which count from the initial pose.
+    kinematics: Kinematics
+    notes: Iterable[str] = ()
+
+
+class MjcfReader(Struct, frozen=True):
+    """A library with a parser of MJCF."""
+
+    title: str  # as its makers write it
+    module: str
+    distribution: str
+    read: Callable[[str], MjcfModel]
+    states: frozenset[Quantity] = frozenset({Quantity.EFFORT})  # besides those of every engine
+    precision: float = DOUBLE_PRECISION
+    side: Side = Side.MJCF
+
+    @property
+    def name(self) -> str:
+        """Name under which it is registered."""
+        return f"{self.title.lower()}-mjcf"
+
+    def availability(self) -> Availability:
+        """Return the installed version, if any."""
+        return optional_engine(self.module, self.distribution, self.title.lower())
+
+    def observe(self, request: Request) -> Observation:
+        """Read the file and state its quantities.
+
+        Raises:
+            UnsupportedError: MuJoCo or the library refuses the file, or it reads other bodies.
+        """
+        robot, chosen = kept_robot(request.path), request.configurations
+        own, count = robot.structure, robot.model.nbody - 1
+        link_of = {body: link for link, body in robot.bodies.items()}
+        try:
+            model = self.read(request.path)
+        except (RuntimeError, ValueError, IndexError) as error:
+            text = " ".join(str(error).split())
+            raise UnsupportedError(f"{self.title}: {text}") from error
+        if len(model.bodies) != count:
+            raise UnsupportedError(f"{self.title} reads {len(model.bodies)} of {count} bodies")
+        joints = {joint.name: joint for joint in own.joints}
+        starts: dict[str, int] = {}
+        links = {link.name: LinkObservation(link.name) for link in own.links}
+
+        def slides_first(joint: JointObservation) -> bool:
+            return joint.type is not JointType.PRISMATIC
+
+        for index, body in enumerate(model.bodies, start=1):
+            link = link_of[index]
+            head = link if body.head is None else link_of[body.head + 1]
+            links[link] = LinkObservation(link, body.mass, head)
+            first, several = robot.model.body_jntadr[index], robot.model.body_jntnum[index]
+            places = (robot.places.get(joint) for joint in range(first, first + several))
+            known = [joints[place.name] for place in places if place]
+            found = body.joints if known else ()
+            if len(known) != len(found):
+                reads = f"{len(found)} of {len(known)} joints of body {link}"
+                raise UnsupportedError(f"{self.title} reads {reads}")
+            # Newton has slides before hinges.
+            known.sort(key=slides_first)
+            pairs = zip(known, sorted(found, key=lambda one: slides_first(one[1])), strict=True)
+            for joint, (start, stated) in pairs:
+                joints[joint.name] = named(stated, joint.name, joint.parent, joint.child)
+                starts[joint.name] = start
+        read = tuple(joints.values())
+        blocked = unreachable_joints(read, chosen, frozenset({JointType.FLOATING}))
+        reached = reachable_links(own.root, read, blocked)
+
+        def convert(joint: JointObservation, values: Array) -> Array:
+            if COORDINATES[joint.type] > 1:
+                return model.kinematics.convert(joint, values)
+            return values + float(model.kinematics.initial[starts[joint.name]])
+
+        return Observation(
+            engine=self.name,
+            robot=own.robot,
+            root=own.root,
+            states=OF_ANY_URDF | self.states,
+            links=tuple(links.values()),
+            joints=read,
+            frames=structs.replace(model.kinematics, convert=convert).frames(
+                {link: robot.bodies[link] - 1 for link in reached if link in robot.bodies},
+                [joint for joint in read if joint.name not in blocked],
+                starts,
+                chosen,
+            ),
+            notes=(*model.notes, *blocked_note(self.title, blocked)),
+            precision=self.precision,
+        )
