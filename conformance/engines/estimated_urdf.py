@@ -19,7 +19,7 @@ from urdf_usd.conformance.engines import solids
 from urdf_usd.conformance.engines.meshes import UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy, UrdfElement, find_mesh, prepare
 from urdf_usd.conformance.engines.protocol import UnsupportedError
-from urdf_usd.conformance.engines.surfaces import Array
+from urdf_usd.conformance.engines.statements import Array
 
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _WORLD = "world"

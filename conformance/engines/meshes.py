@@ -21,7 +21,6 @@ from pathlib import Path
 import collada
 import numpy as np
 import trimesh
-from lxml import etree
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
@@ -36,7 +35,8 @@ from urdf_usd.conformance.engines.mesh_materials import (
     mtl_materials,
     read_bounded,
 )
-from urdf_usd.conformance.engines.surfaces import Array, Indices, fans, moved
+from urdf_usd.conformance.engines.statements import Array
+from urdf_usd.conformance.engines.surfaces import Indices, fans, moved
 
 _HEAD = 4096
 _LONGEST_REASON = 200
@@ -44,21 +44,14 @@ _LONGEST_REASON = 200
 _ARCHIVES = frozenset({"3mf", "bz2", "gz", "tar", "tgz", "xz", "zip"})
 # Number of meshes in the cache: more than most robots have.
 _KEPT = 64
-_LARGEST = float(np.finfo(np.float32).max)
 _STL_HEADER = 84
 _STL_TRIANGLE = np.dtype([("normal", "<f4", 3), ("points", "<f4", 9), ("attribute", "<u2")])
-# A line in a comment is not continued, as in MuJoCo and PyBullet.
-_COMMENT_OR_CONTINUED = re.compile(r"(#[^\n]*+)|\\\n")
-_NEGATIVE = re.compile(r"-\d+")
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 _IMAGES = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
 
-# Children of a node of COLLADA that define its transform and its surfaces.
-_TRANSFORMS = frozenset({"lookat", "matrix", "rotate", "scale", "skew", "translate"})
+# Children of a node of COLLADA that define its surfaces.
 _INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
 _SHOWN = (collada.scene.ControllerNode, collada.scene.GeometryNode, collada.scene.Node)
-# Of axes in single precision.
-_AXIS_TOLERANCE = 1e-5
 _ENTITIES = tuple("<!ENTITY".encode(code) for code in ("ascii", "utf-16-le", "utf-16-be"))
 
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
@@ -173,12 +166,8 @@ def _format(content: bytes, file: Path) -> str:
 
 
 def _joined(parts: Iterable[MeshPart]) -> LoadedMesh:
-    """Join parts; a mirroring transform keeps the outside of a part outside.
-
-    Triangles with a corner that is not finite in single precision are left out.
-    """
+    """Join parts; a mirroring transform keeps the outside of a part outside."""
     placed = [_placed(part) for part in parts if len(part.triangles)]
-    placed = [part for part in placed if len(part.triangles)]
     if not placed:
         raise UnreadMeshError("it holds no triangles")
     starts = np.cumsum([0, *(len(part.points) for part in placed)])
@@ -208,31 +197,23 @@ def _joined(parts: Iterable[MeshPart]) -> LoadedMesh:
 
 
 def _placed(part: MeshPart) -> MeshPart:
-    """Return a part in the file's frame, without triangles that are not finite."""
+    """Return a part in the file's frame."""
     if part.triangles.min() < 0 or part.triangles.max() >= len(part.points):
         raise UnreadMeshError("a face refers to a missing vertex")
-    points, linear = moved(part.points, part.transform), part.transform[:3, :3]
-    finite: NDArray[np.bool_] = np.all(np.abs(points) <= _LARGEST, axis=1)
-    kept = finite[part.triangles].all(axis=1)
-    triangles = part.triangles[kept]
-    if not kept.all():
-        used, corners = np.unique(triangles, return_inverse=True)
-        points, triangles = points[used], corners.reshape(-1, 3)
+    linear, normals = part.transform[:3, :3], part.normals
     sign = np.sign(np.linalg.det(linear))
     order = slice(None, None, -1 if sign < 0.0 else 1)
-    normals, coordinates = part.normals, part.coordinates
     if normals is not None:
         # Rows of cofactors, which are the inverse transpose times the determinant.
         cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0))
-        normals = normals[kept][:, order].astype(np.float64) @ (cofactors * sign).T
-    return MeshPart(
-        points,
-        triangles[:, order],
-        np.eye(4),
-        part.material,
-        normals,
-        None if coordinates is None else coordinates[kept][:, order],
-        part.group,
+        normals = normals[:, order].astype(np.float64) @ (cofactors * sign).T
+    return structs.replace(
+        part,
+        points=moved(part.points, part.transform),
+        triangles=part.triangles[:, order],
+        transform=np.eye(4),
+        normals=normals,
+        coordinates=None if part.coordinates is None else part.coordinates[:, order],
     )
 
 
@@ -280,25 +261,23 @@ def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
     names: dict[str, int] = {}
     material, group = -1, 0
     text = decoded(content).replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
-    if "\\\n" in text:
-        text = _COMMENT_OR_CONTINUED.sub(lambda match: match[1] or " ", text)
-    for line in text.split("\n"):
-        keyword, _, words = line.lstrip().partition(" ")
-        if keyword == "f":
-            words = words.partition("#")[0].strip()
-            if "-" in words:
-                words = _from_one(words, [len(found) for found in rows.values()])
-            slashes = words.partition(" ")[0].count("/")
-            faces.setdefault((material, group, slashes), []).append(words)
-        elif keyword in rows:
-            rows[keyword].append(words.partition("#")[0])
-        elif keyword in {"o", "g"} and words.strip():
-            group += 1
-        elif keyword == "usemtl":
-            material = names.setdefault(words.strip(), len(names))
-        elif keyword == "mtllib":
-            libraries[words.strip()] = None
     try:
+        for line in text.split("\n"):
+            keyword, _, words = line.lstrip().partition(" ")
+            if keyword == "f":
+                words = words.partition("#")[0].strip()
+                if "-" in words:
+                    words = _from_one(words, [len(found) for found in rows.values()])
+                slashes = words.partition(" ")[0].count("/")
+                faces.setdefault((material, group, slashes), []).append(words)
+            elif keyword in rows:
+                rows[keyword].append(words.partition("#")[0])
+            elif keyword in {"o", "g"} and words.strip():
+                group += 1
+            elif keyword == "usemtl":
+                material = names.setdefault(words.strip(), len(names))
+            elif keyword == "mtllib":
+                libraries[words.strip()] = None
         points, textures, normals = (
             _table(rows[k], n) for k, n in (("v", 3), ("vt", 2), ("vn", 3))
         )
@@ -338,7 +317,7 @@ def _from_one(words: str, counts: list[int]) -> str:
     """Count negative indices of a face from the first row."""
     corners = (
         [
-            str(count + 1 + int(index)) if _NEGATIVE.fullmatch(index) else index
+            str(count + 1 + int(index)) if index.startswith("-") else index
             for index, count in zip(corner.split("/"), counts, strict=False)
         ]
         for corner in words.split()
@@ -395,24 +374,15 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
     with _reading_by("pycollada"):
         # Surfaces with a material that it cannot read are kept.
         document = collada.Collada(io.BytesIO(content), ignore=[collada.common.DaeError])
-        if _add_images(document.xmlnode.getroot()):
-            completed = io.BytesIO(etree.tostring(document.xmlnode))
-            document = collada.Collada(completed, ignore=[collada.common.DaeError])
         root = document.xmlnode.getroot()
+        if next(root.iter("{*}lookat", "{*}skew"), None) is not None:
+            raise UnreadMeshError("pycollada misreads <lookat> and <skew>")
         scene = document.scene
         if root.find("{*}scene/{*}instance_visual_scene") is None:
             # COLLADA does not say what such a document shows; Assimp and PyBullet refuse it.
             scene = next(iter(document.scenes), None)
         if scene is None:
             raise UnreadMeshError(_with_errors("pycollada finds no scene", document))
-        positions = {
-            entry.get("source")
-            for entry in root.iterfind(".//{*}vertices/{*}input[@semantic='POSITION']")
-        }
-        for source in root.iter("{*}source"):
-            text = source.findtext("{*}float_array") or ""
-            if f"#{source.get('id')}" in positions and "nan" in text.lower():
-                raise UnreadMeshError("pycollada reads NaN as zero")
         unit = document.assetInfo.unitmeter
         metres = np.diag([*[1.0 if unit is None else float(unit)] * 3, 1.0])
         # Of instances that pycollada can read.
@@ -426,24 +396,6 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
         ]
         materials = tuple(dae_material(one.effect, folder) for one in document.materials)
     return structs.replace(_joined(parts), materials=materials)
-
-
-def _add_images(root: etree._Element) -> bool:
-    """Add images that a document names and does not have.
-
-    Without them, pycollada leaves out all that shows a material with such an image.
-    """
-    named = {one.text for one in root.iterfind(".//{*}surface/{*}init_from") if one.text}
-    missing = sorted(named - {one.get("id") for one in root.iter("{*}image")})
-    if not missing or root.find(".//{*}library_effects") is None:
-        return False
-    space = str(root.tag).rpartition("}")[0] + "}"
-    library = root.makeelement(f"{space}library_images")
-    for name in missing:
-        image = etree.SubElement(library, f"{space}image", id=name)
-        etree.SubElement(image, f"{space}init_from").text = name
-    root.insert(1, library)
-    return True
 
 
 def _dae_parts(
@@ -472,23 +424,15 @@ def _require_whole(
     if isinstance(node, collada.scene.NodeNode):
         node = node.node
     names = [str(child.tag).rpartition("}")[2] for child in node.xmlnode]
-    transforms = [name for name in names if name in _TRANSFORMS]
     shown = [
         child
         for child, name in zip(node.xmlnode, names, strict=True)
         if name == "node" or (name in _INSTANCES and child.get("url") in targets)
     ]
     kept = [child for child in node.children if isinstance(child, _SHOWN)]
-    if len(transforms) != len(node.transforms) or len(shown) != len(kept):
+    if len(shown) != len(kept):
         message = f"pycollada leaves out parts of node {node.id!r}"
         raise UnreadMeshError(_with_errors(message, document))
-    for one in node.transforms:
-        if isinstance(one, collada.scene.LookAtTransform):
-            raise UnreadMeshError("pycollada transposes <lookat>")
-        if isinstance(one, collada.scene.RotateTransform):
-            axis = np.linalg.norm([one.x, one.y, one.z])
-            if abs(axis - 1.0) > _AXIS_TOLERANCE and one.angle:
-                raise UnreadMeshError("pycollada reads the length of a <rotate> axis as a scale")
 
 
 def _with_errors(message: str, document: collada.Collada) -> str:

@@ -49,7 +49,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.rotations import matrices
 from urdf_usd.conformance.engines.statements import along_link, build_frames, mass_properties, vec3
-from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
+from urdf_usd.conformance.engines.surfaces import mesh_surface, plain_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
     Base,
@@ -572,18 +572,9 @@ def _mesh(model: mujoco.MjModel, geom: int) -> tuple[Array, NDArray[np.int64]]:
 def ellipsoid_surface(radii: Array, transform: Array) -> Surface:
     """Measure an ellipsoid with (3,) semi-axes [m]; its area is by Carlson's integral R_G."""
     a, b, c = (float(radius) for radius in radii)
-    towards = np.array(DIRECTIONS)
-    support = np.linalg.norm(towards @ transform[:3, :3] * [a, b, c], axis=1)
+    reach = np.linalg.norm(np.array(DIRECTIONS) @ transform[:3, :3] * [a, b, c], axis=1)
     area = 4.0 * math.pi * elliprg((a * b) ** 2, (b * c) ** 2, (c * a) ** 2)
-    return Surface(
-        support=tuple((support + towards @ transform[:3, 3]).tolist()),
-        area=float(area),
-        edges=0.0,
-        oriented_area=(0.0, 0.0, 0.0),
-        volume=4.0 / 3.0 * math.pi * a * b * c,
-        center=vec3(transform[:3, 3]),
-        triangles=0,
-    )
+    return plain_surface(reach, transform, float(area), 4.0 / 3.0 * math.pi * a * b * c)
 
 
 def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:

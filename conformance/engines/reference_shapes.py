@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.engines.mesh_materials import FileMaterial, ImageFile, image_digest, light
 from urdf_usd.conformance.engines.meshes import LoadedMesh, UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.solids import hull_volume
+from urdf_usd.conformance.engines.statements import Array
 from urdf_usd.conformance.engines.surfaces import (
-    Array,
     Indices,
     measured_mapping,
     measured_mesh,

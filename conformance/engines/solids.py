@@ -14,7 +14,8 @@ import trimesh
 from msgspec import Struct
 from scipy.spatial import ConvexHull, QhullError
 
-from urdf_usd.conformance.engines.surfaces import Array, Indices, moved
+from urdf_usd.conformance.engines.statements import Array
+from urdf_usd.conformance.engines.surfaces import Indices, moved
 
 # A closed surface is a solid if it has at least this part of the volume of its convex
 # hull, at most that volume, and A + B >= C, up to rounding.

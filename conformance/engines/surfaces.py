@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.statements import Array, vec3
 from urdf_usd.conformance.observation.shapes import (
     DIRECTIONS,
     Mapping,
@@ -26,7 +27,6 @@ from urdf_usd.conformance.observation.shapes import (
     Vec3,
 )
 
-Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.integer]
 
 _TOWARDS = np.array(DIRECTIONS)
@@ -34,9 +34,6 @@ _TOWARDS.flags.writeable = False
 # Points per matrix product with all directions. The product stays in the cache, and is
 # too small for BLAS to start threads, which cost ten times the work.
 _BLOCK = 256
-# Corners of a triangle.
-_TRIANGLE = 3
-_FLOAT32 = float(np.finfo(np.float32).eps)
 # Tolerance of orthogonality and of equal lengths of axes in float32.
 _SAME = 1e-6
 
@@ -49,15 +46,15 @@ def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface
 
 def unused_points(points: Array, triangles: Indices) -> Array:
     """Return the (K, 3) points that are finite and no corner of a triangle."""
-    unused = np.ones(len(points), dtype=bool)
+    unused = np.array(np.isfinite(points).all(axis=1))
     unused[triangles.reshape(-1)] = False
     found: Array = points[unused]
-    return found[np.isfinite(found).all(axis=1)]
+    return found
 
 
 def support_of(points: Array, transform: Array) -> Array:
     """Return the support function of one or more points per direction of ``DIRECTIONS`` [m]."""
-    return _reach(_moved(points, transform))
+    return _reach(moved(points, transform))
 
 
 def measured_mesh(
@@ -69,36 +66,34 @@ def measured_mesh(
     """
     if not len(triangles):
         return None
-    placed = _moved(points, transform)
-    used = np.zeros(len(points), dtype=bool)
+    placed, used = moved(points, transform), np.zeros(len(points), dtype=bool)
     used[triangles.reshape(-1)] = True
-    reached = placed if used.all() else placed[:, used]
+    reached = placed[used]
     if not np.isfinite(reached).all():
         return None
     support = _reach(reached)
     # Relative to the middle, because products of far coordinates lose digits.
     middle = (support[:3] - support[3:6]) / 2.0
-    placed -= middle[:, np.newaxis]
-    a, b, c = _corners(placed, triangles)
-    normals = _cross(b - a, c - a) / 2.0
+    a, b, c = _corners(placed - middle, triangles)
+    normals = np.cross(b - a, c - a) / 2.0
     areas = _lengths(normals)
     area, outwards = float(areas.sum()), _outwards(transform)
-    oriented = normals.sum(axis=1)
+    oriented = normals.sum(axis=0)
     # The volume of a cone from the middle is a third of its area times its height.
     cones = float((a * normals).sum())
-    center = (a + b + c) @ areas / 3.0 / area if area else placed[:, triangles].mean(axis=(1, 2))
-    # Largest area of a triangle two corners of which are equal in float32.
-    size = np.linalg.norm(support[:3] + support[3:6])
-    least = _FLOAT32 * np.abs(points).max() * np.linalg.norm(transform[:3, :3]) * size
-    small = triangles[~(areas > least)]
+    weights = areas / area if area else np.full(len(areas), 1.0 / len(areas))
+    # Triangles two corners of which are equal in float32 have no area, and many readers and
+    # writers leave them out.
+    single = points.astype(np.float32)[triangles]
+    is_flat = (single == np.roll(single, 1, axis=1)).all(axis=2).any(axis=1)
     surface = Surface(
         support=tuple(support.tolist()),
         area=area,
         edges=sum(float(_lengths(side).sum()) for side in (b - a, c - b, a - c)),
         oriented_area=vec3(oriented * outwards),
         volume=(cones + float(middle @ oriented)) / 3.0 * outwards,
-        center=vec3(middle + center),
-        triangles=len(triangles) - len(small) + _distinct(points, small),
+        center=vec3(middle + weights @ (a + b + c) / 3.0),
+        triangles=int((~is_flat).sum()),
     )
     return surface, areas
 
@@ -112,26 +107,23 @@ def measured_shading(
     transpose, as by renderers; without any, those of the faces are measured.
     """
     linear, outwards = transform[:3, :3], _outwards(transform)
-    a, b, c = _corners(_moved(points, transform), triangles)
-    faces = _cross(b - a, c - a) * (outwards / 2.0)
+    a, b, c = _corners(moved(points, transform), triangles)
+    faces = np.cross(b - a, c - a) * (outwards / 2.0)
     areas = _lengths(faces)
     whole = float(areas.sum()) or 1.0
     if normals is None:
-        facing = 1.0 if areas.any() else 0.0
-        return Shading(False, facing, 0.0, vec3(faces.sum(axis=1) / whole))
+        return Shading(False, 1.0 if areas.any() else 0.0, 0.0, vec3(faces.sum(axis=0) / whole))
     # Cofactors are the inverse transpose apart from a factor, also without an inverse.
-    cofactors = _cross(np.roll(linear, -1, axis=1), np.roll(linear, -2, axis=1)) * outwards
-    mean = np.zeros_like(faces)
-    for corner in range(3):
-        turned = np.einsum("ij,mj->im", cofactors, normals[:, corner].astype(np.float64))
-        length = _lengths(turned)
-        mean += turned / np.where(length > 0.0, length, 1.0) / 3.0
-    along = (mean * faces).sum(axis=0)
+    cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0)) * outwards
+    turned = np.einsum("ij,mcj->mci", cofactors, normals.astype(np.float64))
+    lengths = _lengths(turned)[..., np.newaxis]
+    mean = (turned / np.where(lengths > 0.0, lengths, 1.0)).mean(axis=1)
+    along = (mean * faces).sum(axis=1)
     return Shading(
         stated=True,
         facing=float(along.sum()) / whole,
         against=float(areas[along < 0.0].sum()) / whole,
-        mean=vec3(mean @ areas / whole),
+        mean=vec3(areas @ mean / whole),
     )
 
 
@@ -154,26 +146,22 @@ def measured_mapping(
     A product of two functions that are linear on a triangle, p and q, has the mean
     (sum of p q + sum of p times sum of q) / 12, with sums over its corners.
     """
-    a, b, c = _corners(_moved(points, transform), triangles)
-    areas = _lengths(_cross(b - a, c - a)) / 2.0
-    # (3, M) by corner.
+    a, b, c = places = _corners(moved(points, transform), triangles)
+    areas = _lengths(np.cross(b - a, c - a)) / 2.0
+    # (3, M) by corner; axes are (3, 3, M) by axis and corner.
     u, v = np.transpose(coordinates.astype(np.float64), (2, 1, 0))
-    places = np.stack([a, b, c])
-    middles = places.sum(axis=0)
-    # Functions at the corners, with their sums.
-    across, upwards = (u, u.sum(axis=0)), (v, v.sum(axis=0))
-    axes = [(places[:, axis], middles[axis]) for axis in range(3)]
+    axes = np.transpose(places, (2, 0, 1))
 
-    def integral(one: tuple[Array, Array], other: tuple[Array, Array]) -> float:
-        products = (one[0] * other[0]).sum(axis=0) + one[1] * other[1]
+    def integral(one: Array, other: Array) -> float:
+        products = (one * other).sum(axis=0) + one.sum(axis=0) * other.sum(axis=0)
         return float(areas @ products) / 12.0
 
-    first = [float(areas @ total) / 3.0 for _, total in (across, upwards)]
-    along = [integral(each, axis) for each in (across, upwards) for axis in axes]
+    first = [float(areas @ each.sum(axis=0)) / 3.0 for each in (u, v)]
+    along = [integral(each, axis) for each in (u, v) for axis in axes]
     signed = ((u[1] - u[0]) * (v[2] - v[0]) - (u[2] - u[0]) * (v[1] - v[0])) / 2.0
     return Mapping(
-        moments=(*first, integral(across, across), integral(upwards, upwards), *along),
-        center=vec3(middles @ areas / 3.0),
+        moments=(*first, integral(u, u), integral(v, v), *along),
+        center=vec3(areas @ (a + b + c) / 3.0),
         oriented=float(signed.sum()) * _outwards(transform),
         unsigned=float(np.abs(signed).sum()),
     )
@@ -181,21 +169,19 @@ def measured_mapping(
 
 def moved(points: Array, transform: Array) -> Array:
     """Return (N, 3) points by a (4, 4) transform."""
-    return np.ascontiguousarray(_moved(points, transform).T)
+    # Without BLAS, which starts threads.
+    placed: Array = np.einsum("nj,ij->ni", points, transform[:3, :3]) + transform[:3, 3]
+    return placed
 
 
 def fans(counts: Indices, corners: Indices) -> Indices:
     """Return the (M, 3) triangles that fan out from the first corners of polygons."""
-    if (counts == _TRIANGLE).all():
-        return corners[: 3 * len(counts)].reshape(-1, 3)
     return corners[fan_places(counts)]
 
 
 def fan_places(counts: Indices) -> Indices:
     """Return the (M, 3) places of the corners of fans in a list of all corners."""
     counts = np.asarray(counts, np.int64)
-    if (counts == _TRIANGLE).all():
-        return np.arange(3 * len(counts)).reshape(-1, 3)
     starts = np.cumsum(counts) - counts
     sizes = np.maximum(counts - 2, 0)
     first = np.repeat(starts, sizes)
@@ -211,28 +197,25 @@ def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) 
     if not all(math.isfinite(value) and value >= 0 for value in size):
         return None
     axes = _TOWARDS @ transform[:3, :3]
-    sideways, upwards = np.hypot(axes[:, 0], axes[:, 1]), np.abs(axes[:, 2])
-    match kind:
-        case ShapeKind.BOX:
-            x, y, z = size
-            reach = np.abs(axes) @ (np.array(size) / 2.0)
-            area, volume = 2.0 * (x * y + y * z + z * x), x * y * z
-        case ShapeKind.SPHERE:
-            (radius,) = size
-            reach = np.full(len(axes), radius)
-            area, volume = 4.0 * math.pi * radius**2, 4.0 / 3.0 * math.pi * radius**3
-        case ShapeKind.CYLINDER:
-            radius, length = size
-            reach = sideways * radius + upwards * length / 2.0
-            area = 2.0 * math.pi * radius * (radius + length)
-            volume = math.pi * radius**2 * length
-        case ShapeKind.CAPSULE:
-            radius, length = size
-            reach = radius + upwards * length / 2.0
-            area = 2.0 * math.pi * radius * (2.0 * radius + length)
-            volume = math.pi * radius**2 * (length + 4.0 / 3.0 * radius)
-        case _:
-            raise ValueError(f"a {kind} has no size")
+    if kind is ShapeKind.BOX:
+        x, y, z = size
+        reach = np.abs(axes) @ (np.array(size) / 2.0)
+        return plain_surface(reach, transform, 2.0 * (x * y + y * z + z * x), x * y * z)
+    # A sphere is a capsule without a straight part.
+    radius, length = (*size, 0.0)[:2]
+    upwards = np.abs(axes[:, 2]) * length / 2.0
+    if kind is ShapeKind.CYLINDER:
+        reach = np.hypot(axes[:, 0], axes[:, 1]) * radius + upwards
+        area, volume = 2.0 * math.pi * radius * (radius + length), math.pi * radius**2 * length
+    else:
+        reach = radius + upwards
+        area = 2.0 * math.pi * radius * (2.0 * radius + length)
+        volume = math.pi * radius**2 * (length + 4.0 / 3.0 * radius)
+    return plain_surface(reach, transform, area, volume)
+
+
+def plain_surface(reach: Array, transform: Array, area: float, volume: float) -> Surface:
+    """Return the surface of a symmetric solid, by its support function about its centre."""
     center = transform[:3, 3]
     return Surface(
         support=tuple((reach + _TOWARDS @ center).tolist()),
@@ -247,18 +230,10 @@ def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) 
 
 def hull_surface(points: Array) -> Surface:
     """Measure a convex hull by its points alone, (N, 3) in the link's frame [m]."""
-    support = _reach(points.T)
-    middle = (support[:3] - support[3:6]) / 2.0
-    return Surface(
-        support=tuple(support.tolist()),
-        area=0.0,
-        edges=0.0,
-        oriented_area=(0.0, 0.0, 0.0),
-        volume=0.0,
-        center=vec3(middle),
-        triangles=0,
-        support_alone=True,
-    )
+    support, middle = _reach(points), np.eye(4)
+    middle[:3, 3] = (support[:3] - support[3:6]) / 2.0
+    plain = plain_surface(support - _TOWARDS @ middle[:3, 3], middle, 0.0, 0.0)
+    return structs.replace(plain, support_alone=True)
 
 
 def stretched(
@@ -270,69 +245,27 @@ def stretched(
         Kind, size and rigid transform; OTHER, without a size, if the scaled shape is
         of another kind.
     """
-    linear = transform[:3, :3]
-    scale = np.linalg.norm(linear, axis=0)
-    rigid = transform.copy()
+    scale, rigid = np.linalg.norm(transform[:3, :3], axis=0), transform.copy()
     if not (np.isfinite(scale).all() and scale.all()):
         return ShapeKind.OTHER, (), rigid
-    axes = linear / scale
-    rigid[:3, :3] = axes
-    square = np.abs(axes.T @ axes - np.eye(3)).max() <= _SAME
-    round_about_z = abs(scale[0] - scale[1]) <= _SAME * scale[0]
-    uniform = np.ptp(scale) <= _SAME * scale.max()
-    fits = {
-        ShapeKind.BOX: square,
-        ShapeKind.CYLINDER: square and round_about_z,
-        ShapeKind.CAPSULE: square and uniform,
-        ShapeKind.SPHERE: square and uniform,
-    }
-    if not fits[kind]:
+    axes = rigid[:3, :3] = transform[:3, :3] / scale
+    # Number of scales that have to be the same.
+    alike = {ShapeKind.BOX: 1, ShapeKind.CYLINDER: 2}.get(kind, 3)
+    is_square = np.abs(axes.T @ axes - np.eye(3)).max() <= _SAME
+    if not is_square or np.ptp(scale[:alike]) > _SAME * scale[:alike].max():
         return ShapeKind.OTHER, (), rigid
-    factors = {
-        ShapeKind.BOX: scale,
-        ShapeKind.CYLINDER: scale[1:],
-        ShapeKind.CAPSULE: scale[1:],
-        ShapeKind.SPHERE: scale[:1],
-    }[kind]
-    return kind, tuple((np.asarray(size) * factors).tolist()), rigid
+    return kind, tuple((np.asarray(size) * scale[-len(size) :]).tolist()), rigid
 
 
-def _distinct(points: Array, triangles: Indices) -> int:
-    """Count the triangles whose corners are three points, also in float32.
-
-    Others have no area, and many readers and writers leave them out.
-    """
-    a, b, c = points[triangles.T].astype(np.float32)
-    same = [(one == other).all(axis=1) for one, other in ((a, b), (b, c), (c, a))]
-    return int(len(triangles) - np.logical_or.reduce(same).sum())
-
-
-def _reach(columns: Array) -> Array:
-    # Reduce over the columns of a block at the end only.
-    count = columns.shape[1]
-    reach = np.full((len(_TOWARDS), min(count, _BLOCK)), -np.inf)
-    for start in range(0, count, _BLOCK):
-        block = _TOWARDS @ columns[:, start : start + _BLOCK]
-        greatest = reach[:, : block.shape[1]]
-        np.maximum(greatest, block, out=greatest)
-    farthest: Array = reach.max(axis=1)
+def _reach(points: Array) -> Array:
+    blocks = np.array_split(points, len(points) // _BLOCK + 1)
+    farthest: Array = np.max([(block @ _TOWARDS.T).max(axis=0) for block in blocks], axis=0)
     return farthest
 
 
-def _moved(points: Array, transform: Array) -> Array:
-    """Return (N, 3) points by a (4, 4) transform, as (3, N): numpy is fastest on coordinates."""
-    # Without BLAS, which starts threads.
-    x, y, z = points.T
-    placed = np.empty((3, len(points)))
-    for row, (a, b, c, offset) in zip(placed, transform[:3].tolist(), strict=True):
-        row[:] = x * a + y * b + z * c + offset
-    return placed
-
-
-def _corners(placed: Array, triangles: Indices) -> tuple[Array, Array, Array]:
-    """Return the first, second and third corners of triangles, (3, M) each."""
-    first, second, third = np.ascontiguousarray(triangles.T)
-    return tuple(np.take(placed, corner, axis=1) for corner in (first, second, third))
+def _corners(placed: Array, triangles: Indices) -> Array:
+    """Return the first, second and third corners of triangles, (3, M, 3)."""
+    return placed[triangles.T]
 
 
 def _outwards(transform: Array) -> float:
@@ -340,14 +273,6 @@ def _outwards(transform: Array) -> float:
     return math.copysign(1.0, float(np.linalg.det(transform[:3, :3])))
 
 
-def _cross(a: Array, b: Array) -> Array:
-    """Return (3, M) products; numpy's own take several times as long."""
-    return np.stack(
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    )
-
-
 def _lengths(vectors: Array) -> Array:
-    x, y, z = vectors
-    lengths: Array = np.sqrt(x * x + y * y + z * z)
+    lengths: Array = np.linalg.norm(vectors, axis=-1)
     return lengths
