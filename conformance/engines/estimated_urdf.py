@@ -6,20 +6,22 @@ rules and mathematics that are not the converter's.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 from lxml import etree
 from msgspec import Struct
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines import solids
-from urdf_usd.conformance.engines.meshes import UnreadMeshError, load_mesh
+from urdf_usd.conformance.engines.meshes import LoadedMesh
 from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy, UrdfElement, find_mesh, prepare
-from urdf_usd.conformance.engines.protocol import UnsupportedError
+from urdf_usd.conformance.engines.reference import read_kept
+from urdf_usd.conformance.engines.reference_shapes import mesh_of, placement
 from urdf_usd.conformance.engines.statements import Array
+from urdf_usd.converter.robot import model
+from urdf_usd.converter.robot.spatial import inertia_tensor, transform_from_pose
+from urdf_usd.converter.robot.topology import Tree, build_tree, rigid_groups
 
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _WORLD = "world"
@@ -27,7 +29,6 @@ _WORLD = "world"
 _POINT = 1e-12
 # A moment below this part of the largest one is none, and A + B >= C up to that part.
 _THIN, _TRIANGLE = 1e-12, 1e-4
-_ORIGIN = (0.0, 0.0, 0.0)
 
 
 class EstimatedUrdf(Struct, frozen=True):
@@ -49,30 +50,29 @@ def estimate_urdf(
         density: Of links without mass [kg/m^3].
 
     Raises:
-        UnsupportedError: The file is malformed, or has a number that is none.
+        SourceError: The robot is invalid, or not a tree.
+        UnsupportedError: The file is not well-formed.
     """
-    estimated: set[str] = set()
+    robot = read_kept(path, packages).robot
+    weightless = _weightless(build_tree(robot), base)
+    estimates: dict[str, tuple[float, solids.Solid, Array]] = {}
+    for link in robot.links:
+        is_missing = link.name in weightless
+        if link.inertial and (mass := _mass(link)):
+            is_missing = not _is_possible(link.inertial)
+        solid = _solid(link) if is_missing else None
+        if solid and link.name in weightless:
+            estimates[link.name] = density * solid.volume, solid, solid.center
+        elif solid and link.inertial:
+            estimates[link.name] = mass, solid, np.array(link.inertial.origin.position)
 
     def estimate(copy: UrdfCopy) -> None:
         _make_absolute(copy.robot, Path(path), packages)
-        weightless = _weightless(copy.robot, base)
-        for link in copy.robot.iterfind("link"):
-            name, inertial, mass = link.get("name", ""), link.find("inertial"), _mass(link)
-            is_missing = name in weightless
-            if inertial is not None and mass:
-                is_missing = not _is_possible(inertial, mass)
-            solid = _solid(link) if is_missing else None
-            if solid is None:
-                continue
-            estimated.add(name)
-            if name in weightless:
-                _state(link, density * solid.volume, solid, solid.center)
-            else:
-                origin = None if inertial is None else inertial.find("origin")
-                _state(link, mass, solid, np.array(_vector(origin, "xyz", _ORIGIN)))
+        for element in copy.robot.iterfind("link"):
+            if found := estimates.get(element.get("name", "")):
+                _state(element, *found)
 
-    text = prepare(path, (estimate,)).text
-    return EstimatedUrdf(text, frozenset(estimated))
+    return EstimatedUrdf(prepare(path, (estimate,)).text, frozenset(estimates))
 
 
 def _make_absolute(robot: UrdfElement, urdf: Path, packages: Mapping[str, str]) -> None:
@@ -85,74 +85,37 @@ def _make_absolute(robot: UrdfElement, urdf: Path, packages: Mapping[str, str]) 
             element.set("filename", str(urdf.absolute().parent / reference))
 
 
-def _vector(element: UrdfElement | None, name: str, absent: tuple[float, ...]) -> tuple[float, ...]:
-    text = None if element is None else element.get(name)
-    if text is None:
-        return absent
-    try:
-        numbers = tuple(map(float, text.split()))
-    except ValueError:
-        numbers = ()
-    if len(numbers) != len(absent) or not all(map(math.isfinite, numbers)):
-        raise UnsupportedError(f"{text!r} is not {len(absent)} numbers")
-    return numbers
-
-
-def _number(element: UrdfElement, name: str) -> float:
-    return _vector(element, name, (0.0,))[0]
-
-
-def _mass(link: UrdfElement) -> float:
+def _mass(link: model.Link) -> float:
     """Return the mass of a link [kg]; zero if there is none in single precision."""
-    element = link.find("inertial/mass")
-    mass = 0.0 if element is None else _number(element, "value")
+    mass = link.inertial.mass if link.inertial else 0.0
     return mass if np.float32(mass) > 0 else 0.0
 
 
-def _is_possible(inertial: UrdfElement, mass: float) -> bool:
-    element = inertial.find("inertia")
-    if element is None:
-        return False
-    xx, xy, xz, yy, yz, zz = (_number(element, name) for name in _TENSOR)
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    a, b, c = np.linalg.eigvalsh(tensor).tolist()
-    is_extended = c > _POINT * mass and a > _THIN * c
+def _is_possible(inertial: model.Inertial) -> bool:
+    a, b, c = np.linalg.eigvalsh(inertia_tensor(inertial.inertia)).tolist()
+    is_extended = c > _POINT * inertial.mass and a > _THIN * c
     return bool(is_extended and a + b >= c * (1 - _TRIANGLE))
 
 
-def _weightless(robot: UrdfElement, base: str) -> frozenset[str]:
+def _weightless(tree: Tree, base: str) -> frozenset[str]:
     """Return the links whose mass is missing.
 
     A group of links that fixed joints connect needs a mass if it moves or if no link of
     the robot has one. Scenery, which has neither masses nor moving joints, needs none.
     """
-    links = {link.get("name", ""): link for link in robot.iterfind("link")}
-    massive = {name for name, link in links.items() if _mass(link)}
-    head = {name: name for name in links}
-    children = set()
-    moves = False
-    for joint in robot.iterfind("joint"):
-        parent, child = (
-            "" if (end := joint.find(tag)) is None else end.get("link", "")
-            for tag in ("parent", "child")
-        )
-        children.add(child)
-        is_fixed = joint.get("type", "").strip().lower() == "fixed"
-        moves |= not is_fixed
-        if is_fixed and parent in head and child in head:
-            old, new = head[child], head[parent]
-            head = {name: new if top == old else top for name, top in head.items()}
-    root = next((name for name in links if name not in children), "")
-    is_world = root == _WORLD and not (
-        root in massive or any(links[root].find(tag) is not None for tag in ("visual", "collision"))
-    )
+    groups, root = rigid_groups(tree), tree.link[tree.root]
+    massive = {name for name, link in tree.link.items() if _mass(link)}
+    is_world = root.name == _WORLD and not (root.name in massive or root.visuals or root.collisions)
     is_auto = base == "auto"
-    if is_auto and not is_world and not massive and not moves:
+    if is_auto and not is_world and not massive and len(groups) == 1:
         return frozenset()
-    with_mass = {head[name] for name in massive}
-    if massive and (base == "fixed" or (is_auto and is_world)):
-        with_mass.add(head[root])
-    return frozenset(name for name in links if head[name] not in with_mass)
+    is_held = massive and (base == "fixed" or (is_auto and is_world))
+    return frozenset(
+        name
+        for group in groups
+        if massive.isdisjoint(group) and not (is_held and root.name in group)
+        for name in group
+    )
 
 
 def _state(link: UrdfElement, mass: float, solid: solids.Solid, center: Array) -> None:
@@ -166,41 +129,35 @@ def _state(link: UrdfElement, mass: float, solid: solids.Solid, center: Array) -
     etree.SubElement(inertial, "inertia", dict(zip(_TENSOR, map(repr, moments), strict=True)))
 
 
-def _solid(link: UrdfElement) -> solids.Solid | None:
+def _solid(link: model.Link) -> solids.Solid | None:
     """Return the solid of the colliders or, without volume, that of the visuals."""
-    for role in ("collision", "visual"):
-        parts = [part for shape in link.iterfind(role) for part in _parts(shape)]
-        if parts := [part for part in parts if part.volume > 0]:
+    for shapes in (link.collisions, link.visuals):
+        found = [part for shape in shapes for part in _parts(shape)]
+        if parts := [part for part in found if part.volume > 0]:
             return solids.joined(parts)
     return None
 
 
-def _parts(shape: UrdfElement) -> Iterator[solids.Solid]:
+def _parts(shape: model.Shape) -> Iterator[solids.Solid]:
     """Yield the solids of a shape in the frame of the link; each group of a collider is one."""
-    origin, geometry, place = shape.find("origin"), shape.find("geometry"), np.eye(4)
-    place[:3, 3] = _vector(origin, "xyz", _ORIGIN)
-    turn = Rotation.from_euler("xyz", _vector(origin, "rpy", _ORIGIN))
-    if origin is not None and origin.get("quat_xyzw") is not None:
-        turn = Rotation.from_quat(_vector(origin, "quat_xyzw", (0.0, 0.0, 0.0, 1.0)))
-    place[:3, :3] = turn.as_matrix()
-    for element in () if geometry is None else geometry:
-        match element.tag:
-            case "box":
-                size = np.array(_vector(element, "size", _ORIGIN))
-                if min(size) > 0:
-                    yield solids.box(size / 2).placed(place)
-            case "sphere":
-                yield solids.sphere(_number(element, "radius")).placed(place)
-            case "cylinder" | "capsule":
-                radius, length = _number(element, "radius"), _number(element, "length")
-                build = solids.cylinder if element.tag == "cylinder" else solids.capsule
-                if radius > 0 and length >= 0:
-                    yield build(radius, length / 2, 2).placed(place)
-            case "mesh":
-                to_link = place @ np.diag([*_vector(element, "scale", (1.0, 1.0, 1.0)), 1.0])
-                try:
-                    mesh = load_mesh(element.get("filename", ""))
-                except UnreadMeshError:
-                    continue
-                for piece in (shape.tag == "collision" and mesh.groups) or (mesh,):
-                    yield solids.enclosed_solid(piece.points, piece.triangles, to_link)
+    place = transform_from_pose(shape.origin)
+    match shape.geometry:
+        case model.Box(size):
+            if min(size) > 0:
+                yield solids.box(np.array(size) / 2).placed(place)
+        case model.Sphere(radius):
+            yield solids.sphere(radius).placed(place)
+        case model.Cylinder(radius, length):
+            if radius > 0 and length >= 0:
+                yield solids.cylinder(radius, length / 2, 2).placed(place)
+        case model.Capsule(radius, length):
+            if radius > 0 and length >= 0:
+                yield solids.capsule(radius, length / 2, 2).placed(place)
+        case model.MeshFile() as geometry:
+            mesh = mesh_of(geometry)
+            if not isinstance(mesh, LoadedMesh):
+                return
+            is_collider = isinstance(shape, model.Collision)
+            for piece in (is_collider and mesh.groups) or (mesh,):
+                to_link = placement(shape, geometry)
+                yield solids.enclosed_solid(piece.points, piece.triangles, to_link)

@@ -61,10 +61,10 @@ def draw_shapes(robot: model.Robot) -> tuple[Drawing, ...]:
         points: Array = np.zeros((0, 3))
         triangles: Indices = np.zeros((0, 3), np.int64)
         if isinstance(geometry, model.MeshFile):
-            mesh = _load(geometry)
+            mesh = mesh_of(geometry)
             if not isinstance(mesh, LoadedMesh):
                 continue
-            matrix = _placement(shape, geometry)
+            matrix = placement(shape, geometry)
             points, triangles = mesh.points, mesh.triangles
         drawings.append(Drawing(source, link, role, kind, size, matrix, points, triangles))
     return tuple(drawings)
@@ -107,12 +107,12 @@ def _observations(
         yield stated
         return
     stated = structs.replace(stated, name=geometry.uri)
-    mesh = _load(geometry)
+    mesh = mesh_of(geometry)
     if not isinstance(mesh, LoadedMesh):
         why = "it is not found" if mesh is None else f"it cannot be read: {mesh}"
         yield structs.replace(stated, problem=why)
         return
-    placed = _placement(shape, geometry)
+    placed = placement(shape, geometry)
     measured = _measured(mesh, tuple(placed.ravel().tolist()))
     stated = structs.replace(
         stated,
@@ -159,7 +159,7 @@ def _primitive(
             assert_never(geometry)
 
 
-def _load(geometry: model.MeshFile) -> LoadedMesh | UnreadMeshError | None:
+def mesh_of(geometry: model.MeshFile) -> LoadedMesh | UnreadMeshError | None:
     """Return a mesh, or why it is not read; None if it is not found."""
     try:
         return None if geometry.path is None else load_mesh(geometry.path)
@@ -167,7 +167,7 @@ def _load(geometry: model.MeshFile) -> LoadedMesh | UnreadMeshError | None:
         return error
 
 
-def _placement(shape: model.Shape, geometry: model.MeshFile) -> Array:
+def placement(shape: model.Shape, geometry: model.MeshFile) -> Array:
     """Return the (4, 4) transform from a mesh file's frame to the link's [m]."""
     return transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
-from urdf_usd.conformance.engines.protocol import UnsupportedError
 
 _ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.7 1.1"/>'
 _WHOLE = """<inertial><mass value="2"/><inertia ixx="0.02" ixy="0.001" ixz="0"
@@ -197,11 +196,3 @@ def test_robot_on_a_world_link_has_a_fixed_base(tmp_path: Path) -> None:
 
     assert set(_estimated(str(file))) == {"c"}
     assert set(_estimated(str(file), "floating")) == {"a", "c"}
-
-
-def test_number_that_is_none_is_refused(tmp_path: Path) -> None:
-    """There is no value to compare with."""
-    shape = _BOX.replace("0.3 0.2", "0.3 wide")
-
-    with pytest.raises(UnsupportedError, match="not 3 numbers"):
-        _estimated(_urdf(tmp_path, _WHOLE, shape))
