@@ -20,8 +20,7 @@ from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare, equality
 from urdf_usd.conformance.checks.shapes import combined_surface
 from urdf_usd.conformance.engines.protocol import Observed, Outcome
-from urdf_usd.conformance.engines.rotations import matrices
-from urdf_usd.conformance.engines.statements import vec3, vec6
+from urdf_usd.conformance.engines.statements import matrices, vec3, vec6
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import (
     DIRECTIONS,

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
-from urdf_usd.conformance.engines.registry import require
+from urdf_usd.conformance.engines.registry import target
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
 from urdf_usd.converter import options as o
 from urdf_usd.converter.robot.model import BaseOption
@@ -18,7 +18,7 @@ from urdf_usd.converter.simulation.settings import SettingsFile  # noqa: F401  #
 
 
 def _parse_engine(name: str) -> str:
-    require(name)
+    target(name)
     return name
 
 

@@ -28,8 +28,7 @@ from urdf_usd.conformance.engines.readers import (
     named,
     one_axis,
 )
-from urdf_usd.conformance.engines.rotations import matrices
-from urdf_usd.conformance.engines.statements import Array, Placed, mass_properties
+from urdf_usd.conformance.engines.statements import Array, Placed, mass_properties, matrices
 from urdf_usd.conformance.observation import robot as obs
 
 if TYPE_CHECKING:

@@ -105,30 +105,24 @@ class MeshPart(Struct, frozen=True, eq=False):
     group: int = 0
 
 
+# The last ones, as a robot is compared, then drawn.
+@lru_cache(maxsize=_KEPT)
 def load_mesh(path: str) -> LoadedMesh:
     """Read a mesh file, whose format is detected by its content where possible.
 
-    The last files are cached: a robot is compared, then drawn.
-
     Returns:
-        The mesh; its arrays are not to be written to.
+        The mesh, from a cache if it was read before; its arrays are not to be written to.
 
     Raises:
         UnreadMeshError: It cannot be read, or holds no triangle.
     """
-    file = Path(path)
     try:
-        libraries = file.parent.glob("*.mtl") if file.suffix.lower() == ".obj" else ()
-        status = [one.stat() for one in (file, *sorted(libraries))]
-        return _load_mesh(file, tuple((one.st_mtime_ns, one.st_size) for one in status))
+        return _load_mesh(Path(path))
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
 
 
-@lru_cache(maxsize=_KEPT)
-def _load_mesh(file: Path, state: tuple[tuple[int, int], ...]) -> LoadedMesh:
-    """Read a mesh file; if it or a material library next to it has changed, again."""
-    del state
+def _load_mesh(file: Path) -> LoadedMesh:
     content = read_bounded(file, LARGEST_MESH)
     form, folder = _format(content, file), str(file.parent)
     match form:

@@ -47,24 +47,15 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     UnsupportedError,
 )
-from urdf_usd.conformance.engines.rotations import matrices
-from urdf_usd.conformance.engines.statements import along_link, build_frames, mass_properties, vec3
-from urdf_usd.conformance.engines.surfaces import mesh_surface, plain_surface, primitive_surface
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    Base,
-    Configurations,
-    Frames,
-    Implied,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    MimicObservation,
-    Observation,
-    Quantity,
-    SettingKind,
+from urdf_usd.conformance.engines.statements import (
+    along_link,
+    build_frames,
+    mass_properties,
+    matrices,
+    vec3,
 )
+from urdf_usd.conformance.engines.surfaces import mesh_surface, plain_surface, primitive_surface
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import (
     DIRECTIONS,
     Appearance,
@@ -84,10 +75,10 @@ Array = NDArray[np.float64]
 NAME = "mujoco-mjcf"
 WORLD = "world"
 _TYPES = {
-    int(mujoco.mjtJoint.mjJNT_FREE): JointType.FLOATING,
-    int(mujoco.mjtJoint.mjJNT_BALL): JointType.SPHERICAL,
-    int(mujoco.mjtJoint.mjJNT_SLIDE): JointType.PRISMATIC,
-    int(mujoco.mjtJoint.mjJNT_HINGE): JointType.REVOLUTE,
+    int(mujoco.mjtJoint.mjJNT_FREE): obs.JointType.FLOATING,
+    int(mujoco.mjtJoint.mjJNT_BALL): obs.JointType.SPHERICAL,
+    int(mujoco.mjtJoint.mjJNT_SLIDE): obs.JointType.PRISMATIC,
+    int(mujoco.mjtJoint.mjJNT_HINGE): obs.JointType.REVOLUTE,
 }
 # MuJoCo's sizes are half edges, radius and half length, radius.
 _KINDS: Mapping[int, tuple[ShapeKind, tuple[float, ...]]] = {
@@ -116,7 +107,7 @@ class MjcfEngine(Struct, frozen=True):
         """Return the installed version."""
         return Available(mujoco.__version__)
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -125,7 +116,9 @@ class MjcfEngine(Struct, frozen=True):
         return observe_mjcf(request.path, request.configurations)
 
 
-def observe_mjcf(path: str, configurations: Configurations, *, shapes: bool = True) -> Observation:
+def observe_mjcf(
+    path: str, configurations: obs.Configurations, *, shapes: bool = True
+) -> obs.Observation:
     """State everything about an MJCF.
 
     Raises:
@@ -146,7 +139,7 @@ def observe_mjcf(path: str, configurations: Configurations, *, shapes: bool = Tr
     return with_motion(reading, configurations, perturbed=configurations.rollout is not None)
 
 
-def mjcf_joints(path: str) -> tuple[JointObservation, ...]:
+def mjcf_joints(path: str) -> tuple[obs.JointObservation, ...]:
     """State the joints alone, to choose configurations.
 
     Raises:
@@ -186,7 +179,7 @@ class MjcfRobot(Struct, frozen=True, eq=False):
 
     model: mujoco.MjModel  # its root moves freely unless that is the world
     mechanism: Mechanism
-    structure: Observation  # all that depends on no configuration
+    structure: obs.Observation  # all that depends on no configuration
     bodies: Mapping[str, int]  # by link, without the links between several joints of a body
     # by link between several joints: body and first of the joints that follow
     between: Mapping[str, tuple[int, int]]
@@ -226,7 +219,7 @@ def _read(path: str, changed: int) -> MjcfRobot:
     # A root without mass is singular.
     with collected_warnings():
         robot = _structure(
-            spec, model, root is not None, Base.FLOATING if all(free) else Base.FIXED
+            spec, model, root is not None, obs.Base.FLOATING if all(free) else obs.Base.FIXED
         )
     counts = tuple((name, count) for name, count in uncompared.items() if count)
     stated = structs.replace(robot.structure, up=vec3(up), uncompared=counts, notes=notes)
@@ -276,7 +269,7 @@ def _compiled(spec: mujoco.MjSpec, root: mujoco.MjsBody | None) -> tuple[mujoco.
 def _count_from_initial_pose(model: mujoco.MjModel) -> None:
     """Subtract ``ref`` from positions and limits; leave out what is no rigid-body motion."""
     for joint in range(model.njnt):
-        if COORDINATES[_TYPES[model.jnt_type[joint]]] == 1:
+        if obs.COORDINATES[_TYPES[model.jnt_type[joint]]] == 1:
             address = model.jnt_qposadr[joint]
             model.jnt_range[joint] -= model.qpos0[address]
             model.qpos_spring[address] -= model.qpos0[address]
@@ -285,7 +278,9 @@ def _count_from_initial_pose(model: mujoco.MjModel) -> None:
     model.body_gravcomp[:] = 0.0
 
 
-def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: Base) -> MjcfRobot:
+def _structure(
+    spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: obs.Base
+) -> MjcfRobot:
     """State names, links, joints and masses."""
     names, joint_names = _names(model)
     made_up = {f"link {names[body]}" for body in range(1, model.nbody) if not model.body(body).name}
@@ -296,7 +291,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: B
     unnamed = (j for j in range(int(rooted), model.njnt) if not model.joint(j).name)
     made_up |= {f"joint {joint_names[joint]}" for joint in unnamed}
     mimics = read_mimics(model, joint_names)
-    joints: list[JointObservation] = []
+    joints: list[obs.JointObservation] = []
     between: dict[str, tuple[int, int]] = {}
     places: dict[int, JointPlace] = {}
     for body in range(2 if rooted else 1, model.nbody):
@@ -305,7 +300,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: B
         if not count:
             name = _unused(f"{names[body]}_fixed", joint_names.values())
             made_up.add(f"joint {name}")
-            joints.append(JointObservation(name, JointType.FIXED, parent, names[body]))
+            joints.append(obs.JointObservation(name, obs.JointType.FIXED, parent, names[body]))
         for joint in range(first, first + count):
             child = names[body]
             if joint + 1 < first + count:
@@ -313,7 +308,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: B
                 made_up.add(f"link {child}")
                 between[child] = body, joint + 1
             stated = read_joint(model, joint, joint_names[joint], (parent, child), mimics)
-            if stated.type is JointType.FLOATING:
+            if stated.type is obs.JointType.FLOATING:
                 # USD has no joint for it.
                 name = _unused(f"{child}_free", joint_names.values())
                 stated = structs.replace(stated, name=name)
@@ -321,14 +316,14 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: B
             joints.append(stated)
             places[joint] = joint_place(model, stated, joint)
             parent = child
-    links = [LinkObservation(link, body_mass(model, body)) for link, body in bodies.items()]
-    links += [LinkObservation(link) for link in between]
-    moving = [joint for joint in joints if COORDINATES[joint.type]]
-    observation = Observation(
+    links = [obs.LinkObservation(link, body_mass(model, body)) for link, body in bodies.items()]
+    links += [obs.LinkObservation(link) for link in between]
+    moving = [joint for joint in joints if obs.COORDINATES[joint.type]]
+    observation = obs.Observation(
         engine=NAME,
         robot=spec.modelname or None,
         root=names[1] if rooted else WORLD,
-        states=frozenset(Quantity),
+        states=frozenset(obs.Quantity),
         links=tuple(links),
         joints=tuple(joints),
         joint_order=tuple(joint.name for joint in moving),
@@ -336,7 +331,7 @@ def _structure(spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: B
         nondynamic=tuple(names[b] for b in range(1, model.nbody) if model.body_mocapid[b] >= 0),
         implied=tuple(_implied(spec, model, names, joint_names)),
         simulation=_simulation(model, names, joint_names),
-        base=base if any(link.mass for link in links) else Base.STATIC,
+        base=base if any(link.mass for link in links) else obs.Base.STATIC,
     )
     mechanism = Mechanism(model, tuple(places.values()), free_root=rooted)
     if rooted:
@@ -375,10 +370,10 @@ def _unused(name: str, taken: Collection[str]) -> str:
 
 def read_mimics(
     model: mujoco.MjModel, names: Mapping[int, str] | Sequence[str]
-) -> dict[str, MimicObservation]:
+) -> dict[str, obs.MimicObservation]:
     """Return the linear couplings of two joints, which are relative to their initial positions."""
     return {
-        names[model.eq_obj1id[index]]: MimicObservation(
+        names[model.eq_obj1id[index]]: obs.MimicObservation(
             leader=names[model.eq_obj2id[index]],
             multiplier=float(model.eq_data[index, 1]),
             offset=float(model.eq_data[index, 0]),
@@ -402,20 +397,20 @@ def read_joint(
     joint: int,
     name: str,
     ends: tuple[str, str],
-    mimics: Mapping[str, MimicObservation],
-) -> JointObservation:
+    mimics: Mapping[str, obs.MimicObservation],
+) -> obs.JointObservation:
     """State a joint by its number; ``ends`` are its parent and child."""
     kind, dof = _TYPES[model.jnt_type[joint]], int(model.jnt_dofadr[joint])
-    stated = JointObservation(name, kind, *ends)
-    if kind is not JointType.FLOATING and model.jnt_pos[joint].any():
+    stated = obs.JointObservation(name, kind, *ends)
+    if kind is not obs.JointType.FLOATING and model.jnt_pos[joint].any():
         stated = structs.replace(stated, anchor=vec3(model.jnt_pos[joint]))
-    if COORDINATES[kind] > 1:
+    if obs.COORDINATES[kind] > 1:
         return stated
     lower, upper = -math.inf, math.inf
     if model.jnt_limited[joint]:
         lower, upper = map(float, model.jnt_range[joint])
-    if kind is JointType.REVOLUTE and math.isinf(lower) and math.isinf(upper):
-        kind = JointType.CONTINUOUS
+    if kind is obs.JointType.REVOLUTE and math.isinf(lower) and math.isinf(upper):
+        kind = obs.JointType.CONTINUOUS
     effort = None
     if model.jnt_actfrclimited[joint]:
         least, most = model.jnt_actfrcrange[joint].tolist()
@@ -434,15 +429,15 @@ def read_joint(
     )
 
 
-def body_mass(model: mujoco.MjModel, body: int) -> MassProperties | None:
+def body_mass(model: mujoco.MjModel, body: int) -> obs.MassProperties | None:
     """Return mass properties in the frame of the body."""
     tensor = along_link(model.body_inertia[body], matrices(model.body_iquat[body]))
     return mass_properties(model.body_mass[body], model.body_ipos[body], tensor)
 
 
 def link_frames(
-    mechanism: Mechanism, links: Mapping[str, tuple[int, slice]], configurations: Configurations
-) -> Frames:
+    mechanism: Mechanism, links: Mapping[str, tuple[int, slice]], configurations: obs.Configurations
+) -> obs.Frames:
     """State poses relative to the first link.
 
     Of each link these are its body and, between several joints of that, the positions of those
@@ -614,7 +609,7 @@ def _simulation(
     armatures = (
         (name, float(model.dof_armature[model.jnt_dofadr[joint]]))
         for joint, name in joints.items()
-        if COORDINATES[_TYPES[model.jnt_type[joint]]] == 1
+        if obs.COORDINATES[_TYPES[model.jnt_type[joint]]] == 1
     )
     pairs = (
         sorted((names[signature >> 16], names[signature & 0xFFFF]))
@@ -669,23 +664,23 @@ def _implied(
     model: mujoco.MjModel,
     bodies: Mapping[int, str],
     joints: Mapping[int, str],
-) -> Iterator[Implied]:
+) -> Iterator[obs.Implied]:
     """Yield the settings that the file states."""
-    yield from (Implied(words=words) for words in _MUJOCO_WORDS)
-    yield Implied(words="mjc:", besides=_unstated(spec))
+    yield from (obs.Implied(words=words) for words in _MUJOCO_WORDS)
+    yield obs.Implied(words="mjc:", besides=_unstated(spec))
     disabled = spec.option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
     if disabled or tuple(spec.option.gravity) != _GRAVITY:
-        yield Implied(SettingKind.SCENE, words="gravity")
+        yield obs.Implied(obs.SettingKind.SCENE, words="gravity")
     if model.body_geomnum[0]:
         # Such as a floor.
-        yield Implied(SettingKind.SCENE, words="belongs to no link")
-        yield Implied(SettingKind.MATERIAL, "robot")
+        yield obs.Implied(obs.SettingKind.SCENE, words="belongs to no link")
+        yield obs.Implied(obs.SettingKind.MATERIAL, "robot")
     for body in range(1, model.nbody):
         if model.body_mocapid[body] >= 0 or model.body_gravcomp[body]:
-            yield Implied(SettingKind.BODY, f"link {bodies[body]}")
+            yield obs.Implied(obs.SettingKind.BODY, f"link {bodies[body]}")
     for body in range(model.nbody):
         if len(_frictions(model, body)) > 1:
-            yield Implied(SettingKind.MATERIAL, f"link {bodies[body]}")
+            yield obs.Implied(obs.SettingKind.MATERIAL, f"link {bodies[body]}")
     driven = {
         joint
         for kind, joint in zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
@@ -693,7 +688,7 @@ def _implied(
     }
     for joint, name in joints.items():
         if joint in driven or model.jnt_stiffness[joint].any():
-            yield Implied(SettingKind.DRIVE, f"joint {name}")
+            yield obs.Implied(obs.SettingKind.DRIVE, f"joint {name}")
 
 
 def _unstated(spec: mujoco.MjSpec) -> frozenset[str]:

@@ -29,22 +29,16 @@ from urdf_usd.conformance.engines.mjcf import (
     read_joint,
     read_mimics,
 )
-from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
     OF_ANY_URDF,
+    matrices,
     moving_joints,
+    quats_wxyz,
     unreachable_joints,
     vec3,
     with_frames,
 )
-from urdf_usd.conformance.observation.robot import (
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 
 # MuJoCo's own name for its world body, and for any URDF link of that name.
@@ -55,7 +49,12 @@ _STEPS = (
     prepared.complete_inertials,
     prepared.rename_link(_WORLD, inner_only=True),
 )
-_STATES = OF_ANY_URDF | {Quantity.MIMIC, Quantity.EFFORT, Quantity.MOTION, Quantity.ROLLOUT}
+_STATES = OF_ANY_URDF | {
+    obs.Quantity.MIMIC,
+    obs.Quantity.EFFORT,
+    obs.Quantity.MOTION,
+    obs.Quantity.ROLLOUT,
+}
 _PLANAR_SUFFIXES = ("_TX", "_TY", "_RZ")
 _UNNAMED = "MuJoCo has no names of fixed joints; this is the file's."
 _UNLIMITED = "MuJoCo does not distinguish continuous and unlimited revolute joints."
@@ -74,7 +73,7 @@ class MujocoEngine(Struct, frozen=True):
         """Return the installed version."""
         return protocol.Available(mujoco.__version__)
 
-    def observe(self, request: protocol.Request) -> Observation:
+    def observe(self, request: protocol.Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -90,29 +89,31 @@ class MujocoEngine(Struct, frozen=True):
                     robot.model, joint, int(robot.model.body_jntadr[robot.bodies[joint.child]])
                 )
                 for joint in joints
-                if joint.type is not JointType.FIXED
+                if joint.type is not obs.JointType.FIXED
             ),
             free_root=robot.bodies[robot.root] != 0,
             unknown=models.joints_moving(joints, robot.unknown),
         )
         first_dof = {joint.name: joint.dofs.start for joint in mechanism.joints}
         shapes, notes = _shapes(request)
-        reading = Observation(
+        reading = obs.Observation(
             engine=self.name,
             robot=robot.name,
             root=robot.root,
             joints=joints,
             joint_order=tuple(sorted(moving_joints(joints), key=first_dof.__getitem__)),
             notes=robot.notes,
-            states=_STATES if shapes is None else _STATES | {Quantity.COLLISION, Quantity.VISUAL},
+            states=_STATES
+            if shapes is None
+            else _STATES | {obs.Quantity.COLLISION, obs.Quantity.VISUAL},
             links=tuple(
-                LinkObservation(link, urdf.known([link], body_mass(robot.model, body)))
+                obs.LinkObservation(link, urdf.known([link], body_mass(robot.model, body)))
                 for link, body in robot.bodies.items()
             ),
             shapes=shapes or (),
         )
 
-        def frames(links: tuple[str, ...]) -> Frames:
+        def frames(links: tuple[str, ...]) -> obs.Frames:
             of = {link: (robot.bodies[link], slice(0)) for link in links}
             return link_frames(mechanism, of, request.configurations)
 
@@ -272,7 +273,7 @@ def _inertial(body: mujoco.MjsBody) -> tuple[float, NDArray[np.float64], NDArray
     return float(body.mass), moments, quats_wxyz(matrices(body.iquat) @ axes)
 
 
-def _joints(robot: _Robot) -> Iterator[JointObservation]:
+def _joints(robot: _Robot) -> Iterator[obs.JointObservation]:
     model, link_of = robot.model, {index: link for link, index in robot.bodies.items()}
     mimics = read_mimics(model, [model.joint(joint).name for joint in range(model.njnt)])
     for link, body in robot.bodies.items():
@@ -282,17 +283,17 @@ def _joints(robot: _Robot) -> Iterator[JointObservation]:
         ends = link_of[model.body_parentid[body]], link
         if count == 0:
             name = robot.joint_of_child[link]
-            yield JointObservation(name, JointType.FIXED, *ends, note=_UNNAMED)
+            yield obs.JointObservation(name, obs.JointType.FIXED, *ends, note=_UNNAMED)
             continue
         name = model.joint(first).name
         if not name:
             raise protocol.UnsupportedError(f"MuJoCo drops the name of the joint of link {link}")
         if count == len(_PLANAR_SUFFIXES):
             name, axis = name.removesuffix(_PLANAR_SUFFIXES[0]), vec3(model.jnt_axis[first + 2])
-            yield JointObservation(name, JointType.PLANAR, *ends, axis=axis)
+            yield obs.JointObservation(name, obs.JointType.PLANAR, *ends, axis=axis)
             continue
         joint = read_joint(model, first, name, ends, mimics)
-        unlimited = joint.type is JointType.CONTINUOUS
+        unlimited = joint.type is obs.JointType.CONTINUOUS
         yield structs.replace(joint, note=_UNLIMITED) if unlimited else joint
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.rotations import matrices, quats_wxyz
-from urdf_usd.conformance.engines.statements import read_only
+from urdf_usd.conformance.engines.statements import matrices, quats_wxyz, read_only
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import ShapeKind, Solid
 

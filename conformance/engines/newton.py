@@ -37,8 +37,14 @@ from urdf_usd.conformance.engines.readers import (
     named,
     one_axis,
 )
-from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
-from urdf_usd.conformance.engines.statements import Array, Placed, mass_properties
+from urdf_usd.conformance.engines.statements import (
+    Array,
+    Placed,
+    mass_properties,
+    matrices,
+    matrices_of_xyzw,
+    quats_wxyz,
+)
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.simulation import DriveObservation, SimulationObservation
 

@@ -16,24 +16,27 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pybullet
 from lxml import etree
 from msgspec import Struct, structs
-from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.process import captured
-from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.engines.statements import (
     OF_ANY_URDF,
+    Array,
+    Placed,
     along_link,
+    build_frames,
     mass_properties,
+    matrices,
+    matrices_of_xyzw,
     moving_joints,
-    read_only,
+    quats_wxyz,
     settable_positions,
     vec3,
     with_frames,
@@ -42,8 +45,6 @@ from urdf_usd.conformance.engines.surfaces import hull_surface, primitive_surfac
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 from urdf_usd.installation import distribution_of
-
-Array: TypeAlias = NDArray[np.float64]
 
 # The wheels of `pybullet` are for Python 3.11 alone.
 _INSTALL = "pip install pybullet (Python 3.11) or pybullet-arm64 (the same for later versions)"
@@ -79,10 +80,6 @@ _GROUP = re.compile(rb"[\n\r][ \t]*+[go][ \t]")
 _SHORT_FACE = re.compile(rb"[\n\r][ \t]*+f(?:[ \t]++[^\s]++){0,2}[ \t]*+[\n\r]")
 
 
-class _PoseError(Exception):
-    """PyBullet does not state the poses of the links."""
-
-
 class PybulletEngine(Struct, frozen=True):
     """Reads a URDF with Bullet's importer."""
 
@@ -97,34 +94,26 @@ class PybulletEngine(Struct, frozen=True):
         return protocol.Available(found[1] if found else "of unknown version")
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read the file and state its quantities.
-
-        Raises:
-            UnsupportedError: PyBullet refuses the file.
-        """
+        """Read the file and state its quantities."""
         urdf = prepared.prepare(request.path, _STEPS)
-        pose_notes: list[str] = []
+        chosen, pose_notes = request.configurations, list[str]()
 
         def frames(links: tuple[str, ...]) -> obs.Frames | None:
             try:
-                return _frames(body, joints, links, request.configurations)
-            except (pybullet.error, _PoseError) as error:
-                why = f"PyBullet states no poses of {len(body.links)} links: {error}"
-                pose_notes.append(why)
+                return _frames(body, joints, links, chosen)
+            except pybullet.error as error:
+                pose_notes.append(f"PyBullet states no poses of {len(body.links)} links: {error}")
                 return None
 
         with loaded(urdf) as body:
             joints = tuple(
                 _joint(body, number, urdf.limits_unknown) for number in range(len(body.joints))
             )
-            links, defaulted = [], []
+            masses = {}
             for number, link in enumerate(body.links):
                 mass, _, moments, center = body.masses[number][:4]
                 tensor = along_link(moments, body.axes[number])
-                stated = urdf.known([link], mass_properties(mass, center, tensor))
-                links.append(obs.LinkObservation(link, stated))
-                if stated and link in urdf.without_inertial:
-                    defaulted.append(link)
+                masses[link] = urdf.known([link], mass_properties(mass, center, tensor))
             reading = obs.Observation(
                 engine=self.name,
                 robot=body.robot,
@@ -132,20 +121,17 @@ class PybulletEngine(Struct, frozen=True):
                 joints=joints,
                 joint_order=moving_joints(joints),
                 states=OF_ANY_URDF | {obs.Quantity.EFFORT, obs.Quantity.VELOCITY},
-                links=tuple(links),
-                defaulted=tuple(sorted(defaulted)),
+                links=tuple(obs.LinkObservation(link, mass) for link, mass in masses.items()),
+                defaulted=tuple(sorted(urdf.without_inertial & {n for n in masses if masses[n]})),
             )
             reading = with_frames(reading, "PyBullet", urdf, request, frames, _IMMOVABLE)
-        shapes = _shapes(request)
-        states = reading.states - (frozenset() if reading.frames else {obs.Quantity.FRAMES})
-        return structs.replace(
-            reading,
-            states=states
-            if shapes is None
-            else states | {obs.Quantity.COLLISION, obs.Quantity.VISUAL},
-            notes=(*reading.notes, *pose_notes),
-            shapes=shapes or (),
-        )
+        states, shapes = reading.states, _shapes(request)
+        if reading.frames is None:
+            states -= {obs.Quantity.FRAMES}
+        if shapes is not None:
+            states |= {obs.Quantity.COLLISION, obs.Quantity.VISUAL}
+        notes = (*reading.notes, *pose_notes)
+        return structs.replace(reading, states=states, notes=notes, shapes=shapes or ())
 
 
 class Body(Struct, frozen=True, eq=False):
@@ -261,16 +247,11 @@ def _frames(
     """Return poses relative to the root link.
 
     Raises:
-        pybullet.error: PyBullet refuses, as it does beyond a number of links.
-        _PoseError: It states a quaternion that is not finite.
+        pybullet.error: PyBullet refuses, as it does beyond a number of links, or it states an
+            orientation that is not finite.
     """
     numbers = [body.links.index(link) for link in links]
-    shape = configurations.count, len(numbers)
-    centers, quats_xyzw = np.empty((*shape, 3)), np.empty((*shape, 4))
-    # Nothing is stepped in time, so the root stays.
-    centers[:, 0], quats_xyzw[:, 0] = pybullet.getBasePositionAndOrientation(
-        body.index, physicsClientId=body.client
-    )
+    at, offsets = {"physicsClientId": body.client}, [body.masses[number][3] for number in numbers]
     # (K, d) positions of the joints that PyBullet can set, by index.
     positions = settable_positions(joints, configurations)
     targets: dict[int, Array] = {}
@@ -283,33 +264,25 @@ def _frames(
             to_link = body.axes[index + 1]
             turned = quats_wxyz(to_link.T @ matrices(targets[index]) @ to_link)
             targets[index] = np.roll(turned, -1, axis=1)
-    for row in range(configurations.count if len(numbers) > 1 else 0):
+
+    def place(row: int) -> Placed:
         if targets:
             # PyBullet crashes on tuples here.
-            pybullet.resetJointStatesMultiDof(
-                body.index,
-                list(targets),
-                [values[row].tolist() for values in targets.values()],
-                physicsClientId=body.client,
-            )
-        # Without forward kinematics the poses are those of the last time step.
-        poses = pybullet.getLinkStates(
-            body.index,
-            [number - 1 for number in numbers[1:]],
-            computeForwardKinematics=1,
-            physicsClientId=body.client,
-        )
-        centers[row, 1:] = [pose[0] for pose in poses]
-        quats_xyzw[row, 1:] = [pose[1] for pose in poses]
-    if not np.isfinite(quats_xyzw).all():
-        raise _PoseError("an orientation is not finite, as below a zero axis")
-    in_world = matrices_of_xyzw(quats_xyzw) @ body.axes[numbers].swapaxes(-1, -2)
-    offsets = np.array([body.masses[number][3] for number in numbers])
-    origins = centers - (in_world @ offsets[..., np.newaxis])[..., 0]
-    # The root is the same in all configurations.
-    to_world = in_world[0, 0]
-    placed = read_only((origins - origins[:, :1]) @ to_world)
-    return obs.Frames(links, placed, read_only(to_world.T @ in_world), configurations.labels)
+            values = [of_joint[row].tolist() for of_joint in targets.values()]
+            pybullet.resetJointStatesMultiDof(body.index, list(targets), values, **at)
+        # Nothing is stepped in time, so the root stays. Without forward kinematics the poses of
+        # other links are those of the last time step.
+        poses = [pybullet.getBasePositionAndOrientation(body.index, **at)]
+        if inner := [number - 1 for number in numbers[1:]]:
+            poses += pybullet.getLinkStates(body.index, inner, computeForwardKinematics=1, **at)
+        quats_xyzw = np.array([pose[1] for pose in poses])
+        if not np.isfinite(quats_xyzw).all():
+            raise pybullet.error("an orientation is not finite, as below a zero axis")
+        turns = matrices_of_xyzw(quats_xyzw) @ body.axes[numbers].swapaxes(-1, -2)
+        centers = np.array([pose[0] for pose in poses])
+        return centers - np.einsum("lij,lj->li", turns, offsets), turns
+
+    return build_frames(links, configurations, place)
 
 
 def _shapes(request: protocol.Request) -> tuple[ShapeObservation, ...] | None:
@@ -417,15 +390,12 @@ def _hulls(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
 
 def _primitive(link: str, role: Role, number: int, row: tuple[Any, ...]) -> ShapeObservation:
     """State a shape; of a mesh PyBullet returns the file, but not the surface."""
-    kind = _KINDS.get(row[2], ShapeKind.OTHER)
-    # Lengths come before radii.
-    length, radius, _ = row[3]
-    size: tuple[float, ...] = {
-        ShapeKind.BOX: row[3],
-        ShapeKind.SPHERE: row[3][:1],
-        ShapeKind.CYLINDER: (radius, length),
-        ShapeKind.CAPSULE: (radius, length),
-    }.get(kind, ())
+    kind, size = _KINDS.get(row[2], ShapeKind.OTHER), tuple[float, ...]()
+    if kind is ShapeKind.BOX:
+        size = row[3]
+    elif kind is not ShapeKind.OTHER:
+        # Lengths come before radii.
+        size = row[3][:1] if kind is ShapeKind.SPHERE else row[3][1::-1]
     transform = np.eye(4)
     transform[:3, :3], transform[:3, 3] = matrices_of_xyzw(row[6]), row[5]
     # Other engines do not state a shape without extent.

@@ -34,18 +34,7 @@ from urdf_usd.conformance.engines.statements import (
     unreachable_joints,
     with_frames,
 )
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    DOUBLE_PRECISION,
-    Configurations,
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    MassProperties,
-    Observation,
-    Quantity,
-)
+from urdf_usd.conformance.observation import robot as obs
 
 
 class Kinematics(Struct, frozen=True, eq=False):
@@ -54,16 +43,16 @@ class Kinematics(Struct, frozen=True, eq=False):
     initial: Array  # all coordinates at the initial pose
     place: Callable[[Array], Placed]  # poses of all bodies, from all coordinates
     # (K, n) coordinates of a joint in the form of the library, from those of an observation
-    convert: Callable[[JointObservation, Array], Array] = lambda _, values: values
+    convert: Callable[[obs.JointObservation, Array], Array] = lambda _, values: values
     world: Array = field(default_factory=lambda: np.eye(4))  # pose of the body of number -1
 
     def frames(
         self,
         bodies: Mapping[str, int],
-        joints: Iterable[JointObservation],
+        joints: Iterable[obs.JointObservation],
         starts: Mapping[str, int],
-        chosen: Configurations,
-    ) -> Frames:
+        chosen: obs.Configurations,
+    ) -> obs.Frames:
         """State the poses of links.
 
         Args:
@@ -88,17 +77,17 @@ class Kinematics(Struct, frozen=True, eq=False):
         return build_frames(tuple(bodies), chosen, place)
 
 
-def one_axis(slides: bool, lower: float, upper: float, **values: float) -> JointObservation:
+def one_axis(slides: bool, lower: float, upper: float, **values: float) -> obs.JointObservation:
     """State a joint with one axis, without names; values that are not finite are absent."""
     unlimited = math.isinf(lower) and math.isinf(upper)
-    kind = JointType.CONTINUOUS if unlimited else JointType.REVOLUTE
-    kind = JointType.PRISMATIC if slides else kind
-    stated = JointObservation("", kind, "", "", lower=float(lower), upper=float(upper))
+    kind = obs.JointType.CONTINUOUS if unlimited else obs.JointType.REVOLUTE
+    kind = obs.JointType.PRISMATIC if slides else kind
+    stated = obs.JointObservation("", kind, "", "", lower=float(lower), upper=float(upper))
     known = {name: float(value) for name, value in values.items() if math.isfinite(value)}
     return structs.replace(stated, **known)
 
 
-def named(joint: JointObservation, name: str, parent: str, child: str) -> JointObservation:
+def named(joint: obs.JointObservation, name: str, parent: str, child: str) -> obs.JointObservation:
     """Name a joint and its links."""
     return structs.replace(joint, name=name, parent=parent, child=child)
 
@@ -108,8 +97,8 @@ class UrdfModel(Struct, frozen=True, eq=False):
 
     robot: str
     root: str
-    links: Sequence[LinkObservation]  # in the order of the bodies of ``kinematics``
-    joints: Sequence[JointObservation]
+    links: Sequence[obs.LinkObservation]  # in the order of the bodies of ``kinematics``
+    joints: Sequence[obs.JointObservation]
     starts: Mapping[str, int]  # number of the first coordinate of each joint that has any
     kinematics: Kinematics
     notes: Iterable[str] = ()
@@ -124,8 +113,8 @@ class UrdfReader(Struct, frozen=True):
     distribution: str
     steps: Sequence[Step]
     read: Callable[[UrdfCopy], UrdfModel]
-    states: frozenset[Quantity]  # besides those of every engine
-    precision: float = DOUBLE_PRECISION
+    states: frozenset[obs.Quantity]  # besides those of every engine
+    precision: float = obs.DOUBLE_PRECISION
     side: Side = Side.URDF
 
     @property
@@ -137,7 +126,7 @@ class UrdfReader(Struct, frozen=True):
         """Return the installed version, if any."""
         return optional_engine(self.module, self.distribution, self.name)
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -146,7 +135,7 @@ class UrdfReader(Struct, frozen=True):
         urdf = prepare(request.path, self.steps)
         model = self.read(urdf)
         bodies = {link.name: number for number, link in enumerate(model.links)}
-        reading = Observation(
+        reading = obs.Observation(
             engine=self.name,
             robot=model.robot,
             root=model.root,
@@ -158,7 +147,7 @@ class UrdfReader(Struct, frozen=True):
             precision=self.precision,
         )
 
-        def frames(links: tuple[str, ...]) -> Frames:
+        def frames(links: tuple[str, ...]) -> obs.Frames:
             framed = {link: bodies[link] for link in links}
             chosen = request.configurations
             return model.kinematics.frames(framed, model.joints, model.starts, chosen)
@@ -170,8 +159,8 @@ class MjcfBody(Struct, frozen=True):
     """A body as a library reads it, and the joints that move it."""
 
     # each with the number of its first coordinate, and without names
-    joints: Sequence[tuple[int, JointObservation]]
-    mass: MassProperties | None
+    joints: Sequence[tuple[int, obs.JointObservation]]
+    mass: obs.MassProperties | None
     head: int | None = None  # number of the body that has its mass, if that is another
 
 
@@ -191,8 +180,10 @@ class MjcfReader(Struct, frozen=True):
     module: str
     distribution: str
     read: Callable[[str], MjcfModel]
-    states: frozenset[Quantity] = frozenset({Quantity.EFFORT})  # besides those of every engine
-    precision: float = DOUBLE_PRECISION
+    states: frozenset[obs.Quantity] = frozenset(
+        {obs.Quantity.EFFORT}
+    )  # besides those of every engine
+    precision: float = obs.DOUBLE_PRECISION
     side: Side = Side.MJCF
 
     @property
@@ -204,7 +195,7 @@ class MjcfReader(Struct, frozen=True):
         """Return the installed version, if any."""
         return optional_engine(self.module, self.distribution, self.title.lower())
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: Request) -> obs.Observation:
         """Read the file and state its quantities.
 
         Raises:
@@ -222,15 +213,15 @@ class MjcfReader(Struct, frozen=True):
             raise UnsupportedError(f"{self.title} reads {len(model.bodies)} of {count} bodies")
         joints = {joint.name: joint for joint in own.joints}
         starts: dict[str, int] = {}
-        links = {link.name: LinkObservation(link.name) for link in own.links}
+        links = {link.name: obs.LinkObservation(link.name) for link in own.links}
 
-        def slides_first(joint: JointObservation) -> bool:
-            return joint.type is not JointType.PRISMATIC
+        def slides_first(joint: obs.JointObservation) -> bool:
+            return joint.type is not obs.JointType.PRISMATIC
 
         for index, body in enumerate(model.bodies, start=1):
             link = link_of[index]
             head = link if body.head is None else link_of[body.head + 1]
-            links[link] = LinkObservation(link, body.mass, head)
+            links[link] = obs.LinkObservation(link, body.mass, head)
             first, several = robot.model.body_jntadr[index], robot.model.body_jntnum[index]
             places = (robot.places.get(joint) for joint in range(first, first + several))
             known = [joints[place.name] for place in places if place]
@@ -245,15 +236,15 @@ class MjcfReader(Struct, frozen=True):
                 joints[joint.name] = named(stated, joint.name, joint.parent, joint.child)
                 starts[joint.name] = start
         read = tuple(joints.values())
-        blocked = unreachable_joints(read, chosen, frozenset({JointType.FLOATING}))
+        blocked = unreachable_joints(read, chosen, frozenset({obs.JointType.FLOATING}))
         reached = reachable_links(own.root, read, blocked)
 
-        def convert(joint: JointObservation, values: Array) -> Array:
-            if COORDINATES[joint.type] > 1:
+        def convert(joint: obs.JointObservation, values: Array) -> Array:
+            if obs.COORDINATES[joint.type] > 1:
                 return model.kinematics.convert(joint, values)
             return values + float(model.kinematics.initial[starts[joint.name]])
 
-        return Observation(
+        return obs.Observation(
             engine=self.name,
             robot=own.robot,
             root=own.root,

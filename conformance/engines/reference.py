@@ -18,6 +18,7 @@ from lxml import etree
 from msgspec import structs
 
 from urdf_usd.conformance.engines import protocol
+from urdf_usd.conformance.engines.meshes import load_mesh
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.reference_shapes import state_shapes
 from urdf_usd.conformance.engines.statements import moving_joints, read_only
@@ -113,8 +114,9 @@ def _read(
 
 
 def forget_readings() -> None:
-    """Clear the cache, as files may have changed."""
+    """Clear the caches of robots and meshes, as files may have changed."""
     _read.cache_clear()
+    load_mesh.cache_clear()
 
 
 def observe_robot(

@@ -76,15 +76,6 @@ def engine(name: str) -> Engine:
     return cast("Callable[[], Engine]", getattr(import_module(module), attribute))()
 
 
-def require(name: str) -> None:
-    """Check that an engine is installed, without loading it.
-
-    Raises:
-        UnknownEngineError: There is none of that name.
-    """
-    target(name)
-
-
 def target(name: str) -> str:
     """Return module and attribute of an engine, as ``package.module:attribute``.
 

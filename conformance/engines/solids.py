@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import trimesh
-from msgspec import Struct
+from msgspec import Struct, structs
 from scipy.spatial import ConvexHull, QhullError
 
 from urdf_usd.conformance.engines.statements import Array
@@ -63,8 +63,7 @@ def box(half_extents: Array) -> Solid:
 
 def sphere(radius: float) -> Solid:
     """Return a ball that is centred in its frame."""
-    volume = 4.0 / 3.0 * np.pi * radius**3
-    return Solid(volume, np.zeros(3), np.eye(3) * (0.4 * volume * radius**2))
+    return capsule(radius, 0.0, 2)
 
 
 def cylinder(radius: float, half_height: float, axis: int) -> Solid:
@@ -76,28 +75,24 @@ def cylinder(radius: float, half_height: float, axis: int) -> Solid:
 
 def capsule(radius: float, half_height: float, axis: int) -> Solid:
     """Return a capsule; ``half_height`` is half the cylinder without the caps."""
-    tube = 2.0 * np.pi * radius**2 * half_height
-    caps = 4.0 / 3.0 * np.pi * radius**3
-    along = tube * radius**2 / 2.0 + caps * 0.4 * radius**2
-    across = tube * (radius**2 / 4.0 + half_height**2 / 3.0) + caps * (
-        0.4 * radius**2 + half_height**2 + 0.75 * half_height * radius
-    )
-    return _round(tube + caps, across, along, axis)
+    tube, caps = cylinder(radius, half_height, axis), 4.0 / 3.0 * np.pi * radius**3
+    moved = half_height**2 + 0.75 * half_height * radius
+    ball = _round(caps, caps * (0.4 * radius**2 + moved), caps * 0.4 * radius**2, axis)
+    return Solid(tube.volume + caps, tube.center, tube.inertia + ball.inertia)
 
 
 def cone(radius: float, half_height: float, axis: int) -> Solid:
     """Return a cone with its apex towards the positive axis, centred by its height."""
     volume = 2.0 / 3.0 * np.pi * radius**2 * half_height
     across = volume * 0.15 * (radius**2 + half_height**2)
-    return _round(volume, across, 0.3 * volume * radius**2, axis, -half_height / 2.0)
+    solid = _round(volume, across, 0.3 * volume * radius**2, axis)
+    return structs.replace(solid, center=np.eye(3)[axis] * -half_height / 2.0)
 
 
-def _round(
-    volume: float, across: float, along: float, axis: int, center_along: float = 0.0
-) -> Solid:
-    moments, center = np.full(3, across), np.zeros(3)
-    moments[axis], center[axis] = along, center_along
-    return Solid(volume, center, np.diag(moments))
+def _round(volume: float, across: float, along: float, axis: int) -> Solid:
+    moments = np.full(3, across)
+    moments[axis] = along
+    return Solid(volume, np.zeros(3), np.diag(moments))
 
 
 def hull_triangles(points: Array) -> Indices | None:

@@ -109,7 +109,7 @@ def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[Ins
         MissingEngineError: The reference or the OpenUSD engine is not available.
     """
     for name in requested:
-        registry.require(name)
+        registry.target(name)
     engines = list_engines(workers)
     for engine in engines:
         if engine.name in _NEEDED:

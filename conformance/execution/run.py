@@ -211,7 +211,7 @@ def run(
     """
     # Before the folder is emptied.
     for name in options.engines:
-        registry.require(name)
+        registry.target(name)
     require_scheduler(options)
     records = []
     with claim_run_folder(

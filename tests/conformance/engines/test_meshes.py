@@ -37,7 +37,7 @@ from urdf_usd.conformance.engines.mesh_materials import (
 from urdf_usd.conformance.engines.meshes import UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
-from urdf_usd.conformance.engines.reference import ReferenceEngine
+from urdf_usd.conformance.engines.reference import ReferenceEngine, forget_readings
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.conformance.observation.shapes import Appearance, Role
 from urdf_usd.conformance.verdict.judgement import judge
@@ -56,6 +56,7 @@ AREAS = "obj: obj materials have areas and the urdf colour fills the rest"
 
 def _unread(path: Path, content: str) -> str:
     path.write_text(content)
+    forget_readings()
     with pytest.raises(UnreadMeshError) as raised:
         load_mesh(str(path))
     return str(raised.value)
@@ -264,6 +265,7 @@ def test_changed_material_library_is_read_again(tmp_path: Path) -> None:
     obj = str(tmp_path / _mesh(tmp_path, AREAS))
     before = load_mesh(obj)
     (tmp_path / "looks.mtl").write_text("newmtl skin\nKd 1\n")
+    forget_readings()
     after = load_mesh(obj)
 
     assert before.materials[1].image is not None

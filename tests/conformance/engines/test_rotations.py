@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from urdf_usd.conformance.engines.rotations import matrices, matrices_of_xyzw, quats_wxyz
+from urdf_usd.conformance.engines.statements import matrices, matrices_of_xyzw, quats_wxyz
 
 _TURN = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
 
