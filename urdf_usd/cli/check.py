@@ -6,6 +6,7 @@ import shlex
 import tempfile
 import webbrowser
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.options import command_words
+from urdf_usd.converter.options import Sources, command_words
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.installed import suite_versions
@@ -64,10 +65,9 @@ def check(options: Check) -> ExitCode:
     if options.certificate:
         return _verify(source, usd, common)
     with shown_status("Comparing USD with URDF ..."):
-        selections, skipped = (
-            variant_combinations(usd, common) if options.all_variants else ((common,), ())
-        )
-        numbers = range(1, len(selections) + 1) if options.all_variants else (0,)
+        several = options.all_variants
+        selections, skipped = variant_combinations(usd, common) if several else ((common,), ())
+        numbers = range(1, len(selections) + 1) if several else (0,)
         files = [
             (_numbered(options.json_file, number), _numbered(options.html_file, number))
             for number in numbers
@@ -80,9 +80,8 @@ def check(options: Check) -> ExitCode:
         for selection, (json_file, html_file) in zip(selections, files, strict=True):
             stated = structs.replace(options.comparison, variants=selection.variants)
             words = ("check", options.urdf, str(usd), *command_words(stated))
-            records.append(
-                _written(_usd_check(source, usd, selection), json_file, html_file, words)
-            )
+            examine = partial(_check_usd, source, usd, selection)
+            records.append(_written(examine, json_file, html_file, words))
     show_diagnostics(
         dict.fromkeys(
             Diagnostic(one.rule, one.message)
@@ -91,21 +90,23 @@ def check(options: Check) -> ExitCode:
             if one.rule in _SHOWN
         )
     )
-    if options.all_variants:
+    if several:
         left_out = [(str(choice), f"no {kind}") for choice, kind in skipped]
         print_view(terminal_selections(records, left_out))
     else:
         _print_result(records[0], source, common)
-    if options.html_file:
-        last = f" to {files[-1][1]}" if len(files) > 1 else ""
-        click.echo(f"\nPage: {files[0][1]}{last}")
-    else:
-        agree = all(record.verdict.agrees for record in records)
-        hint = "with all values" if agree else "that shows the differences in 3D"
-        click.echo(f"\nUse --html FILE for a report {hint}.")
+    last = f" to {files[-1][1]}" if len(files) > 1 else ""
+    agree = all(record.verdict.agrees for record in records)
+    hint = "with all values" if agree else "that shows the differences in 3D"
+    _print_page(files[0][1], last, f" {hint}")
     # That of the most severe verdict among those that fail.
     codes = [(_exit_code(one, options.fail_on), one.verdict.severity) for one in records]
     return max(codes, key=lambda one: (one[0] is not ExitCode.DONE, one[1], one[0]))[0]
+
+
+def _print_page(file: Path | None, more: str = "", hint: str = "") -> None:
+    shown = f"Page: {file}{more}" if file else f"Use --html FILE for a report{hint}."
+    click.echo(f"\n{shown}")
 
 
 def compare(options: Compare) -> ExitCode:
@@ -113,24 +114,21 @@ def compare(options: Compare) -> ExitCode:
     outputs = [(options.json_file, RECORD), (options.html_file, PAGE)]
     require_outputs(outputs, (first.path, second.path))
 
-    def examine(scene: Path | None) -> RobotRecord:
-        return compare_descriptions(
-            first,
-            second,
-            options.mapped,
-            sources=options.sources,
-            engines=options.engines,
-            limits=options.limits,
-            scene=scene,
-        )
-
+    examine = partial(
+        compare_descriptions,
+        first,
+        second,
+        options.mapped,
+        sources=options.sources,
+        engines=options.engines,
+        limits=options.limits,
+    )
     pairs = (word for pair in options.mapped for word in ("--map", "=".join(pair)))
     words = ("compare", options.first, options.second, *pairs)
     with shown_status("Comparing descriptions ..."):
         record = _written(examine, options.json_file, options.html_file, words)
     _print_result(record, first)
-    shown = f"Page: {options.html_file}" if options.html_file else "Use --html FILE for a report."
-    click.echo(f"\n{shown}")
+    _print_page(options.html_file)
     return _exit_code(record, options.fail_on)
 
 
@@ -142,7 +140,7 @@ def certify(options: Certify) -> ExitCode:
     with shown_status("Comparing USD with URDF ..."):
         # Before the comparison: a file that changes meanwhile makes the certificate invalid.
         robot, asset = _hashes(source, usd, comparison)
-        record = _usd_check(source, usd, comparison)(None)
+        record = _check_usd(source, usd, comparison)
     _print_result(record, source, comparison)
     if code := _exit_code(record, options.fail_on):
         say(f"{usd}: not certified")
@@ -187,10 +185,7 @@ def view(options: View) -> None:
     choices = of_robot(options.conversion, source)
     require_outputs([(options.html_file, PAGE)], (source.path, options.usd, settings_file(choices)))
     comparison = CheckOptions(
-        base=choices.base,
-        packages=choices.packages,
-        arguments=choices.arguments,
-        environment=choices.environment,
+        **{name: getattr(choices, name) for name in ("base", *Sources.__struct_fields__)},
         # The page shows what these two read.
         engines=(REFERENCE,),
         limits=options.limits,
@@ -205,7 +200,7 @@ def view(options: View) -> None:
             )
             show_diagnostics(converted.diagnostics)
             usd = converted.root_layer
-        record = _usd_check(source, usd, comparison)(scene)
+        record = _check_usd(source, usd, comparison, scene=scene)
         if not scene.exists():
             raise CommandError(f"nothing can be drawn: {record.reason}")
         page = render_view(record, scene.read_bytes())
@@ -222,21 +217,17 @@ def view(options: View) -> None:
         say("no browser was found; open the file, or use --html FILE")
 
 
-def _usd_check(
-    source: RobotSource, usd: Path, options: CheckOptions
-) -> Callable[[Path | None], RobotRecord]:
-    """Return a function that compares, and writes the packed 3D scene to a file if it has one."""
-
-    def examine(scene: Path | None) -> RobotRecord:
-        return check_usd(
-            source.path, usd, options, name=source.id, reference=source.reference, scene=scene
-        )
-
-    return examine
+def _check_usd(
+    source: RobotSource, usd: Path, options: CheckOptions, *, scene: Path | None = None
+) -> RobotRecord:
+    """Compare, and write the packed 3D scene to a file if there is one."""
+    return check_usd(
+        source.path, usd, options, name=source.id, reference=source.reference, scene=scene
+    )
 
 
 def _written(
-    examine: Callable[[Path | None], RobotRecord],
+    examine: Callable[..., RobotRecord],
     json_file: Path | None,
     html_file: Path | None,
     words: Iterable[str],
@@ -244,7 +235,7 @@ def _written(
     """Compare, and write the record and the page, which states the words of the command."""
     with temporary_folder() as work:
         scene = work / "scene.gz"
-        record = examine(scene if html_file else None)
+        record = examine(scene=scene if html_file else None)
         if json_file:
             write_output(json_file, record_json(record))
         if html_file:

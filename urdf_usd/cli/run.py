@@ -32,17 +32,16 @@ from urdf_usd.conformance.converters.candidates import (
     portable_text,
 )
 from urdf_usd.conformance.execution import run as execution
-from urdf_usd.conformance.execution.folder import RunFolder, claim_run_folder
+from urdf_usd.conformance.execution.folder import claim_run_folder
 from urdf_usd.conformance.execution.worker import ClusterError, call_on_usd, processors
 from urdf_usd.conformance.gate import Baseline, read_baseline
-from urdf_usd.conformance.options import RunOptions
 from urdf_usd.conformance.reduction.reduce import TrialOptions, bug_report, reduce_robot
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import command_words
 from urdf_usd.converter.scratch import scratch_folder
-from urdf_usd.corpus import Resolved, parse_reference, resolve_corpora
+from urdf_usd.corpus import parse_reference, resolve_corpora
 from urdf_usd.corpus.files import Format
-from urdf_usd.reports.changes import GOOD, compare_runs, value_changes
+from urdf_usd.reports.changes import compare_runs, sign, value_changes
 from urdf_usd.reports.records.history import HistoryEntry, append_entry, read_history
 from urdf_usd.reports.records.record import (
     BaselineRecord,
@@ -108,8 +107,19 @@ def run(options: Run) -> ExitCode:
         execution.require_scheduler(settings)
     expected = len(sources) * len(candidates)
     places = execution.places(sources, settings)
+    names = [candidate.name for candidate in candidates]
+    records: list[RobotRecord] = []
+    interruption: BaseException | None = None
     with claim_run_folder(options.out, places, resume=settings.resume, announce=say) as folder:
-        records, interruption = _examined(sources, folder, settings)
+        try:
+            with shown_progress(expected, named=len(names) > 1) as show:
+                for record in execution.run_in_folder(sources, folder, settings):
+                    records.append(record)
+                    show(record)
+        except (KeyboardInterrupt, ClusterError) as error:
+            interruption = error
+        # By robot, then in the order of converters.
+        records.sort(key=lambda one: (one.id, names.index(one.candidate)))
         finished = len(records)
         unfinished = expected - finished if interruption else 0
         summary = execution.summarise(records, settings, corpus, unfinished)
@@ -133,24 +143,6 @@ def run(options: Run) -> ExitCode:
     return _decide(records_of(gated, records), options.gate, baseline)
 
 
-def _examined(
-    sources: Sequence[Resolved], folder: RunFolder, settings: RunOptions
-) -> tuple[list[RobotRecord], BaseException | None]:
-    """Return the records by robot, then in the order of converters, and what interrupted."""
-    records: list[RobotRecord] = []
-    names = [candidate.name for candidate in settings.converters]
-    interruption: BaseException | None = None
-    try:
-        with shown_progress(len(sources) * len(names), named=len(names) > 1) as show:
-            for record in execution.run_in_folder(sources, folder, settings):
-                records.append(record)
-                show(record)
-    except (KeyboardInterrupt, ClusterError) as error:
-        interruption = error
-    records.sort(key=lambda one: (one.id, names.index(one.candidate)))
-    return records, interruption
-
-
 def _report(
     summary: RunSummary,
     records: list[RobotRecord],
@@ -162,9 +154,8 @@ def _report(
     """Write all files; return what they show, and the first page."""
 
     def compared(converter: str) -> BaselineRecord | None:
-        if baseline is None:
-            return None
-        return _apply(records_of(converter, records), options.gate, baseline).failures
+        own = records_of(converter, records)
+        return _apply(own, options.gate, baseline).failures if baseline else None
 
     several = len(summary.converters) > 1
     gated = next(one.name for one in summary.converters if one.gated)
@@ -183,18 +174,13 @@ def _report(
         changes = compare_runs(previous, StoredRun.of(summary, records))
         former = FormerRunRecord(name=options.compare.resolve().name, changes=changes)
         summary = structs.replace(summary, former=former)
-    try:
-        history: tuple[HistoryEntry, ...] = ()
-        if options.history is not None:
-            if summary.complete:
-                seconds = conversion_times(records, out)
-                append_entry(options.history, summary, options.label or "", seconds)
-            history = read_history(options.history)
-        return write_report(summary, records, out, history)
-    except OSError as error:
-        # That of a full disk names no file.
-        error.filename = error.filename or str(out)
-        raise
+    history: tuple[HistoryEntry, ...] = ()
+    if options.history is not None:
+        if summary.complete:
+            seconds = conversion_times(records, out)
+            append_entry(options.history, summary, options.label or "", seconds)
+        history = read_history(options.history)
+    return write_report(summary, records, out, history)
 
 
 def _apply(
@@ -225,7 +211,7 @@ def _decide(records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | Non
     return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
 
-def _gate_lines(found: BaselineRecord, file: Path | None) -> list[Text]:
+def _gate_lines(found: BaselineRecord, file: Path | None) -> Iterator[Text]:
     counts = {
         "new": found.new,
         "worse": found.worse,
@@ -235,7 +221,7 @@ def _gate_lines(found: BaselineRecord, file: Path | None) -> list[Text]:
     }
     stated = [f"{len(rows)} {word}" for word, rows in counts.items() if rows or word != "expired"]
     against = f" against {file}" if file else ""
-    lines = [Text(), Text(f"Gate{against}: {', '.join(stated)}", style="bold")]
+    yield Text(f"\nGate{against}: {', '.join(stated)}", style="bold")
     wrong = [
         *((one, "not expected") for one in found.new),
         *((one, f"expected {one.expected}") for one in found.worse),
@@ -244,23 +230,18 @@ def _gate_lines(found: BaselineRecord, file: Path | None) -> list[Text]:
     for failure, what in wrong[:_SHOWN]:
         message = one_line(failure.message, _LONGEST)
         text = f" {failure.robot} {failure.check}: {failure.grade}, {what}: {message}"
-        lines.append(Text.assemble(("  ✗", "red"), text))
+        yield Text.assemble(("  ✗", "red"), text)
     if len(wrong) > _SHOWN:
-        lines.append(Text(f"  and {len(wrong) - _SHOWN} more"))
+        yield Text(f"  and {len(wrong) - _SHOWN} more")
     for one in found.fixed:
         text = f" {one.robot} {one.check}: passes now; --update-baseline removes it"
-        lines.append(Text.assemble(("  ✓", "green"), text))
+        yield Text.assemble(("  ✓", "green"), text)
     if found.absent:
-        lines.append(Text(f"  {found.absent} entries of robots that are not in this run"))
-    return lines
+        yield Text(f"  {found.absent} entries of robots that are not in this run")
 
 
 def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
-    """Return the converters under test, and the name of that which decides the exit status.
-
-    Raises:
-        BadParameter: A value is malformed or names an unknown converter.
-    """
+    """Return the converters under test, and the name of that which decides the exit status."""
     try:
         candidates = parse_candidates(choices.texts, dict(choices.versions))
     except CandidateError as error:
@@ -268,10 +249,9 @@ def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
     names = [candidate.name for candidate in candidates]
     gated = choices.gated or (OURS if OURS in names else names[0])
     if gated not in names:
-        raise click.BadParameter(
-            f"{gated!r} is not a converter of this run; choose from {', '.join(names)}",
-            param_hint="--gate",
-        )
+        known = f"choose from {', '.join(names)}"
+        text = f"{gated!r} is not a converter of this run; {known}"
+        raise click.BadParameter(text, param_hint="--gate")
     return candidates, gated
 
 
@@ -286,15 +266,14 @@ def _load_baseline(gate: Gate) -> Baseline | None:
 
 
 def diff(options: Diff) -> ExitCode:
-    run_a, run_b = options.run_a, options.run_b
-    runs = {folder: read_run(folder) for folder in (run_a, run_b)}
-    changes = compare_runs(runs[run_a], runs[run_b])
-    for index, change in reversed(list(enumerate(changes))):
+    folders = options.run_a, options.run_b
+    run_a, run_b = map(read_run, folders)
+    changes: list[ChangeRecord] = []
+    for change in compare_runs(run_a, run_b):
         if change.kind is ChangeKind.FILES:
-            name = change.subject
-            values = [_values(out, name, run.records[name]) for out, run in runs.items()]
-            changed = value_changes(name, *values)
-            changes = (*changes[:index], *changed, *changes[index:])
+            name, runs = change.subject, zip(folders, (run_a, run_b), strict=True)
+            changes += value_changes(name, *(_values(out, name, run) for out, run in runs))
+        changes.append(change)
     worse = any(change.worse for change in changes)
     if options.output_format == "json":
         plain = [structs.asdict(change) for change in changes]
@@ -305,13 +284,12 @@ def diff(options: Diff) -> ExitCode:
     return ExitCode.DOES_NOT_CONFORM if worse else ExitCode.DONE
 
 
-def _values(out: Path, name: str, record: RobotRecord) -> dict[str, str]:
+def _values(out: Path, name: str, run: StoredRun) -> dict[str, str]:
     """Read the values of a robot from its USD; none if there is no readable USD."""
-    if record.asset is None:
-        return {}
-    usd = out / "assets" / name / record.asset.root_layer
+    asset = run.records[name].asset
     try:
-        values: dict[str, str] = call_on_usd(_VALUES, usd)
+        usd = out / "assets" / name / asset.root_layer if asset else None
+        values: dict[str, str] = call_on_usd(_VALUES, usd) if usd else {}
     except (ConversionError, OSError):
         return {}
     return values
@@ -319,26 +297,17 @@ def _values(out: Path, name: str, record: RobotRecord) -> dict[str, str]:
 
 def _change_lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:
     """Yield the number of changes of each kind, then each change."""
-    if not changes:
-        yield Text("nothing changed")
-        return
     counts = Counter(change.kind for change in changes)
-    yield Text(
-        ", ".join(f"{counts[kind]} {kind}" for kind in ChangeKind if counts[kind]),
-        style="bold",
-    )
+    counted = ", ".join(f"{counts[kind]} {kind}" for kind in ChangeKind if counts[kind])
+    yield Text(counted or "nothing changed", style="bold" if counted else "")
     for change in changes:
-        sign = ("✓", "green") if change.kind in GOOD else ("·", "dim")
-        if change.worse:
-            sign = ("✗", "red")
-        line = f" {change.kind}: {change.subject}"
-        if change.check:
-            line += f" {change.check}"
+        style = {"✗": "red", "✓": "green", "·": "dim"}[sign(change)]
+        line = " ".join(filter(None, (f" {change.kind}: {change.subject}", change.check)))
         if change.before or change.after:
             line += f": {change.before or 'nothing'} → {change.after or 'nothing'}"
         if change.detail:
             line += f" ({one_line(change.detail, _LONGEST)})"
-        yield Text.assemble(sign, line)
+        yield Text.assemble((sign(change), style), line)
 
 
 def reduce(options: Reduce) -> None:
