@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
 
@@ -12,7 +13,13 @@ from rich.console import Console, RenderableType
 
 from tests.reports import samples
 from urdf_usd.reports.ci import write_junit, write_sarif
-from urdf_usd.reports.html.site import write_comparison, write_history, write_site, write_suite
+from urdf_usd.reports.html.site import (
+    matrix,
+    write_comparison,
+    write_history,
+    write_site,
+    write_suite,
+)
 from urdf_usd.reports.records.history import append_entry, read_history
 from urdf_usd.reports.records.record import (
     ChangeKind,
@@ -22,6 +29,7 @@ from urdf_usd.reports.records.record import (
     RunSummary,
     Verdict,
 )
+from urdf_usd.reports.records.scene import scene_path, write_scene
 from urdf_usd.reports.run_report import write_badges, write_markdown
 from urdf_usd.reports.summary import Figures, compare
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
@@ -55,12 +63,15 @@ def write_run(robots: tuple[RobotRecord, ...], folder: Path) -> RunSummary:
         parts={"dir:macros.xacro": "defines macros alone"},
     )
     figures = Figures.of(summary, robots)
+    write_scene(samples.scene(), scene_path(folder, "shifted"))
     write_site(figures, folder, history=history)
     write_history(history, folder)
     write_markdown(figures, folder / "summary.md")
     write_junit(robots, folder / "junit.xml", summary)
     write_sarif(robots, folder / "findings.sarif", summary.baseline)
     write_badges(figures, folder)
+    data = json.dumps(matrix(figures.ordered), indent=1, ensure_ascii=False)
+    (folder / "matrix.json").write_text(data, encoding="utf-8")
     return summary
 
 

@@ -28,6 +28,7 @@ _REPORTS = {
         "findings.sarif",
         "badge.svg",
         "badge.json",
+        "matrix.json",
         "run.txt",
         "check.txt",
     ),

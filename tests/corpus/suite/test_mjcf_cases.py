@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeAlias
 
 import mujoco
 import numpy as np
 import pytest
 from msgspec import UNSET
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
-from tests.corpus.suite.suite_cases import Array, matrix_of
 from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import collected_warnings
 from urdf_usd.conformance.expectations import compare_case, configurations_of
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.reports.records.suite_case import BodyValues, Expected, read_case
 
+Array: TypeAlias = NDArray[np.float64]
 CASES = {
     one.id.rpartition("--")[2]: one
     for one in resolve_corpora(["suite:mjcf"])
@@ -72,7 +75,7 @@ def test_values_are_those_of_mujoco(name: str) -> None:
         for link, at in pose.links.items():
             body = data.body(link)
             assert turn @ (body.xpos - base.xpos) == pytest.approx(_numbers(at.position))
-            rotation = matrix_of(_numbers(at.rotation_wxyz))
+            rotation = Rotation.from_quat(np.roll(_numbers(at.rotation_wxyz), -1)).as_matrix()
             assert turn @ body.xmat.reshape(3, 3) == pytest.approx(rotation, abs=1e-10)
 
 
