@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
-import pybullet
 import pytest
 from click.testing import Result
 
@@ -83,32 +79,6 @@ def orders() -> dict[str, list[str]]:
 
 def test_reference_has_the_order_of_the_file(orders: dict[str, list[str]]) -> None:
     assert orders["reference"] == _JOINTS
-
-
-def test_mujoco_has_the_order_of_qpos(orders: dict[str, list[str]]) -> None:
-    model = mujoco.MjModel.from_xml_path(str(_URDF))
-    names = sorted(
-        (int(model.jnt_qposadr[joint]), model.joint(joint).name) for joint in range(model.njnt)
-    )
-
-    assert orders["mujoco"] == [name for _, name in names]
-
-
-def test_pybullet_has_the_order_of_joint_indices(orders: dict[str, list[str]]) -> None:
-    program = (
-        "import pybullet as p, sys; c = p.connect(p.DIRECT); "
-        "b = p.loadURDF(sys.argv[1]); "
-        "rows = [p.getJointInfo(b, i) for i in range(p.getNumJoints(b))]; "
-        f"print(*[r[1].decode() for r in rows if r[2] != {pybullet.JOINT_FIXED}])"
-    )
-    done = subprocess.run(  # the program above
-        [sys.executable, "-c", program, str(_URDF)],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-
-    assert orders["pybullet"] == done.stdout.splitlines()[-1].split()
 
 
 def test_joint_that_an_engine_lacks_has_index_minus_one() -> None:

@@ -10,8 +10,6 @@ import signal
 import subprocess
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree as ET
@@ -24,7 +22,6 @@ from tests.robots import ROBOT
 from tests.urdf_usd.cli.command import contents, urdf_usd
 from urdf_usd.conformance.execution.engines import write_back
 from urdf_usd.converter import convert
-from urdf_usd.reports.records.record import RobotRecord
 
 
 @pytest.fixture(autouse=True)
@@ -153,16 +150,6 @@ def test_check_obeys_its_limits(asset: Path) -> None:
         assert "bug" not in small.stderr
 
 
-def test_exported_urdf_conforms_to_the_asset(asset: Path) -> None:
-    usd = asset / "usd" / "arm.usda"
-    urdf_usd("export", usd, "again.urdf")
-
-    assert urdf_usd("check", "again.urdf", usd).exit_code == 0
-    written = write_back(str(usd), ())
-    assert isinstance(written, bytes)
-    assert b'<joint name="j" type="revolute">' in written
-
-
 def test_usd_without_robot_is_not_exported() -> None:
     Path("no.usda").write_text("no layer")
     Path("empty.usda").write_text("#usda 1.0\n")
@@ -244,25 +231,6 @@ def test_run_lists_unreadable_files_and_strict_counts_them(folder: Path) -> None
     alone = urdf_usd("run", "bad.urdf", "--out", "report")
     assert alone.exit_code == 1
     assert "no robot could be read" in alone.stderr
-
-
-def test_interrupted_run_writes_a_report_of_finished_robots(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    @contextmanager
-    def interrupting(total: int, *, named: bool) -> Iterator[Callable[[RobotRecord], None]]:
-        def show(record: RobotRecord) -> None:
-            raise KeyboardInterrupt(record.id, total, named)
-
-        yield show
-
-    monkeypatch.setattr("urdf_usd.cli.run.shown_progress", interrupting)
-    result = urdf_usd("run", "arm.urdf", "pybullet:cube.urdf", "--out", "report")
-
-    assert result.exit_code == 130
-    assert "1 of 2 robots are finished" in result.stderr
-    assert len(contents(folder / "report" / "results")) == 1
-    assert (folder / "report" / "index.html").is_file()
 
 
 def test_doctor_lists_versions_engines_and_corpora(monkeypatch: pytest.MonkeyPatch) -> None:

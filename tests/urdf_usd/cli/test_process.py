@@ -15,7 +15,6 @@ import pytest
 from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.cli.failures import explained_failures
 from urdf_usd.cli.main import main
-from urdf_usd.conformance.execution.converting import compose
 from urdf_usd.conformance.execution.worker import ClusterError
 
 # Each takes a noticeable part of a second to import.
@@ -54,21 +53,6 @@ finally:
     # Pages are written by the process of the command.
     pages = {"jinja2"} if "r.urdf" in words else set()
     assert not (_HEAVY - pages) & set(modules)
-
-
-def test_output_is_complete_and_exit_handlers_run(tmp_path: Path) -> None:
-    links = "".join(f'<link name="link_{number}"/>' for number in range(9000))
-    file = tmp_path / "many.xacro"
-    file.write_text(f'<robot name="many">{links}</robot>')
-
-    done = _run(
-        "import atexit; atexit.register(print, 'handled')\n"
-        "from urdf_usd.cli.program import start; start()",
-        *("expand", str(file)),
-    )
-
-    assert done.returncode == 0
-    assert done.stdout.endswith("</robot>\nhandled\n")
 
 
 XACRO = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="a"/></robot>"""
@@ -234,10 +218,3 @@ def test_full_disk_is_one_line_and_leaves_nothing() -> None:
     assert ended.stderr.endswith("[target-unwritable]\n")
     assert ended.stderr.count("\n") == 1
     assert [file.name for file in Path().iterdir()] == ["a.urdf"]
-
-
-def test_usd_whose_path_is_not_utf8_is_refused() -> None:
-    (refused,) = compose(os.fsdecode(b"\xff.usda")).refused
-
-    assert refused.rule == "stage-unreadable"
-    assert refused.message == "\\xff.usda cannot be opened: its path is not UTF-8; rename it"

@@ -11,10 +11,6 @@ from pxr import Usd
 
 from tests.conformance.direct import examine_pair_here
 from tests.urdf_usd.cli.command import DATA, urdf_usd
-from urdf_usd.conformance.engines.protocol import Available
-from urdf_usd.conformance.execution.job import installed_engine
-from urdf_usd.conformance.execution.run import check as check_usd
-from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import convert
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.reports.records.record import RobotRecord
@@ -84,25 +80,6 @@ def test_report_and_record_name_the_selection(usd: Path) -> None:
     page = Path("page.html").read_text()
     assert selection in page
     assert " ".join(chosen) in page
-
-
-def test_simulators_in_other_processes_read_the_selected_variants(usd: Path) -> None:
-    names = ("physx", "newton-usd")
-    if not any(isinstance(installed_engine(n).availability, Available) for n in names):
-        pytest.skip("no simulator that reads USD is installed")
-    options = CheckOptions(
-        engines=names,
-        variants=(VariantChoice("model", "full"), VariantChoice("load", "heavy")),
-    )
-
-    record = check_usd("heavy.urdf", usd, options)
-
-    assert record.verdict == "exact", record.reason
-    (mass,) = (one for one in record.checks if one.id == "mass.link.mass")
-    compared = {one.engine for one in mass.differences} & set(names)
-    observed = {one.name for one in record.engines if one.status == "observed"}
-    assert compared == observed & set(names)
-    assert compared
 
 
 def test_missing_selection_is_the_cause_instead_of_missing_joints(usd: Path) -> None:
