@@ -61,12 +61,7 @@ def description_names() -> tuple[str, ...]:
 
 
 def offer(target: str, mirror: Path | None = None, *, mjcf: bool = True) -> r.Candidate:
-    """Return a module's entry in the catalogue; nothing is run or downloaded.
-
-    Raises:
-        UnknownRobotError: There is no such module.
-        UnavailableError: The package is not installed.
-    """
+    """Return a module's entry in the catalogue; nothing is run or downloaded."""
     known = _catalogue()
     if target not in known:
         hint = r.close_names(f"{target}_description", known)

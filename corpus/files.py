@@ -46,10 +46,7 @@ class Format(StrEnum):
 
 
 def robot_format(path: Path) -> Format:
-    """Return MJCF if the root element is ``mujoco``, else URDF, also if there is no such file.
-
-    A URDF with an element ``<mujoco>`` inside is URDF.
-    """
+    """Return MJCF if the root element is ``mujoco``, else URDF, also if there is no such file."""
     try:
         with path.open("rb") as file:
             _, root = next(etree.iterparse(file, events=("start",), resolve_entities=False))
@@ -76,15 +73,7 @@ def _stored_stdin() -> Path:
 
 
 def describe_file(target: str, start: Path | None = None) -> RobotSource:
-    """Name the robot in a file, which need not exist; ``-`` is standard input.
-
-    Args:
-        target: Path of the file.
-        start: Folder that relative paths start from; the working folder if None.
-
-    Raises:
-        UnknownRobotError: The path is not UTF-8.
-    """
+    """Name the robot in a file, which need not exist; ``-`` is standard input."""
     is_stdin = target in {"-", "/dev/stdin"}
     path = _stored_stdin() if is_stdin else _path(target, start)
     shown = portable_path(path.name if is_stdin else target)
@@ -183,10 +172,7 @@ def _not_utf8(escaped: str) -> str:
 
 
 def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
-    """List the packages at and below a folder, by the name in their manifest or of their folder.
-
-    Of two with the same name, the first in path order is kept, as in a ROS workspace.
-    """
+    """List the packages at and below a folder, by the name in their manifest or of their folder."""
     found: list[tuple[str, Path]] = []
     for root, subfolders, files in os.walk(folder):
         subfolders[:] = sorted(name for name in subfolders if name[0] != ".")

@@ -92,10 +92,7 @@ def locate_example(target: str) -> r.RobotSource:
 
 @lru_cache(maxsize=1)
 def _examples(_: tuple[str, ...]) -> tuple[Path, Mapping[str, Path]]:
-    """Find the folder of robots, and the URDF of each by name.
-
-    Cached by the search path, as it takes as long as reading a robot.
-    """
+    """Find the folder of robots, and the URDF of each by name."""
     try:
         files = metadata.files(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

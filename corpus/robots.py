@@ -231,11 +231,7 @@ def portable_path(target: str) -> str:
 
 
 def parse_reference(text: str) -> Reference:
-    """Parse a reference to a robot or a corpus.
-
-    Raises:
-        ReferenceSyntaxError: It has none of the known forms; the message lists them.
-    """
+    """Parse a reference to a robot or a corpus."""
 
     def refusal(problem: str, hint: str = "") -> ReferenceSyntaxError:
         return ReferenceSyntaxError(f"cannot resolve {text!r}: {problem}{hint or '.'}\n{GRAMMAR}")
@@ -266,11 +262,7 @@ _Row = TypeVar("_Row", bound=Struct)
 
 
 def read_tables(path: Path, name: str, row: type[_Row]) -> list[tuple[str, _Row]]:
-    """Read the tables ``[[name]]`` of a TOML file that has nothing else, each with ``file:line``.
-
-    Raises:
-        CorpusError: The file cannot be read, or a table has unknown keys or other types.
-    """
+    """Read the tables ``[[name]]`` of a TOML file with nothing else, each with ``file:line``."""
     location = str(path)
     try:
         text = path.read_text("utf-8-sig")
@@ -304,10 +296,7 @@ _COPYLEFT = re.compile(
 
 
 class Selection(Struct, frozen=True):
-    """Criteria for robots; case is ignored.
-
-    A robot must match one value of each attribute that is not empty.
-    """
+    """Criteria for robots; case is ignored."""
 
     tags: tuple[str, ...] = ()  # whole tags, such as "quadruped"
     makers: tuple[str, ...] = ()  # parts of a maker's name, such as "unitree"
@@ -325,12 +314,7 @@ class Selection(Struct, frozen=True):
         return tuple(f"{noun} {' or '.join(texts)}" for noun, texts in self._criteria.items())
 
     def apply(self, robots: Sequence[Candidate], announce: Announce) -> tuple[Candidate, ...]:
-        """Return the robots that match.
-
-        Raises:
-            CorpusError: A value matches no robot, no robot is left, or one that matches has a
-                forbidden licence.
-        """
+        """Return the robots that match."""
         chosen = tuple(robots)
         for noun, texts in self._criteria.items() if robots else ():
             stated = {id(robot): _stated(robot, noun) for robot in robots}

@@ -26,10 +26,7 @@ _MOST_VALUES = 50
 
 
 def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
-    """Compare two runs; the worst change comes first.
-
-    A changed difference counts if it exceeds its bound of rounding to float32.
-    """
+    """Compare two runs; the worst change comes first."""
     changes = [
         *changed_settings(first.summary.environment, second.summary.environment, "environment "),
         *changed_settings(first.summary.options, second.summary.options, "option "),
@@ -78,10 +75,7 @@ def changed_settings(
 
 
 def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[ChangeRecord, ...]:
-    """Compare consecutive runs of a history; robots with worse results come first.
-
-    The subject is ``<converter>/<robot>``, the detail has a line per check with another grade.
-    """
+    """Compare consecutive runs of a history; robots with worse results come first."""
     former, current = (
         {f"{one.candidate}/{one.id}": one for one in entry.robots} for entry in (before, after)
     )

@@ -65,11 +65,7 @@ class _Case(Struct):
 def write_junit(
     robots: Iterable[RobotRecord], path: Path, summary: RunSummary | None = None
 ) -> None:
-    """Write the results of all robots as one JUnit XML file.
-
-    With several converters, suites are named ``<converter>/<robot>``. Failures that the
-    baseline of the run expects are skipped.
-    """
+    """Write the results of all robots as one JUnit XML file."""
     robots = tuple(robots)
     candidates = {robot.candidate for robot in robots}
     several = len(candidates) > 1

@@ -29,10 +29,7 @@ def write_report(
     out: Path,
     history: Sequence[HistoryEntry] = (),
 ) -> tuple[Figures | Comparison, Path]:
-    """Write all reports of a run into its folder; return what they show, and the first page.
-
-    The history has all runs up to this one, the oldest first.
-    """
+    """Write all reports of a run into its folder; return what they show, and the first page."""
     if history:
         write_history(history, out)
     write_record(summary, out / "summary.json")

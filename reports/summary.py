@@ -56,10 +56,7 @@ def is_file(reference: str) -> bool:
 
 
 def short_references(robots: Iterable[r.RobotRecord]) -> dict[str, str]:
-    """Map references to shorter ones: files of one folder without the path of it.
-
-    They often differ at the end of a long path alone.
-    """
+    """Map references to shorter ones: files of one folder without the path of it."""
     references = {robot.source.reference: robot.source.reference for robot in robots}
     files = {one: PurePosixPath(one.removeprefix(_FILE)) for one in references if is_file(one)}
     shared = [set(path.parents) for path in files.values()]
@@ -185,10 +182,7 @@ def failing_cases(robots: Iterable[r.RobotRecord]) -> tuple[r.RobotRecord, ...]:
 
 
 def suite_scores(summary: r.RunSummary) -> SuiteScores:
-    """Return title and scores by converter of each chapter of the feature suite.
-
-    Of several chapters, the last row has the sums, for a chapter without a name.
-    """
+    """Return title and scores by converter of each chapter of the feature suite."""
     rows: dict[str, dict[str, r.ChapterScore]] = {}
     for score in summary.suite:
         rows.setdefault(score.title, {})[score.candidate] = score
@@ -340,10 +334,7 @@ class Outcome(StrEnum):
 
 
 class EngineMatrix(Struct, frozen=True):
-    """Which engine reports which quantity, and on how many robots it is equal.
-
-    Engines of the URDF are compared with the USD, those of the USD with the URDF.
-    """
+    """Which engine reports which quantity, and on how many robots it is equal."""
 
     engines: tuple[tuple[str, str], ...]  # side and name
     titles: Mapping[str, str]  # by id of the check

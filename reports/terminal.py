@@ -42,10 +42,7 @@ _INDEPENDENT = ("mujoco", "pybullet")
 
 
 def terminal_summary(figures: counted.Figures) -> RenderableType:
-    """Summarise verdicts, largest differences and engines.
-
-    For a single robot, its findings replace the list of robots.
-    """
+    """Summarise verdicts, largest differences and engines."""
     if len(figures.robots) != 1:
         head = (
             *_counts(figures),
@@ -227,10 +224,7 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
 
 
 def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
-    """Map references to their texts: unique, so that they can be passed to a command.
-
-    Long ones are shortened.
-    """
+    """Map references to their texts: unique, so that they can be passed to a command."""
     shown = {one.source.reference: one.source.reference for one in robots}
     if any(len(reference) > _NAME_LIMIT for reference in shown):
         shown = counted.short_references(robots)

@@ -13,14 +13,7 @@ _OF_EXTRA = re.compile(r"""([^;]+);.*\bextra\s*==\s*['"]([^'"]+)['"]""")
 
 @functools.cache
 def distribution_of(module: str) -> tuple[str, str] | None:
-    """Return name and version of the distribution that contains a top-level module.
-
-    Several may contain the same: PyBullet is in `pybullet` and in `pybullet-arm64`. One
-    with the name of the module comes first, as a search takes 0.2 s.
-
-    Returns:
-        None if it is in no distribution.
-    """
+    """Return name and version of the distribution that contains a top-level module."""
     try:
         return module, metadata.version(module)
     except metadata.PackageNotFoundError:

@@ -129,11 +129,7 @@ def _converter(converter: ConverterRecord) -> str:
 
 @cache
 def template_environment(suffix: str = "html") -> Environment:
-    """Return the environment of templates, which fails on undefined values.
-
-    There is one per suffix and process, which compiles each template once. That of ``md`` escapes
-    by the filter ``markdown``.
-    """
+    """Return the environment of templates, which fails on undefined values."""
     markdown = suffix == "md"
     environment = Environment(
         loader=PackageLoader("urdf_usd.reports.html"),

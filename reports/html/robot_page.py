@@ -57,10 +57,7 @@ def page_content(
     index: str | None = None,
     command: str | None = None,
 ) -> dict[str, object]:
-    """Return what the template of the page shows.
-
-    Scripts are that of the 3D view, which a page without a view leaves out, and that of all pages.
-    """
+    """Return what the template of the page shows."""
     loaded = scripts if view else scripts[1:]
     by_id = {check.id: check for check in robot.checks}
     position = Limits.of(by_id.get(summary.POSITION_CHECK), "m")

@@ -74,12 +74,7 @@ def write_site(
     *,
     cases: bool = False,
 ) -> Path:
-    """Write ``index.html`` and ``robots/<id>.html``; return the path of the index.
-
-    Raises:
-        ValueError: The id of a robot is not a valid file name.
-        OSError: The directory cannot be written.
-    """
+    """Write ``index.html`` and ``robots/<id>.html``; return the path of the index."""
     for folder in ("robots", _SCRIPTS):
         (directory / folder).mkdir(parents=True, exist_ok=True)
     for name in (_PAGES, _VIEWER):
@@ -122,11 +117,7 @@ def render_robot(
 
 
 def render_view(record: RobotRecord, scene: bytes) -> str:
-    """Return a self-contained page with the 3D view of a robot alone.
-
-    Raises:
-        SceneError: It is damaged.
-    """
+    """Return a self-contained page with the 3D view of a robot alone."""
     script = Script(text=static_file(_VIEWER))
     template = template_environment().get_template("view.html.j2")
     policy = script_policy((script,))
@@ -283,11 +274,7 @@ class CaseRow(Struct, frozen=True):
 
 
 def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: Path) -> Path | None:
-    """Write ``suite.html``, and the file of each case; return the path of the page.
-
-    Returns:
-        None if no robot is a case of the suite.
-    """
+    """Write ``suite.html``, and the file of each case; return the path of the page."""
     rows = _case_rows(robots)
     if not rows:
         return None

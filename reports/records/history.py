@@ -76,10 +76,7 @@ def append_entry(
     label: str = "",
     seconds: Mapping[_Key, float] | None = None,
 ) -> Path:
-    """Write the entry of a run after the last one, and return its file.
-
-    The duration of each conversion [s] is that by converter and id.
-    """
+    """Write the entry of a run after the last one, and return its file."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = read_history(folder)
     number = entries[-1].number + 1 if entries else 1
@@ -96,11 +93,7 @@ def append_entry(
 
 
 def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
-    """Read all entries, the oldest first.
-
-    Raises:
-        HistoryError: A file is no entry of this version of the schema.
-    """
+    """Read all entries, the oldest first."""
     entries = []
     for file in (file for file in folder.iterdir() if _FILE.fullmatch(file.name)):
         try:

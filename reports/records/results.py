@@ -88,12 +88,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that does not exist; if that fails, it does not exist.
-
-    Raises:
-        FileExistsError: It exists.
-        OSError: It cannot be written.
-    """
+    """Write a file that does not exist; if that fails, it does not exist."""
     path.touch(exist_ok=False)
     try:
         path.write_bytes(content)
@@ -132,11 +127,7 @@ class StoredRun(Struct, frozen=True):
 
 
 def read_run(folder: Path) -> StoredRun:
-    """Read the folder that ``urdf-usd run --out`` wrote.
-
-    Raises:
-        StoredRunError: It is no such folder, or of another version of the schema.
-    """
+    """Read the folder that ``urdf-usd run --out`` wrote."""
     file = folder / "summary.json"
     if not file.is_file():
         raise StoredRunError(f"{folder} holds no summary.json")

@@ -170,12 +170,7 @@ def _facts(robot: RobotSource | Download) -> dict[str, object]:
 
 
 def _content(robot: RobotSource) -> dict[str, object]:
-    """Return name, and numbers of links, joints and degrees of freedom.
-
-    Raises:
-        ConversionError: The URDF cannot be read.
-        UnsupportedError: MuJoCo refuses the MJCF.
-    """
+    """Return name, and numbers of links, joints and degrees of freedom."""
     if robot_format(robot.path) is Format.MJCF:
         mjcf = kept_robot(str(robot.path)).structure
         name, links, joints = mjcf.robot, len(mjcf.links), len(mjcf.joints)

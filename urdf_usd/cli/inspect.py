@@ -297,10 +297,7 @@ def usd_values(usd: Path) -> dict[str, str]:
 
 
 def robot_values(inspection: Inspection) -> dict[str, str]:
-    """Return each value as text, by the names of its part, such as ``link arm mass``.
-
-    Numbers have six significant digits, fewer than float32.
-    """
+    """Return each value as text, by the names of its part, such as ``link arm mass``."""
     document = _document(inspection)
     values = {name: str(document[name]) for name in ("robot", "root")}
     for kind in ("link", "joint"):

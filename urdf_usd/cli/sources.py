@@ -24,12 +24,7 @@ _Reading = TypeVar("_Reading", Sources, ConvertOptions, CheckOptions)
 
 
 def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:
-    """Resolve a reference to one robot, whose file exists.
-
-    Raises:
-        CorpusError: The text is not a reference, or its robot is not available.
-        SourceError: The file does not exist.
-    """
+    """Resolve a reference to one robot, whose file exists."""
     robot = resolve_robot(text, say, mirror=mirror)
     if not robot.path.exists():
         file = str(robot.path)

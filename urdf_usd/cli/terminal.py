@@ -94,10 +94,7 @@ def issue_line(location: str, severity: str, message: str, rule: str) -> Text:
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Write diagnostics to stderr, errors with their remedy.
-
-    Of each rule, 100 are written, and the last one with the number of all others.
-    """
+    """Write diagnostics to stderr, errors with their remedy."""
     console = stderr()
     for alike in group_alike(tuple(diagnostics)):
         one, message = alike.one, alike.described(alike.one.advice)
@@ -141,15 +138,7 @@ def shown_status(text: str) -> Iterator[StatusLine]:
 
 @contextmanager
 def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[RobotRecord], None]]:
-    """Show progress of a run on stderr; call the result once per robot.
-
-    The status line on terminals; otherwise a line every ten seconds, and one for each robot that
-    does not conform.
-
-    Args:
-        total: Number of records: robots times converters.
-        named: Whether to prefix the robot with its converter.
-    """
+    """Show progress of a run on stderr; call the result once per robot."""
     finished, due = 0, 0.0
 
     def show(record: RobotRecord) -> None:

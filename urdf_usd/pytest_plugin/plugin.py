@@ -55,10 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
-    """Add the short option name only if the suite is run.
-
-    In other projects, another plugin may use it.
-    """
+    """Add the short option name only if the suite is run."""
     short = any(word.partition("=")[0] == _SHORT for word in args)
     if short and any(SUITE in word for word in args):
         group = parser.getgroup("conformance")
