@@ -7,25 +7,18 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, structs
 
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.history import HistoryEntry, HistoryRobot
-from urdf_usd.reports.records.record import (
-    ChangeKind,
-    ChangeRecord,
-    CheckRecord,
-    FormerRunRecord,
-    Grade,
-    RobotRecord,
-)
 from urdf_usd.reports.records.results import StoredRun
 
 # Further changes are only counted.
 MOST_ROWS = 200
 # Improvements.
-GOOD = frozenset({ChangeKind.FIXED, ChangeKind.BETTER})
+GOOD = frozenset({r.ChangeKind.FIXED, r.ChangeKind.BETTER})
 _MOST_VALUES = 50
 
 
-def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...]:
+def compare_runs(first: StoredRun, second: StoredRun) -> tuple[r.ChangeRecord, ...]:
     """Compare two runs; the worst change comes first."""
     changes = [
         *changed_settings(first.summary.environment, second.summary.environment, "environment "),
@@ -38,68 +31,72 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[ChangeRecord, ...
         elif after:
             # An added robot is not worse, whatever its verdict.
             values = None, "", after.verdict.value, after.reason
-            changes.append(ChangeRecord(ChangeKind.ADDED, False, name, *values))
+            changes.append(r.ChangeRecord(r.ChangeKind.ADDED, False, name, *values))
         elif before:
             gone = before.verdict
-            changes.append(ChangeRecord(ChangeKind.REMOVED, gone.conforms, name, before=gone.value))
-    order = list(ChangeKind)
+            changes.append(
+                r.ChangeRecord(r.ChangeKind.REMOVED, gone.conforms, name, before=gone.value)
+            )
+    order = list(r.ChangeKind)
     return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
 
 
 def value_changes(
     robot: str, before: Mapping[str, str], after: Mapping[str, str]
-) -> tuple[ChangeRecord, ...]:
+) -> tuple[r.ChangeRecord, ...]:
     """Return the values of a robot that changed, at most 50; none if either side is not known."""
     if not before or not after:
         return ()
     changed = [
-        ChangeRecord(
-            ChangeKind.VALUE, False, robot, None, before.get(name, ""), after.get(name, ""), name
+        r.ChangeRecord(
+            r.ChangeKind.VALUE, False, robot, None, before.get(name, ""), after.get(name, ""), name
         )
         for name in dict.fromkeys((*before, *after))
         if before.get(name) != after.get(name)
     ]
     rows = changed[:_MOST_VALUES]
     if more := len(changed) - len(rows):
-        rows.append(ChangeRecord(ChangeKind.VALUE, False, robot, detail=f"{more} more"))
+        rows.append(r.ChangeRecord(r.ChangeKind.VALUE, False, robot, detail=f"{more} more"))
     return tuple(rows)
 
 
 def changed_settings(
     before: Mapping[str, str], after: Mapping[str, str], prefix: str = ""
-) -> Iterator[ChangeRecord]:
+) -> Iterator[r.ChangeRecord]:
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, ""), after.get(name, "")
         if old != new:
-            yield ChangeRecord(ChangeKind.SETTING, False, f"{prefix}{name}", None, old, new)
+            yield r.ChangeRecord(r.ChangeKind.SETTING, False, f"{prefix}{name}", None, old, new)
 
 
-def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[ChangeRecord, ...]:
+def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[r.ChangeRecord, ...]:
     """Compare consecutive runs of a history; robots with worse results come first."""
     former, current = (
         {f"{one.candidate}/{one.id}": one for one in entry.robots} for entry in (before, after)
     )
-    changes: list[ChangeRecord] = []
+    changes: list[r.ChangeRecord] = []
     for name in sorted(former.keys() | current.keys()):
         old, new = former.get(name), current.get(name)
         if old and new:
             changes += _history_change(name, old, new)
         elif new:
-            changes.append(ChangeRecord(ChangeKind.ADDED, False, name, after=new.verdict.value))
+            changes.append(r.ChangeRecord(r.ChangeKind.ADDED, False, name, after=new.verdict.value))
         elif old:
             gone = old.verdict
-            changes.append(ChangeRecord(ChangeKind.REMOVED, gone.agrees, name, before=gone.value))
+            changes.append(
+                r.ChangeRecord(r.ChangeKind.REMOVED, gone.agrees, name, before=gone.value)
+            )
     return tuple(sorted(changes, key=lambda change: not change.worse))
 
 
 def _history_change(
     name: str, before: HistoryRobot, after: HistoryRobot
-) -> tuple[ChangeRecord, ...]:
+) -> tuple[r.ChangeRecord, ...]:
     moved = [
         (check, old, new)
         for check in sorted(before.grades.keys() | after.grades.keys())
-        for old in [before.grades.get(check, Grade.EXACT)]
-        for new in [after.grades.get(check, Grade.EXACT)]
+        for old in [before.grades.get(check, r.Grade.EXACT)]
+        for new in [after.grades.get(check, r.Grade.EXACT)]
         if old is not new
     ]
     lines = [f"{check}: {old} → {new}" for check, old, new in moved]
@@ -112,20 +109,20 @@ def _history_change(
         return ()
     worse = worse or any(new.severity > old.severity for _, old, new in moved)
     values = before.verdict.value, after.verdict.value, "\n".join(lines)
-    return (ChangeRecord(_kind(worse=worse), worse, name, None, *values),)
+    return (r.ChangeRecord(_kind(worse=worse), worse, name, None, *values),)
 
 
-def _kind(*, worse: bool) -> ChangeKind:
-    return ChangeKind.WORSE if worse else ChangeKind.BETTER
+def _kind(*, worse: bool) -> r.ChangeKind:
+    return r.ChangeKind.WORSE if worse else r.ChangeKind.BETTER
 
 
-def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
+def _robot(before: r.RobotRecord, after: r.RobotRecord) -> Iterator[r.ChangeRecord]:
     yield from _verdict(before, after)
     files = [{file.path: file.sha256 for file in one.source.files} for one in (before, after)]
     paths = sorted(files[0].keys() | files[1].keys())
     other = [path for path in paths if files[0].get(path) != files[1].get(path)]
     if other and all(files):
-        yield ChangeRecord(ChangeKind.FILES, False, after.id, detail=", ".join(other))
+        yield r.ChangeRecord(r.ChangeKind.FILES, False, after.id, detail=", ".join(other))
     orders = {engine.name: engine.joint_order for engine in before.engines}
     for engine in after.engines:
         # The same joints in another order.
@@ -133,7 +130,7 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
         if old != new and sorted(old) == sorted(new):
             index = next(at for at, joint in enumerate(old) if joint != new[at])
             values = old[index], new[index], f"{engine.name}, index {index}"
-            yield ChangeRecord(ChangeKind.JOINT_ORDER, True, after.id, None, *values)
+            yield r.ChangeRecord(r.ChangeKind.JOINT_ORDER, True, after.id, None, *values)
     former = {check.id: check for check in before.checks}
     for check in after.checks:
         if check.id in former:
@@ -143,10 +140,10 @@ def _robot(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
         for name, check in former.items():
             if name not in remaining:
                 grade = check.grade.value
-                yield ChangeRecord(ChangeKind.REMOVED, True, after.id, name, before=grade)
+                yield r.ChangeRecord(r.ChangeKind.REMOVED, True, after.id, name, before=grade)
 
 
-def _verdict(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
+def _verdict(before: r.RobotRecord, after: r.RobotRecord) -> Iterator[r.ChangeRecord]:
     old, new = before.verdict, after.verdict
     passed, passes = old.agrees, new.agrees
     worse = new.severity > old.severity
@@ -164,11 +161,11 @@ def _verdict(before: RobotRecord, after: RobotRecord) -> Iterator[ChangeRecord]:
         reason = after.reason if worse else ""
     kind = _kind(worse=worse)
     if passed is not passes:
-        kind = ChangeKind.NEWLY_FAILING if worse else ChangeKind.FIXED
-    yield ChangeRecord(kind, worse, after.id, check, *values, reason)
+        kind = r.ChangeKind.NEWLY_FAILING if worse else r.ChangeKind.FIXED
+    yield r.ChangeRecord(kind, worse, after.id, check, *values, reason)
 
 
-def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[ChangeRecord]:
+def _check(robot: str, before: r.CheckRecord, after: r.CheckRecord) -> Iterator[r.ChangeRecord]:
     if before.grade is not after.grade:
         worse = after.grade.severity > before.grade.severity
         values = before.grade.value, after.grade.value, after.message if worse else ""
@@ -180,10 +177,10 @@ def _check(robot: str, before: CheckRecord, after: CheckRecord) -> Iterator[Chan
         values = _amount(before), _amount(after), after.worst_subject or ""
     else:
         return
-    yield ChangeRecord(_kind(worse=worse), worse, robot, after.id, *values)
+    yield r.ChangeRecord(_kind(worse=worse), worse, robot, after.id, *values)
 
 
-def _amount(check: CheckRecord) -> str:
+def _amount(check: r.CheckRecord) -> str:
     return f"{check.worst:.3g}{'' if check.unit == '1' else f' {check.unit}'}"
 
 
@@ -191,10 +188,10 @@ class Changes(Struct, frozen=True):
     """Changes since a previous run, sorted for reports."""
 
     name: str  # of the previous run's folder
-    counts: tuple[tuple[ChangeKind, int], ...]  # of robots, the worst kind first
-    rows: tuple[ChangeRecord, ...]  # of robots in that order, at most MOST_ROWS
+    counts: tuple[tuple[r.ChangeKind, int], ...]  # of robots, the worst kind first
+    rows: tuple[r.ChangeRecord, ...]  # of robots in that order, at most MOST_ROWS
     hidden: int  # number of changes that rows leave out
-    settings: tuple[ChangeRecord, ...]
+    settings: tuple[r.ChangeRecord, ...]
 
     @property
     def sentence(self) -> str:
@@ -202,25 +199,25 @@ class Changes(Struct, frozen=True):
         return text or "nothing changed"
 
 
-def sorted_changes(former: FormerRunRecord | None) -> Changes | None:
+def sorted_changes(former: r.FormerRunRecord | None) -> Changes | None:
     """Separate changes of robots from changed settings; None without a previous run."""
     if former is None:
         return None
-    robots = [one for one in former.changes if one.kind is not ChangeKind.SETTING]
+    robots = [one for one in former.changes if one.kind is not r.ChangeKind.SETTING]
     return Changes(
         name=former.name,
         counts=tuple(Counter(one.kind for one in robots).items()),
         rows=tuple(robots[:MOST_ROWS]),
         hidden=max(len(robots) - MOST_ROWS, 0),
-        settings=tuple(one for one in former.changes if one.kind is ChangeKind.SETTING),
+        settings=tuple(one for one in former.changes if one.kind is r.ChangeKind.SETTING),
     )
 
 
-def style_class(change: ChangeRecord) -> str:
+def style_class(change: r.ChangeRecord) -> str:
     if change.worse:
         return "fails"
     return "exact" if change.kind in GOOD else "not-comparable"
 
 
-def sign(change: ChangeRecord) -> str:
+def sign(change: r.ChangeRecord) -> str:
     return {"fails": "✗", "exact": "✓"}.get(style_class(change), "·")

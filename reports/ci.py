@@ -25,17 +25,8 @@ from xml.etree import ElementTree as ET
 from msgspec import Struct
 
 from urdf_usd.reports.diagnosis import explanation
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.environment import DISTRIBUTION
-from urdf_usd.reports.records.record import (
-    BaselineRecord,
-    CaseOutcome,
-    CheckRecord,
-    DiagnosticRecord,
-    Grade,
-    RobotRecord,
-    RunSummary,
-    Verdict,
-)
 from urdf_usd.reports.summary import URGENT, expected_failures, failure, headline
 from urdf_usd.reports.text import one_line, plain
 
@@ -45,8 +36,8 @@ _WHOLE = "conversion"
 _CASE = "case"
 _FINDINGS_IN_TEXT = 20
 # With these there is a USD.
-_WRITTEN = (CaseOutcome.PASS, CaseOutcome.FAIL)
-_SKIPPED = (Verdict.UNREADABLE, Verdict.NOT_AVAILABLE, Verdict.INCOMPLETE)
+_WRITTEN = (r.CaseOutcome.PASS, r.CaseOutcome.FAIL)
+_SKIPPED = (r.Verdict.UNREADABLE, r.Verdict.NOT_AVAILABLE, r.Verdict.INCOMPLETE)
 # Elements of a test case with an outcome, and attributes of a suite that count them.
 _COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
@@ -63,7 +54,7 @@ class _Case(Struct):
 
 
 def write_junit(
-    robots: Iterable[RobotRecord], path: Path, summary: RunSummary | None = None
+    robots: Iterable[r.RobotRecord], path: Path, summary: r.RunSummary | None = None
 ) -> None:
     """Write the results of all robots as one JUnit XML file."""
     robots = tuple(robots)
@@ -108,24 +99,24 @@ def _add_case(suite: ET.Element, identity: str, case: _Case, expected: str | Non
             outcome.set("type", kind)
 
 
-def _cases(robot: RobotRecord) -> Iterator[_Case]:
+def _cases(robot: r.RobotRecord) -> Iterator[_Case]:
     result, verdict = robot.case, robot.verdict
     checks = [_check_case(check, robot) for check in robot.checks]
     if result is not None:
         case = _Case(_CASE)
         if not result.outcome.passes:
-            case.tag = "error" if result.outcome is CaseOutcome.CRASHED else "failure"
+            case.tag = "error" if result.outcome is r.CaseOutcome.CRASHED else "failure"
             case.type, case.message = result.outcome, f"{result.outcome}: {result.reason}"
             lines = (result.case.shows, result.case.clause, result.reason)
             case.text = "\n".join(map(plain, lines))
         yield case
     failing = any(case.tag == "failure" for case in checks)
-    shown = verdict.agrees or (failing and verdict is not Verdict.CRASHED)
+    shown = verdict.agrees or (failing and verdict is not r.Verdict.CRASHED)
     written = result is None or result.outcome in _WRITTEN
-    if written and (not checks or not shown or verdict is Verdict.INCOMPLETE):
+    if written and (not checks or not shown or verdict is r.Verdict.INCOMPLETE):
         whole = _Case(_WHOLE)
         if not verdict.conforms:
-            whole.tag = "error" if verdict is Verdict.CRASHED else "failure"
+            whole.tag = "error" if verdict is r.Verdict.CRASHED else "failure"
             whole.type, whole.message = verdict, f"{verdict}: {robot.reason}"
             if verdict in _SKIPPED:
                 whole.tag, whole.type = "skipped", ""
@@ -135,7 +126,7 @@ def _cases(robot: RobotRecord) -> Iterator[_Case]:
     yield from checks
 
 
-def _check_case(check: CheckRecord, robot: RobotRecord) -> _Case:
+def _check_case(check: r.CheckRecord, robot: r.RobotRecord) -> _Case:
     case = _Case(check.id, assertions=check.compared)
     case.message = check.reason or f"{check.title}: {check.grade}"
     if check.grade in URGENT:
@@ -143,7 +134,7 @@ def _check_case(check: CheckRecord, robot: RobotRecord) -> _Case:
             case.message = message
         case.tag, case.type = "failure", check.grade
         case.text = "\n".join(explanation(check, robot, _FINDINGS_IN_TEXT))
-    elif check.grade in {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}:
+    elif check.grade in {r.Grade.NOT_COMPARABLE, r.Grade.NOT_APPLICABLE}:
         case.tag = "skipped"
     return case
 
@@ -162,11 +153,11 @@ _SARIF_LINE = 1000
 # Rules of failing checks begin like this; `verdict` stands for all checks.
 _RULE_OF_CHECK = "conformance/"
 # Unreadable robots have diagnostics, and those that were not fetched have no file.
-_WITHOUT_RULE_OF_CHECK = (Verdict.CRASHED, Verdict.NOT_COMPARABLE)
+_WITHOUT_RULE_OF_CHECK = (r.Verdict.CRASHED, r.Verdict.NOT_COMPARABLE)
 
 
 def write_sarif(
-    robots: Iterable[RobotRecord], path: Path, baseline: BaselineRecord | None = None
+    robots: Iterable[r.RobotRecord], path: Path, baseline: r.BaselineRecord | None = None
 ) -> None:
     """Write failing checks, diagnostics and lint findings of all robots.
 
@@ -220,7 +211,7 @@ def sarif_document(driver: Json, results: list[Json], **further: object) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False)
 
 
-def sarif_result(finding: DiagnosticRecord, rule_index: int, file: Json | None) -> Json:
+def sarif_result(finding: r.DiagnosticRecord, rule_index: int, file: Json | None) -> Json:
     result: Json = {
         "ruleId": finding.rule,
         "ruleIndex": rule_index,
@@ -236,7 +227,7 @@ def sarif_result(finding: DiagnosticRecord, rule_index: int, file: Json | None) 
     return result
 
 
-def _failures(robot: RobotRecord) -> Iterator[DiagnosticRecord]:
+def _failures(robot: r.RobotRecord) -> Iterator[r.DiagnosticRecord]:
     """Yield failing checks, as diagnostics of the URDF file."""
     messages = {
         check.id: f"{check.title} {check.grade.value}: {failure(check)}"
@@ -247,6 +238,6 @@ def _failures(robot: RobotRecord) -> Iterator[DiagnosticRecord]:
         messages = {"verdict": f"{robot.verdict.value}: {robot.reason}"}
     file = robot.source.files[0].path if robot.source.files else None
     for name, message in messages.items():
-        yield DiagnosticRecord(
+        yield r.DiagnosticRecord(
             rule=f"{_RULE_OF_CHECK}{name}", severity="error", message=message, file=file
         )

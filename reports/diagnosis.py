@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from urdf_usd.reports.records.record import (
-    ANOTHER_ROBOT,
-    CheckRecord,
-    Difference,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.summary import statement
 from urdf_usd.reports.text import of_formats, plain, quantity, value_text
 
@@ -94,17 +87,17 @@ _MEASURES = ("shapes", "support", "area", "volume", "triangles")
 # Links and joints that fail these have nothing else to compare.
 _ABSENT = ("structure.links", "structure.joints", "structure.parents")
 _WORST_GRADE = {
-    Verdict.FAILS: Grade.FAILS,
-    Verdict.DISPUTED: Grade.DISPUTED,
-    Verdict.INCOMPLETE: Grade.NOT_COMPARABLE,
-    Verdict.NOT_COMPARABLE: Grade.NOT_COMPARABLE,
+    r.Verdict.FAILS: r.Grade.FAILS,
+    r.Verdict.DISPUTED: r.Grade.DISPUTED,
+    r.Verdict.INCOMPLETE: r.Grade.NOT_COMPARABLE,
+    r.Verdict.NOT_COMPARABLE: r.Grade.NOT_COMPARABLE,
 }
 # Reasons of crashes by a limit.
 _LIMIT_WORDS = ("no answer after", "memory limit")
 _MOST_NAMED = 3
 # Fault and remedy where no check decides the verdict, by reason, rule or verdict.
 _UNDECIDED = {
-    ANOTHER_ROBOT: (
+    r.ANOTHER_ROBOT: (
         "none: most names of the URDF are unknown in the USD",
         "compare the USD with the URDF that it was made from",
     ),
@@ -124,15 +117,15 @@ _UNDECIDED = {
         "USD: it refers to files outside its folder",
         "copy the files into the folder, or omit --strict",
     ),
-    Verdict.NOT_AVAILABLE: (
+    r.Verdict.NOT_AVAILABLE: (
         "none: the files are not available",
         "make the robot available, and run again",
     ),
-    Verdict.CRASHED: (
+    r.Verdict.CRASHED: (
         "converter or engine that crashed",
         "run it alone to see its output; see also the engines below",
     ),
-    Verdict.FAILS: (
+    r.Verdict.FAILS: (
         "USD: it has values that no simulator can use",
         "correct these values, or the converter that wrote them",
     ),
@@ -142,11 +135,11 @@ _UNREADABLE_USD = (
     "see the messages of the converter and the USD engine below",
 )
 _BY_GRADE = {
-    Grade.DISPUTED: (
+    r.Grade.DISPUTED: (
         "undecided: the URDF engines disagree, so there is no value to compare the USD with",
         "make the URDF unambiguous; if one engine is wrong, add its deviation to the known ones",
     ),
-    Grade.CLOSE: (
+    r.Grade.CLOSE: (
         "none: the difference exceeds float32 rounding, but not the tolerance",
         "look for other rounding, such as angles written with few digits",
     ),
@@ -160,14 +153,14 @@ class Diagnosis(Struct, frozen=True):
     statement: str
     fault: str  # of URDF, USD or converter, and by which evidence
     remedy: str
-    check: CheckRecord | None = None  # that found it
-    finding: Difference | None = None  # its worst
+    check: r.CheckRecord | None = None  # that found it
+    finding: r.Difference | None = None  # its worst
     likewise: tuple[str, ...] = ()  # further subjects with findings of the same check
     more_likewise: int = 0
     further: int = 0  # further checks with the same grade
 
 
-def diagnose(robot: RobotRecord) -> Diagnosis | None:
+def diagnose(robot: r.RobotRecord) -> Diagnosis | None:
     """Return why a robot does not conform; None if it does."""
     if robot.verdict.conforms or (robot.formats and "usd" not in robot.formats):
         # Of two descriptions neither is wrong.
@@ -177,8 +170,8 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
     if not deciding:
         return Diagnosis("", robot.reason, *_without_check(robot))
     first, further = deciding[0], len(deciding) - 1
-    if robot.reason.startswith(ANOTHER_ROBOT):
-        return Diagnosis("", robot.reason, *_UNDECIDED[ANOTHER_ROBOT], further=further)
+    if robot.reason.startswith(r.ANOTHER_ROBOT):
+        return Diagnosis("", robot.reason, *_UNDECIDED[r.ANOTHER_ROBOT], further=further)
     findings = [one for one in first.findings if one.grade is grade]
     others = list(dict.fromkeys(one.subject for one in findings[1:]))
     finding = findings[0] if findings else None
@@ -198,11 +191,11 @@ def diagnose(robot: RobotRecord) -> Diagnosis | None:
     )
 
 
-def fault_and_remedy(check: CheckRecord, finding: Difference | None) -> tuple[str, str]:
+def fault_and_remedy(check: r.CheckRecord, finding: r.Difference | None) -> tuple[str, str]:
     """Return what is wrong by the worst finding of a check, and what to do."""
     if check.grade in _BY_GRADE:
         return _BY_GRADE[check.grade]
-    if check.grade is Grade.NOT_COMPARABLE:
+    if check.grade is r.Grade.NOT_COMPARABLE:
         remedy = "supply the file, and convert again; everything that could be compared is below"
         if finding is None:
             return f"undecided: {check.reason or 'there is no value to compare'}", remedy
@@ -224,22 +217,22 @@ def fault_and_remedy(check: CheckRecord, finding: Difference | None) -> tuple[st
     return f"USD: {fault}", remedy
 
 
-def _without_check(robot: RobotRecord) -> tuple[str, str]:
-    if robot.verdict is Verdict.UNREADABLE:
+def _without_check(robot: r.RobotRecord) -> tuple[str, str]:
+    if robot.verdict is r.Verdict.UNREADABLE:
         error = next((one for one in robot.diagnostics if one.severity == "error"), None)
         where = f" at {error.file}:{error.line}" if error and error.file else ""
         return "URDF", f"correct the URDF{where}; urdf-usd lint lists all findings"
     causes: list[str] = [robot.verdict]
-    if robot.verdict is Verdict.CRASHED and any(word in robot.reason for word in _LIMIT_WORDS):
+    if robot.verdict is r.Verdict.CRASHED and any(word in robot.reason for word in _LIMIT_WORDS):
         causes = ["limit"]
-    elif robot.verdict is Verdict.FAILS and robot.checks:
+    elif robot.verdict is r.Verdict.FAILS and robot.checks:
         causes = ["refused"]
-    elif robot.verdict is Verdict.NOT_COMPARABLE:
+    elif robot.verdict is r.Verdict.NOT_COMPARABLE:
         causes = [one.rule for one in robot.diagnostics]
     return next((_UNDECIDED[one] for one in causes if one in _UNDECIDED), _UNREADABLE_USD)
 
 
-def explanation(check: CheckRecord, robot: RobotRecord, most: int) -> list[str]:
+def explanation(check: r.CheckRecord, robot: r.RobotRecord, most: int) -> list[str]:
     """Return the findings with the grade of a check of a robot, fault and remedy, as lines."""
     source, usd = (f"({of_formats(side, robot.formats)}):" for side in ("URDF", "USD"))
     lines = [f"{check.title} ({check.group}): {check.grade}"]
@@ -270,26 +263,26 @@ class Fault(Struct, frozen=True):
     """Differences that probably have one cause."""
 
     subjects: tuple[str, ...]  # links, joints and other parts; the worst one first
-    check: CheckRecord  # the first that fails
-    finding: Difference | None  # its worst
-    checks: tuple[CheckRecord, ...]  # all that fail for these parts
+    check: r.CheckRecord  # the first that fails
+    finding: r.Difference | None  # its worst
+    checks: tuple[r.CheckRecord, ...]  # all that fail for these parts
 
 
-def independent_faults(robot: RobotRecord) -> tuple[Fault, ...]:
+def independent_faults(robot: r.RobotRecord) -> tuple[Fault, ...]:
     """Return the faults of a USD, in the order of the checks.
 
     Checks of the round trip and of computed quantities are left out if checks fail of
     which they are consequences. What fails at one link or joint is one fault, and so
     are all links and joints at which the same properties fail.
     """
-    failing = [check for check in robot.checks if check.grade is Grade.FAILS]
+    failing = [check for check in robot.checks if check.grade is r.Grade.FAILS]
     direct = [one for one in failing if not one.id.startswith(_ROUND_TRIP)] or failing
-    found: dict[str, list[tuple[CheckRecord, Difference | None]]] = {}
+    found: dict[str, list[tuple[r.CheckRecord, r.Difference | None]]] = {}
     for check in direct:
         causes = next((known for own, known in _COMPUTED if check.id.startswith(own)), ())
         if any(one.id.startswith(causes) for one in direct if one.id != check.id):
             continue
-        findings = [one for one in check.findings if one.grade is Grade.FAILS]
+        findings = [one for one in check.findings if one.grade is r.Grade.FAILS]
         for finding in findings or (None,):
             found.setdefault(finding.subject if finding else "", []).append((check, finding))
     alike: dict[frozenset[str], list[str]] = {}
@@ -308,7 +301,7 @@ def independent_faults(robot: RobotRecord) -> tuple[Fault, ...]:
     )
 
 
-def _property(check: CheckRecord, finding: Difference | None) -> str:
+def _property(check: r.CheckRecord, finding: r.Difference | None) -> str:
     if check.id in _FRAMES:
         # What is wrong with a joint; the link and its error follow.
         if finding and finding.subject.startswith("joint "):

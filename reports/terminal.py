@@ -13,13 +13,7 @@ from rich.text import Text
 
 from urdf_usd.reports import summary as counted
 from urdf_usd.reports.diagnosis import diagnose
-from urdf_usd.reports.records.record import (
-    ANOTHER_ROBOT,
-    EngineStatus,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.text import (
     VERDICTS,
     appearance,
@@ -51,7 +45,7 @@ def terminal_summary(figures: counted.Figures) -> RenderableType:
             *_listed(figures),
             *_parts(figures),
         )
-    elif (robot := figures.robots[0]).reason.startswith(ANOTHER_ROBOT):
+    elif (robot := figures.robots[0]).reason.startswith(r.ANOTHER_ROBOT):
         # Differences between two robots say nothing.
         return _title(robot).append(f"  {robot.reason}", style="not bold")
     else:
@@ -60,7 +54,7 @@ def terminal_summary(figures: counted.Figures) -> RenderableType:
 
 
 def terminal_selections(
-    robots: Sequence[RobotRecord], skipped: Iterable[tuple[str, str]] = ()
+    robots: Sequence[r.RobotRecord], skipped: Iterable[tuple[str, str]] = ()
 ) -> RenderableType:
     """List the verdicts of one robot by selection of variants, then variants that were skipped."""
     rows: list[_Row] = [
@@ -115,7 +109,7 @@ def _by_converter(
 
 
 def _suite(
-    run: counted.Figures | counted.Comparison, failing: Sequence[RobotRecord]
+    run: counted.Figures | counted.Comparison, failing: Sequence[r.RobotRecord]
 ) -> Iterator[RenderableType]:
     """Show the scores of the feature suite, and which of the cases do not pass."""
     names = [converter.name for converter in run.summary.converters]
@@ -124,7 +118,7 @@ def _suite(
     ]
     yield from _by_converter("Feature suite", rows, run)
     reasons = [
-        (one, Verdict.FAILS, f"{one.case.outcome}: {one.case.reason}")
+        (one, r.Verdict.FAILS, f"{one.case.outcome}: {one.case.reason}")
         for one in failing
         if one.case
     ]
@@ -153,11 +147,11 @@ def _since(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType
 def _listed(figures: counted.Figures) -> Iterator[RenderableType]:
     references = _references(figures.robots)
     for heading, robots in (
-        ("Robots that do not conform", [r for r in figures.nonconforming if not r.verdict.agrees]),
-        ("Incomplete robots", [r for r in figures.ordered if r.verdict is Verdict.INCOMPLETE]),
-        ("Close robots", [r for r in figures.ordered if r.verdict is Verdict.CLOSE]),
+        ("Robots that do not conform", [o for o in figures.nonconforming if not o.verdict.agrees]),
+        ("Incomplete robots", [o for o in figures.ordered if o.verdict is r.Verdict.INCOMPLETE]),
+        ("Close robots", [o for o in figures.ordered if o.verdict is r.Verdict.CLOSE]),
     ):
-        rows = [(r, r.verdict, f"{r.verdict}: {r.reason}") for r in robots]
+        rows = [(one, one.verdict, f"{one.verdict}: {one.reason}") for one in robots]
         yield from _reasons(heading, rows, references)
 
 
@@ -171,7 +165,7 @@ def _parts(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType
 
 def _reasons(
     heading: str,
-    robots: Sequence[tuple[RobotRecord, Verdict, str]],
+    robots: Sequence[tuple[r.RobotRecord, r.Verdict, str]],
     references: Mapping[str, str],
 ) -> Iterator[RenderableType]:
     """List robots, each with a verdict for its sign, and a reason."""
@@ -182,14 +176,14 @@ def _reasons(
     yield from _section(heading, rows, most=_ROBOTS)
 
 
-def _title(robot: RobotRecord, words: str = "") -> Text:
+def _title(robot: r.RobotRecord, words: str = "") -> Text:
     mark = VERDICTS[robot.verdict]
     line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
     line.append(words, style="not bold dim")
     return line.append(f"  {one_line(counted.title(robot), _NAME_LIMIT)}", style="bold")
 
 
-def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
+def _one_robot(robot: r.RobotRecord) -> Iterator[RenderableType]:
     words = counted.conformity(robot.verdict)
     line = _title(robot, f" ({words})" if words else "")
     if robot.checks:
@@ -223,7 +217,7 @@ def _one_robot(robot: RobotRecord) -> Iterator[RenderableType]:
     yield from _section("Findings", rows, most=_FINDINGS)
 
 
-def _references(robots: Sequence[RobotRecord]) -> dict[str, str]:
+def _references(robots: Sequence[r.RobotRecord]) -> dict[str, str]:
     """Map references to their texts: unique, so that they can be passed to a command."""
     shown = {one.source.reference: one.source.reference for one in robots}
     if any(len(reference) > _NAME_LIMIT for reference in shown):
@@ -261,7 +255,7 @@ def _engines(figures: counted.Figures) -> Iterator[RenderableType]:
     rows = []
     for engine in engines:
         if engine.name not in everywhere:
-            absent = [one for one in EngineStatus if one is not EngineStatus.OBSERVED]
+            absent = [one for one in r.EngineStatus if one is not r.EngineStatus.OBSERVED]
             counts = ", ".join(f"{n} {one}" for one in absent if (n := engine.counts[one]))
             reasons = [reason for reason, _ in engine.reasons[:_REASONS]]
             reasons += ["…"] if len(engine.reasons) > _REASONS else []
@@ -283,7 +277,7 @@ def _line(text: str, *, lines: int = 1, style: str = "") -> Text:
     return Text(one_line(text, lines * _TEXT_LIMIT), style=style)
 
 
-def _sign(value: Grade | Verdict, words: str = "") -> Text:
+def _sign(value: r.Grade | r.Verdict, words: str = "") -> Text:
     return Text(f"{appearance(value).sign}{words}", style=appearance(value).style)
 
 

@@ -19,15 +19,7 @@ from markupsafe import Markup
 from msgspec import UNSET, Struct
 
 from urdf_usd.reports import changes, summary, text
-from urdf_usd.reports.records.record import (
-    ConverterRecord,
-    CoverageStatus,
-    EngineStatus,
-    Grade,
-    RobotRecord,
-    RunSummary,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.text import GRADES, VERDICTS, appearance
 
 # Folder of the pages of each converter, as a run of that converter alone has them.
@@ -41,9 +33,9 @@ _NAME_LIMIT = 80
 _OPEN_CHECKS = 3
 # Style-sheet classes of coverage, those of grades.
 _COVERAGE = {
-    CoverageStatus.CONVERTED: "exact",
-    CoverageStatus.KEPT: "close",
-    CoverageStatus.LEFT_OUT: "disputed",
+    r.CoverageStatus.CONVERTED: "exact",
+    r.CoverageStatus.KEPT: "close",
+    r.CoverageStatus.LEFT_OUT: "disputed",
 }
 # Escapes end tags, at which a browser would end the script element.
 # The hash of a script is in the policy of its page.
@@ -92,19 +84,19 @@ def island(content: object) -> Markup:
     return trusted_markup(safe)
 
 
-def page_name(robot: RobotRecord) -> str:
+def page_name(robot: r.RobotRecord) -> str:
     if robot.id in {"", ".", ".."} or set(robot.id) & set("/\\\0"):
         raise ValueError(f"the id {robot.id!r} is not a file name")
     return f"{robot.id}.html"
 
 
-def page_address(robot: RobotRecord, *, several: bool = True) -> str:
+def page_address(robot: r.RobotRecord, *, several: bool = True) -> str:
     """Return the address of the page of a robot, of one of several converters."""
     above = (CONVERTERS, robot.candidate) if several else ()
     return "/".join(map(quote, (*above, "robots", page_name(robot))))
 
 
-def run_command(run: RunSummary, *sources: str) -> str:
+def run_command(run: r.RunSummary, *sources: str) -> str:
     """Return the command that repeats a run, for given sources."""
     words = ["urdf-usd", "run", *sources]
     for name, stated in run.options.items():
@@ -118,7 +110,7 @@ def run_command(run: RunSummary, *sources: str) -> str:
     return shlex.join((*words, "--out", "report"))
 
 
-def _converter(converter: ConverterRecord) -> str:
+def _converter(converter: r.ConverterRecord) -> str:
     """Return a converter as the command line names it."""
     recipe = converter.recipe
     # That of a registered converter is its callable.
@@ -168,10 +160,10 @@ def template_environment(suffix: str = "html") -> Environment:
     environment.globals |= {
         "GRADES": GRADES,
         "VERDICTS": VERDICTS,
-        "Verdict": Verdict,
-        "EngineStatus": EngineStatus,
+        "Verdict": r.Verdict,
+        "EngineStatus": r.EngineStatus,
         "URGENT": summary.URGENT,
-        "CLOSE": (Grade.CLOSE,),
+        "CLOSE": (r.Grade.CLOSE,),
         "COVERAGE": _COVERAGE,
         "OPEN": _OPEN_CHECKS,
         "ROWS": _MARKDOWN_ROWS if markdown else _ROWS_PER_TABLE,

@@ -10,20 +10,8 @@ from msgspec import Struct, structs
 from urdf_usd.reports import summary
 from urdf_usd.reports.diagnosis import diagnose, independent_faults
 from urdf_usd.reports.html.rendering import Script, island, script_policy, trusted_markup
-from urdf_usd.reports.records.record import (
-    CheckRecord,
-    EngineStatus,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
-from urdf_usd.reports.records.scene import (
-    LinkErrors,
-    Scene,
-    SceneJoint,
-    scene_text,
-    unpack_scene,
-)
+from urdf_usd.reports.records import record as r
+from urdf_usd.reports.records import scene as scenes
 from urdf_usd.reports.text import GRADES, one_line
 
 ROTATION_CHECK = "kinematics.rotation"
@@ -38,20 +26,20 @@ class View(Struct, frozen=True):
     """The 3D scene of a robot, compressed and decoded."""
 
     packed: bytes
-    scene: Scene
+    scene: scenes.Scene
 
     @classmethod
     def of(cls, packed: bytes) -> View:
-        return cls(packed, unpack_scene(packed))
+        return cls(packed, scenes.unpack_scene(packed))
 
     @property
     def text(self) -> Markup:
         """The packed scene as base64, which needs no escaping."""
-        return trusted_markup(scene_text(self.packed))
+        return trusted_markup(scenes.scene_text(self.packed))
 
 
 def page_content(
-    robot: RobotRecord,
+    robot: r.RobotRecord,
     scripts: tuple[Script, ...],
     view: View | None = None,
     index: str | None = None,
@@ -76,11 +64,11 @@ def page_content(
             for group in summary.groups((robot,))
         ],
         "diagnosis": diagnose(robot),
-        "faults": independent_faults(robot) if robot.verdict is Verdict.FAILS else (),
-        "versions": [one for one in robot.engines if one.status is EngineStatus.OBSERVED],
+        "faults": independent_faults(robot) if robot.verdict is r.Verdict.FAILS else (),
+        "versions": [one for one in robot.engines if one.status is r.EngineStatus.OBSERVED],
         "file": urdf[0] if urdf and not named else "",
         "urgent": _checks_with(robot, summary.URGENT),
-        "tolerated": _checks_with(robot, (Grade.CLOSE,)),
+        "tolerated": _checks_with(robot, (r.Grade.CLOSE,)),
         # Differences that a deviation of the engine explains, not a fault of the USD.
         "deviations": {(one.check, one.engine): one.id for one in robot.deviations},
         # Of an engine that is there twice, the first.
@@ -107,7 +95,7 @@ def page_content(
     }
 
 
-def _plotted(errors: LinkErrors, position: Limits, rotation: Limits) -> dict[str, object]:
+def _plotted(errors: scenes.LinkErrors, position: Limits, rotation: Limits) -> dict[str, object]:
     """Keep the links with the largest errors of position or rotation."""
     rows = (*errors.positions, *errors.rotations)
     sizes = [
@@ -124,7 +112,7 @@ def _plotted(errors: LinkErrors, position: Limits, rotation: Limits) -> dict[str
     }
 
 
-def _checks_with(robot: RobotRecord, grades: tuple[Grade, ...]) -> tuple[CheckRecord, ...]:
+def _checks_with(robot: r.RobotRecord, grades: tuple[r.Grade, ...]) -> tuple[r.CheckRecord, ...]:
     # Includes checks that fail without a finding, which show a reason.
     return tuple(
         check
@@ -141,15 +129,15 @@ class Limits(Struct, frozen=True):
     tolerance: float = 0.0
 
     @classmethod
-    def of(cls, check: CheckRecord | None, unit: str) -> Limits:
+    def of(cls, check: r.CheckRecord | None, unit: str) -> Limits:
         if check is None:
             return cls(unit)
         return cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
 
-    def grade(self, value: float) -> Grade:
+    def grade(self, value: float) -> r.Grade:
         if value <= self.bound:
-            return Grade.EXACT
-        return Grade.CLOSE if value <= self.tolerance else Grade.FAILS
+            return r.Grade.EXACT
+        return r.Grade.CLOSE if value <= self.tolerance else r.Grade.FAILS
 
 
 class TreeRow(Struct, frozen=True):
@@ -161,25 +149,25 @@ class TreeRow(Struct, frozen=True):
     depth: int
     position: float | None = None  # [m]; None if it was not compared
     rotation: float | None = None  # [rad]; likewise
-    grade: Grade = Grade.NOT_COMPARABLE  # of the worse of the two
+    grade: r.Grade = r.Grade.NOT_COMPARABLE  # of the worse of the two
     configuration: str = ""  # where the worse of the two occurs
     first: bool = False  # it fails although its parent does not
     moved: bool = False  # the position error exceeds the tolerance
     turned: bool = False  # the rotation error does
 
 
-def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...]:
+def tree(scene: scenes.Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...]:
     """Return the links of the URDF, parents first."""
     model = next((one for one in scene.models if one.side == "urdf"), None)
     if model is None:
         return ()
-    below: dict[str, list[SceneJoint]] = {}
+    below: dict[str, list[scenes.SceneJoint]] = {}
     for joint in model.joints:
         below.setdefault(joint.parent, []).append(joint)
     errors = scene.errors
     columns = {link: column for column, link in enumerate(errors.links)} if errors else {}
     rows: dict[str, TreeRow] = {}
-    waiting: list[tuple[str, SceneJoint | None, int]] = [(model.root, None, 0)]
+    waiting: list[tuple[str, scenes.SceneJoint | None, int]] = [(model.root, None, 0)]
     while waiting:
         link, above, depth = waiting.pop()
         kind, joint_name = (_kind(above), above.name) if above else ("root", None)
@@ -187,13 +175,13 @@ def tree(scene: Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...
         if errors and link in columns:
             row = _with_errors(row, errors, columns[link], position, rotation)
         parent = rows[above.parent].grade if above else None
-        fails_first = row.grade is Grade.FAILS and parent is not Grade.FAILS
+        fails_first = row.grade is r.Grade.FAILS and parent is not r.Grade.FAILS
         rows[link] = structs.replace(row, first=fails_first)
         waiting += [(child.child, child, depth + 1) for child in reversed(below.get(link, []))]
     return tuple(rows.values())
 
 
-def _kind(joint: SceneJoint) -> str:
+def _kind(joint: scenes.SceneJoint) -> str:
     if not joint.motions:
         return "fixed"
     kinds = {motion.kind.value for motion in joint.motions}
@@ -203,7 +191,7 @@ def _kind(joint: SceneJoint) -> str:
 
 
 def _with_errors(
-    row: TreeRow, errors: LinkErrors, column: int, position: Limits, rotation: Limits
+    row: TreeRow, errors: scenes.LinkErrors, column: int, position: Limits, rotation: Limits
 ) -> TreeRow:
     largest = []
     for rows in (errors.positions, errors.rotations):
@@ -220,6 +208,6 @@ def _with_errors(
         rotation=turned,
         grade=grades[turn],
         configuration=largest[turn][1],
-        moved=grades[0] is Grade.FAILS,
-        turned=grades[1] is Grade.FAILS,
+        moved=grades[0] is r.Grade.FAILS,
+        turned=grades[1] is r.Grade.FAILS,
     )

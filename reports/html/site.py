@@ -27,18 +27,8 @@ from urdf_usd.reports.html.rendering import (
     write_page,
 )
 from urdf_usd.reports.html.robot_page import View, page_content
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.history import KEPT_CHECKS, HistoryEntry, HistoryRobot
-from urdf_usd.reports.records.record import (
-    CaseOutcome,
-    CaseRecord,
-    ChangeRecord,
-    CheckRecord,
-    EngineStatus,
-    RobotRecord,
-    RunSummary,
-    Score,
-    Verdict,
-)
 from urdf_usd.reports.records.scene import SceneError, scene_path
 from urdf_usd.reports.records.suite_case import Requirement
 from urdf_usd.reports.summary import score_text, suite_scores, suite_totals
@@ -59,10 +49,10 @@ _DIGITS = 3
 _ABSENT = "."
 _GRADE_LETTERS = dict(zip(GRADES, "ecfdn-", strict=True))
 _STATUS_LETTERS = {
-    EngineStatus.OBSERVED: "o",
-    EngineStatus.UNSUPPORTED: "a",
-    EngineStatus.CRASHED: "c",
-    EngineStatus.UNAVAILABLE: "u",
+    r.EngineStatus.OBSERVED: "o",
+    r.EngineStatus.UNSUPPORTED: "a",
+    r.EngineStatus.CRASHED: "c",
+    r.EngineStatus.UNAVAILABLE: "u",
 }
 
 
@@ -109,14 +99,14 @@ def write_site(
 
 
 def render_robot(
-    record: RobotRecord, scene: bytes | None = None, command: str | None = None
+    record: r.RobotRecord, scene: bytes | None = None, command: str | None = None
 ) -> str:
     inline = tuple(Script(text=static_file(name)) for name in (_VIEWER, _PAGES))
     content = page_content(record, inline, View.of(scene) if scene else None, command=command)
     return page_text(_ROBOT, content)
 
 
-def render_view(record: RobotRecord, scene: bytes) -> str:
+def render_view(record: r.RobotRecord, scene: bytes) -> str:
     """Return a self-contained page with the 3D view of a robot alone."""
     script = Script(text=static_file(_VIEWER))
     template = template_environment().get_template("view.html.j2")
@@ -156,9 +146,9 @@ def write_comparison(
     )
 
 
-def matrix(robots: Sequence[RobotRecord]) -> Json:
+def matrix(robots: Sequence[r.RobotRecord]) -> Json:
     """Return the data with which a page shows, filters, sorts and plots robots."""
-    records: dict[str, list[CheckRecord]] = {}
+    records: dict[str, list[r.CheckRecord]] = {}
     for robot in robots:
         for check in robot.checks:
             records.setdefault(check.id, []).append(check)
@@ -178,7 +168,7 @@ def matrix(robots: Sequence[RobotRecord]) -> Json:
                 "title": one_line(counted.title(robot), _NAME_LIMIT),
                 "reference": one_line(references[robot.source.reference], _NAME_LIMIT),
                 "page": f"robots/{quote(page_name(robot))}",
-                "verdict": list(Verdict).index(robot.verdict),
+                "verdict": list(r.Verdict).index(robot.verdict),
                 "reason": one_line(robot.reason, _REASON_LIMIT),
                 "grades": "".join(_GRADE_LETTERS[one.grade] if one else _ABSENT for one in row),
                 "worst": [_number(one.worst) if one and one.unit else None for one in row],
@@ -243,15 +233,15 @@ CASES = "suite"
 
 # Sign, class in the style sheet, and meaning of each outcome.
 OUTCOMES = {
-    CaseOutcome.PASS: ("✓", "exact", "the USD has the expected values"),
-    CaseOutcome.REFUSED: ("⊘", "exact", "no USD was written, as required"),
-    CaseOutcome.FAIL: (
+    r.CaseOutcome.PASS: ("✓", "exact", "the USD has the expected values"),
+    r.CaseOutcome.REFUSED: ("⊘", "exact", "no USD was written, as required"),
+    r.CaseOutcome.FAIL: (
         "✗",
         "fails",
         "a value differs, or an invalid file was converted",
     ),
-    CaseOutcome.REFUSED_WRONGLY: ("⊘", "disputed", "no USD was written"),
-    CaseOutcome.CRASHED: (
+    r.CaseOutcome.REFUSED_WRONGLY: ("⊘", "disputed", "no USD was written"),
+    r.CaseOutcome.CRASHED: (
         "!",
         "crashed",
         "the converter or the reader of the USD crashed",
@@ -263,17 +253,19 @@ class CaseRow(Struct, frozen=True):
     """One case."""
 
     id: str  # of the robot
-    results: dict[str, tuple[RobotRecord, CaseRecord]]  # by converter
+    results: dict[str, tuple[r.RobotRecord, r.CaseRecord]]  # by converter
     urdf: str
     expected: str  # values, as JSON
 
     @property
-    def case(self) -> CaseRecord:
+    def case(self) -> r.CaseRecord:
         """The case, with the result of the first converter."""
         return next(iter(self.results.values()))[1]
 
 
-def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: Path) -> Path | None:
+def write_suite(
+    summary: r.RunSummary, robots: Sequence[r.RobotRecord], directory: Path
+) -> Path | None:
     """Write ``suite.html``, and the file of each case; return the path of the page."""
     rows = _case_rows(robots)
     if not rows:
@@ -307,8 +299,8 @@ def write_suite(summary: RunSummary, robots: Sequence[RobotRecord], directory: P
     )
 
 
-def _case_rows(robots: Iterable[RobotRecord]) -> list[CaseRow]:
-    by_id: dict[str, dict[str, tuple[RobotRecord, CaseRecord]]] = {}
+def _case_rows(robots: Iterable[r.RobotRecord]) -> list[CaseRow]:
+    by_id: dict[str, dict[str, tuple[r.RobotRecord, r.CaseRecord]]] = {}
     for robot in robots:
         if robot.case is not None:
             by_id.setdefault(robot.id, {})[robot.candidate] = robot, robot.case
@@ -320,7 +312,7 @@ def _case_rows(robots: Iterable[RobotRecord]) -> list[CaseRow]:
     return sorted(rows, key=lambda row: (row.case.version, row.case.number))
 
 
-def _score_look(score: Score) -> str:
+def _score_look(score: r.Score) -> str:
     """Return the class in the style sheet."""
     if score.passed == score.total:
         return "exact"
@@ -343,9 +335,9 @@ class Run(Struct, frozen=True):
     """One run, and what changed since the run before."""
 
     entry: HistoryEntry
-    verdicts: dict[str, dict[Verdict, int]]  # number of robots, by converter
-    versions: tuple[ChangeRecord, ...] = ()  # and options
-    results: tuple[ChangeRecord, ...] = ()  # of robots, the worse first
+    verdicts: dict[str, dict[r.Verdict, int]]  # number of robots, by converter
+    versions: tuple[r.ChangeRecord, ...] = ()  # and options
+    results: tuple[r.ChangeRecord, ...] = ()  # of robots, the worse first
     scores: Mapping[str, str] = field(default_factory=dict)  # of the feature suite
 
     def worse(self, candidate: str) -> int:
@@ -373,7 +365,7 @@ def recent_runs(history: Sequence[HistoryEntry]) -> tuple[Run, ...]:
             Run(
                 entry=entry,
                 verdicts={
-                    name: {one: counts[name, one] for one in Verdict if counts[name, one]}
+                    name: {one: counts[name, one] for one in r.Verdict if counts[name, one]}
                     for name in entry.converters
                 },
                 versions=(

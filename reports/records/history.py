@@ -13,14 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from urdf_usd.reports.records.record import (
-    SCHEMA_VERSION,
-    CaseOutcome,
-    ChapterScore,
-    Grade,
-    RunSummary,
-    Verdict,
-)
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.results import record_json, write_new
 
 # Checks whose largest difference is kept of every robot, exact or not.
@@ -31,7 +24,7 @@ KEPT_CHECKS = (
     "mass.link.inertia",
     "dynamics.inertia_matrix",
 )
-_PASSED = (Grade.EXACT, Grade.NOT_APPLICABLE)
+_PASSED = (r.Grade.EXACT, r.Grade.NOT_APPLICABLE)
 _FILE = re.compile(r"\d{6,}\.json")
 # Converter and id.
 _Key: TypeAlias = tuple[str, str]
@@ -46,19 +39,19 @@ class HistoryRobot(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str  # identifier of the robot
     candidate: str  # name of the converter
-    verdict: Verdict  # its verdict
+    verdict: r.Verdict  # its verdict
     compared: int  # number of compared values
-    grades: dict[str, Grade] = {}  # grades of checks that are neither exact nor not applicable
+    grades: dict[str, r.Grade] = {}  # grades of checks that are neither exact nor not applicable
     # largest differences of these checks and of the most important ones, in the unit of the check
     worst: dict[str, float] = {}
     seconds: float | None = None  # duration of the conversion, if it was measured [s]
-    case: CaseOutcome | None = None  # outcome, if it is a case of the feature suite
+    case: r.CaseOutcome | None = None  # outcome, if it is a case of the feature suite
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
-    schema_version: str = SCHEMA_VERSION  # version of the schema
+    schema_version: str = r.SCHEMA_VERSION  # version of the schema
     number: int  # number of the run, from 1
     label: str  # what the user calls it; empty if it has no label
     corpus: tuple[str, ...]  # the references of the command line
@@ -67,12 +60,12 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     converters: dict[str, str]  # name and version of each converter, by its name in the run
     robots: tuple[HistoryRobot, ...]  # ordered by id, then in the order of converters
     # scores of the feature suite per chapter and converter, if it was run
-    suite: tuple[ChapterScore, ...] = ()
+    suite: tuple[r.ChapterScore, ...] = ()
 
 
 def append_entry(
     folder: Path,
-    summary: RunSummary,
+    summary: r.RunSummary,
     label: str = "",
     seconds: Mapping[_Key, float] | None = None,
 ) -> Path:
@@ -100,15 +93,15 @@ def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
             entry = msgspec.json.decode(file.read_bytes(), type=HistoryEntry, strict=False)
         except (msgspec.DecodeError, OSError) as error:
             raise HistoryError(f"{file}: no entry of a history: {error}") from error
-        if entry.schema_version != SCHEMA_VERSION:
-            version = f"{entry.schema_version} of the schema, not {SCHEMA_VERSION}"
+        if entry.schema_version != r.SCHEMA_VERSION:
+            version = f"{entry.schema_version} of the schema, not {r.SCHEMA_VERSION}"
             raise HistoryError(f"{file}: version {version}; begin a new folder")
         entries.append(entry)
     return tuple(sorted(entries, key=lambda entry: entry.number))
 
 
 def _entry(
-    summary: RunSummary, number: int, label: str, seconds: Mapping[_Key, float]
+    summary: r.RunSummary, number: int, label: str, seconds: Mapping[_Key, float]
 ) -> HistoryEntry:
     robots = []
     for robot in summary.robots:

@@ -10,14 +10,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, structs
 
-from urdf_usd.reports.records.record import (
-    SCHEMA_VERSION,
-    RobotRecord,
-    RobotSummary,
-    RunSummary,
-)
+from urdf_usd.reports.records import record as r
 
-_Record = TypeVar("_Record", RobotRecord, RunSummary)
+_Record = TypeVar("_Record", r.RobotRecord, r.RunSummary)
 
 
 def record_json(record: msgspec.Struct) -> bytes:
@@ -30,13 +25,13 @@ def record_path(run: Path, place: str) -> Path:
     return run / "results" / f"{place}.json"
 
 
-def write_record(record: RobotRecord | RunSummary, path: Path) -> None:
+def write_record(record: r.RobotRecord | r.RunSummary, path: Path) -> None:
     write_atomically(path, record_json(record))
 
 
-def read_record(path: Path) -> RobotRecord:
+def read_record(path: Path) -> r.RobotRecord:
     # Not strict, so that text becomes the number that JSON could not express.
-    return msgspec.json.decode(path.read_bytes(), type=RobotRecord, strict=False)
+    return msgspec.json.decode(path.read_bytes(), type=r.RobotRecord, strict=False)
 
 
 class _Timing(msgspec.Struct, omit_defaults=True):
@@ -117,12 +112,12 @@ class StoredRunError(Exception):
 class StoredRun(Struct, frozen=True):
     """A run as stored in its folder."""
 
-    summary: RunSummary  # of the whole run
+    summary: r.RunSummary  # of the whole run
     # by id, in the order of ids; with several converters by ``converter/id``
-    records: dict[str, RobotRecord]
+    records: dict[str, r.RobotRecord]
 
     @classmethod
-    def of(cls, summary: RunSummary, records: Iterable[RobotRecord]) -> StoredRun:
+    def of(cls, summary: r.RunSummary, records: Iterable[r.RobotRecord]) -> StoredRun:
         return cls(summary, {_place(summary, one): one for one in records})
 
 
@@ -131,13 +126,13 @@ def read_run(folder: Path) -> StoredRun:
     file = folder / "summary.json"
     if not file.is_file():
         raise StoredRunError(f"{folder} holds no summary.json")
-    summary = _read(file, RunSummary)
+    summary = _read(file, r.RunSummary)
     files = (f"{_place(summary, robot)}.json" for robot in summary.robots)
     results = folder / "results"
-    return StoredRun.of(summary, (_read(results / file, RobotRecord) for file in files))
+    return StoredRun.of(summary, (_read(results / file, r.RobotRecord) for file in files))
 
 
-def _place(summary: RunSummary, robot: RobotRecord | RobotSummary) -> str:
+def _place(summary: r.RunSummary, robot: r.RobotRecord | r.RobotSummary) -> str:
     several = len(summary.converters) > 1
     return f"{robot.candidate}/{robot.id}" if several else robot.id
 
@@ -151,6 +146,6 @@ def _read(file: Path, kind: type[_Record]) -> _Record:
     except msgspec.DecodeError as error:
         raise StoredRunError(f"{file} is no record: {error}") from error
     version = record.schema_version
-    if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
-        raise StoredRunError(f"{file} is of schema {version}, which is not {SCHEMA_VERSION}")
+    if version.partition(".")[0] != r.SCHEMA_VERSION.partition(".")[0]:
+        raise StoredRunError(f"{file} is of schema {version}, which is not {r.SCHEMA_VERSION}")
     return record

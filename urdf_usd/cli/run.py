@@ -42,15 +42,8 @@ from urdf_usd.converter.scratch import scratch_folder
 from urdf_usd.corpus import parse_reference, resolve_corpora
 from urdf_usd.corpus.files import Format
 from urdf_usd.reports.changes import compare_runs, sign, value_changes
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.history import HistoryEntry, append_entry, read_history
-from urdf_usd.reports.records.record import (
-    BaselineRecord,
-    ChangeKind,
-    ChangeRecord,
-    FormerRunRecord,
-    RobotRecord,
-    RunSummary,
-)
 from urdf_usd.reports.records.results import StoredRun, read_run
 from urdf_usd.reports.run_report import conversion_times, records_of, write_report
 from urdf_usd.reports.summary import Comparison, Figures, readable
@@ -108,7 +101,7 @@ def run(options: Run) -> ExitCode:
     expected = len(sources) * len(candidates)
     places = execution.places(sources, settings)
     names = [candidate.name for candidate in candidates]
-    records: list[RobotRecord] = []
+    records: list[r.RobotRecord] = []
     interruption: BaseException | None = None
     with claim_run_folder(options.out, places, resume=settings.resume, announce=say) as folder:
         try:
@@ -130,7 +123,7 @@ def run(options: Run) -> ExitCode:
         say(f"{finished} of {expected} robots are finished; report in {options.out}")
         say("Run the same command with --resume to continue.")
         raise interruption
-    wrong: list[RobotRecord] = []
+    wrong: list[r.RobotRecord] = []
     if isinstance(shown, Figures):
         print_view(terminal_summary(shown))
         wrong = [one for one in readable(shown.ordered) if not one.verdict.conforms]
@@ -144,8 +137,8 @@ def run(options: Run) -> ExitCode:
 
 
 def _report(
-    summary: RunSummary,
-    records: list[RobotRecord],
+    summary: r.RunSummary,
+    records: list[r.RobotRecord],
     options: Run,
     baseline: Baseline | None,
     previous: StoredRun | None,
@@ -153,7 +146,7 @@ def _report(
 ) -> tuple[Figures | Comparison, Path]:
     """Write all files; return what they show, and the first page."""
 
-    def compared(converter: str) -> BaselineRecord | None:
+    def compared(converter: str) -> r.BaselineRecord | None:
         own = records_of(converter, records)
         return _apply(own, options.gate, baseline).failures if baseline else None
 
@@ -172,7 +165,7 @@ def _report(
     )
     if previous and options.compare:
         changes = compare_runs(previous, StoredRun.of(summary, records))
-        former = FormerRunRecord(name=options.compare.resolve().name, changes=changes)
+        former = r.FormerRunRecord(name=options.compare.resolve().name, changes=changes)
         summary = structs.replace(summary, former=former)
     history: tuple[HistoryEntry, ...] = ()
     if options.history is not None:
@@ -184,12 +177,12 @@ def _report(
 
 
 def _apply(
-    records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | None
+    records: Sequence[r.RobotRecord], gate: Gate, baseline: Baseline | None
 ) -> decision.GateResult:
     return decision.apply_gate(records, fail_on=gate.fail_on, strict=gate.strict, baseline=baseline)
 
 
-def _decide(records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | None) -> ExitCode:
+def _decide(records: Sequence[r.RobotRecord], gate: Gate, baseline: Baseline | None) -> ExitCode:
     """Print what fails the run, and update the baseline if requested."""
     file = gate.baseline
     if gate.update_baseline and baseline is not None and file is not None:
@@ -211,7 +204,7 @@ def _decide(records: Sequence[RobotRecord], gate: Gate, baseline: Baseline | Non
     return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
 
-def _gate_lines(found: BaselineRecord, file: Path | None) -> Iterator[Text]:
+def _gate_lines(found: r.BaselineRecord, file: Path | None) -> Iterator[Text]:
     counts = {
         "new": found.new,
         "worse": found.worse,
@@ -268,9 +261,9 @@ def _load_baseline(gate: Gate) -> Baseline | None:
 def diff(options: Diff) -> ExitCode:
     folders = options.run_a, options.run_b
     run_a, run_b = map(read_run, folders)
-    changes: list[ChangeRecord] = []
+    changes: list[r.ChangeRecord] = []
     for change in compare_runs(run_a, run_b):
-        if change.kind is ChangeKind.FILES:
+        if change.kind is r.ChangeKind.FILES:
             name, runs = change.subject, zip(folders, (run_a, run_b), strict=True)
             changes += value_changes(name, *(_values(out, name, run) for out, run in runs))
         changes.append(change)
@@ -295,10 +288,10 @@ def _values(out: Path, name: str, run: StoredRun) -> dict[str, str]:
     return values
 
 
-def _change_lines(changes: Sequence[ChangeRecord]) -> Iterator[Text]:
+def _change_lines(changes: Sequence[r.ChangeRecord]) -> Iterator[Text]:
     """Yield the number of changes of each kind, then each change."""
     counts = Counter(change.kind for change in changes)
-    counted = ", ".join(f"{counts[kind]} {kind}" for kind in ChangeKind if counts[kind])
+    counted = ", ".join(f"{counts[kind]} {kind}" for kind in r.ChangeKind if counts[kind])
     yield Text(counted or "nothing changed", style="bold" if counted else "")
     for change in changes:
         style = {"✗": "red", "✓": "green", "·": "dim"}[sign(change)]
