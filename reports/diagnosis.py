@@ -75,10 +75,7 @@ _COMPUTED = (
     ("mass.total", ("mass.link.", "mass.group.", "mass.stated", "structure.")),
     ("dynamics.inertia_matrix", ("mass.", "kinematics.", "structure.")),
     ("dynamics.bias", ("mass.", "kinematics.", "structure.", "dynamics.inertia")),
-    (
-        "dynamics.rollout",
-        ("mass.", "kinematics.", "structure.", "dynamics.", "limits."),
-    ),
+    ("dynamics.rollout", ("mass.", "kinematics.", "structure.", "dynamics.", "limits.")),
 )
 _FRAMES = ("kinematics.position", "kinematics.rotation")
 _LIMITS = ("limits.lower", "limits.upper")
@@ -101,10 +98,7 @@ _UNDECIDED = {
         "none: most names of the URDF are unknown in the USD",
         "compare the USD with the URDF that it was made from",
     ),
-    "limit": (
-        "none: a time or memory limit was exceeded",
-        "raise --timeout or --memory",
-    ),
+    "limit": ("none: a time or memory limit was exceeded", "raise --timeout or --memory"),
     "refused": (
         "USD: a simulator that it is made for refuses it",
         "correct what the simulator names, or the converter that wrote it",

@@ -27,9 +27,7 @@ _Options = TypeVar("_Options", "ConvertOptions", "CheckOptions", "Sources")
 
 
 def convert(
-    robot: Reference,
-    directory: str | os.PathLike[str],
-    options: ConvertOptions | None = None,
+    robot: Reference, directory: str | os.PathLike[str], options: ConvertOptions | None = None
 ) -> Conversion:
     """Convert a robot to a USD asset; a failure leaves the folder unchanged.
 
@@ -52,9 +50,7 @@ def convert(
 
 
 def check(
-    robot: Reference,
-    usd: str | os.PathLike[str],
-    options: CheckOptions | None = None,
+    robot: Reference, usd: str | os.PathLike[str], options: CheckOptions | None = None
 ) -> RobotRecord:
     """Compare a USD, from any converter, with its URDF.
 

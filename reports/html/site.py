@@ -235,17 +235,9 @@ CASES = "suite"
 OUTCOMES = {
     r.CaseOutcome.PASS: ("✓", "exact", "the USD has the expected values"),
     r.CaseOutcome.REFUSED: ("⊘", "exact", "no USD was written, as required"),
-    r.CaseOutcome.FAIL: (
-        "✗",
-        "fails",
-        "a value differs, or an invalid file was converted",
-    ),
+    r.CaseOutcome.FAIL: ("✗", "fails", "a value differs, or an invalid file was converted"),
     r.CaseOutcome.REFUSED_WRONGLY: ("⊘", "disputed", "no USD was written"),
-    r.CaseOutcome.CRASHED: (
-        "!",
-        "crashed",
-        "the converter or the reader of the USD crashed",
-    ),
+    r.CaseOutcome.CRASHED: ("!", "crashed", "the converter or the reader of the USD crashed"),
 }
 
 

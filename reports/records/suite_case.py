@@ -23,11 +23,7 @@ class Requirement(StrEnum):
 
 
 class _Part(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    omit_defaults=True,
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
     """Part of a case; a field that is not stated is not compared."""
 

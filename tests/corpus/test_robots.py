@@ -140,10 +140,7 @@ def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
 @pytest.mark.parametrize(
     ("selection", "reason"),
     [
-        (
-            Selection(tags=("quadrupd",)),
-            "no robot has the tag 'quadrupd'; close to it: quadruped",
-        ),
+        (Selection(tags=("quadrupd",)), "no robot has the tag 'quadrupd'; close to it: quadruped"),
         (Selection(makers=("x",)), "no robot has the maker 'x'"),
         (Selection(tags=("dual_arm",), licenses=("MIT",)), "no robot matches all"),
     ],

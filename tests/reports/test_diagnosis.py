@@ -155,10 +155,7 @@ _DISPLACED = structs.replace(
             (_LOWER, _check("limits.upper", "joint a", "joint c")),
             [("joint a", "joint b", "joint c")],
         ),
-        (
-            (_LOWER, _check("limits.effort", "joint c")),
-            [("joint a", "joint b"), ("joint c",)],
-        ),
+        ((_LOWER, _check("limits.effort", "joint c")), [("joint a", "joint b"), ("joint c",)]),
         (_SUPPORT, [("link a", "link b")]),
         ((*_SUPPORT, _check("visual.colour", "link c")), [("link a", "link b"), ("link c",)]),
         # Totals, equations of motion and the round trip follow from a mass.

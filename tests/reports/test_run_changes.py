@@ -8,10 +8,7 @@ import pytest
 from msgspec import structs
 
 from tests.reports import samples
-from urdf_usd.reports.changes import (
-    compare_runs,
-    value_changes,
-)
+from urdf_usd.reports.changes import compare_runs, value_changes
 from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.results import StoredRun, StoredRunError, read_run, write_record
 

@@ -6,13 +6,7 @@ import pytest
 
 from tests.reports import samples
 from urdf_usd.reports import summary
-from urdf_usd.reports.records.record import (
-    CheckRecord,
-    EngineRecord,
-    EngineStatus,
-    Grade,
-    Verdict,
-)
+from urdf_usd.reports.records.record import CheckRecord, EngineRecord, EngineStatus, Grade, Verdict
 
 
 def test_robots_are_sorted_by_urgency_then_name() -> None:

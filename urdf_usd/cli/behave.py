@@ -30,10 +30,7 @@ _STATES = {
     "moves": "does not come to rest",
     "diverges": "diverges",
 }
-_FAULTS = {
-    "unsettled": "away from the target after 1 s",
-    "short": "not at the limit in the end",
-}
+_FAULTS = {"unsettled": "away from the target after 1 s", "short": "not at the limit in the end"}
 _NOTES = {
     "weak": "gravity exceeds the effort limit",
     "beyond": "passes a limit by more than 0.1 rad or 10 mm",

@@ -465,8 +465,7 @@ class Inspect(Struct, frozen=True, kw_only=True):
     ] = "text"
     joints: Annotated[bool, "Show the order of joints in each engine, as text or JSON."] = False
     numpy_file: Annotated[
-        Path | None,
-        "--numpy: With --joints: write the index maps here, as arrays of an .npz file.",
+        Path | None, "--numpy: With --joints: write the index maps here, as arrays of an .npz file."
     ] = None
     engines: Engines = ()
     sources: Sources
@@ -600,8 +599,7 @@ class Gate(Struct, frozen=True, kw_only=True):
     fail_on: FailOnOption = FailOn.FAILS
     strict: Annotated[bool, "Fail also on robots that cannot be read or fetched."] = False
     baseline: Annotated[
-        Path | None,
-        "--baseline FILE: Fail only on results that are worse than FILE expects.",
+        Path | None, "--baseline FILE: Fail only on results that are worse than FILE expects."
     ] = None
     update_baseline: Annotated[bool, "Rewrite the baseline so that this run passes."] = False
 
@@ -674,8 +672,7 @@ class Run(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     label: Annotated[
-        str | None,
-        "Name of this run in the history, such as a commit.  [default: its number]",
+        str | None, "Name of this run in the history, such as a commit.  [default: its number]"
     ] = None
     settings: RunOptions
     selected: CorpusOptions

@@ -24,10 +24,7 @@ from urdf_usd.cli.sources import (
 from urdf_usd.cli.terminal import say, show_diagnostics, shown_status
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.worker import Workers, call_on_usd, processors
-from urdf_usd.converter.conversion import (
-    Conversion,
-    convert_parsed,
-)
+from urdf_usd.converter.conversion import Conversion, convert_parsed
 from urdf_usd.converter.conversion import convert as convert_robot
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import ConvertOptions

@@ -150,8 +150,7 @@ def _stop_signals_as_interrupt() -> Iterator[None]:
 
 
 def require_outputs(
-    outputs: Iterable[tuple[Path | None, bytes | None]],
-    inputs: Iterable[Path | None] = (),
+    outputs: Iterable[tuple[Path | None, bytes | None]], inputs: Iterable[Path | None] = ()
 ) -> None:
     """Refuse outputs that would replace an input, each other, or another kind of file.
 

@@ -15,9 +15,7 @@ from urdf_usd.reports.records.schema import record_schema
 
 # SHA-256 of the names and bytes of all files. A published version is never changed: a
 # correction is a new version, which starts as a copy.
-PUBLISHED = {
-    "2026.12": "edb0bc0c04b6c420fbe60476f888504fa5b263abae3de31396603f86573e36d5",
-}
+PUBLISHED = {"2026.12": "edb0bc0c04b6c420fbe60476f888504fa5b263abae3de31396603f86573e36d5"}
 
 
 @pytest.mark.parametrize("version", installed.suite_versions())

@@ -19,18 +19,8 @@ from tests.reports import samples
 from tests.reports.documents import write_converters, write_run
 from urdf_usd.reports.html.rendering import island, run_command
 from urdf_usd.reports.html.site import matrix, render_robot, write_site
-from urdf_usd.reports.records.record import (
-    ConverterRecord,
-    Difference,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
-from urdf_usd.reports.records.scene import (
-    Scene,
-    pack_scene,
-    scene_path,
-)
+from urdf_usd.reports.records.record import ConverterRecord, Difference, Grade, RobotRecord, Verdict
+from urdf_usd.reports.records.scene import Scene, pack_scene, scene_path
 from urdf_usd.reports.text import appearance
 
 _HOSTILE = "<script>alert(1)</script>"

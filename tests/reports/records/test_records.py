@@ -15,19 +15,9 @@ from msgspec import structs
 from tests.reports import samples
 from tests.zoo import Zoo
 from urdf_usd.reports.changes import changed_results, changed_settings
-from urdf_usd.reports.records.history import (
-    HistoryEntry,
-    HistoryError,
-    append_entry,
-    read_history,
-)
+from urdf_usd.reports.records.history import HistoryEntry, HistoryError, append_entry, read_history
 from urdf_usd.reports.records.record import CaseOutcome, Grade, RunSummary, Verdict
-from urdf_usd.reports.records.results import (
-    record_json,
-    write_atomically,
-    write_new,
-    write_record,
-)
+from urdf_usd.reports.records.results import record_json, write_atomically, write_new, write_record
 from urdf_usd.reports.records.schema import record_schema, write_schemas
 
 

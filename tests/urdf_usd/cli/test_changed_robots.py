@@ -66,11 +66,7 @@ def _add_robot() -> None:
 
 @pytest.mark.parametrize(
     ("change", "revision", "robots"),
-    [
-        (_touch_mesh, "HEAD", ["a"]),
-        (_commit_mesh, "HEAD~1", ["a"]),
-        (_add_robot, "HEAD", ["c"]),
-    ],
+    [(_touch_mesh, "HEAD", ["a"]), (_commit_mesh, "HEAD~1", ["a"]), (_add_robot, "HEAD", ["c"])],
 )
 def test_robots_with_changed_files_are_examined(
     change: Callable[[], None], revision: str, robots: list[str]

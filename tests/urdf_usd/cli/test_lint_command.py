@@ -84,9 +84,7 @@ def test_sarif_refers_to_the_rules_and_elements(robot: Path) -> None:
 
 
 def test_files_elsewhere_have_absolute_uris(
-    robot: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
+    robot: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 

@@ -94,11 +94,7 @@ _WRITING = "urdf_usd.converter.conversion:_move_into_place"
     ],
 )
 def test_interrupted_command_leaves_no_files_and_processes(
-    tmp_path: Path,
-    short_path: Path,
-    hangs: str,
-    command: tuple[str, ...],
-    number: signal.Signals,
+    tmp_path: Path, short_path: Path, hangs: str, command: tuple[str, ...], number: signal.Signals
 ) -> None:
     work = tmp_path / "work"
     work.mkdir()
