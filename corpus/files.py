@@ -16,16 +16,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from urdf_usd.corpus.robots import (
-    Origin,
-    Resolved,
-    RobotSource,
-    Scheme,
-    UnavailableSource,
-    UnknownRobotError,
-    identifier,
-    portable_path,
-)
+from urdf_usd.corpus import robots as r
 
 # Of `ros2 param get` without --hide-type.
 _PARAMETER = b"String value is: "
@@ -72,42 +63,42 @@ def _stored_stdin() -> Path:
     return file
 
 
-def describe_file(target: str, start: Path | None = None) -> RobotSource:
+def describe_file(target: str, start: Path | None = None) -> r.RobotSource:
     """Name the robot in a file, which need not exist; ``-`` is standard input."""
     is_stdin = target in {"-", "/dev/stdin"}
     path = _stored_stdin() if is_stdin else _path(target, start)
-    shown = portable_path(path.name if is_stdin else target)
-    return RobotSource(
-        id=identifier(Scheme.FILE, shown),
-        reference=f"{Scheme.FILE}:{shown}",
+    shown = r.portable_path(path.name if is_stdin else target)
+    return r.RobotSource(
+        id=r.identifier(r.Scheme.FILE, shown),
+        reference=f"{r.Scheme.FILE}:{shown}",
         path=path,
-        origin=Origin(license=declared_license(path)),
+        origin=r.Origin(license=declared_license(path)),
     )
 
 
-def locate_file(target: str, start: Path | None = None) -> RobotSource:
+def locate_file(target: str, start: Path | None = None) -> r.RobotSource:
     source = describe_file(target, start)
     if source.path.is_dir():
-        raise UnknownRobotError(f"{target} is a folder; write dir:{target}")
+        raise r.UnknownRobotError(f"{target} is a folder; write dir:{target}")
     if not source.path.is_file():
-        raise UnknownRobotError(f"{target} does not exist")
+        raise r.UnknownRobotError(f"{target} does not exist")
     return source
 
 
-def locate_mjcf(target: str, start: Path | None = None) -> tuple[Resolved, ...]:
+def locate_mjcf(target: str, start: Path | None = None) -> tuple[r.Resolved, ...]:
     """Find an MJCF by path, or every MJCF robot below a folder."""
     path = _path(target, start)
     if path.is_dir():
-        return locate_below(target, start, scheme=Scheme.MJCF)
+        return locate_below(target, start, scheme=r.Scheme.MJCF)
     source = locate_file(target, start)
     if robot_format(path) is not Format.MJCF:
-        raise UnknownRobotError(f"{target} is no MJCF: its root element is not <mujoco>")
+        raise r.UnknownRobotError(f"{target} is no MJCF: its root element is not <mujoco>")
     return (source,)
 
 
 def locate_below(
-    target: str, start: Path | None = None, *, scheme: Scheme = Scheme.FOLDER
-) -> tuple[Resolved, ...]:
+    target: str, start: Path | None = None, *, scheme: r.Scheme = r.Scheme.FOLDER
+) -> tuple[r.Resolved, ...]:
     """Find every ``.urdf``, ``.xacro`` and MJCF below a folder, in path order; or MJCF alone.
 
     Files whose name is not UTF-8 are not available. Robots get no packages, so that their files
@@ -118,7 +109,7 @@ def locate_below(
     """
     folder = _path(target, start)
     if not folder.is_dir():
-        raise UnknownRobotError(f"{target} is no folder")
+        raise r.UnknownRobotError(f"{target} is no folder")
     paths: dict[str, Path] = {}
     # Folders of included files are usually substitutions: $(find arm)/urdf/arm.xacro.
     included: set[str] = set()
@@ -132,7 +123,7 @@ def locate_below(
         ]
         for path in (Path(root, name) for name in files):
             lower = path.name.lower()
-            is_urdf = lower.endswith((".urdf", ".xacro")) and scheme is Scheme.FOLDER
+            is_urdf = lower.endswith((".urdf", ".xacro")) and scheme is r.Scheme.FOLDER
             # A file that cannot be read is reported when it is read.
             with suppress(OSError):
                 if is_urdf or (lower.endswith(".xml") and _has_bodies(path)):
@@ -140,25 +131,25 @@ def locate_below(
                 if is_urdf:
                     included |= {*_INCLUDED.findall(path.read_text("utf-8", errors="replace"))}
     if not paths:
-        sought = "MJCF robot" if scheme is Scheme.MJCF else ".urdf or .xacro file"
-        raise UnknownRobotError(f"{target}: no {sought} lies in or below it")
+        sought = "MJCF robot" if scheme is r.Scheme.MJCF else ".urdf or .xacro file"
+        raise r.UnknownRobotError(f"{target}: no {sought} lies in or below it")
     # Absolute paths differ between machines; records must not.
     shown = Path(folder.resolve().name) if Path(target).is_absolute() else Path(target)
-    robots: list[Resolved] = []
+    robots: list[r.Resolved] = []
     for name, path in sorted(paths.items()):
         escaped = _escaped(name)
-        named = identifier(scheme, escaped), f"{Scheme.FILE}:{(shown / escaped).as_posix()}"
+        named = r.identifier(scheme, escaped), f"{r.Scheme.FILE}:{(shown / escaped).as_posix()}"
         if escaped != name:
-            robots.append(UnavailableSource(*named, _not_utf8(escaped)))
+            robots.append(r.UnavailableSource(*named, _not_utf8(escaped)))
             continue
-        origin, part = Origin(license=declared_license(path)), path.name in included
-        robots.append(RobotSource(*named, path, origin=origin, searched=True, included=part))
+        origin, part = r.Origin(license=declared_license(path)), path.name in included
+        robots.append(r.RobotSource(*named, path, origin=origin, searched=True, included=part))
     return tuple(robots)
 
 
 def _path(target: str, start: Path | None) -> Path:
     if _escaped(target) != target:
-        raise UnknownRobotError(_not_utf8(_escaped(target)))
+        raise r.UnknownRobotError(_not_utf8(_escaped(target)))
     return start / target if start else Path(target)
 
 

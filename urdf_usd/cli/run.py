@@ -23,14 +23,7 @@ from urdf_usd.cli.terminal import (
     shown_status,
 )
 from urdf_usd.conformance import gate as decision
-from urdf_usd.conformance.converters.candidates import (
-    OURS,
-    OWN,
-    Candidate,
-    CandidateError,
-    parse_candidates,
-    portable_text,
-)
+from urdf_usd.conformance.converters import candidates as c
 from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.folder import claim_run_folder
 from urdf_usd.conformance.execution.worker import ClusterError, call_on_usd, processors
@@ -64,7 +57,7 @@ _NOT_REPEATED = ("--package", "--arg", "--env")
 
 def run(options: Run) -> ExitCode:
     candidates, gated = parse_converters(options.converters)
-    if options.settings.variants and candidates == (OWN,):
+    if options.settings.variants and candidates == (c.OWN,):
         raise click.UsageError("--variant needs --converter with another converter")
     baseline = _load_baseline(options.gate)
     # Read before its folder may be emptied for this run.
@@ -233,14 +226,14 @@ def _gate_lines(found: r.BaselineRecord, file: Path | None) -> Iterator[Text]:
         yield Text(f"  {found.absent} entries of robots that are not in this run")
 
 
-def parse_converters(choices: Converters) -> tuple[tuple[Candidate, ...], str]:
+def parse_converters(choices: Converters) -> tuple[tuple[c.Candidate, ...], str]:
     """Return the converters under test, and the name of that which decides the exit status."""
     try:
-        candidates = parse_candidates(choices.texts, dict(choices.versions))
-    except CandidateError as error:
+        candidates = c.parse_candidates(choices.texts, dict(choices.versions))
+    except c.CandidateError as error:
         raise click.BadParameter(str(error), param_hint="--converter") from error
     names = [candidate.name for candidate in candidates]
-    gated = choices.gated or (OURS if OURS in names else names[0])
+    gated = choices.gated or (c.OURS if c.OURS in names else names[0])
     if gated not in names:
         known = f"choose from {', '.join(names)}"
         text = f"{gated!r} is not a converter of this run; {known}"
@@ -327,7 +320,7 @@ def reduce(options: Reduce) -> None:
         reduced = reduce_robot(robot, folder, trials, options.check, show)
         words = ["urdf-usd", "run", reduced.urdf.name, "--out", "report"]
         if options.converter:
-            words += ["--converter", portable_text(candidate)]
+            words += ["--converter", c.portable_text(candidate)]
         words += command_words(options.conversion, _NOT_REPEATED)
         words += (word for name in options.engines for word in ("--engine", name))
         report = bug_report(reduced, robot.reference, words)
