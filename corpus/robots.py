@@ -298,10 +298,24 @@ _COPYLEFT = re.compile(
 class Selection(Struct, frozen=True):
     """Criteria for robots; case is ignored."""
 
-    tags: tuple[str, ...] = ()  # whole tags, such as "quadruped"
-    makers: tuple[str, ...] = ()  # parts of a maker's name, such as "unitree"
-    licenses: tuple[str, ...] = ()  # whole SPDX identifiers
-    forbidden: tuple[str, ...] = ()  # SPDX identifiers that no robot may have, or COPYLEFT
+    # With their options of the command line.
+    tags: Annotated[
+        tuple[str, ...], "--tag TEXT: Only robots with this tag, such as arm. Repeatable."
+    ] = ()
+    makers: Annotated[
+        tuple[str, ...],
+        "--maker TEXT: Only robots whose maker's name contains this text. Repeatable.",
+    ] = ()
+    licenses: Annotated[
+        tuple[str, ...],
+        "--license TEXT: Only robots under this licence, by SPDX identifier. Repeatable.",
+    ] = ()
+    forbidden: Annotated[
+        tuple[str, ...],
+        "--forbid-license TEXT: Refuse the command if a selected robot is under this licence, by "
+        "SPDX identifier, or 'copyleft' for GPL, LGPL, AGPL, MPL and the like; robots whose "
+        "licence is unknown are counted. Nothing is downloaded then. Repeatable.",
+    ] = ()
 
     @property
     def _criteria(self) -> dict[str, tuple[str, ...]]:

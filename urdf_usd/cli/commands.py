@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import click
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.parameters import Argument, Command, refuse
+from urdf_usd.cli.parameters import Argument, Command, path_type, refuse
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.gate import FailOn
 from urdf_usd.conformance.options import (
@@ -29,9 +29,7 @@ from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantC
 from urdf_usd.corpus import Selection
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING = click.Path(path_type=Path, exists=True)
-EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
 
 _Texts: TypeAlias = tuple[str, ...]
@@ -51,11 +49,8 @@ FailOnOption: TypeAlias = Annotated[
 ]
 Mirror: TypeAlias = Annotated[
     Path | None,
-    Option(
-        "Folder with clones of the repositories of robot_descriptions; nothing is downloaded "
-        "then.  [default: environment variable URDF_USD_MIRROR]",
-        kind=EXISTING_FOLDER,
-    ),
+    "--mirror FOLDER: Folder with clones of the repositories of robot_descriptions; nothing is "
+    "downloaded then.  [default: environment variable URDF_USD_MIRROR]",
 ]
 
 
@@ -67,35 +62,6 @@ class UsdOptions(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         require_distinct(self.variants)
-
-
-def _one_of(text: str) -> str:
-    return f"Only robots {text} Repeatable; one match is enough."
-
-
-class CorpusOptions(Struct, frozen=True, kw_only=True):
-    """Which robots of corpora are taken."""
-
-    tags: Annotated[
-        _Texts, Option(_one_of("with this tag, such as arm or quadruped."), "--tag", "TEXT")
-    ] = ()
-    makers: Annotated[
-        _Texts, Option(_one_of("whose maker's name contains this text."), "--maker", "TEXT")
-    ] = ()
-    licenses: Annotated[
-        _Texts, Option(_one_of("under this licence, by SPDX identifier."), "--license", "TEXT")
-    ] = ()
-    forbidden: Annotated[
-        _Texts,
-        "--forbid-license TEXT: Refuse the command if a selected robot is under this licence, by "
-        "SPDX identifier, or 'copyleft' for GPL, LGPL, AGPL, MPL and the like; robots whose "
-        "licence is unknown are counted. Nothing is downloaded then. Repeatable.",
-    ] = ()
-    mirror: Mirror = None
-
-    @property
-    def selection(self) -> Selection:
-        return Selection(self.tags, self.makers, self.licenses, self.forbidden)
 
 
 class Behave(Struct, frozen=True, kw_only=True):
@@ -116,21 +82,13 @@ class Behave(Struct, frozen=True, kw_only=True):
 
     source: Robot
     simulators: Annotated[
-        _Texts,
-        Option(
-            "Use only this simulator: MuJoCo, PhysX or Newton. Repeatable.  [default: all that are "
-            "installed]",
-            "--simulator",
-            kind=click.Choice(["MuJoCo", "PhysX", "Newton"], case_sensitive=False),
-        ),
+        tuple[Literal["MuJoCo", "PhysX", "Newton"], ...],
+        "--simulator: Use only this simulator. Repeatable.  [default: all that are installed]",
     ] = ()
     frequency: Annotated[
         float,
-        Option(
-            "Natural frequency of the drives of a URDF without --with; 0: no drives.",
-            metavar="HZ",
-            kind=click.FloatRange(min=0.0, max=100.0),
-        ),
+        Meta(ge=0.0, le=100.0),
+        "--frequency HZ: Natural frequency of the drives of a URDF without --with; 0: no drives.",
     ] = 5.0
     output_format: Format = "text"
     conversion: ConvertOptions
@@ -284,7 +242,8 @@ class CorpusList(Struct, frozen=True, kw_only=True):
         Literal["table", "tsv", "json"] | None,
         "--format: [default: table on a terminal, tsv in a pipe]",
     ] = None
-    selected: CorpusOptions
+    selection: Selection
+    mirror: Mirror = None
 
 
 class CorpusShow(Struct, frozen=True, kw_only=True):
@@ -312,8 +271,8 @@ class Diff(Struct, frozen=True, kw_only=True):
         urdf-usd diff report.before report
     """
 
-    run_a: Annotated[Path, Argument(kind=EXISTING_FOLDER)]
-    run_b: Annotated[Path, Argument(kind=EXISTING_FOLDER)]
+    run_a: Annotated[Path, Argument(kind=path_type("RUN"))]
+    run_b: Annotated[Path, Argument(kind=path_type("RUN"))]
     output_format: Format = "text"
 
 
@@ -361,11 +320,7 @@ class Expand(Struct, frozen=True, kw_only=True):
     source: Robot
     vendor: Annotated[
         Path | None,
-        Option(
-            "Write a copy of the robot with all its files here, a new or empty folder.",
-            metavar="DIR",
-            kind=FOLDER,
-        ),
+        "--vendor DIR: Write a copy of the robot with all its files here, a new or empty folder.",
     ] = None
     renamed: Annotated[
         _Pairs,
@@ -548,7 +503,7 @@ class Reduce(Struct, frozen=True, kw_only=True):
     """
 
     source: Robot
-    out: Annotated[Path, Argument(kind=FOLDER)]
+    out: Annotated[Path, Argument(kind=path_type("FOLDER"))]
     check: Annotated[
         str | None,
         "--check ID: Check that has to fail, such as mass.link.mass.  [default: a conversion that "
@@ -641,20 +596,13 @@ class Run(Struct, frozen=True, kw_only=True):
     corpus: Annotated[_Texts, Argument()] = ()
     out: Annotated[
         Path,
-        Option(
-            "Folder of the report: new, empty, or with a previous report, which is replaced, or "
-            "with --resume updated. Other files in it are refused, and a folder that another run "
-            "is using.",
-            kind=FOLDER,
-        ),
+        "--out FOLDER: Folder of the report: new, empty, or with a previous report, which is "
+        "replaced, or with --resume updated. Other files in it are refused, and a folder that "
+        "another run is using.",
     ]
     compare: Annotated[
         Path | None,
-        Option(
-            "Folder of a previous run; the report lists what changed. It may be OUT.",
-            metavar="RUN",
-            kind=EXISTING_FOLDER,
-        ),
+        "--compare RUN: Folder of a previous run; the report lists what changed. It may be OUT.",
     ] = None
     changed_since: Annotated[
         str | None,
@@ -664,18 +612,15 @@ class Run(Struct, frozen=True, kw_only=True):
     ] = None
     history: Annotated[
         Path | None,
-        Option(
-            "Add this run to the history in FOLDER, one file per run; the report shows the trend, "
-            "and what changed when.",
-            metavar="FOLDER",
-            kind=FOLDER,
-        ),
+        "--history FOLDER: Add this run to the history in FOLDER, one file per run; the report "
+        "shows the trend, and what changed when.",
     ] = None
     label: Annotated[
         str | None, "Name of this run in the history, such as a commit.  [default: its number]"
     ] = None
     settings: RunOptions
-    selected: CorpusOptions
+    selection: Selection
+    mirror: Mirror = None
     converters: Converters
     gate: Gate
 

@@ -54,8 +54,8 @@ def list_robots(options: CorpusList) -> None:
     robots = list_corpora(
         options.corpus or tuple(map(str, WHOLE_CORPORA)),
         say,
-        selection=options.selected.selection,
-        mirror=options.selected.mirror,
+        selection=options.selection,
+        mirror=options.mirror,
     )
     rows = [_row(robot) for robot in robots]
     for robot in robots:

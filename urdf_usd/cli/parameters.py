@@ -117,6 +117,13 @@ def _parameters(kind: type[Struct]) -> Iterator[click.Parameter]:
             )
 
 
+def path_type(metavar: str | None) -> click.Path:
+    """Return the type of a path from its placeholder."""
+    if metavar in {"DIR", "FOLDER", "RUN"}:
+        return click.Path(path_type=Path, file_okay=False, exists=metavar == "RUN")
+    return click.Path(path_type=Path, dir_okay=False)
+
+
 def _click_option(field: OptionField, option: Option) -> click.Option:
     default, several = field.default, get_origin(field.type) is tuple
     value: Any = get_args(field.type)[0] if several else field.type
@@ -126,9 +133,9 @@ def _click_option(field: OptionField, option: Option) -> click.Option:
     if isinstance(value, type) and issubclass(value, StrEnum):
         parse, kind = parse or value, click.Choice([*map(str, value)])
     elif get_origin(value) is Literal:
-        kind = click.Choice(get_args(value))
+        kind = click.Choice(get_args(value), case_sensitive=False)
     elif value is Path or option.metavar == "FILE":
-        kind = kind or click.Path(path_type=Path, dir_okay=False)
+        kind = kind or path_type(option.metavar)
     elif value in (int, float) and kind is None:
         limits = next((one for one in field.metadata if isinstance(one, Meta)), Meta())
         number: Any = click.IntRange if value is int else click.FloatRange

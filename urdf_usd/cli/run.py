@@ -71,14 +71,14 @@ def run(options: Run) -> ExitCode:
         converters=candidates,
         gated=gated,
     )
-    texts, selection = options.corpus or (DEFAULT_CORPUS,), options.selected.selection
-    corpus = (*(parse_reference(text).portable for text in texts), *selection.words)
+    texts = options.corpus or (DEFAULT_CORPUS,)
+    corpus = (*(parse_reference(text).portable for text in texts), *options.selection.words)
     with shown_status("Looking for robots ...") as status:
         sources = resolve_corpora(
             texts,
             status.say,
-            selection=selection,
-            mirror=options.selected.mirror,
+            selection=options.selection,
+            mirror=options.mirror,
             mjcf=any(one.reads(Format.MJCF) for one in candidates),
         )
         if options.changed_since is not None:
