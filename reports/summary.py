@@ -51,14 +51,12 @@ def title(robot: r.RobotRecord) -> str:
     return robot.name if robot.name.strip() else robot.id
 
 
-def is_file(reference: str) -> bool:
-    return reference.startswith(_FILE)
-
-
 def short_references(robots: Iterable[r.RobotRecord]) -> dict[str, str]:
     """Map references to shorter ones: files of one folder without the path of it."""
     references = {robot.source.reference: robot.source.reference for robot in robots}
-    files = {one: PurePosixPath(one.removeprefix(_FILE)) for one in references if is_file(one)}
+    files = {
+        one: PurePosixPath(one.removeprefix(_FILE)) for one in references if one.startswith(_FILE)
+    }
     shared = [set(path.parents) for path in files.values()]
     common = set.intersection(*shared) if len(shared) > 1 else set()
     folder = max(common, key=lambda path: len(path.parts), default=PurePosixPath())

@@ -20,7 +20,6 @@ from urdf_usd.reports.text import (
     duration,
     of_formats,
     one_line,
-    path_line,
     quantity,
     size,
 )
@@ -222,10 +221,7 @@ def _references(robots: Sequence[r.RobotRecord]) -> dict[str, str]:
     shown = {one.source.reference: one.source.reference for one in robots}
     if any(len(reference) > _NAME_LIMIT for reference in shown):
         shown = counted.short_references(robots)
-    return {
-        reference: (path_line if counted.is_file(reference) else one_line)(text, _NAME_LIMIT)
-        for reference, text in shown.items()
-    }
+    return {reference: one_line(text, _NAME_LIMIT) for reference, text in shown.items()}
 
 
 def _worst(figures: counted.Figures) -> Iterator[RenderableType]:

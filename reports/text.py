@@ -110,15 +110,6 @@ def one_line(text: str, limit: int) -> str:
     return f"{line[: limit - tail - 1]}…{line[-tail:]}"
 
 
-def path_line(text: str, limit: int) -> str:
-    """Return sanitised text on one line; of a long path, the last parts are shown."""
-    line = one_line(text, len(text))
-    if len(line) <= limit:
-        return line
-    end = line[1 - limit :]
-    return f"…{end[max(end.find('/'), 0) :]}"
-
-
 def markdown(text: str, limit: int) -> str:
     """Escape text for Markdown, after :func:`one_line`.
 

@@ -109,9 +109,7 @@ def _entry(
         kept = {*grades, *KEPT_CHECKS}
         robots.append(
             HistoryRobot(
-                id=robot.id,
-                candidate=robot.candidate,
-                verdict=robot.verdict,
+                **{name: getattr(robot, name) for name in ("id", "candidate", "verdict")},
                 compared=robot.compared,
                 grades=grades,
                 worst={check: worst for check, worst in robot.worst.items() if check in kept},
@@ -120,12 +118,9 @@ def _entry(
             )
         )
     return HistoryEntry(
+        **{name: getattr(summary, name) for name in ("corpus", "environment", "options", "suite")},
         number=number,
         label=label,
-        corpus=summary.corpus,
-        environment=summary.environment,
-        options=summary.options,
         converters={one.name: one.title for one in summary.converters},
         robots=tuple(robots),
-        suite=summary.suite,
     )

@@ -19,7 +19,6 @@ from urdf_usd.reports.text import (
     exact,
     markdown,
     one_line,
-    path_line,
     plain,
     quantity,
     value_text,
@@ -109,12 +108,6 @@ def test_bidirectional_marks_are_replaced_by_their_code() -> None:
 def test_long_line_is_shortened_in_the_middle() -> None:
     line = one_line("a" * 9_000 + "\n" + "b" * 1_000, 40)
     assert line == "a" * 29 + "…" + "b" * 10
-
-
-def test_long_path_is_shortened_at_its_start() -> None:
-    assert path_line("a" * 40, 40) == "a" * 40
-    assert path_line("a" * 41 + "\nb.urdf", 40) == "…" + "a" * 32 + " b.urdf"
-    assert path_line("file:" + "a" * 40 + "/urdf/b.urdf", 40) == "…/urdf/b.urdf"
 
 
 @given(st.text(st.characters(), max_size=200))
