@@ -9,7 +9,6 @@ down are lost.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
@@ -21,6 +20,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Struct, structs
 
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.corpus import CorpusError
 from urdf_usd.corpus.robots import Text, read_tables
@@ -44,6 +44,7 @@ VERDICT = "verdict"
 REASON = "to be explained"
 OWNER = "to be named"
 _TABLE = "expected"
+_CHECKS = {VERDICT, *(one.id for one in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS))}
 _HEADER = """\
 # Known failures, each with its reason and owner.
 # `urdf-usd run --baseline THIS --update-baseline` rewrites all below this comment.
@@ -123,8 +124,12 @@ def read_baseline(path: Path) -> Baseline:
     problems: list[str] = []
     warnings: list[str] = []
     for location, expectation in read_tables(path, _TABLE, Expectation):
-        if problem := _problem(expectation):
-            problems.append(f"{location}: {problem}")
+        check, grade = expectation.check, expectation.grade
+        grades = _VERDICTS if check == VERDICT else _GRADES
+        if check not in _CHECKS:
+            problems.append(f"{location}: there is no check {check!r}")
+        elif grade not in grades:
+            problems.append(f"{location}: {grade!r} is none of {', '.join(grades)}")
         elif expectation.place in by_place:
             problems.append(f"{location}: {expectation} is expected twice")
         by_place[expectation.place] = expectation
@@ -137,24 +142,6 @@ def read_baseline(path: Path) -> Baseline:
     header = "".join(takewhile(lambda line: line.startswith("#"), lines))
     baseline = Baseline(header=header or _HEADER, unexplained=tuple(warnings))
     return baseline.holding(by_place.values())
-
-
-def _problem(expectation: Expectation) -> str:
-    # They import numpy, which the names of gates on the command line do not need.
-    from urdf_usd.conformance.checks.catalogue import (
-        CHECKS,
-        ROUND_TRIP_CHECKS,
-        SIMULATION_CHECKS,
-    )
-
-    known = [VERDICT, *(one.id for one in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS))]
-    check, grade = expectation.check, expectation.grade
-    if check not in known:
-        close = difflib.get_close_matches(check, known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        return f"there is no check {check!r}{hint}"
-    grades = _VERDICTS if check == VERDICT else _GRADES
-    return "" if grade in grades else f"{grade!r} is none of {', '.join(grades)}"
 
 
 # Invalid URDFs and robots that could not be fetched count only with --strict.
@@ -209,29 +196,23 @@ def apply_gate(
     that read no robot.
     """
     robots = {(record.id, _converter(record)) for record in records}
-    known = {} if baseline is None else baseline.about({converter for _, converter in robots})
+    known = baseline.about(converter for _, converter in robots) if baseline else {}
+    grades, failing = _grades(records), set[Place]()
     lists: dict[str, list[FailureRecord]] = {
         name: [] for name in ("new", "worse", "expired", "expected", "fixed")
     }
-    failing = set()
-    for failure in failures(
-        records, fail_on=fail_on, strict=strict, unreadable=baseline is not None
-    ):
+    with_baseline = baseline is not None
+    for failure in failures(records, fail_on=fail_on, strict=strict, unreadable=with_baseline):
         failing.add(failure.place)
         entry = known.get(failure.place)
         if entry is None:
-            name = "new"
-        elif failure.is_worse(entry.grade):
-            name = "worse"
-        else:
-            name = "expired" if entry.has_expired(today) else "expected"
-        lists[name].append(_known(failure, entry) if entry else failure)
-    grades = _grades(records)
-    for place, entry in known.items():
-        if place not in failing and grades.get(place, entry.grade) != entry.grade:
-            passing = FailureRecord(
-                robot=entry.robot, check=entry.check, grade="", converter=entry.converter
-            )
+            lists["new"].append(failure)
+            continue
+        name = "expired" if entry.has_expired(today) else "expected"
+        lists["worse" if failure.is_worse(entry.grade) else name].append(_known(failure, entry))
+    for (robot, check, converter), entry in known.items():
+        if entry.place not in failing and grades.get(entry.place, entry.grade) != entry.grade:
+            passing = FailureRecord(robot=robot, check=check, grade="", converter=converter)
             lists["fixed"].append(_known(passing, entry))
     gate = Gate.FAILS if lists["new"] or lists["worse"] or lists["expired"] else Gate.PASSES
     if all(record.verdict in _NOT_READ and record.case is None for record in records):
@@ -259,50 +240,34 @@ def failures(
     if unreadable:
         forgiven.discard(Verdict.UNREADABLE)
     failing = [grade for grade in Grade if grade.severity >= _MILDEST[fail_on].severity]
+    found: list[tuple[RobotRecord, str, str, str]] = []
+    for record in records:
+        case, verdict = record.case, record.verdict
+        if case is not None and not case.outcome.passes:
+            grade = Verdict.CRASHED if case.outcome is CaseOutcome.CRASHED else Verdict.FAILS
+            found.append((record, VERDICT, grade.value, f"{case.outcome.value}: {case.reason}"))
+        if verdict in forgiven or record.refused_as_expected:
+            continue
+        wrong = [check for check in record.checks if check.grade in failing]
+        # Parts of the USD itself may be missing, which no check is about.
+        incomplete = verdict is Verdict.INCOMPLETE and Grade.NOT_COMPARABLE in failing
+        if not wrong and verdict is Verdict.NOT_COMPARABLE:
+            wrong = [check for check in record.checks if check.grade is Grade.NOT_COMPARABLE]
+        if not wrong and (incomplete or not verdict.agrees):
+            found.append((record, VERDICT, verdict.value, record.reason))
+        found += ((record, check.id, check.grade.value, check.message) for check in wrong)
     return tuple(
         FailureRecord(
-            robot=record.id,
-            check=check,
-            grade=grade,
-            message=message,
-            converter=_converter(record),
+            robot=one.id, check=check, grade=grade, message=message, converter=_converter(one)
         )
-        for record in records
-        for check, grade, message in _failures(record, failing, forgiven)
+        for one, check, grade, message in found
     )
-
-
-def _failures(
-    record: RobotRecord, failing: Sequence[Grade], forgiven: set[Verdict]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield check, grade and message of each failure of a robot."""
-    if record.case is not None and not record.case.outcome.passes:
-        crashed = record.case.outcome is CaseOutcome.CRASHED
-        grade = Verdict.CRASHED if crashed else Verdict.FAILS
-        yield VERDICT, grade.value, f"{record.case.outcome.value}: {record.case.reason}"
-    if record.verdict in forgiven or record.refused_as_expected:
-        return
-    wrong = [check for check in record.checks if check.grade in failing]
-    # Parts of the USD itself may be missing, which no check is about.
-    incomplete = record.verdict is Verdict.INCOMPLETE and Grade.NOT_COMPARABLE in failing
-    if not wrong and record.verdict.agrees and not incomplete:
-        return
-    if not wrong and record.verdict is Verdict.NOT_COMPARABLE:
-        wrong = [check for check in record.checks if check.grade is Grade.NOT_COMPARABLE]
-    if not wrong:
-        yield VERDICT, record.verdict.value, record.reason
-    for check in wrong:
-        yield check.id, check.grade.value, check.message
 
 
 def updated_baseline(
     records: Sequence[RobotRecord], baseline: Baseline, current: Iterable[FailureRecord]
 ) -> Baseline:
-    """Return the baseline with which a run passes.
-
-    Entries for robots and checks that were not in the run are kept, as are reasons and
-    owners of remaining failures.
-    """
+    """Return the baseline with which a run passes; what else it has of entries stays."""
     grades = _grades(records)
     known = {entry.place: entry for entry in baseline.expectations}
     entries = {

@@ -102,10 +102,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
     jobs: Annotated[
         Jobs,
-        o.Option(
-            "Number of robots processed in parallel.  [default: one per CPU]",
-            repeated=False,
-        ),
+        o.Option("Number of robots processed in parallel.  [default: one per CPU]", repeated=False),
     ] = None
     limits: Limits = DEFAULT_LIMITS
     resume: Annotated[
@@ -117,8 +114,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = False
     retry: Annotated[
-        bool,
-        o.Option("With --resume, repeat robots that crashed or timed out.", repeated=False),
+        bool, o.Option("With --resume, repeat robots that crashed or timed out.", repeated=False)
     ] = False
     scheduler: Annotated[
         str | None,

@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -30,18 +29,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 _QUOTED = re.compile(r"[\s'\"\\]")
 # The file, by the formats that a converter reads.
-_INPUTS = {
-    "urdf": {Format.URDF},
-    "mjcf": {Format.MJCF},
-    "source": {Format.URDF, Format.MJCF},
-}
+_INPUTS = {"urdf": {Format.URDF}, "mjcf": {Format.MJCF}, "source": {Format.URDF, Format.MJCF}}
 _PLACEHOLDERS = frozenset({*_INPUTS, "out", "packages"})
 _OF_A_PACKAGE = frozenset({"name", "path"})
-# A program without the option --version may run for long [s].
-_PATIENCE = 30.0
-_LONGEST = 80
-# Programs whose argument is the converter.
-_INTERPRETER = re.compile(r"(python|node|uv|env|sh|bash|dash|zsh)[0-9.]*(\.exe)?")
 
 
 class CandidateError(ValueError):
@@ -165,11 +155,7 @@ def portable_text(candidate: Candidate) -> str:
 
 
 def load_registered(name: str) -> object:
-    """Load what is registered under a name.
-
-    Raises:
-        CandidateError: There is none of that name.
-    """
+    """Load what is registered under a name."""
     _require_registered(name)
     loaded: object = _entries()[name].load()
     return loaded
@@ -244,7 +230,7 @@ def _command(name: str, text: str, version: str | None) -> CommandConverter:
         raise CandidateError(f"{name}: there is no program {words[0]!r}")
     absolute = str(Path(program).absolute())
     if version is None:
-        version = version_of_program(Path(absolute))
+        version = _installed_by(Path(absolute)) or _installed_by(Path(absolute).resolve())
     return CommandConverter(name, (absolute, *words[1:]), version, words[0])
 
 
@@ -258,11 +244,7 @@ def _portable(word: str) -> str:
 
 
 def _parts(words: Iterable[str]) -> Iterator[tuple[bool, tuple[str, ...]]]:
-    """Yield runs of words, and whether they are repeated for every package.
-
-    Raises:
-        ValueError: Brackets do not match.
-    """
+    """Yield runs of words, and whether they are repeated for every package."""
     group: list[str] | None = None
     for word in words:
         inner = word
@@ -303,17 +285,8 @@ def _entries() -> dict[str, metadata.EntryPoint]:
     return {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
 
 
-def version_of_program(program: Path) -> str | None:
-    """Return name and version of a program; None if unknown.
-
-    It is taken from the Python distribution that installed the program, else from its
-    output for ``--version``.
-    """
-    return _installed_by(program) or _installed_by(program.resolve()) or _printed_version(program)
-
-
 def _installed_by(program: Path) -> str | None:
-    """Find the distribution with this script in the program's environment."""
+    """Return name and version of the distribution with this script in its environment."""
     prefix = program.parent.parent
     sites = (*prefix.glob("lib/python*/site-packages"), prefix / "Lib/site-packages")
     for distribution in metadata.distributions(path=[str(site) for site in sites]):
@@ -321,21 +294,3 @@ def _installed_by(program: Path) -> str | None:
             if (entry.group, entry.name) == ("console_scripts", program.stem):
                 return f"{distribution.name} {distribution.version}"
     return None
-
-
-def _printed_version(program: Path) -> str | None:
-    # The version of the interpreter is not that of the converter it runs.
-    if _INTERPRETER.fullmatch(program.name):
-        return None
-    try:
-        ending = subprocess.run(  # the user's own command
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
-            timeout=_PATIENCE,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    lines = ending.stdout.decode(errors="replace").split("\n")
-    return next((line.strip()[:_LONGEST] for line in lines if line.strip()), None)

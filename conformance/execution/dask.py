@@ -6,47 +6,27 @@ import uuid
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
-from distributed import Client, Worker, as_completed, get_worker
+from distributed import Client, as_completed
 from distributed.comm.addressing import get_address_host_port
-from distributed.diagnostics.plugin import WorkerPlugin
 
 from urdf_usd.conformance.execution.folder import present_versions
 from urdf_usd.conformance.execution.job import Examined, Job
 from urdf_usd.conformance.execution.run import examine_in_workers
-from urdf_usd.conformance.execution.worker import ClusterError, Limits, Workers
+from urdf_usd.conformance.execution.worker import ClusterError, Workers
 from urdf_usd.converter.diagnostics import ConversionError
 
-_PLUGIN = "urdf-usd"
 # Time to wait for the scheduler and for the first worker [s].
 _CONNECTION = 10.0
 _PATIENCE = 60.0
-
-
-class _WorkersPlugin(WorkerPlugin):
-    """The worker processes of a Dask worker, with limits."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-
-    def setup(self, worker: Worker) -> None:
-        """Make them; they start when the first robot comes."""
-        del worker
-        # Ours end by themselves when the worker does.
-        self.workers = Workers(self.limits)
-
-    def teardown(self, worker: Worker) -> None:
-        """End them."""
-        del worker
-        self.workers.close()
 
 
 def _examined_there(job: Job) -> Examined | ConversionError | None:
     """Examine a robot on a Dask worker; None if its files are not there."""
     if not (job.source.path.exists() and job.folder.is_dir()):
         return None
-    plugin = get_worker().plugins[_PLUGIN]
-    workers: Workers = plugin.workers  # type: ignore[attr-defined]  # that of this module
-    ((_, result),) = examine_in_workers(workers, [job])
+    # An idle process serves the next robot.
+    with Workers(job.limits) as workers:
+        ((_, result),) = examine_in_workers(workers, [job])
     return result
 
 
@@ -90,12 +70,8 @@ def examined_on(
     """Yield robots with their results, in the order in which they finish.
 
     The scheduler gives the robots of a lost worker to another one, and waits for workers.
-
-    Raises:
-        ClusterError: The cluster cannot be used, or is gone, or lacks the files.
     """
     with connected(address) as client:
-        client.register_plugin(_WorkersPlugin(jobs[0].limits), name=_PLUGIN)
         run = uuid.uuid4().hex
         futures = {
             client.submit(_examined_there, job, key=f"{job.place}-{run}", pure=False): job
@@ -119,4 +95,3 @@ def examined_on(
         finally:
             if client.status == "running":
                 client.cancel([*futures], force=True)
-                client.unregister_worker_plugin(_PLUGIN)

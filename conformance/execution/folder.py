@@ -1,9 +1,8 @@
 """The folder of a run: its lock, and the results in it that are still valid.
 
 A run keeps ``.urdf-usd-run`` there, with ``lock``, which the operating system releases when the
-process ends, and ``robots/<place>.json`` of each robot whose files may be in the folder: it is
-empty until the robot is finished, and then has the SHA-256 of each of its files, and the paths of
-its input files.
+process ends, and ``robots/<place>.json`` of each finished robot. What a run writes belongs to it:
+its folders, and its files beside them, are removed by the next run, but for robots that it resumes.
 
 A resumed run keeps a result if the hash of everything that determines it is that of the record: the
 contents of the files that the robot was read from, the options, the engines, the converter, the
@@ -25,7 +24,7 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from importlib.machinery import PathFinder
@@ -33,7 +32,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from urdf_usd import conformance, converter, corpus
 from urdf_usd.conformance.converters.candidates import (
@@ -52,19 +51,16 @@ from urdf_usd.reports.records.results import read_record, record_path, timing_pa
 from urdf_usd.reports.records.scene import scene_path
 
 STATE = ".urdf-usd-run"
-CONVERTERS = "converters"
-_PAGES = ("index.html", "scripts/pages.js", "scripts/viewer.js")
 _REPORTS = (
     *("summary.json", "summary.md", "junit.xml", "findings.sarif", "badge.svg", "badge.json"),
-    *("history.html", "history.json", "suite.html", *_PAGES),
+    *("index.html", "history.html", "history.json", "suite.html"),
 )
 _FOLDERS = (
     *("results", "assets", "expanded", "scenes", "timings"),
-    *("robots", "scripts", CONVERTERS, "suite"),
+    *("robots", "scripts", "converters", "suite"),
 )
 _SHOWN = 3
-# Errors of a lock that is taken, and of file systems without locks.
-_TAKEN = frozenset({errno.EAGAIN, errno.EACCES})
+# Errors of file systems without locks.
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 # Diagnostics of robots with files that were not found, and may be there now.
 MISSING = frozenset({"file-missing", "texture-missing", "xacro-file-missing"})
@@ -89,35 +85,37 @@ class RunFolder(Struct, frozen=True):
     """A folder that this process has locked for a run; see :func:`claim_run_folder`."""
 
     path: Path
+    # of a run that is resumed, by place: robots whose files are as they were written
+    kept: dict[str, Finished] = field(default_factory=dict)
 
     def finished(self, place: str) -> Finished | None:
-        """Return what is stored of a robot; None if it is not finished."""
+        """Return what is stored of a robot; None if it is not finished, or its files differ."""
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode(self._state(place).read_bytes(), type=Finished)
+            finished = msgspec.json.decode(self._state(place).read_bytes(), type=Finished)
+            return finished if finished.files == self._hashes(place) else None
         return None
 
     def finish(self, place: str, **known: Any) -> None:  # noqa: ANN401  fields of Finished
         """Store the hashes of a robot's files, to which nothing is written any more."""
-        finished = Finished(self.hashes(place), **known)
+        finished = Finished(self._hashes(place), **known)
         write_atomically(self._state(place), msgspec.json.encode(finished))
 
     def remove(self, place: str) -> None:
         """Remove all files of a robot."""
-        # First, so that no file is taken for intact that will be gone.
-        write_atomically(self._state(place), b"")
+        for file in (*self._files(place), self._state(place)):
+            file.unlink(missing_ok=True)
         shutil.rmtree(self.path / "assets" / place, ignore_errors=True)
-        _remove_files(_single_files(self.path, place))
 
-    def forget(self, place: str) -> None:
-        """Remove all files of a robot that is not in this run."""
-        self.remove(place)
-        self._state(place).unlink()
-
-    def hashes(self, place: str) -> dict[str, str]:
+    def _hashes(self, place: str) -> dict[str, str]:
         """Return the SHA-256 of each file of a robot on disk, by path relative to the folder."""
-        files = *_single_files(self.path, place), *(self.path / "assets" / place).rglob("*")
+        files = *self._files(place), *(self.path / "assets" / place).rglob("*")
         present = (file for file in files if file.is_file())
         return {file.relative_to(self.path).as_posix(): hash_file(file) for file in sorted(present)}
+
+    def _files(self, place: str) -> list[Path]:
+        """Return the paths of the files of a robot outside its asset."""
+        paths = (record_path, scene_path, expansion_path, timing_path)
+        return [path(self.path, place) for path in paths]
 
     def _state(self, place: str) -> Path:
         return self.path / STATE / "robots" / f"{place}.json"
@@ -125,16 +123,11 @@ class RunFolder(Struct, frozen=True):
 
 @contextmanager
 def claim_run_folder(
-    out: Path,
-    places: Collection[str],
-    *,
-    resume: bool = False,
-    announce: Callable[[str], None] = lambda _: None,
+    out: Path, places: Collection[str], *, resume: bool = False
 ) -> Iterator[RunFolder]:
-    """Lock the folder of a run for as long as the block runs, and remove its former files.
+    """Lock the folder of a run for as long as the block runs, and remove what a former one wrote.
 
-    Only files that a former run wrote are removed, and assets of its robots. If the run
-    resumes it, the files of its robots stay, unless one of them was changed, added or lost.
+    If the run resumes it, the files of its finished robots stay.
 
     Raises:
         RunFolderError: Another process has locked it, it is no folder of a run and not
@@ -147,7 +140,7 @@ def claim_run_folder(
         raise RunFolderError(
             f"{shown}: the name of the folder is not UTF-8; choose another"
         ) from None
-    folder, states = RunFolder(out), out / STATE / "robots"
+    folder = RunFolder(out)
     names = sorted(entry.name for entry in out.iterdir()) if out.exists() else []
     if names and STATE not in names:
         more = ", …" if len(names) > _SHOWN else ""
@@ -158,21 +151,18 @@ def claim_run_folder(
     (out / STATE).mkdir(parents=True, exist_ok=True)
     with (out / STATE / "lock").open("a+b") as file:
         _lock(file, out)
-        former = {
-            file.relative_to(states).with_suffix("").as_posix() for file in states.rglob("*.json")
-        }
-        _remove_files(out / name for name in _report_files(former))
-        for place in sorted(former):
-            if place not in places:
-                folder.forget(place)
-                continue
-            finished = folder.finished(place) if resume else None
-            if finished:
-                changed = sorted({*folder.hashes(place).items()} ^ {*finished.files.items()})
-                if not changed:
-                    continue
-                announce(f"{place} is examined again: {changed[0][0]} has changed")
-            folder.remove(place)
+        intact = set()
+        for place in places if resume else ():
+            if finished := folder.finished(place):
+                folder.kept[place] = finished
+                intact |= {*finished.files, f"{STATE}/robots/{place}.json"}
+        for name in (*_FOLDERS, f"{STATE}/robots"):
+            for path in (out / name).rglob("*"):
+                is_folder = path.is_dir() and not path.is_symlink()
+                if not is_folder and path.relative_to(out).as_posix() not in intact:
+                    path.unlink()
+        for name in _REPORTS:
+            (out / name).unlink(missing_ok=True)
         _remove_scraps(out)
         try:
             yield folder
@@ -182,26 +172,20 @@ def claim_run_folder(
 
 
 def _lock(file: IO[bytes], out: Path) -> None:
-    """Lock a file until it is closed, and write this process into it.
-
-    On NFS this holds between machines if server and clients support locks.
-    """
+    """Lock a file until it is closed, on NFS between machines, and write this process into it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError) as error:
+        file.seek(0)
+        raise RunFolderError(
+            f"{out} is in use by the run of {file.read().decode() or 'another process'}; "
+            "wait until it has finished, or name another folder"
+        ) from error
     except OSError as error:
-        if error.errno in _TAKEN:
-            who = "another run"
-            file.seek(0)
-            with contextlib.suppress(msgspec.DecodeError, KeyError):
-                owner = msgspec.json.decode(file.read())
-                who = f"the run of process {owner['process']} on {owner['host']}"
-            raise RunFolderError(
-                f"{out} is in use by {who}; wait until it has finished, or name another folder"
-            ) from error
         if error.errno not in _UNSUPPORTED:
             raise
     file.truncate(0)
-    file.write(msgspec.json.encode({"process": os.getpid(), "host": socket.gethostname()}))
+    file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
     file.flush()
 
 
@@ -210,54 +194,29 @@ def expansion_path(out: Path, place: str) -> Path:
     return out / "expanded" / f"{place}.urdf"
 
 
-def _single_files(out: Path, place: str) -> list[Path]:
-    """Return the files of a robot outside its asset."""
-    return [path(out, place) for path in (record_path, scene_path, expansion_path, timing_path)]
-
-
-def _report_files(places: Iterable[str]) -> Iterator[str]:
-    """Yield the files of the report on robots, whether they exist or not."""
-    yield from _REPORTS
-    for place in places:
-        name, _, robot = place.rpartition("/")
-        folder = f"{CONVERTERS}/{name}/" if name else ""
-        yield from (f"suite/{robot}.urdf", f"suite/{robot}.json", f"{folder}robots/{robot}.html")
-        yield from (f"{folder}{page}" for page in _PAGES)
-
-
 def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _remove_files(paths: Iterable[Path]) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
-        path.with_name(f".{path.name}.part").unlink(missing_ok=True)
-
-
 def _remove_scraps(out: Path) -> None:
     """Remove unfinished assets of conversions that were ended, and empty folders."""
-    for pattern in (f"{PREFIX}*", f"assets/{PREFIX}*", f"assets/*/{PREFIX}*"):
-        for scratch in out.glob(pattern):
-            if scratch.name != STATE:
-                shutil.rmtree(scratch, ignore_errors=True)
+    for scratch in (*out.glob(f"{PREFIX}*"), *out.glob(f"assets/**/{PREFIX}*")):
+        if scratch.name != STATE:
+            shutil.rmtree(scratch, ignore_errors=True)
     for name in _FOLDERS:
-        for path in (*out.glob(f"{name}/*/*"), *out.glob(f"{name}/*"), out / name):
-            with contextlib.suppress(OSError):
-                path.rmdir()
+        for folder, _, files in os.walk(out / name, topdown=False):
+            if not files:
+                with contextlib.suppress(OSError):
+                    Path(folder).rmdir()
 
 
 def kept_record(
     folder: RunFolder, job: Job, engines: Iterable[str], *, retry: bool
 ) -> RobotRecord | None:
-    """Return the record of a former run, if it is still valid.
-
-    ``engines`` are those that were requested; all if there are none. With ``retry``, that
-    of a robot of which something crashed is not.
-    """
-    former = folder.finished(job.place)
+    """Return the record of a former run, if it is still valid; of a crash none with ``retry``."""
+    former = folder.kept.get(job.place)
     # Ready USDs may have changed since.
     if former is None or (former.crashed and retry) or isinstance(job.candidate, ReadyUsds):
         return None
@@ -279,11 +238,7 @@ def kept_record(
 
 
 def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, crashed: bool) -> str:
-    """Return the hash of everything that determines a result.
-
-    ``hashes`` are those of the files that the robot was read from. Limits matter only if
-    something crashed.
-    """
+    """Return the hash of everything that determines a result, hashes of files among it."""
     source, options, candidate = job.source, job.conversion, job.candidate
     if options.simulation is not None:
         # Its text and the files that it names decide.
@@ -320,23 +275,22 @@ def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, cras
 @functools.cache
 def _plugin_code(target: str) -> str:
     """Return the hash of the package of ``package.module:attribute``; of ours nothing."""
-    package = target.partition(":")[0].partition(".")[0]
+    package = re.split("[.:]", target)[0]
     # Only finds it: nothing of it is imported.
     spec = PathFinder.find_spec(package)
     if package == "urdf_usd" or spec is None:
         return ""
-    if spec.submodule_search_locations:
-        return _code_of(map(Path, spec.submodule_search_locations))
-    return hash_file(Path(spec.origin)) if spec.origin else ""
+    return _code_of(map(Path, spec.submodule_search_locations or filter(None, [spec.origin])))
 
 
-def _code_of(folders: Iterable[Path]) -> str:
-    """Return the hash of the modules in folders."""
+def _code_of(places: Iterable[Path]) -> str:
+    """Return the hash of modules, or of those in folders."""
     total = hashlib.sha256()
-    for folder in folders:
-        for file in sorted(folder.rglob("*.py")):
-            name = file.relative_to(folder).as_posix()
-            total.update(f"{name} {hash_file(file)}\n".encode())
+    for place in places:
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            total.update(
+                f"{file.relative_to(place.parent).as_posix()} {hash_file(file)}\n".encode()
+            )
     return total.hexdigest()
 
 

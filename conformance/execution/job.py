@@ -4,30 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
+from urdf_usd.conformance.engines import protocol as p
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Available,
-    Crashed,
-    Observed,
-    Outcome,
-    Side,
-    Unavailable,
-)
-from urdf_usd.conformance.execution.worker import (
-    DEFAULT_LIMITS,
-    OUT_OF_MEMORY,
-    Limits,
-    Steps,
-    Workers,
-)
+from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Steps, Workers
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
-from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.options import ConvertOptions, VariantChoice
 from urdf_usd.converter.robot.model import BaseOption
@@ -40,63 +26,63 @@ USD_ENGINE = "openusd"
 _NEEDED = frozenset({*DECIDING.values(), USD_ENGINE})
 # Least time limit of loading engines, whose libraries may be read from a slow disk [s].
 _LOADING = 30.0
+# Libraries for which there is no memory end the process in several ways.
+_HINT = "; if memory is not enough, see --memory"
 
 
 class InstalledEngine(Struct, frozen=True):
     """An engine that is installed, and whether it is available here."""
 
     name: str  # under which it is registered
-    side: Side | None  # the kind of file that it reads; None if it cannot be loaded
+    side: p.Side | None  # the kind of file that it reads; None if it cannot be loaded
     # as the engine states it; how loading it ended, if it crashed
-    availability: Availability | Crashed
+    availability: p.Availability | p.Crashed
 
     @property
     def is_available(self) -> bool:
         """Whether it can read files here."""
-        return isinstance(self.availability, Available)
+        return isinstance(self.availability, p.Available)
+
+    @property
+    def problem(self) -> str | None:
+        """Why it cannot."""
+        match self.availability:
+            case p.Unavailable(reason, remedy):
+                return f"{reason}; {remedy}"
+            case p.Crashed(reason):
+                return reason
+        return None
 
 
 def installed_engine(name: str) -> InstalledEngine:
-    """Load an engine, and return whether it is available.
-
-    Raises:
-        TypeError: It is not an engine as the protocol defines it.
-    """
+    """Load an engine, and return whether it is available; raise a TypeError if it is none."""
     loaded = registry.engine(name)
-    side: object = loaded.side
-    if not isinstance(side, Side):
-        raise TypeError(f"its side is {side!r} instead of a Side")
-    availability: object = loaded.availability()
-    if not isinstance(availability, Available | Unavailable):
-        kind = type(availability).__name__
-        raise TypeError(f"availability() returned {kind}, no Available or Unavailable")
-    return InstalledEngine(name, side, availability)
+    side, availability = cast("tuple[object, object]", (loaded.side, loaded.availability()))
+    if isinstance(side, p.Side) and isinstance(availability, p.Available | p.Unavailable):
+        return InstalledEngine(name, side, availability)
+    raise TypeError(f"its side is {side!r}, its availability {availability!r}")
 
 
 def _load_engines(names: Sequence[str]) -> list[InstalledEngine]:
     """Load engines, each as a step; one that crashes is listed as crashed."""
-    steps = Steps()
-    found = []
+    steps, found = Steps(), []
     for name in names:
         engine = steps.call(name, installed_engine, name)
-        found.append(_unloadable(name, engine) if isinstance(engine, Crashed) else engine)
+        if isinstance(engine, p.Crashed):
+            crash = p.Crashed(f"it cannot be loaded: {engine.reason}", engine.output)
+            engine = InstalledEngine(name, None, crash)
+        found.append(engine)
     return found
-
-
-def _unloadable(name: str, crash: Crashed) -> InstalledEngine:
-    reason = f"it cannot be loaded: {crash.reason}"
-    return InstalledEngine(name, None, Crashed(reason, crash.output))
 
 
 def list_engines(workers: Workers) -> list[InstalledEngine]:
     """Load all installed engines in workers, and list them sorted by name."""
     limit = max(workers.limits.time, _LOADING)
     found = workers.call(_load_engines, registry.names(), timeout=limit)
-    if isinstance(found, ConversionError):
-        raise found
-    if isinstance(found, Crashed):
-        return [_unloadable(name, found) for name in registry.names()]
-    return found
+    if isinstance(found, list):
+        return found
+    why = found.reason if isinstance(found, p.Crashed) else found
+    raise registry.MissingEngineError(f"engines cannot be loaded: {why}{_HINT}")
 
 
 def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[InstalledEngine, ...]:
@@ -112,42 +98,26 @@ def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[Ins
         registry.target(name)
     engines = list_engines(workers)
     for engine in engines:
-        if engine.name in _NEEDED:
-            _require_available(engine, workers.limits)
+        if engine.name in _NEEDED and not engine.is_available:
+            raise registry.MissingEngineError(
+                f"engine {engine.name} is not usable: {engine.problem}{_HINT}"
+            )
     # An optional engine that is not installed is only reported if it was requested.
     return tuple(
         engine
         for engine in engines
         if engine.name in {*requested, *_NEEDED}
-        or not (requested or isinstance(engine.availability, Unavailable))
+        or not (requested or isinstance(engine.availability, p.Unavailable))
     )
-
-
-def _require_available(engine: InstalledEngine, limits: Limits) -> None:
-    match engine.availability:
-        case Unavailable(reason, remedy):
-            why = f"{reason}; {remedy}"
-        case Crashed(reason) if OUT_OF_MEMORY in reason:
-            raise registry.MissingEngineError(
-                f"engines and libraries alone take more than {limits.memory} MiB "
-                "of memory: allow more, see --memory"
-            )
-        case Crashed(why):
-            if limits.memory and "the process" in why:
-                # Libraries of which a part was mapped end the process in several ways.
-                why += f"; if {limits.memory} MiB of memory are not enough, see --memory"
-        case _:
-            return
-    raise registry.MissingEngineError(f"engine {engine.name} is not usable: {why}")
 
 
 class EngineResults(Struct, frozen=True, eq=False):
     """The outcomes of all engines for one robot."""
 
     engines: tuple[InstalledEngine, ...]  # of the sides that were read, available or not
-    outcomes: Mapping[str, Outcome]  # by name, of those that are available
+    outcomes: Mapping[str, p.Outcome]  # by name, of those that are available
     configurations: int  # number of configurations of the robot
-    files: Mapping[Side, Path]  # the file of each side
+    files: Mapping[p.Side, Path]  # the file of each side
     # for the URDF written back from the USD, if there are both files
     back: RoundTripOutcomes | None = None
     # links whose colliders touch or overlap at rest; None if that is not known
@@ -156,7 +126,7 @@ class EngineResults(Struct, frozen=True, eq=False):
     def observation(self, name: str) -> Observation | None:
         """Return the observation of an engine, if there is one."""
         outcome = self.outcomes.get(name)
-        return outcome.observation if isinstance(outcome, Observed) else None
+        return outcome.observation if isinstance(outcome, p.Observed) else None
 
     @property
     def deciding(self) -> str:
@@ -168,7 +138,7 @@ class EngineResults(Struct, frozen=True, eq=False):
         """Its observation, if there is one."""
         return self.observation(self.deciding)
 
-    def of_side(self, side: Side) -> dict[str, Outcome]:
+    def of_side(self, side: p.Side) -> dict[str, p.Outcome]:
         """Return the outcomes of the engines of one side, by name."""
         return {
             engine.name: self.outcomes[engine.name]

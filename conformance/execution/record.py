@@ -9,7 +9,7 @@ import contextlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -17,19 +17,9 @@ from typing import TypeAlias
 import msgspec
 from msgspec import structs
 
-from urdf_usd.conformance.checks.catalogue import (
-    CHECKS,
-    ROUND_TRIP_CHECKS,
-    SIMULATION_CHECKS,
-)
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.converters.candidates import OURS, Candidate
-from urdf_usd.conformance.engines.protocol import (
-    Crashed,
-    Observed,
-    Outcome,
-    Unavailable,
-    Unsupported,
-)
+from urdf_usd.conformance.engines import protocol as p
 from urdf_usd.conformance.execution.job import (
     USD_ENGINE,
     EngineResults,
@@ -37,49 +27,26 @@ from urdf_usd.conformance.execution.job import (
     InstalledEngine,
     Job,
 )
-from urdf_usd.conformance.observation.robot import JointType
+from urdf_usd.conformance.observation.robot import VELOCITIES, JointType
 from urdf_usd.conformance.verdict.judged import REFERENCE, Judgement
 from urdf_usd.converter.diagnostics import RULES, Diagnostic, Location, group_alike
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.corpus import Resolved, UnavailableSource
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.environment import environment
-from urdf_usd.reports.records.record import (
-    CaseOutcome,
-    CaseReadingRecord,
-    CaseRecord,
-    CheckHeading,
-    ConverterRecord,
-    CoverageStatus,
-    DiagnosticRecord,
-    EngineRecord,
-    EngineStatus,
-    FileRecord,
-    LedgerRecord,
-    RobotRecord,
-    RobotSummary,
-    RunSummary,
-    SourceRecord,
-    Verdict,
-)
+from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import record_json
 from urdf_usd.reports.records.suite_case import read_case
 from urdf_usd.reports.summary import chapter_scores
+from urdf_usd.reports.text import of_formats as text_of_formats
 
 EXTERNAL = "unknown"
 # Largest file of which lines are quoted, in bytes, and longest quote.
 _LARGEST_QUOTED = 16 * 1024 * 1024
 _LONGEST_QUOTE = 240
 # Independent coordinates per joint type.
-_FREEDOMS = {
-    JointType.REVOLUTE: 1,
-    JointType.CONTINUOUS: 1,
-    JointType.PRISMATIC: 1,
-    JointType.PLANAR: 3,
-    JointType.FIXED: 0,
-    JointType.FLOATING: 6,
-    JointType.SPHERICAL: 3,
-}
+_FREEDOMS = VELOCITIES | {JointType.PLANAR: 3}
 # Rules about something that is left out of the USD.
 _LOSSES = frozenset(
     {
@@ -125,7 +92,7 @@ def begun_record(job: Job, names: FolderNames, inputs: Iterable[InputFile] = ())
     """Record a robot of which nothing but its files is known, the URDF first."""
     source = job.source
     files = tuple(
-        FileRecord(path=portable_path(file.path, names), sha256=file.sha256, size=file.size)
+        r.FileRecord(path=portable_path(file.path, names), sha256=file.sha256, size=file.size)
         for file in inputs
     )
     return RobotRecord(
@@ -154,8 +121,8 @@ def ended(
     items = tuple(diagnostics)
     lost = Counter(found.rule for found in items if found.rule in _LOSSES)
     losses = (
-        LedgerRecord(
-            part=rule, count=count, fate=CoverageStatus.LEFT_OUT, where=RULES[rule].summary
+        r.LedgerRecord(
+            part=rule, count=count, fate=r.CoverageStatus.LEFT_OUT, where=RULES[rule].summary
         )
         for rule, count in sorted(lost.items())
     )
@@ -173,23 +140,19 @@ def crashed(job: Job, reason: str) -> Examined:
     record = ended(begun_record(job, names), Verdict.CRASHED, reason)
     record = portable_record(record, names)
     if job.source.case:
-        record = structs.replace(record, case=case_record(job, (CaseOutcome.CRASHED, reason)))
+        record = structs.replace(record, case=case_record(job, (r.CaseOutcome.CRASHED, reason)))
     return Examined(record, crashed=True)
 
 
 def case_record(
-    job: Job, ending: tuple[CaseOutcome, str], readings: tuple[CaseReadingRecord, ...] = ()
-) -> CaseRecord:
+    job: Job, ending: tuple[r.CaseOutcome, str], readings: tuple[r.CaseReadingRecord, ...] = ()
+) -> r.CaseRecord:
     """Record a case of the feature suite, with its outcome and the reason of it."""
-    where = job.source.case
-    assert where is not None  # noqa: S101  # as the caller knows
-    case = read_case(where.text)
-    return CaseRecord(
-        version=where.version,
-        chapter=where.chapter,
-        title=where.title,
-        name=where.name,
-        number=where.number,
+    assert job.source.case is not None  # noqa: S101  # as the caller knows
+    place = structs.asdict(job.source.case)
+    case = read_case(place.pop("text"))
+    return r.CaseRecord(
+        **place,
         requirement=case.requirement,
         outcome=ending[0],
         reason=ending[1],
@@ -208,9 +171,9 @@ def judged(
     """Record a robot that engines read, or tried to."""
     found = [*diagnostics]
     match results.outcomes.get(USD_ENGINE):
-        case Unsupported(reason, invalid=True):
+        case p.Unsupported(reason, invalid=True):
             found.append(Diagnostic("stage-value", reason))
-        case Observed(observation):
+        case p.Observed(observation):
             found += [Diagnostic("stage-incomplete", text) for text in observation.missing]
     record = ended(begun, judgement.verdict, judgement.reason, found)
     if spec := results.expected:
@@ -238,38 +201,30 @@ def judged(
     )
 
 
-def _source_record(source: Resolved) -> SourceRecord:
-    origin = source.origin
-    return SourceRecord(
-        reference=source.reference,
-        license=origin.license,
-        maker=origin.maker,
-        repository=origin.repository,
-        commit=origin.commit,
-        distribution=origin.distribution,
-    )
+def _source_record(source: Resolved) -> r.SourceRecord:
+    origin = structs.asdict(source.origin)
+    del origin["robot"], origin["tags"]
+    return r.SourceRecord(reference=source.reference, **origin)
 
 
-def _engine(engine: InstalledEngine, outcome: Outcome | None) -> EngineRecord:
-    known = EngineRecord(
+def _engine(engine: InstalledEngine, outcome: p.Outcome | None) -> r.EngineRecord:
+    known = r.EngineRecord(
         name=engine.name,
         side=engine.side.value if engine.side else "unknown",
-        status=EngineStatus.CRASHED,
+        status=r.EngineStatus.CRASHED,
         version=getattr(engine.availability, "version", None),
     )
     match engine.availability, outcome:
-        case Unavailable(reason, remedy), _:
-            return structs.replace(
-                known, status=EngineStatus.UNAVAILABLE, reason=f"{reason}; {remedy}"
-            )
-        case (Crashed(reason, output), _) | (_, Crashed(reason, output)):
+        case p.Unavailable(), _:
+            return structs.replace(known, status=r.EngineStatus.UNAVAILABLE, reason=engine.problem)
+        case (p.Crashed(reason, output), _) | (_, p.Crashed(reason, output)):
             return structs.replace(known, reason=reason, output=output)
-        case _, Unsupported(reason):
-            return structs.replace(known, status=EngineStatus.UNSUPPORTED, reason=reason)
-        case _, Observed(found):
+        case _, p.Unsupported(reason):
+            return structs.replace(known, status=r.EngineStatus.UNSUPPORTED, reason=reason)
+        case _, p.Observed(found):
             return structs.replace(
                 known,
-                status=EngineStatus.OBSERVED,
+                status=r.EngineStatus.OBSERVED,
                 notes=found.notes,
                 joint_order=found.joint_order,
             )
@@ -284,30 +239,21 @@ def summary_of(
     *,
     converters: Sequence[Candidate] = (),
     gated: str = OURS,
-) -> RunSummary:
-    """Sum up a run, with robots ordered by id, and say how many are missing.
-
-    Args:
-        robots: One per robot and converter.
-        corpus: The references that led to them.
-        options: Choices, as text.
-        unfinished: Number of those that are missing.
-        converters: In the order in which they were named.
-        gated: Name of the one by which the run passes.
-    """
+) -> r.RunSummary:
+    """Sum up a run, by robot and converter; the run passes by the one that is ``gated``."""
     order = {one.name: place for place, one in enumerate(converters)}
-    records = sorted(robots, key=lambda r: (r.id, order.get(r.candidate, 0)))
+    records = sorted(robots, key=lambda one: (one.id, order.get(one.candidate, 0)))
     ordered = [record for record in records if not record.part]
     several = len(converters) > 1
     made = {check.id for robot in ordered for check in robot.checks}
     requested = tuple(check for check in SIMULATION_CHECKS if check.id in made)
-    return RunSummary(
+    return r.RunSummary(
         corpus=tuple(corpus),
         environment=environment(),
         options=dict(options),
         verdicts=_verdicts(ordered, gated if several else None),
         converters=tuple(
-            ConverterRecord(
+            r.ConverterRecord(
                 name=one.name,
                 title=one.title,
                 recipe=one.recipe,
@@ -317,7 +263,7 @@ def summary_of(
             for one in converters
         ),
         robots=tuple(
-            RobotSummary(
+            r.RobotSummary(
                 id=robot.id,
                 name=robot.name,
                 reference=robot.source.reference,
@@ -333,13 +279,13 @@ def summary_of(
             for robot in ordered
         ),
         checks=tuple(
-            CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
+            r.CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
             for check in (*CHECKS, *requested, *ROUND_TRIP_CHECKS)
         ),
         complete=not unfinished,
         unfinished=unfinished,
         suite=chapter_scores(
-            ((r.candidate, r.case.summary) for r in ordered if r.case),
+            ((one.candidate, one.case.summary) for one in ordered if one.case),
             [one.name for one in converters],
         ),
         parts={one.source.reference: one.reason for one in records if one.part},
@@ -347,11 +293,11 @@ def summary_of(
 
 
 def _verdicts(robots: Iterable[RobotRecord], of: str | None) -> dict[str, int]:
-    counts = Counter(r.verdict for r in robots if of is None or r.candidate == of)
+    counts = Counter(one.verdict for one in robots if of is None or one.candidate == of)
     return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
 
 
-def diagnostic_records(items: Iterable[Diagnostic]) -> tuple[DiagnosticRecord, ...]:
+def diagnostic_records(items: Iterable[Diagnostic]) -> tuple[r.DiagnosticRecord, ...]:
     """Record diagnostics, with the lines that they are about; equal ones are counted."""
     lines = cache(_lines)
 
@@ -361,7 +307,7 @@ def diagnostic_records(items: Iterable[Diagnostic]) -> tuple[DiagnosticRecord, .
         return (line if len(line) <= _LONGEST_QUOTE else f"{line[: _LONGEST_QUOTE - 1]}…") or None
 
     return tuple(
-        DiagnosticRecord(
+        r.DiagnosticRecord(
             rule=alike.one.rule,
             severity=alike.one.severity.value,
             message=alike.described(alike.one.message),
@@ -391,7 +337,7 @@ def _lines(file: str) -> list[str]:
 # What is converted, kept as custom data, or left out.
 
 
-def coverage(robot: Robot) -> tuple[LedgerRecord, ...]:
+def coverage(robot: Robot) -> tuple[r.LedgerRecord, ...]:
     """List the kinds of parts of a robot, and where each is converted to or kept."""
     links, below = robot.links, "below the link, except those left out below"
     converted = {
@@ -415,11 +361,11 @@ def coverage(robot: Robot) -> tuple[LedgerRecord, ...]:
         kept.update("/".join((*one.within, f"@{one.name}")) for one in owner.custom.attributes)
     where = "custom data, as written, on the prim of its owner"
     rows = [
-        *((part, *row, CoverageStatus.CONVERTED) for part, row in converted.items()),
-        *((part, count, where, CoverageStatus.KEPT) for part, count in sorted(kept.items())),
+        *((part, *row, r.CoverageStatus.CONVERTED) for part, row in converted.items()),
+        *((part, count, where, r.CoverageStatus.KEPT) for part, count in sorted(kept.items())),
     ]
     return tuple(
-        LedgerRecord(part=part, count=count, fate=fate, where=where)
+        r.LedgerRecord(part=part, count=count, fate=fate, where=where)
         for part, count, where, fate in rows
         if count
     )
@@ -429,11 +375,9 @@ def coverage(robot: Robot) -> tuple[LedgerRecord, ...]:
 
 
 def folder_names(folders: Mapping[str, Path]) -> FolderNames:
-    """List all spellings of folders, those of this machine too, with their names.
+    """List all spellings of folders, those of this machine too, with what stands for them.
 
-    Args:
-        folders: Folders by the name that stands for them; an empty name leaves the
-            rest of the path relative.
+    With an empty name the rest of the path is relative.
     """
     named = (
         *((name, str(folder)) for name, folder in folders.items()),
@@ -474,9 +418,19 @@ def portable(text: str, names: FolderNames) -> str:
 
 def portable_record(record: RobotRecord, names: FolderNames) -> RobotRecord:
     """Replace machine paths in all texts of a record, except in its source."""
-    text = portable(record_json(structs.replace(record, case=None)).decode(), names)
-    cut = msgspec.json.decode(text, type=RobotRecord, strict=False)
+    cut = _rewritten(record, lambda text: portable(text, names))
     return structs.replace(cut, source=record.source, case=record.case)
+
+
+def of_formats(record: RobotRecord, formats: tuple[str, str]) -> RobotRecord:
+    """Name the formats that are compared in the texts of a record, which say URDF and USD."""
+    said = _rewritten(record, lambda text: text_of_formats(text, formats))
+    return structs.replace(record, reason=said.reason, checks=said.checks, formats=formats)
+
+
+def _rewritten(record: RobotRecord, rewrite: Callable[[str], str]) -> RobotRecord:
+    text = rewrite(record_json(structs.replace(record, case=None)).decode())
+    return msgspec.json.decode(text, type=RobotRecord, strict=False)
 
 
 def portable_path(path: str, names: FolderNames) -> str:

@@ -32,14 +32,9 @@ from urdf_usd.conformance.execution.worker import (
 )
 from urdf_usd.conformance.options import CheckOptions, RunOptions
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.options import (
-    ConvertOptions,
-    Sources,
-    VariantChoice,
-)
+from urdf_usd.converter.options import ConvertOptions, Sources, VariantChoice
 from urdf_usd.converter.simulation.settings import with_settings
 from urdf_usd.corpus import Resolved, RobotSource, UnavailableSource
-from urdf_usd.corpus.resolution import announce_on_stderr
 from urdf_usd.installation import install_command
 from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.results import read_record, record_path, write_record
@@ -64,15 +59,8 @@ def check(
 ) -> RobotRecord:
     """Compare a USD with its URDF, as :func:`urdf_usd.check` does; the file is no reference."""
     urdf = Path(urdf)
-    chosen = ConvertOptions(
-        base=options.base,
-        packages=options.packages,
-        arguments=options.arguments,
-        environment=options.environment,
-        inertia=options.inertia,
-        mass_density=options.mass_density,
-        colliders=options.colliders,
-    )
+    shared = ("base", "inertia", "mass_density", "colliders", *Sources.__struct_fields__)
+    chosen = ConvertOptions(**{name: getattr(options, name) for name in shared})
     if options.simulation is not None:
         chosen = with_settings(chosen, options.simulation)
     job = Job(
@@ -98,20 +86,12 @@ def compare_descriptions(
     limits: Limits = CHECK_DEFAULTS.limits,
     scene: Path | None = None,
 ) -> RobotRecord:
-    """Compare two descriptions of a robot, each URDF or MJCF.
+    """Compare two descriptions of a robot, each URDF or MJCF; the first gives the expected values.
 
-    Args:
-        first: Gives the expected values.
-        second: The other description.
-        mapped: Names of links and joints in the first, and in the second.
-        sources: How URDF and xacro files are read.
-        engines: Of the first, besides the one that decides; all if empty.
-        limits: Of each process.
-        scene: File of a drawing for the robot's page, if there is to be one.
+    ``mapped`` are names of links and joints in the first, and in the second.
 
     Raises:
         SourceError: One of them is invalid or unsupported.
-        UnknownEngineError: An engine is named that is not installed.
     """
     job = Job(
         source=first,
@@ -121,11 +101,7 @@ def compare_descriptions(
         second=second,
         mapped=tuple(mapped),
         scene=scene,
-        options=ConvertOptions(
-            packages=sources.packages,
-            arguments=sources.arguments,
-            environment=sources.environment,
-        ),
+        options=ConvertOptions(**structs.asdict(sources)),
     )
     return _checked(job, engines)
 
@@ -133,10 +109,7 @@ def compare_descriptions(
 def examine_in_workers(
     workers: Workers, jobs: Iterable[Job], at_once: int = 1
 ) -> Generator[tuple[Job, Examined | ConversionError]]:
-    """Examine robots in workers, several at once; yield them with results as they finish.
-
-    A crash becomes part of the record. Results are those of :func:`examine`.
-    """
+    """Examine robots in workers; yield them with results, crashes too, as they finish."""
     jobs = tuple(jobs)
     for number, result in workers.call_all(_EXAMINE, ((job,) for job in jobs), at_once):
         job = jobs[number]
@@ -163,11 +136,7 @@ def variant_combinations(
     """List checks of a USD, one for each combination of variants of its robot.
 
     A combination is left out if a variant with the name ``none`` leaves the robot without
-    physics or colliders, as the name states.
-
-    Returns:
-        Options of the checks, which leave no variant open; and the variants whose
-        combinations are left out, each with what it omits.
+    physics or colliders: these variants are returned, each with what it omits.
 
     Raises:
         StageError: The USD cannot be read within the limits, a variant does not exist,
@@ -190,19 +159,10 @@ def run(
     *,
     corpus: Sequence[str] = (),
     progress: Callable[[RobotRecord], None] | None = None,
-    announce: Callable[[str], None] = announce_on_stderr,
 ) -> RunSummary:
     """Convert and check robots with distinct ids, as :func:`urdf_usd.run` does.
 
-    What a former run wrote into the folder is removed first, unless this one resumes it.
-
-    Args:
-        sources: The robots.
-        out: Folder of the run.
-        options: Options.
-        corpus: The references that were resolved to the robots, for the summary.
-        progress: Called with each record, in the order in which robots finish.
-        announce: Called with a line of text if something unexpected happens.
+    ``corpus`` are the references that were resolved to the robots, for the summary.
 
     Raises:
         ClusterError: The cluster cannot be reached or used.
@@ -214,9 +174,7 @@ def run(
         registry.target(name)
     require_scheduler(options)
     records = []
-    with claim_run_folder(
-        Path(out), places(sources, options), resume=options.resume, announce=announce
-    ) as folder:
+    with claim_run_folder(Path(out), places(sources, options), resume=options.resume) as folder:
         for record in run_in_folder(sources, folder, options):
             records.append(record)
             if progress:
@@ -230,16 +188,17 @@ def run_in_folder(
     """Run as :func:`run` does, in a folder that is locked; yield the record of each robot."""
     # Names that a USD may have that was made elsewhere: of the robot, and of its file if no
     # other robot has the same.
-    stems = Counter(map(_stem, sources))
-    several = len(options.converters) > 1
+    stems = Counter(
+        one.path.name.partition(".")[0] for one in sources if isinstance(one, RobotSource)
+    )
+    pairs = itertools.product(sources, options.converters)
     jobs = []
-    for source, candidate in itertools.product(sources, options.converters):
+    for place, (source, candidate) in zip(places(sources, options), pairs, strict=True):
         if isinstance(source, UnavailableSource):
-            place = f"{candidate.name}/{source.id}" if several else source.id
             folder.remove(place)
             yield _written(folder, place, unavailable_record(source, candidate))
             continue
-        stem = _stem(source)
+        stem = source.path.name.partition(".")[0]
         job = Job(
             source=source,
             limits=options.limits,
@@ -248,14 +207,11 @@ def run_in_folder(
             variants=options.variants,
             folder=folder.path,
             candidate=candidate,
-            compared=several,
-            names=(source.id, stem) if stem and stems[stem] == 1 else (source.id,),
+            compared=len(options.converters) > 1,
+            names=(source.id, stem) if stems[stem] == 1 else (source.id,),
             timed=options.timed,
         )
-        kept = None
-        if options.resume:
-            kept = kept_record(folder, job, options.engines, retry=options.retry)
-        if kept is not None:
+        if kept := kept_record(folder, job, options.engines, retry=options.retry):
             yield kept
         else:
             folder.remove(job.place)
@@ -298,21 +254,13 @@ def _written(folder: RunFolder, place: str, record: RobotRecord, **known: object
 
 def places(sources: Iterable[Resolved], options: RunOptions) -> tuple[str, ...]:
     """Return the path of each robot and converter within the folders of a run."""
-    if len(options.converters) == 1:
-        return tuple(source.id for source in sources)
+    several = len(options.converters) > 1
     pairs = itertools.product(sources, options.converters)
-    return tuple(f"{candidate.name}/{source.id}" for source, candidate in pairs)
-
-
-def _stem(source: Resolved) -> str:
-    return "" if isinstance(source, UnavailableSource) else source.path.name.partition(".")[0]
+    return tuple(f"{made.name}/{one.id}" if several else one.id for one, made in pairs)
 
 
 def summarise(
-    records: Iterable[RobotRecord],
-    options: RunOptions,
-    corpus: Sequence[str],
-    unfinished: int = 0,
+    records: Iterable[RobotRecord], options: RunOptions, corpus: Sequence[str], unfinished: int = 0
 ) -> RunSummary:
     """Summarise the records of a run, also of one that was interrupted."""
     texts, converters = options.as_text(), options.converters
@@ -322,11 +270,7 @@ def summarise(
 
 
 def require_scheduler(options: RunOptions) -> None:
-    """Check that the cluster of a run can be used, if there is one; it is not changed.
-
-    Raises:
-        ClusterError: It cannot.
-    """
+    """Raise a :class:`ClusterError` if the cluster of a run cannot be used; it is not changed."""
     if options.scheduler is None:
         return
     try:
@@ -351,18 +295,10 @@ def changed_robots(
     limits: Limits,
     at_once: int,
 ) -> tuple[Resolved, ...]:
-    """Return the robots with a changed URDF, xacro, mesh or texture file.
+    """Return the robots of which a file changed since the merge base with a revision of git.
 
     Robots whose files are not all readable are returned as well, and those of which it
     is not known where they are.
-
-    Args:
-        sources: Robots.
-        revision: Revision of git. Changes since its merge base with the current
-            revision count, also those that are not committed.
-        options: Packages and arguments with which robots are read.
-        limits: Of reading one.
-        at_once: Number of robots that are read at the same time.
 
     Raises:
         RevisionError: A robot is in no repository, or the revision does not exist.
@@ -389,19 +325,14 @@ def _changed_files(folder: Path, revision: str) -> frozenset[Path]:
             done = subprocess.run(
                 ("git", "-C", str(folder), *words), check=True, capture_output=True, text=True
             )
-        except FileNotFoundError as error:
-            raise RevisionError("git is not installed") from error
-        except subprocess.CalledProcessError as error:
-            reason = " ".join(error.stderr.split()) or "git failed"
-            raise RevisionError(f"{folder}: {reason}") from error
+        except (OSError, subprocess.CalledProcessError) as error:
+            reason = " ".join(str(getattr(error, "stderr", error)).split())
+            raise RevisionError(f"{folder}, revision {revision!r}: {reason}") from error
         return done.stdout
 
     folder = Path(git("rev-parse", "--show-toplevel").rstrip("\n"))
-    named = ("--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    try:
-        commit = git("rev-parse", *named).strip()
-    except RevisionError as error:
-        raise RevisionError(f"{folder} has no revision {revision!r}") from error
+    # Not an option, whatever its text.
+    commit = git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").strip()
     base = git("merge-base", commit, "HEAD").strip()
     changed = git("diff", "--name-only", "-z", base)
     untracked = git("ls-files", "--others", "--exclude-standard", "-z")

@@ -10,60 +10,50 @@ out.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from lxml import etree
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines import protocol as p
+from urdf_usd.conformance.engines import reference, registry
 from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.mjcf import draw_mjcf, mjcf_efforts, mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import with_motion
-from urdf_usd.conformance.engines.protocol import (
-    Observed,
-    Request,
-    Side,
-    Unsupported,
-    UnsupportedError,
-)
-from urdf_usd.conformance.engines.reference import (
-    ReferenceEngine,
-    forget_readings,
-    observe_robot,
-    read_kept,
-    structure,
-)
+from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.reference_shapes import draw_shapes
 from urdf_usd.conformance.engines.statements import read_only
 from urdf_usd.conformance.execution.folder import MISSING
-from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.mjcf import mjcf_questions, planned
-from urdf_usd.conformance.matching import match_names
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    Frames,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    NamedJoint,
-    NamedPrim,
-    NamedPrims,
-    Observation,
-    Quantity,
-)
-from urdf_usd.conformance.observation.sampling import configurations
+from urdf_usd.conformance.execution.job import USD_ENGINE, EngineResults, InstalledEngine, Job
+from urdf_usd.conformance.execution.worker import Steps
+from urdf_usd.conformance.export.reading import read_stage
+from urdf_usd.conformance.matching import Labelled, label_robot, match_names
+from urdf_usd.conformance.observation import robot as obs
+from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
 from urdf_usd.conformance.observation.shapes import Drawing
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.conformance.requested_settings import touching_links
+from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance.model import derive_tolerance_model
+from urdf_usd.conformance.verdict.judged import REFERENCE, RoundTripOutcomes
+from urdf_usd.converter.diagnostics import ConversionError, SourceError
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files, named_packages
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
-from urdf_usd.converter.urdf.xacro import expand, is_xacro
+from urdf_usd.converter.urdf.write import write
+from urdf_usd.converter.usd.loading import open_stage
 from urdf_usd.corpus.files import Format
+from urdf_usd.reports.records.record import OverlapRecord
 
+# Elements of an MJCF with files, and the attributes of the compiler with their folders.
+_ASSETS = ("mesh", "skin", "texture", "hfield")
+_DIRS = ("meshdir", "texturedir", "assetdir")
+AT_REST = obs.Configurations((), (), ("zero",))
 Array = NDArray[np.float64]
 Names = Mapping[str, str]
 """Names in the first description by those in the second."""
@@ -85,9 +75,9 @@ def read_robot(
     environment: tuple[str, ...] = (),
 ) -> Reading | SourceError:
     """Read a URDF; the reference engine of the process finds it read."""
-    forget_readings()
+    reference.forget_readings()
     try:
-        parsed = read_kept(path, packages, arguments, environment)
+        parsed = reference.read_kept(path, packages, arguments, environment)
     except SourceError as error:
         return error
     expansion = parsed.markup.expansion
@@ -110,41 +100,64 @@ def input_paths(job: Job) -> frozenset[Path] | None:
     return frozenset(Path(file.path).resolve() for file in reading.inputs)
 
 
-def unread_files(
-    path: str,
-    packages: Mapping[str, str],
-    arguments: Mapping[str, str],
-    environment: tuple[str, ...],
-) -> tuple[InputFile, ...]:
-    """Return the files of a robot that cannot be read; of missing ones only the first."""
-    files = [path]
-    if is_xacro(path):
-        with contextlib.suppress(SourceError):
-            files += expand(path, packages, arguments, environment=environment).files
-    return input_files(files, None)
-
-
-def questions(robot: Robot) -> Configurations:
-    """Choose the configurations of a robot, and plan its rollout.
-
-    Raises:
-        SourceError: The robot is not a tree.
-    """
-    return planned(structure(robot), partial(observe_robot, robot, shapes=False))
+def questions(robot: Robot) -> obs.Configurations:
+    """Choose the configurations of a robot that is a tree, and plan its rollout."""
+    return planned(
+        reference.structure(robot), partial(reference.observe_robot, robot, shapes=False)
+    )
 
 
 def estimated(
     urdf: Path, packages: Mapping[str, str], required: ConvertOptions, copy: Path
-) -> tuple[frozenset[str], Configurations] | str:
+) -> tuple[frozenset[str], obs.Configurations] | str:
     """Write a copy with mass properties of shapes; return their links, or why there are none."""
     try:
         made = estimate_urdf(str(urdf), packages, required.base.value, required.mass_density)
         copy.write_bytes(made.text)
-        return made.links, questions(read_kept(str(copy), packages).robot)
-    except UnsupportedError as refusal:
+        return made.links, questions(reference.read_kept(str(copy), packages).robot)
+    except p.UnsupportedError as refusal:
         return " ".join(str(refusal).split())
     except SourceError as error:
         return error.diagnostics[0].message
+
+
+def mjcf_inputs(path: Path) -> tuple[InputFile, ...]:
+    """List the files of an MJCF, itself first: includes, models, meshes and textures.
+
+    Files that cannot be read are left out: MuJoCo reports them.
+    """
+    documents: dict[Path, etree._Element] = {}
+    waiting = [path]
+    while waiting:
+        file = waiting.pop(0)
+        with contextlib.suppress(OSError, etree.XMLSyntaxError):
+            if file not in documents:
+                parser = etree.XMLParser(resolve_entities=False)
+                documents[file] = root = etree.parse(file, parser).getroot()
+                names = [one.get("file") for one in root.iter("include", "model")]
+                waiting[:0] = [path.parent / name for name in names if name]
+    roots = documents.values()
+    folders = {one.get(name) for root in roots for one in root.iter("compiler") for name in _DIRS}
+    assets = [
+        path.parent / folder / value
+        for root in roots
+        for element in root.iter(*_ASSETS)
+        for name, value in element.attrib.items()
+        if name.startswith("file")
+        for folder in ("", *sorted(filter(None, folders)))
+    ]
+    return input_files(map(str, (*documents, *assets)), None)
+
+
+def planned(
+    joints: Sequence[obs.JointObservation], observe: Callable[[obs.Configurations], obs.Observation]
+) -> obs.Configurations:
+    """Choose the configurations of a robot, and plan its rollout by what is observed there."""
+    chosen = configurations(joints)
+    expected = observe(chosen)
+    scale = derive_tolerance_model(expected, Tolerance()).motion
+    rollout = plan_rollout(expected, scale.inertia_defaulted if scale else None)
+    return structs.replace(chosen, rollout=rollout, root=expected.root)
 
 
 class Source(Struct, frozen=True):
@@ -155,37 +168,39 @@ class Source(Struct, frozen=True):
     packages: dict[str, str]
 
     @property
-    def side(self) -> Side:
+    def side(self) -> p.Side:
         """What an engine of its format reads."""
-        return Side(self.format.value)
+        return p.Side(self.format.value)
 
-    def questions(self) -> Configurations | Unsupported:
+    def questions(self) -> obs.Configurations | p.Unsupported:
         """Choose the configurations, and plan the rollout."""
         if self.format is Format.MJCF:
-            return mjcf_questions(str(self.path))
-        return questions(read_kept(str(self.path), self.packages).robot)
+            try:
+                joints = mjcf_joints(str(self.path))
+                return planned(joints, partial(observe_mjcf, str(self.path), shapes=False))
+            except p.UnsupportedError as error:
+                return p.Unsupported(str(error))
+        return questions(reference.read_kept(str(self.path), self.packages).robot)
 
-    def joints(self) -> tuple[JointObservation, ...]:
-        """State the joints.
-
-        Raises:
-            UnsupportedError: It is refused.
-        """
+    def joints(self) -> tuple[obs.JointObservation, ...]:
+        """State the joints, or raise :class:`UnsupportedError`."""
         if self.format is Format.MJCF:
             return mjcf_joints(str(self.path))
-        return structure(read_kept(str(self.path), self.packages).robot)
+        return reference.structure(reference.read_kept(str(self.path), self.packages).robot)
 
-    def observe(self, chosen: Configurations) -> Observation:
+    def observe(self, chosen: obs.Configurations) -> obs.Observation:
         """Read it by the engine that decides on its format.
 
         Raises:
             UnsupportedError: It is refused.
         """
         if self.format is Format.URDF:
-            return ReferenceEngine().observe(Request(str(self.path), chosen, self.packages))
+            return reference.ReferenceEngine().observe(
+                p.Request(str(self.path), chosen, self.packages)
+            )
         return self.described(observe_mjcf(str(self.path), chosen))
 
-    def described(self, reading: Observation) -> Observation:
+    def described(self, reading: obs.Observation) -> obs.Observation:
         """Complete what an MJCF states by the efforts of its actuators; it has no velocities."""
         if self.format is Format.URDF:
             return reading
@@ -193,34 +208,62 @@ class Source(Struct, frozen=True):
         joints = tuple(
             structs.replace(one, effort=efforts.get(one.name, one.effort)) for one in reading.joints
         )
-        return structs.replace(reading, joints=joints, states=reading.states - {Quantity.VELOCITY})
+        return structs.replace(
+            reading, joints=joints, states=reading.states - {obs.Quantity.VELOCITY}
+        )
 
     def draw(self) -> tuple[Drawing, ...]:
         """Return its shapes for drawing."""
         if self.format is Format.MJCF:
             return draw_mjcf(str(self.path))
-        return draw_shapes(read_kept(str(self.path), self.packages).robot)
+        return draw_shapes(reference.read_kept(str(self.path), self.packages).robot)
+
+
+def read_as_mjcf(
+    expected: obs.Observation, actual: obs.Observation, chosen: obs.Configurations
+) -> obs.Observation:
+    """Leave out of the reading of a USD what its MJCF implies.
+
+    These are settings and joints that close loops, which an MJCF states and nothing compares,
+    other names of what has none in the MJCF, and its mocap bodies. A mass that follows from
+    density is stated: that of an MJCF does as well, and effective masses are compared.
+    """
+
+    def is_implied(setting: obs.UnexpectedSetting) -> bool:
+        return any(
+            one.kind in (None, setting.kind)
+            and one.subject in ("", setting.subject)
+            and (one.words in setting.attribute or one.words in setting.message)
+            and setting.attribute not in one.besides
+            for one in expected.implied
+        )
+
+    massive = {link.name for link in expected.links if link.mass}
+    joints = [joint for joint in actual.joints if "it closes a loop" not in (joint.note or "")]
+    looped = len(joints) < len(actual.joints)
+    reading = structs.replace(
+        actual,
+        joints=tuple(joints),
+        unexpected=tuple(one for one in actual.unexpected or () if not is_implied(one)),
+        defaulted=tuple(one for one in actual.defaulted if one not in massive),
+        nondynamic=tuple(one for one in actual.nondynamic if one not in expected.nondynamic),
+        renamed=tuple(one for one in actual.renamed if one[0] not in expected.made_up),
+    )
+    return with_motion(reading, chosen, perturbed=False) if looped else reading
 
 
 def observed_second(
     second: Source,
-    expected: Observation,
-    chosen: Configurations,
+    expected: obs.Observation,
+    chosen: obs.Configurations,
     mapped: Sequence[tuple[str, str]],
-) -> Observed | Unsupported:
-    """Read the second description in the terms of the first.
-
-    Args:
-        second: The description.
-        expected: What the first one states at the configurations.
-        chosen: Configurations, by the joints of the first.
-        mapped: Names of links and joints in the first, and in the second.
-    """
+) -> p.Observed | p.Unsupported:
+    """Read the second description in the terms of the first, at configurations of its joints."""
     try:
         rest = configurations(second.joints())
         links, joints, inferred = _matches(second.observe(rest), expected, mapped)
-    except UnsupportedError as error:
-        return Unsupported(str(error))
+    except p.UnsupportedError as error:
+        return p.Unsupported(str(error))
     given = dict(zip(chosen.joints, chosen.positions, strict=True))
 
     def positions(name: str, own: Array) -> Array:
@@ -242,22 +285,23 @@ def observed_second(
         actual,
         renamed=tuple((what, name) for what, name in inferred if what not in expected.made_up),
     )
-    return Observed(_placed(actual, expected, chosen))
+    return p.Observed(_placed(actual, expected, chosen))
 
 
 def _matches(
-    actual: Observation, expected: Observation, mapped: Sequence[tuple[str, str]]
+    actual: obs.Observation, expected: obs.Observation, mapped: Sequence[tuple[str, str]]
 ) -> tuple[dict[str, str], dict[str, str], list[tuple[str, str]]]:
     """Match links and joints; return the names in the first, and those that were inferred."""
     stated = {second: first for first, second in mapped}
     made_up = {*actual.made_up}
     paths = {link.name: f"/link{i}" for i, link in enumerate(actual.links)}
-    prims = NamedPrims(
+    prims = obs.NamedPrims(
         links=tuple(
-            NamedPrim(path, stated.get(name, name), is_body=True) for name, path in paths.items()
+            obs.NamedPrim(path, stated.get(name, name), is_body=True)
+            for name, path in paths.items()
         ),
         joints=tuple(
-            NamedJoint(
+            obs.NamedJoint(
                 f"/joint{i}",
                 stated.get(one.name, one.name),
                 (paths[one.parent], paths[one.child]),
@@ -283,16 +327,16 @@ def _matches(
     return links, joints, inferred
 
 
-def _renamed(seen: Observation, links: Names, joints: Names) -> Observation:
+def _renamed(seen: obs.Observation, links: Names, joints: Names) -> obs.Observation:
     """Rename links and joints."""
 
-    def joint(one: JointObservation) -> JointObservation:
+    def joint(one: obs.JointObservation) -> obs.JointObservation:
         mimic = one.mimic and structs.replace(one.mimic, leader=joints[one.mimic.leader])
         ends = links[one.parent], links[one.child]
         name = joints[one.name]
         return structs.replace(one, name=name, parent=ends[0], child=ends[1], mimic=mimic)
 
-    def link(one: LinkObservation) -> LinkObservation:
+    def link(one: obs.LinkObservation) -> obs.LinkObservation:
         body = one.body and links.get(one.body, one.body)
         return structs.replace(one, name=links[one.name], body=body)
 
@@ -313,7 +357,9 @@ def _renamed(seen: Observation, links: Names, joints: Names) -> Observation:
     )
 
 
-def _placed(actual: Observation, expected: Observation, chosen: Configurations) -> Observation:
+def _placed(
+    actual: obs.Observation, expected: obs.Observation, chosen: obs.Configurations
+) -> obs.Observation:
     """Place the frames on those of the first, and compute motion about its root."""
     frames, others = actual.frames, expected.frames
     if frames is None or others is None:
@@ -331,10 +377,10 @@ def _placed(actual: Observation, expected: Observation, chosen: Configurations) 
     rooted = structs.replace(placed, root=expected.root)
     if expected.root not in frames.links:
         base = np.tile(np.eye(4), (len(moved), 1, 1, 1))
-        held = JointObservation("", JointType.FIXED, expected.root, actual.root)
+        held = obs.JointObservation("", obs.JointType.FIXED, expected.root, actual.root)
         rooted = structs.replace(
             rooted,
-            links=(LinkObservation(expected.root), *placed.links),
+            links=(obs.LinkObservation(expected.root), *placed.links),
             joints=(held, *placed.joints),
             frames=_frames((expected.root, *frames.links), np.hstack([base, moved]), frames.labels),
         )
@@ -348,12 +394,161 @@ def _placed(actual: Observation, expected: Observation, chosen: Configurations) 
     )
 
 
-def _transforms(frames: Frames) -> Array:
+def _transforms(frames: obs.Frames) -> Array:
     made = np.tile(np.eye(4), (*frames.positions.shape[:2], 1, 1))
     made[..., :3, :3], made[..., :3, 3] = frames.rotations, frames.positions
     return made
 
 
-def _frames(links: tuple[str, ...], made: Array, labels: tuple[str, ...]) -> Frames:
+def _frames(links: tuple[str, ...], made: Array, labels: tuple[str, ...]) -> obs.Frames:
     positions, rotations = np.array(made[..., :3, 3]), np.array(made[..., :3, :3])
-    return Frames(links, read_only(positions), read_only(rotations), labels)
+    return obs.Frames(links, read_only(positions), read_only(rotations), labels)
+
+
+# What engines read of the files of a robot: one after the other, each as a step.
+
+
+def observe(engine: str, request: p.Request) -> p.Observed | p.Unsupported:
+    """Have a registered engine read a file.
+
+    Raises:
+        TypeError: It returned no observation, or one with values of other types.
+    """
+    try:
+        observation: object = registry.engine(engine).observe(request)
+    except p.UnsupportedError as refusal:
+        reason = " ".join(str(refusal).split())
+        return p.Unsupported(reason, isinstance(refusal, p.InvalidFileError))
+    if not isinstance(observation, obs.Observation):
+        kind = type(observation).__name__
+        raise TypeError(f"the engine returned {kind} instead of an observation")
+    # Those of this project are checked by mypy.
+    if not registry.target(engine).startswith("urdf_usd."):
+        obs.require_types(observation)
+    return p.Observed(observation)
+
+
+def observe_side(
+    steps: Steps,
+    engines: Sequence[InstalledEngine],
+    side: p.Side,
+    request: p.Request,
+    purpose: str = "",
+) -> dict[str, p.Outcome]:
+    """Have every available engine of a side read a file, for a purpose that names the steps."""
+    return {
+        one.name: steps.call(f"{purpose or side.value} {one.name}", observe, one.name, request)
+        for one in engines
+        if one.side is side and one.is_available
+    }
+
+
+def observe_files(
+    steps: Steps,
+    engines: Sequence[InstalledEngine],
+    files: Mapping[p.Side, Path],
+    packages: Mapping[str, str],
+    configurations: obs.Configurations,
+    folder: Path,
+) -> EngineResults:
+    """Have all engines read the files of one side or of both.
+
+    With both sides, the URDF is written back from the USD, and the engines that read
+    the URDF read that one too. Where the USD has other names of links or joints than
+    the URDF, its engines read it again with the names of the URDF.
+    """
+    # Of an engine that could not be loaded, the side is not known.
+    present = tuple(one for one in engines if one.side is None or one.side in files)
+    outcomes: dict[str, p.Outcome] = {}
+    for side, file in files.items():
+        request = p.Request(str(file), configurations, dict(packages))
+        outcomes |= observe_side(steps, engines, side, request)
+    results = EngineResults(present, outcomes, configurations.count, files)
+    expected, actual = results.expected, results.observation(USD_ENGINE)
+    if p.Side.USD not in files or expected is None:
+        return results
+    usd = files[p.Side.USD]
+    touching = None
+    if actual is not None:
+        links, joints = ({one.name for one in many} for many in (actual.links, actual.joints))
+        if not (
+            all(one.name in links for one in expected.links)
+            and all(one.name in joints for one in expected.joints)
+        ):
+            labels = steps.call("names", label_robot, str(usd.absolute()), expected)
+            if isinstance(labels, Labelled):
+                usd = folder / "labelled.usda"
+                usd.write_text(labels.text, encoding="utf-8")
+                request = p.Request(str(usd), configurations, dict(packages))
+                again = observe_side(steps, engines, p.Side.USD, request, "labelled")
+                outcomes |= {name: _relabelled(one, labels) for name, one in again.items()}
+        found = steps.call("distances at rest", _touching, expected, str(usd))
+        touching = None if isinstance(found, p.Crashed) else found
+    files = {**files, p.Side.USD: usd}
+    results = structs.replace(results, outcomes=outcomes, files=files, touching=touching)
+    if p.Side.URDF not in files:
+        return results
+    return structs.replace(results, back=_round_trip(steps, results, expected, request, folder))
+
+
+def _relabelled(outcome: p.Outcome, labels: Labelled) -> p.Outcome:
+    """Add notes on names that differ in the file."""
+    if not isinstance(outcome, p.Observed):
+        return outcome
+    found = outcome.observation
+    notes = [f"{what} is called {name!r}" for what, name in labels.spelled]
+    return p.Observed(structs.replace(found, renamed=labels.inferred, notes=(*found.notes, *notes)))
+
+
+def _touching(expected: obs.Observation, usd: str) -> tuple[OverlapRecord, ...]:
+    """Return the links whose colliders touch or overlap at rest."""
+    near = touching_links(expected, solids) if (solids := rest_solids(usd)) else {}
+    return tuple(OverlapRecord(links=links, distance=one) for links, one in near.items())
+
+
+def _round_trip(
+    steps: Steps,
+    results: EngineResults,
+    expected: obs.Observation,
+    request: p.Request,
+    folder: Path,
+) -> RoundTripOutcomes | None:
+    """Write the URDF back from the USD, and read it with the engines that read the URDF."""
+    engines = [
+        name
+        for name in results.of_side(p.Side.URDF)
+        if name != REFERENCE and results.observation(name)
+    ]
+    if not engines:
+        return None
+    links = tuple(link.name for link in expected.links)
+    reversed_limits = tuple(
+        joint.name
+        for joint in expected.joints
+        if joint.lower is not None and joint.upper is not None and joint.lower > joint.upper
+    )
+    usd = str(results.files[p.Side.USD])
+    text = steps.call("write back", write_back, usd, links, reversed_limits)
+    if not isinstance(text, bytes):
+        return RoundTripOutcomes(failure=text.reason if isinstance(text, p.Crashed) else text)
+    urdf = folder / "back.urdf"
+    urdf.write_bytes(text)
+    request = p.Request(str(urdf), request.configurations)
+    return RoundTripOutcomes(
+        {name: steps.call(f"back {name}", observe, name, request) for name in engines}
+    )
+
+
+def write_back(usd: str, links: Sequence[str], reversed_limits: Sequence[str] = ()) -> bytes | str:
+    """Write the robot in a USD as URDF, without shapes; as text, why it cannot be written.
+
+    The names of its links tell frames that the USD does not mark. Of joints with
+    ``reversed_limits``, the lower limit is above the upper one.
+    """
+    try:
+        stage = open_stage(usd, checked=True).stage
+        reading = read_stage(stage, links, shapes=False, reversed_limits=reversed_limits)
+        return write(reading.robot)
+    except ConversionError as error:
+        errors = (each for each in error.diagnostics if each.severity == "error")
+        return next(errors).message

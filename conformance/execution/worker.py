@@ -1,7 +1,7 @@
 """Worker processes: each takes calls one after the other, with limits of time and memory.
 
 A step of a call may print, close or redirect the standard streams, change the environment and the
-working directory, raise any exception, fork, hang, exit, or take all memory. Whatever happens to
+working directory, raise any exception, hang, exit, or take all memory. Whatever happens to
 the process becomes a :class:`~urdf_usd.conformance.engines.protocol.Crashed` in the parent, which
 knows the step that began last.
 """
@@ -28,7 +28,6 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import CancelledError
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import IO, Annotated, Any, Self, TypeAlias, TypeVar, cast
@@ -67,7 +66,8 @@ _MEBIBYTE = 1024 * 1024
 _OUTPUT_END = 4000
 _STDERR = 2
 _PRINTED = "printed-by-worker.txt"
-_TIMED_OUT = "printed-at-time-limit.txt"
+# What faulthandler prints at a time limit.
+_EXPIRED = re.compile(r"^Timeout \([\d:.]+\)!$", re.MULTILINE)
 # Folder for temporary files of steps, below that of the process.
 _TEMPORARY = "temporary"
 # For a process to start and to import what its first call needs [s].
@@ -77,19 +77,11 @@ _STARTING = 300.0
 _GRACE = 5.0
 # Between looks whether a process has ended whose connection a child of it keeps [s].
 _LOOK = 0.2
-# After as many calls, or with more memory [MiB], a worker ends, with what it has cached
-# or leaked. The engines and their libraries alone take 400 MiB.
-_MOST_CALLS = 64
+# With more memory [MiB], a worker ends after a call, with what it has cached or leaked. The engines
+# and their libraries alone take 400 MiB.
 _MOST_MEMORY = 1024
 # What C++ prints when nothing catches a failed allocation.
 _ALLOCATION_FAILED = "std::bad_alloc"
-# In tracebacks, the frames of this module and those below, and the thread that waits
-# for the end of the parent.
-_OWN_FRAMES = re.compile(r'\n +File \S*execution.worker\.py", line \d+ in \w+(?:\n +File .*)*')
-_OWN_THREAD = re.compile(
-    r"(?:Current t|T)hread 0x\S+ \(most recent call first\):\n"
-    r"(?: +File .*\n)*? +File .* in _kill_when_parent_ends\n(?: +File .*\n)*\n?"
-)
 
 
 class ClusterError(Exception):
@@ -146,9 +138,9 @@ class _Child:
         self.environment: dict[str, str] = {}  # of the program
         self.crashes: dict[str, Crashed] = {}  # how steps of the call ended former processes
         self.directory = ""
-        self.files: list[IO[bytes]] = []
+        self.output: IO[bytes] | None = None
 
-    def answer(self, pickled: bytes, calls: int) -> bytes:
+    def answer(self, pickled: bytes) -> bytes:
         # This imports the function; the limits begin afterwards. A library for which there is no
         # memory may raise any error.
         function, arguments, self.crashes = pickle.loads(pickled)  # noqa: S301  of the own parent
@@ -168,18 +160,11 @@ class _Child:
         except ConversionError as error:
             value = error
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        used_up = calls >= _MOST_CALLS or (sys.platform == "linux" and peak > _MOST_MEMORY)
+        used_up = sys.platform == "linux" and peak > _MOST_MEMORY
         return pickle.dumps((value, used_up), pickle.HIGHEST_PROTOCOL)
 
     def begin(self, step: str) -> None:
-        """Restore what a step may have changed, start the time limit, and send which begins.
-
-        The thread that watches the time is native: it needs no lock of Python's, so it
-        also ends a function that holds it, and a process whose parent was killed.
-
-        Raises:
-            MemoryError: There is no memory for the thread.
-        """
+        """Restore what a step may have changed, start the time limit, and send which begins."""
         environment = _SETTINGS | self.environment
         if os.environ != environment:
             os.environ.clear()
@@ -197,21 +182,21 @@ class _Child:
         while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
             pass
         os.close(descriptor)
-        former, names = self.files, (_PRINTED, _TIMED_OUT)
-        output, timed_out = self.files = [(self.folder / name).open("wb") for name in names]
+        former, self.output = self.output, (self.folder / _PRINTED).open("wb")
         for name, descriptor in (("stdout", 1), ("stderr", 2)):
-            os.dup2(output.fileno(), descriptor)
+            os.dup2(self.output.fileno(), descriptor)
             text = open(descriptor, "w", errors="replace", closefd=False)  # noqa: SIM115
             setattr(sys, name, text)
-        # Not to stream 2, which the function may redirect.
-        faulthandler.enable(output)
+        # Not to stream 2, which the function may redirect. The thread that watches the time is
+        # native: it needs no lock of Python's, so it also ends a function that holds it.
+        faulthandler.enable(self.output)
         try:
-            faulthandler.dump_traceback_later(self.timeout, exit=True, file=timed_out)
+            faulthandler.dump_traceback_later(self.timeout, exit=True, file=self.output)
         except RuntimeError as error:
             raise MemoryError(*error.args) from error
-        for file in former:
+        if former:
             with contextlib.suppress(OSError):
-                file.close()
+                former.close()
         self.connection.send(step)
 
 
@@ -219,7 +204,7 @@ _child: _Child | None = None
 
 
 def own_folder() -> Path:
-    """Return the folder of this process, in which steps have no temporary files."""
+    """Return the folder of this worker, in which steps have no temporary files."""
     return _child.folder if _child else Path(tempfile.gettempdir())
 
 
@@ -247,11 +232,7 @@ class Steps:
 
     In a worker, each step has the time limit of a call, the parent is told that it
     begins, and what it prints is kept until the next one. Elsewhere, as in tests, steps
-    are plain calls.
-
-    Args:
-        crashes: How steps ended that have ended the process of a worker before; they
-            are not run again. By default, what the parent says.
+    are plain calls. Those in ``crashes``, by default what the parent says, are not run again.
     """
 
     def __init__(self, crashes: Mapping[str, Crashed] | None = None) -> None:
@@ -269,13 +250,9 @@ class Steps:
         """
         if step in self._crashes:
             return self._crashes[step]
-        process = os.getpid()
         if _child:
             _child.begin(step)
         ending = _attempt(function, *arguments)
-        if os.getpid() != process:
-            # The function forked and came back twice; this is the copy.
-            signal.raise_signal(signal.SIGKILL)
         if isinstance(ending, Crashed):
             self.crashed = True
             if ending.reason == OUT_OF_MEMORY:
@@ -284,12 +261,9 @@ class Steps:
 
 
 def serve(connection: int, life: int, memory: int | None) -> None:
-    """Serve calls until the parent closes the connection; runs in the child process.
+    """Serve calls of the parent in this process, within a limit of memory [MiB].
 
-    Args:
-        connection: Descriptor from which calls come, and to which answers go.
-        life: Descriptor of a pipe that closes when the parent ends.
-        memory: Memory limit on Linux, in MiB; None for none.
+    Calls come from a descriptor; ``life`` is one of a pipe that closes when the parent ends.
     """
     global _child
 
@@ -301,11 +275,11 @@ def serve(connection: int, life: int, memory: int | None) -> None:
     _child = child = _Child(Connection(connection), memory)
     # The end of the connection: the parent closed it, and perhaps removed the folder.
     with contextlib.suppress(EOFError, FileNotFoundError, ConnectionError):
-        for calls in itertools.count(1):
+        while True:
             child.folder, child.timeout, child.environment, child.directory, pickled = (
                 child.connection.recv()
             )
-            answer = _attempt(child.answer, pickled, calls)
+            answer = _attempt(child.answer, pickled)
             if isinstance(answer, Crashed):
                 answer = pickle.dumps(answer)
             child.connection.send_bytes(answer)
@@ -325,12 +299,7 @@ class _Task(Struct, eq=False):
 
 
 class _Worker:
-    """A child process, which serves one call at a time until it ends.
-
-    Args:
-        folder: Will be made; for output and temporary files of the process.
-        memory: Memory limit of the process, in MiB; None for none.
-    """
+    """A child process, which serves one call at a time until it ends; it makes its folder."""
 
     def __init__(self, folder: Path, memory: int | None) -> None:
         self.folder = folder
@@ -381,14 +350,10 @@ class _Worker:
             elif time.monotonic() < self._deadline:
                 return None
             else:
-                self.kill()
+                os.killpg(self._process.pid, signal.SIGKILL)
                 return self._crash(expired=True)
         except (EOFError, OSError):
             return self._crash()
-        # What is raised is up to the classes of the values.
-        except (Exception, SystemExit) as error:  # noqa: BLE001
-            reason = "".join(traceback.format_exception_only(error)).strip()
-            return Crashed(f"the answer cannot be read: {reason}")
         if isinstance(message, str):
             self.step = message
             self._deadline = time.monotonic() + self._timeout + _GRACE
@@ -407,12 +372,14 @@ class _Worker:
         output = ""
         # What the process started may remove files meanwhile.
         with contextlib.suppress(FileNotFoundError):
-            # There are several if an engine redirected its output.
-            files = sorted(self.folder.rglob("printed-*.txt"), key=lambda f: f.stat().st_mtime)
-            expired = expired or any(f.stat().st_size for f in files if f.name == _TIMED_OUT)
-            texts = [_end_of(file).strip() for file in files]
-            text = _portable("\n".join(filter(None, texts)), str(self.folder))
+            with (self.folder / _PRINTED).open("rb") as stream:
+                # More than what is kept: some of it is removed.
+                most = 16 * _OUTPUT_END
+                stream.seek(-min(most, stream.seek(0, os.SEEK_END)), os.SEEK_END)
+                text = stream.read(most).decode(errors="replace").strip()
+            text = _portable(text, str(self.folder))
             output = text[-_OUTPUT_END:]
+            expired = expired or (exitcode == 1 and bool(_EXPIRED.search(text)))
         if expired:
             return Crashed(f"no answer after {self._timeout:g} s", output)
         if exitcode is None:
@@ -424,25 +391,10 @@ class _Worker:
         why = f"; {OUT_OF_MEMORY}" if _ALLOCATION_FAILED in output else ""
         return Crashed(f"the process {how}{why}", output)
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether nothing that its calls started still runs; false where there is no ``/proc``."""
-        members = 0
-        for file in Path("/proc").glob("[0-9]*/stat"):
-            # The process may have ended meanwhile.
-            with contextlib.suppress(OSError):
-                group = file.read_text().rpartition(")")[2].split()[2]
-                members += group == str(self._process.pid)
-        return members == 1
-
-    def kill(self) -> None:
-        """Kill the process, with everything that it started; :meth:`end` follows."""
-        with contextlib.suppress(OSError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
     def end(self) -> None:
         """Kill the process, with everything that it started, and remove its folder."""
-        self.kill()
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self.connection.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
@@ -466,56 +418,32 @@ def _end_kept() -> None:
         _kept.popitem()[1].end()
 
 
-def _end_of(file: Path) -> str:
-    """Return more than what is kept of a file: some of it is removed afterwards."""
-    with file.open("rb") as stream:
-        stream.seek(-min(16 * _OUTPUT_END, stream.seek(0, os.SEEK_END)), os.SEEK_END)
-        return stream.read(16 * _OUTPUT_END).decode(errors="replace")
-
-
 def _portable(text: str, folder: str) -> str:
-    """Remove from text what differs between machines and runs, and our own frames."""
+    """Remove from text what differs between machines and runs."""
     folders = {folder, os.path.join(folder, _TEMPORARY)}  # noqa: PTH118  text
     for place in sorted({*folders, *filter(None, sys.path)}, key=len, reverse=True):
         text = text.replace(place + os.sep, "")
     text = re.sub(r"\n+Extension modules: .*", "", text)
-    text = _OWN_FRAMES.sub("", _OWN_THREAD.sub("", text))
     return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
 
 
 class Workers:
-    """The worker processes of a program, which end on leaving the block, but for an idle one.
-
-    Several threads may use it.
-
-    Args:
-        limits: Of each process.
-    """
+    """The worker processes of a program, which end on leaving the block, but for an idle one."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        self.limits = limits
+        self.limits = limits  # of each process
         self._key = limits.memory, tuple(map(str, sys.path))
         self._opened = contextlib.ExitStack()
         self._folder = self._opened.enter_context(temporary_folder())
         self._numbers = itertools.count()
-        self._closed = False
-        self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all workers but an idle one; calls of other threads raise ``CancelledError``."""
-        self._closed = True
-        if self._idle and self._key not in _kept and self._idle[-1].is_alone:
-            worker = _kept[self._key] = self._idle.pop()
-            self._workers.discard(worker)
-        for worker in tuple(self._workers):
-            worker.kill()
+        if self._idle and self._key not in _kept:
+            _kept[self._key] = self._idle.pop()
         for worker in self._idle:
             worker.end()
         self._opened.close()
@@ -545,13 +473,12 @@ class Workers:
                 module. It has the environment and working directory of this process.
             calls: Its arguments; they and the results can be pickled.
             at_once: Number of calls at the same time.
-            timeout: Time limit [s], of each step if there are steps; by default that of
-                these workers.
+            timeout: Of each step [s]; by default that of these workers.
 
         Yields:
-            The number of a call, and what the function returns, or the
-            :class:`ConversionError` that it raises; or how the process ended, if not in a
-            step. In the order in which they finish.
+            In the order in which they finish, the number of a call, and what the function
+            returns, or the :class:`ConversionError` that it raises; or how the process
+            ended, if not in a step.
         """
         waiting = deque(_Task(number, arguments, {}) for number, arguments in enumerate(calls))
         busy: dict[_Worker, _Task] = {}
@@ -563,21 +490,19 @@ class Workers:
                     busy[worker] = task
                     worker.begin(function, task, timeout or self.limits.time)
                 ready = wait([worker.connection for worker in busy], _LOOK)
-                endings = [(worker, worker.receive(ready)) for worker in busy]
-                if self._closed:
-                    raise CancelledError
-                for worker, ending in endings:
+                for worker in tuple(busy):
+                    ending = worker.receive(ready)
                     if ending is None:
                         continue
                     task = busy.pop(worker)
                     if not isinstance(ending, Crashed):
                         if worker.used_up:
-                            self._end(worker)
+                            worker.end()
                         else:
                             self._idle.append(worker)
                         yield task.number, ending[0]
                         continue
-                    self._end(worker)
+                    worker.end()
                     if worker.calls > 1 or (worker.step and worker.step not in task.crashes):
                         if worker.calls == 1:
                             task.crashes[worker.step] = ending
@@ -587,28 +512,18 @@ class Workers:
                         yield task.number, ending
         finally:
             for worker in busy:
-                self._end(worker)
+                worker.end()
 
     def _take(self, *, fresh: bool) -> _Worker:
-        """Return a worker; raise ``CancelledError`` if they are closed."""
-        if self._closed:
-            raise CancelledError
-        if not fresh:
-            with contextlib.suppress(IndexError):
-                return self._idle.pop()
+        if self._idle and not fresh:
+            return self._idle.pop()
         folder = self._folder / str(next(self._numbers))
         worker = None if fresh else _kept.pop(self._key, None)
-        if worker:
-            folder.mkdir()
-            worker.folder = folder
-        else:
-            worker = _Worker(folder, self.limits.memory)
-        self._workers.add(worker)
+        if worker is None:
+            return _Worker(folder, self.limits.memory)
+        folder.mkdir()
+        worker.folder = folder
         return worker
-
-    def _end(self, worker: _Worker) -> None:
-        self._workers.discard(worker)
-        worker.end()
 
 
 def call_on_usd(
@@ -617,13 +532,7 @@ def call_on_usd(
     *arguments: object,
     limits: Limits = DEFAULT_LIMITS,
 ) -> _Result:
-    """Call a function on a USD in a worker, and print what OpenUSD printed.
-
-    Args:
-        function: The function, of a module, or its qualified name.
-        usd: Root layer: its first argument.
-        arguments: Its further arguments.
-        limits: Of time and memory.
+    """Call a function on a USD, its first argument, in a worker; print what OpenUSD printed.
 
     Raises:
         ConversionError: As raised by the function, with what OpenUSD printed about the cause;
@@ -659,6 +568,5 @@ def is_limit(crash: Crashed) -> bool:
 
 
 def over_limits(usd: str | os.PathLike[str], crash: Crashed) -> Diagnostic:
-    """Make the diagnostic of a USD that could not be read within its limits."""
     message = f"{os.fspath(usd)} cannot be composed and read: {crash.reason}"
     return Diagnostic("stage-limits", message)

@@ -11,7 +11,6 @@ called ``go``.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
@@ -38,17 +37,6 @@ _ROBOT = Observation(
 )
 
 
-def _change_request(request: Request) -> object:
-    """Change every part of the request that can be changed."""
-    cast("dict[str, str]", request.packages).clear()
-    for values in request.configurations.positions:
-        with contextlib.suppress(ValueError):
-            values[:] = 7.0
-    structs.force_setattr(request.configurations, "joints", ())
-    structs.force_setattr(request, "path", "elsewhere")
-    return 7
-
-
 def _with_notes(*notes: object) -> Observation:
     return structs.replace(_ROBOT, notes=cast("tuple[str, ...]", notes))
 
@@ -61,19 +49,10 @@ ANSWERS: dict[str, tuple[Callable[[Request], object], str]] = {
         lambda _: structs.replace(_ROBOT, links=cast("tuple[LinkObservation, ...]", (7,))),
         "TypeError: Expected `object`, got `int` - at `observation.links[0]`",
     ),
-    "unpicklable": (
+    "odd-text": (
         lambda _: _with_notes(_Local("")),
         "TypeError: observation has a value of type _Local",
     ),
-    "unreadable": (
-        lambda _: _with_notes(misbehaviour.UnreadableText("")),
-        "TypeError: observation has a value of type UnreadableText",
-    ),
-    "huge": (
-        lambda _: _with_notes("x" * 140 * 2**20),
-        "ValueError: the answer is larger than 128 MiB",
-    ),
-    "changed-request": (_change_request, "TypeError: the engine returned int instead"),
 }
 
 # Engines that cannot be loaded: the entry point, and the reason that is reported.
@@ -85,10 +64,10 @@ UNLOADABLE = {
     "exiting": ("hostile_exiting:Engine", "SystemExit: 0"),
     "ending": ("hostile_ending:Engine", "the process ended with exit code 0"),
     "hanging": ("hostile_hanging:Engine", "no answer after "),
-    "without-side": (f"{__name__}:WithoutSide", "TypeError: its side is 7 instead of"),
+    "without-side": (f"{__name__}:WithoutSide", "TypeError: its side is 7, its"),
     "wrongly-available": (
         f"{__name__}:WronglyAvailable",
-        "TypeError: availability() returned NoneType, no Available or Unavailable",
+        "TypeError: its side is <Side.URDF: 'urdf'>, its availability None",
     ),
 }
 # Kinds of an engine, with the begin of the reason that is reported; None if it answers.
@@ -98,7 +77,6 @@ ENGINE_KINDS: dict[str, str | None] = {
     **{kind: reason for kind, (_, reason) in ANSWERS.items()},
     **dict.fromkeys(misbehaviour.LITTER),
 }
-_FORK = "fork"
 _MODULES = {
     "hostile_raising": "raise ImportError('raised at import')\n",
     "hostile_exiting": "import sys\nsys.exit(0)\n",
@@ -196,14 +174,8 @@ def convert(urdf: str, directory: str, _: dict[str, str]) -> str:
     """Misbehave; convert if the process continues."""
     from urdf_usd.converter import convert as convert_robot  # if need be
 
-    kind = Path(urdf).stem
-    if kind != _FORK:
-        _misbehave(kind)
-    layer = str(convert_robot(urdf, directory).root_layer)
-    if kind == _FORK:
-        # Earlier, two processes would write into the folder at the same time.
-        _misbehave(kind)
-    return layer
+    _misbehave(Path(urdf).stem)
+    return str(convert_robot(urdf, directory).root_layer)
 
 
 def _misbehave(kind: str) -> None:

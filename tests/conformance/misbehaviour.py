@@ -12,23 +12,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 _HANGS = 6000.0
-_HUGE = 100 * 2**20
 
 
 class _Panic(BaseException):
     """An exception as PyO3 raises for a Rust panic: no subclass of Exception."""
-
-
-class UnreadableText(str):
-    """Can be pickled, and not be read."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        return int, ("not a number",)
 
 
 def _abort() -> None:
@@ -40,16 +29,8 @@ def _panic() -> None:
     raise _Panic("a panic")
 
 
-def _interrupt() -> None:
-    raise KeyboardInterrupt
-
-
 def _raise_memory_error() -> None:
     raise MemoryError
-
-
-def _recurse() -> None:
-    _recurse()
 
 
 def _allocate() -> None:
@@ -90,26 +71,14 @@ def _close_files_and_hang() -> None:
 
 # Each ends its call: with the beginning of the reported reason.
 CRASHES: dict[str, tuple[Callable[[], object], str]] = {
-    "exit-0": (lambda: sys.exit(0), "SystemExit: 0"),
     "exit-3": (lambda: sys.exit(3), "SystemExit: 3"),
     "hard-exit-0": (lambda: os._exit(0), "the process ended with exit code 0"),
-    "hard-exit-1": (lambda: os._exit(1), "the process ended with exit code 1"),
     "abort": (_abort, "the process died: SIGABRT"),
     "segfault": (lambda: ctypes.string_at(0), "the process died: SIGSEGV"),
-    "kill": (
-        lambda: os.kill(os.getpid(), signal.SIGKILL),
-        "the process died: SIGKILL",
-    ),
-    "terminate": (
-        lambda: os.kill(os.getpid(), signal.SIGTERM),
-        "the process died: SIGTERM",
-    ),
     "panic": (_panic, "tests.conformance.misbehaviour._Panic: a panic"),
-    "interrupt": (_interrupt, "KeyboardInterrupt"),
     "close-all-files": (_close_all_files, "the process ended with exit code 1"),
     "exit-in-thread": (_exit_in_thread, "the process ended with exit code 7"),
     "print-beyond-limit": (_print_beyond_file_limit, "OSError: [Errno 27] File too"),
-    "recursion": (_recurse, "RecursionError: maximum recursion depth exceeded"),
     "memory-error": (_raise_memory_error, "the memory limit was reached"),
     "allocate": (_allocate, "the memory limit was reached"),
     "allocate-natively": (
@@ -132,16 +101,6 @@ def _hang_with_lock() -> None:
     ctypes.PyDLL(None).sleep(6000)
 
 
-def _hang_with_signals_blocked() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
-    time.sleep(_HANGS)
-
-
-def _compute_natively() -> None:
-    # One operation that holds Python's lock.
-    10 ** (10**10)
-
-
 def _ignore_termination_and_hang() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(_HANGS)
@@ -150,9 +109,7 @@ def _ignore_termination_and_hang() -> None:
 HANGS |= {
     "hang": _hang,
     "hang-with-lock": _hang_with_lock,
-    "hang-with-signals-blocked": _hang_with_signals_blocked,
     "hang-ignoring-termination": _ignore_termination_and_hang,
-    "compute-natively": _compute_natively,
 }
 
 
@@ -167,19 +124,8 @@ def _close_streams() -> None:
     sys.stdout.close()
 
 
-def _close_input() -> None:
-    os.close(0)
-    sys.stdin.close()
-
-
 def _change_folder() -> None:
     os.chdir("/")
-
-
-def _remove_own_folder() -> None:
-    folder = tempfile.mkdtemp()
-    os.chdir(folder)
-    os.rmdir(folder)  # noqa: PTH106  # as plugins do
 
 
 def _ignore_signals() -> None:
@@ -197,10 +143,6 @@ def _remove_folder() -> None:
     shutil.rmtree(tempfile.gettempdir())
 
 
-def _leave_files() -> None:
-    Path(tempfile.mkdtemp(), "left").touch()
-
-
 def _leave_thread() -> None:
     threading.Thread(target=time.sleep, args=(_HANGS,)).start()
 
@@ -213,24 +155,16 @@ def _leave_child() -> int:
     return child
 
 
-def _fork_and_return_twice() -> None:
-    os.fork()
-
-
 # Each changes the process, and returns.
 LITTER: dict[str, Callable[[], object]] = {
     "flood": _flood,
-    "close-input": _close_input,
     "close-streams": _close_streams,
     "change-folder": _change_folder,
-    "remove-own-folder": _remove_own_folder,
     "ignore-signals": _ignore_signals,
     "change-environment": _change_environment,
     "remove-folder": _remove_folder,
-    "leave-files": _leave_files,
     "leave-thread": _leave_thread,
     "leave-child": _leave_child,
-    "fork": _fork_and_return_twice,
 }
 
 
@@ -251,23 +185,12 @@ def litter(kind: str) -> object:
 
 def let_time_run_out() -> None:
     """End the process as at its time limit, independent of the speed of the machine."""
-    file = Path(tempfile.gettempdir(), "printed-at-time-limit.txt").open("ab")  # noqa: SIM115  # until the end
-    faulthandler.dump_traceback_later(0.01, exit=True, file=file)
-
-
-def unreadable() -> object:
-    """Return a value that can be pickled, and not be read."""
-    return UnreadableText()
+    faulthandler.dump_traceback_later(0.01, exit=True, file=2)
 
 
 def unpicklable() -> object:
     """Return a value that cannot be pickled."""
     return lambda: None
-
-
-def huge() -> bytes:
-    """Return 100 MiB."""
-    return bytes(_HUGE)
 
 
 def close_files_and_hang() -> None:

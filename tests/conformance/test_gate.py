@@ -7,8 +7,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec import structs
 
 from urdf_usd.conformance.converters.candidates import OURS
@@ -45,9 +43,10 @@ def _read(tmp_path: Path, text: str) -> Baseline:
 
 def test_baseline_is_read_and_written(tmp_path: Path) -> None:
     entry = f'{_ENTRY}url = "https://example.org/1"\nexpires = 2026-12-31\n'
+    entry = entry.replace("grams", r"\u0000 \"é\u007f\\")
     baseline = _read(tmp_path, f"# Ours.\n# Reviewed.\n\n{entry}")
 
-    words = "arm", "mass.link.mass", "fails", "upstream says grams", "ada"
+    words = "arm", "mass.link.mass", "fails", 'upstream says \0 "é\x7f\\', "ada"
     (expectation,) = baseline.expectations
     assert expectation == Expectation(
         *words, url="https://example.org/1", expires=date(2026, 12, 31)
@@ -70,7 +69,7 @@ def test_baseline_is_read_and_written(tmp_path: Path) -> None:
         (
             "mass.link.mass",
             "mass.link.mas",
-            "known.toml:1: there is no check 'mass.link.mas'; did",
+            "known.toml:1: there is no check 'mass.link.mas'",
         ),
         ('"fails"', '"exact"', "known.toml:1: 'exact' is none of close, fails"),
         ('"fails"', '"crashed"', "known.toml:1: 'crashed' is none of"),
@@ -118,30 +117,6 @@ def test_entry_with_a_placeholder_reason_gives_a_warning(tmp_path: Path) -> None
         "4: warning: the reason of arm verdict is missing",
         "4: warning: the owner of arm verdict is missing",
     ]
-
-
-_texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
-    str.strip
-)
-
-
-@given(st.lists(st.tuples(_texts, _texts), max_size=4, unique_by=lambda pair: pair[0]))
-def test_written_baseline_reads_back_equal(
-    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, str]]
-) -> None:
-    written = Baseline().holding(
-        Expectation(robot, "mass.link.mass", "fails", reason, "ada") for robot, reason in entries
-    )
-    file = tmp_path_factory.mktemp("b") / "known.toml"
-    file.write_bytes(written.as_toml().encode())
-
-    read = read_baseline(file)
-
-    assert read.expectations == written.expectations
-    assert read.header == written.header
-    robots = [expectation.robot for expectation in read.expectations]
-    assert robots == sorted(robots)
-    assert read.as_toml() == written.as_toml()
 
 
 NOT_READ = (r.Verdict.UNREADABLE, r.Verdict.NOT_AVAILABLE)
@@ -276,17 +251,6 @@ def test_entry_covers_its_grade_until_its_last_day(
     assert (row.expected, row.reason) == (expected, "upstream")
     assert row.grade == ("" if listed == "fixed" else actual.value)
     assert row.expires == (expires.isoformat() if expires else None)
-
-
-def test_entry_covers_one_check_of_one_robot() -> None:
-    known = apply_gate([GOOD, BAD], baseline=_baseline(BAD_MASS))
-    other = apply_gate([GOOD, BAD], baseline=_baseline(_expected("good", MASS, "fails")))
-
-    assert known.gate is Gate.PASSES
-    assert _places(known.failures.expected) == [("bad", MASS)]
-    assert other.gate is Gate.FAILS
-    assert _places(other.failures.new) == [("bad", MASS)]
-    assert other.failures.new[0].message == f"{MASS} is off"
 
 
 def test_robot_that_became_unreadable_fails_with_a_baseline() -> None:

@@ -22,7 +22,7 @@ from urdf_usd.cli.terminal import print_lines, say, shown_status, stdout
 from urdf_usd.conformance.engines.mjcf import kept_robot
 from urdf_usd.conformance.engines.protocol import Available, Crashed, UnsupportedError
 from urdf_usd.conformance.execution.job import list_engines
-from urdf_usd.conformance.execution.mjcf import mjcf_inputs
+from urdf_usd.conformance.execution.sources import mjcf_inputs
 from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.observation.robot import VELOCITIES
 from urdf_usd.converter import ConversionError, Parsed, Severity, read_urdf

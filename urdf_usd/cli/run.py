@@ -96,7 +96,7 @@ def run(options: Run) -> ExitCode:
     names = [candidate.name for candidate in candidates]
     records: list[r.RobotRecord] = []
     interruption: BaseException | None = None
-    with claim_run_folder(options.out, places, resume=settings.resume, announce=say) as folder:
+    with claim_run_folder(options.out, places, resume=settings.resume) as folder:
         try:
             with shown_progress(expected, named=len(names) > 1) as show:
                 for record in execution.run_in_folder(sources, folder, settings):

@@ -46,7 +46,7 @@ def _scraps(temporary: Path, out: Path | None = None) -> list[Path]:
 
 
 # Each of the others is tried as a step of a worker.
-_ENDINGS = {"exit-3", "abort", "terminate", "allocate", "hang"}
+_ENDINGS = {"exit-3", "abort", "allocate", "hang"}
 _KINDS = {
     kind: reason
     for kind, reason in ENGINE_KINDS.items()
@@ -101,7 +101,7 @@ def test_doctor_lists_engines_that_cannot_be_loaded(tmp_path: Path) -> None:
         assert f"crashes: it cannot be loaded: {reason}" in rows[f"hostile-{name}"]
 
 
-_CONVERTER_KINDS = ("abort", "exit-0", "hang", "leave-child", "fork", "remove-folder", "calm")
+_CONVERTER_KINDS = ("abort", "exit-3", "hang", "leave-child", "remove-folder", "calm")
 
 
 @_LINUX

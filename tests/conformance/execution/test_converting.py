@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.runs import wait_until
 from urdf_usd.conformance.converters.candidates import ReadyUsds
 from urdf_usd.conformance.execution.converting import (
     UncomparedError,
-    call_registered,
-    files_of,
     find_ready,
     root_layer_in,
     run_command,
 )
-from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.reports.records.record import Verdict
 
 NAMES = ("dir--arm", "arm")
@@ -75,29 +70,6 @@ def test_program_that_writes_no_usd_has_a_reason(
     assert set((error.value.output or "").split("\n")) == printed
 
 
-@pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
-def test_child_processes_of_a_program_end_with_its_worker(tmp_path: Path) -> None:
-    script = (
-        "import pathlib, subprocess, sys\n"
-        "child = subprocess.Popen(['sleep', '6000'])\n"
-        "pathlib.Path(sys.argv[2], 'arm.usd').write_text(str(child.pid))\n"
-    )
-    with Workers() as workers:
-        ending = workers.call(_run, script, tmp_path)
-        assert isinstance(ending, tuple), ending
-    child = int((ending[0] / "arm.usd").read_text())
-
-    wait_until(lambda: not _runs(child))
-
-
-def _runs(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
 @pytest.mark.parametrize(
     ("files", "root"),
     [
@@ -145,21 +117,5 @@ def test_existing_usds_are_found_by_id_or_stem(
         with pytest.raises(UncomparedError, match="has no USD named 'dir--arm' or 'arm'"):
             find_ready(usds, NAMES)
     else:
-        layer = find_ready(usds, NAMES)
-        assert layer == tmp_path / found
-        assert len(files_of(layer, tmp_path)) == owned
-
-
-def test_callable_returns_the_root_layer(tmp_path: Path) -> None:
-    given: list[object] = []
-
-    def make(urdf: str, directory: str, packages: dict[str, str]) -> str:
-        given.extend((urdf, packages))
-        _touch(Path(directory), "a.usda", "b.usda")
-        return os.path.join(directory, "b.usda")  # noqa: PTH118  as others do
-
-    order = tmp_path / "arm.urdf", tmp_path / "out", {"arm": "/ros/arm"}
-    assert call_registered(make, *order) == tmp_path / "out" / "b.usda"
-    assert given == [str(tmp_path / "arm.urdf"), {"arm": "/ros/arm"}]
-    with pytest.raises(UncomparedError, match=r"'robot\.usda', which is no file"):
-        call_registered(lambda *_: "robot.usda", *order)
+        layer, files_of = find_ready(usds, NAMES)
+        assert (layer, len(files_of)) == (tmp_path / found, owned)

@@ -28,7 +28,7 @@ class _Listing(Workers):
         self.found = found
 
     def call(self, *_: object, **__: object) -> object:  # type: ignore[override]  # for any
-        return self.found
+        return [*self.found]
 
 
 @pytest.fixture(autouse=True)

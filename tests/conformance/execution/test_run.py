@@ -19,15 +19,10 @@ from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.options import BodyNesting
-from urdf_usd.converter.robot.model import BaseOption, MasslessOption
+from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.urdf.parse import Parsed
 from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora
-from urdf_usd.reports.records.record import (
-    EngineStatus,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records.record import EngineStatus, Grade, RobotRecord, Verdict
 
 BULLET = Path(pybullet_data.getDataPath())
 # A serial arm without mass at its root, a robot with prismatic and continuous joints,
@@ -75,30 +70,6 @@ def test_real_robots_conform_with_all_installed_engines(
         assert set(statuses.values()) == {EngineStatus.OBSERVED}
 
 
-@pytest.mark.parametrize(
-    ("robot", "size"),
-    [
-        # Links, joints, degrees of freedom and mass [kg], counted in the text of the
-        # files.
-        ("pybullet--kuka_iiwa--model", (8, 7, 7, 17.5)),
-        ("pybullet--r2d2", (16, 15, 8, 65.25)),
-        ("pybullet--cube", (1, 0, 0, 1.0)),
-    ],
-)
-def test_record_has_the_size_of_the_robot(
-    few: tuple[Path, dict[str, RobotRecord]],
-    robot: str,
-    size: tuple[int, int, int, float],
-) -> None:
-    record = few[1][robot]
-
-    assert (record.links, record.joints, record.degrees_of_freedom) == size[:3]
-    assert record.total_mass == pytest.approx(size[3])
-    assert record.base == "floating"
-    assert record.configurations is not None
-    assert record.configurations >= (32 if record.joints else 1)
-
-
 def test_same_input_gives_the_same_bytes(
     few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
 ) -> None:
@@ -130,20 +101,7 @@ def test_only_selected_engines_run_and_times_are_recorded_on_request(
     assert not (few[0] / "timings").exists()
 
 
-def test_records_contain_no_local_paths(
-    few: tuple[Path, dict[str, RobotRecord]],
-) -> None:
-    """Neither of the robot, nor of the report, nor of the home folder."""
-    stored = [*(few[0] / "results").iterdir()]
-    assert {path.stem for path in stored} == few[1].keys()
-    for path in stored:
-        text = path.read_text()
-        for folder in (BULLET, few[0], Path.home()):
-            assert str(folder) not in text
-
-
 def test_summary_is_sorted_and_complete(tmp_path: Path) -> None:
-    """Independent of the order in which robots finish; unavailable ones are listed."""
     sources = (
         UnavailableSource("z", "rd:z_description", "no network"),
         *reversed(resolve_corpora(["pybullet:cube.urdf", "pybullet:block.urdf"])),
@@ -159,18 +117,11 @@ def test_summary_is_sorted_and_complete(tmp_path: Path) -> None:
     assert summary.robots[2].verdict is Verdict.NOT_AVAILABLE
     assert summary.robots[2].reason == "no network"
     assert summary.verdicts == {"exact": 2, "not available": 1}
-    assert summary.corpus == ("pybullet", "rd")
-    assert summary.options["base"] == "auto"
-    assert {"python", "usd-core", "mujoco"} <= summary.environment.keys()
-    # The fork that has wheels for Python 3.12 and later has another name.
-    assert {"pybullet", "pybullet-arm64"} & summary.environment.keys()
-    assert summary.checks
 
 
 def test_unreadable_urdf_lists_the_engines_that_read_it(
     tmp_path: Path,
 ) -> None:
-    """PyBullet accepts a negative mass; no engine reads a torus without links."""
     light = tmp_path / "light.urdf"
     light.write_text(
         '<robot name="r"><link name="a"><inertial><mass value="-1"/>'
@@ -191,19 +142,7 @@ def test_unreadable_urdf_lists_the_engines_that_read_it(
     assert not (tmp_path / "out" / "assets").exists()
 
 
-def test_refused_conversion_is_not_comparable(tmp_path: Path) -> None:
-    options = RunOptions(convert=ConvertOptions(massless=MasslessOption.ERROR), jobs=1)
-
-    record = _run(resolve_corpora(ROBOTS[:1]), tmp_path, options)["pybullet--kuka_iiwa--model"]
-
-    assert record.verdict is Verdict.NOT_COMPARABLE
-    assert record.reason.startswith("no USD was written: ")
-    assert "lbr_iiwa_link_0" in record.reason
-    assert "link-massless-moving" in [d.rule for d in record.diagnostics]
-
-
 def test_engine_that_is_not_installed_is_refused(tmp_path: Path) -> None:
-    """The message lists the installed engines, and the folder is unchanged."""
     with pytest.raises(UnknownEngineError, match=r"mujoco, .*pybullet, reference"):
         run((), tmp_path, RunOptions(engines=("oracle",), jobs=1))
 
@@ -233,7 +172,6 @@ def anchored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_base_is_compared_if_the_user_requests_one(
     anchored: Path, base: BaseOption, grade: Grade
 ) -> None:
-    """Without a request, a USD of another tool may have either base."""
     options = CheckOptions(base=base, engines=("reference",))
 
     record = check(BULLET / "r2d2.urdf", anchored, options)
@@ -296,7 +234,6 @@ def test_crash_of_every_step_is_recorded_and_costs_one_robot(
 def test_crash_of_the_reference_engine_is_recorded_for_an_unreadable_urdf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The robot is not merely unreadable; other engines are recorded."""
     examine_in_this_process(monkeypatch, {"urdf reference": "x"})
 
     (record,) = _run(

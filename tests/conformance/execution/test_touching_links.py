@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from urdf_usd import check, convert
-from urdf_usd.conformance.engines.mujoco_models import link_distances
-from urdf_usd.conformance.observation.shapes import ShapeKind, Solid
 
 _INERTIAL = (
     '<inertial><mass value="1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" '
@@ -54,16 +52,3 @@ def test_links_that_touch_are_listed_with_their_distance(tmp_path: Path) -> None
     assert found["left", "right"] == pytest.approx(-0.1, abs=1e-5)
     assert found["right", "tip"] == pytest.approx(-0.1, abs=1e-5)
     assert record.verdict.conforms
-
-
-def test_capsule_without_length_touches_as_a_sphere() -> None:
-    turn = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    balls = [
-        Solid(link, ShapeKind.CAPSULE, (0.2, 0.0), (x, 0.0, 0.0), turn)
-        for link, x in (("left", 1.0), ("right", 1.3))
-    ]
-
-    distances, thin = link_distances(balls)
-
-    assert distances == {("left", "right"): pytest.approx(1.3 - 1.0 - 0.4, abs=1e-5)}
-    assert not thin

@@ -20,7 +20,7 @@ import pytest
 from tests.conformance.runs import HANGS, group_exists, wait_until
 from tests.robots import ROBOT
 from tests.urdf_usd.cli.command import contents, urdf_usd
-from urdf_usd.conformance.execution.engines import write_back
+from urdf_usd.conformance.execution.sources import write_back
 from urdf_usd.converter import convert
 
 
