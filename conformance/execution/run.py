@@ -327,7 +327,7 @@ def _changed_files(folder: Path, revision: str) -> frozenset[Path]:
             )
         except (OSError, subprocess.CalledProcessError) as error:
             reason = " ".join(str(getattr(error, "stderr", error)).split())
-            raise RevisionError(f"{folder}, revision {revision!r}: {reason}") from error
+            raise RevisionError(f"{folder} has no revision {revision!r}: {reason}") from error
         return done.stdout
 
     folder = Path(git("rev-parse", "--show-toplevel").rstrip("\n"))
