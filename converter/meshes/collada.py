@@ -38,7 +38,9 @@ _COMMAS = bytes.maketrans(b" ", b",")
 _TRANSFORMS = {"matrix": 16, "rotate": 4, "scale": 3, "translate": 3}
 # Instances can multiply or be cyclic.
 _MOST_NODES = 100_000
-_PRIMITIVES = frozenset({"polygons", "polylist", "triangles", "trifans", "tristrips"})
+_PRIMITIVES = frozenset({"polylist", "triangles"})
+# In none of 393 files of robots.
+_UNSUPPORTED = frozenset({"polygons", "trifans", "tristrips"})
 _WRAPS = {
     "WRAP": mm.Wrap.REPEAT,
     "MIRROR": mm.Wrap.MIRROR,
@@ -52,9 +54,9 @@ _LUMINANCE = (0.212671, 0.715160, 0.072169)
 def read_dae(data: bytes) -> meshes.PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
-    Cameras, lights, lines and animations are ignored. Skinned surfaces are read in
-    their bind pose. Faces stay counter-clockwise under mirroring transforms. For a
-    document without a scene, each geometry is read once.
+    Cameras, lights, lines and animations are ignored. Skinned surfaces and strips are
+    reported and left out. Faces stay counter-clockwise under mirroring transforms. For
+    a document without a scene, each geometry is read once.
 
     Raises:
         MeshError: The text is not XML, not COLLADA, or has no surface.
@@ -196,7 +198,7 @@ class _Document:
         # Of equal ids, the first counts.
         targets = {
             f"instance_{tag}": {e.get("id", ""): e for e in reversed(list(self._root.iter(tag)))}
-            for tag in ("controller", "geometry", "node")
+            for tag in ("geometry", "node")
         }
         pending = [(node, np.eye(4)) for node in reversed(scene.findall("node"))]
         for _ in range(_MOST_NODES):
@@ -211,6 +213,8 @@ class _Document:
                     transform = transform @ self._matrices[element].astype(np.float64)
                 inside = (one for one in reversed(element) if one.tag in {"node", *targets})
                 pending += [(child, transform) for child in inside]
+                if element.find("instance_controller") is not None:
+                    self.skipped.append("skinned surfaces are left out")
                 continue
             url = element.get("url", "")
             target = targets[element.tag].get(url[1:]) if url.startswith("#") else None
@@ -220,18 +224,6 @@ class _Document:
             if element.tag == "instance_node":
                 pending.append((target, transform))
                 continue
-            if element.tag == "instance_controller":
-                skin = target.find("skin")
-                geometry = targets["instance_geometry"].get(_target(skin, "source"))
-                if skin is None or geometry is None:
-                    name = target.get("id")
-                    self.skipped.append(f"controller {name!r} is no skin of a geometry")
-                    continue
-                target, shape = geometry, skin.find("bind_shape_matrix")
-                numbers = None if shape is None else self._numbers(shape, 16)
-                if numbers is not None:
-                    with np.errstate(all="ignore"):
-                        transform = transform @ numbers.astype(np.float32).reshape(4, 4)
             bindings = element.iter("instance_material")
             yield target, transform, {b.get("symbol", ""): _target(b, "target") for b in bindings}
         raise meshes.MeshError("its instances exceed the limit")
@@ -300,10 +292,10 @@ class _Document:
             self.skipped.append(error.reason)
             return
         for element in mesh:
+            if element.tag in _UNSUPPORTED:
+                self.skipped.append(f"<{element.tag}> is left out; export triangles")
             if element.tag not in _PRIMITIVES:
                 continue
-            if element.find("ph") is not None:
-                self.skipped.append("holes in polygons are filled")
             try:
                 part = self._primitive(element, vertices, points)
             except meshes.MeshError as error:
@@ -416,24 +408,7 @@ def _polygons(element: Element, width: int) -> tuple[meshes.Integers, NDArray[np
     if element.tag == "polylist":
         counts = _rows(element.find("vcount"), 1).reshape(-1)
         return counts, _rows(element.find("p"), width)
-    if element.tag == "triangles":
-        blocks = [_rows(element.find("p"), width)]
-    elif element.tag == "polygons":
-        outlines = [one.find("p") if one.tag == "ph" else one for one in element]
-        blocks = [_rows(one, width) for one in outlines if one is not None and one.tag == "p"]
-    else:
-        blocks, is_strip = [], element.tag == "tristrips"
-        outlines = [_rows(outline, width) for outline in element.findall("p")]
-        for rows in (rows for rows in outlines if len(rows) >= 3):
-            hub = rows[:-2] if is_strip else np.broadcast_to(rows[:1], rows[2:].shape)
-            corners = np.stack([hub, rows[1:-1], rows[2:]], axis=1)
-            if is_strip:
-                # Every other triangle has the opposite orientation.
-                corners[1::2] = corners[1::2, [1, 0, 2]]
-            blocks.append(corners.reshape(-1, width))
-    joined = np.concatenate([np.empty((0, width), np.int32), *blocks])
-    if element.tag == "polygons":
-        return np.array([len(rows) for rows in blocks], np.int32), joined
+    joined = _rows(element.find("p"), width)
     count, rest = divmod(len(joined), 3)
     if rest:
         raise meshes.MeshError("its last triangle is incomplete")
@@ -481,16 +456,12 @@ def _material(
         return mm.MeshMaterial(name)
     params = {param.get("sid", ""): param for param in effect.iter("newparam")}
 
-    def finite(tag: str, own: str, *kinds: str) -> tuple[float, ...] | None:
-        """Return the numbers of a shader's value, or of the parameter that it refers to."""
+    def finite(tag: str, own: str) -> tuple[float, ...] | None:
+        """Return the numbers of a shader's value."""
         value = shader.find(tag)
         if value is None:
             return None
-        texts, reference = [value.findtext(own)], value.find("param")
-        if texts == [None] and reference is not None:
-            param = params.get(reference.get("ref", ""))
-            texts = [] if param is None else [param.findtext(kind) for kind in kinds]
-        text = next((text for text in texts if text is not None), "")
+        text = value.findtext(own) or ""
         try:
             numbers = tuple(map(float, text.split()))
         except ValueError:
@@ -499,12 +470,12 @@ def _material(
 
     def color(tag: str) -> tuple[float, ...] | None:
         """Return red, green, blue and alpha."""
-        numbers = finite(tag, "color", "float4", "float3") or ()
+        numbers = finite(tag, "color") or ()
         return (*numbers[:3], *(numbers[3:4] or (1.0,))) if len(numbers) >= 3 else None
 
     transparent = shader.find("transparent")
     mode = "A_ONE" if transparent is None else transparent.get("opaque", "A_ONE")
-    opacity = (finite("transparency", "float", "float") or (1.0,))[0]
+    opacity = (finite("transparency", "float") or (1.0,))[0]
     if factors := color("transparent"):
         if mode in {"RGB_ZERO", "RGB_ONE"}:
             opacity *= sum(c * w for c, w in zip(factors, _LUMINANCE, strict=False))
@@ -550,11 +521,8 @@ def _texture(
             break
         if (sampler := param.find("sampler2D")) is not None:
             wraps = {tag: (sampler.findtext(tag) or "").strip() for tag in ("wrap_s", "wrap_t")}
-        name = (
-            param.findtext("sampler2D/source")
-            or param.findtext("surface/init_from")
-            or _target(param.find("sampler2D/instance_image"), "url")
-        ).strip()
+        source = param.findtext("sampler2D/source") or param.findtext("surface/init_from")
+        name = (source or "").strip()
     image = images.get(name)
     initial = None if image is None else image.find("init_from")
     reference = "" if initial is None else "".join(initial.itertext()).strip()

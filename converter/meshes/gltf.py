@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import math
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Annotated, TypeAlias, TypeVar
@@ -30,7 +29,8 @@ from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
 
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
-_TRIANGLES, _STRIP, _FAN = 4, 5, 6
+_TRIANGLES = 4
+_STRIPS = (5, 6)
 # Nodes can multiply or be cyclic.
 _MOST_NODES = 100_000
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
@@ -104,23 +104,10 @@ class _Buffer(_Object):
     uri: str | None = None  # None for the binary chunk
 
 
-class _TextureTransform(_Object):
-    offset: _Vec2 = (0.0, 0.0)
-    rotation: float = 0.0
-    scale: _Vec2 = (1.0, 1.0)
-    tex_coord: _Count | None = None
-
-
-class _TextureExtensions(Struct):
-    transform: _TextureTransform = field(
-        name="KHR_texture_transform", default_factory=_TextureTransform
-    )
-
-
 class _TextureUse(_Object):
     index: int
     tex_coord: _Count = 0
-    extensions: _TextureExtensions = field(default_factory=_TextureExtensions)
+    extensions: dict[str, Raw] = {}
 
 
 class _MetallicRoughness(_Object):
@@ -147,7 +134,6 @@ class _Material(_Object):
 class _Texture(_Object):
     sampler: int | None = None
     source: int | None = None
-    extensions: dict[str, _Texture] = {}  # other formats, such as EXT_texture_webp
 
 
 class _Sampler(_Object):
@@ -378,7 +364,9 @@ class _Reader:
     def _part(self, primitive: _Primitive) -> meshes.SurfacePart | None:
         """Return the triangles of a primitive; None if it has none."""
         mode, attributes = primitive.mode, primitive.attributes
-        if mode not in {_TRIANGLES, _STRIP, _FAN} or "POSITION" not in attributes:
+        if mode in _STRIPS:
+            self.skipped["strips and fans of triangles are left out"] = None
+        if mode != _TRIANGLES or "POSITION" not in attributes:
             return None
         positions = self._rows(attributes["POSITION"])
         if positions.shape[1] != 3:
@@ -390,7 +378,7 @@ class _Reader:
             if numbers.dtype.kind == "f" or numbers.shape[1] != 1:
                 raise meshes.MeshError("its indices are no integers")
             order = numbers[:, 0].astype(np.int64)
-        corners = _triangles(order, mode)
+        corners = order[: len(order) // 3 * 3]
         if not len(corners):
             return None
         counts = np.full(len(corners) // 3, 3)
@@ -489,50 +477,26 @@ class _Reader:
         )
 
     def _texture(self, use: _TextureUse) -> mm.MeshTexture:
-        """Return a texture; without content if its image is in another file.
-
-        It is converted from v down, with the origin at the upper left corner, to v up:
-        KHR_texture_transform looks the image up at R S (u, v) + t. With v = 1 - v', the
-        rotation of the scaled coordinates changes its sign, and the translation becomes
-        (t_u + s_v sin, 1 - t_v - s_v cos).
-        """
+        """Return a texture; without content if its image is in another file."""
+        if "KHR_texture_transform" in use.extensions:
+            raise meshes.MeshError("transforms of textures are not supported")
         document, sampler = self._document, _Sampler()
         texture = _item(document.textures, use.index, "textures")
         if texture.sampler is not None:
             sampler = _item(document.samplers, texture.sampler, "samplers")
-        source = texture.source
-        if source is None:
-            # The image is only there in a format that an extension adds.
-            source = next((other.source for other in texture.extensions.values()), None)
-        image = _item(document.images, source, "images")
+        image = _item(document.images, texture.source, "images")
         content = _embedded(image.uri)
         if content is None and image.buffer_view is not None:
             content = self.view(image.buffer_view)
-        reference = unquote(image.uri) if content is None else image.name or f"image_{source}"
-        transform = use.extensions.transform
-        (across, up), (right, down), angle = transform.scale, transform.offset, transform.rotation
+        reference = (
+            unquote(image.uri) if content is None else image.name or f"image_{texture.source}"
+        )
         sampling = mm.Sampling(
             wrap_s=_WRAPS.get(sampler.wrap_s, mm.Wrap.REPEAT),
             wrap_t=_WRAPS.get(sampler.wrap_t, mm.Wrap.REPEAT),
-            coordinates=use.tex_coord if transform.tex_coord is None else transform.tex_coord,
-            scale=(across, up),
-            rotation=angle,
-            translation=(right + up * math.sin(angle), 1.0 - down - up * math.cos(angle)),
+            coordinates=use.tex_coord,
         )
         return mm.MeshTexture(reference, content, sampling)
-
-
-def _triangles(order: NDArray[np.int64], mode: int) -> NDArray[np.int64]:
-    """Return the corners of the triangles that a list, strip or fan stands for."""
-    if mode == _TRIANGLES:
-        return order[: len(order) // 3 * 3]
-    first = np.arange(max(len(order) - 2, 0))
-    if mode == _FAN:
-        rows = np.stack([first + 1, first + 2, np.zeros_like(first)], axis=1)
-    else:
-        odd = first % 2
-        rows = np.stack([first, first + 1 + odd, first + 2 - odd], axis=1)
-    return order[rows.reshape(-1)]
 
 
 def _encoded(linear: Sequence[float]) -> tuple[float, float, float]:

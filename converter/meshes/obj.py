@@ -109,11 +109,6 @@ def read_obj(
     tables = (_table(rows[keyword], width) for keyword, width in (("vt", 2), ("vn", 3)))
     st, vectors = (np.where(np.isfinite(table), table, 0.0) for table in tables)
     normals = meshes.unit_vectors(vectors)
-    if ((of_normals >= 0) & (of_normals < len(normals))).all():
-        normals_of_corners = meshes.corner_values(normals, of_normals)
-    else:
-        missing = meshes.face_normals(points, counts, indices) if len(normals) else normals
-        normals_of_corners = meshes.fill_missing(normals, of_normals, missing)
     numbers = {name: number for number, name in enumerate(materials)}
     face_materials = np.array([numbers.get(run.material, -1) for run, _ in runs], np.int32)
     sizes = [len(sizes) for sizes, _ in faces]
@@ -122,7 +117,8 @@ def read_obj(
     )
     several = len(groups) > 1
     seen = meshes.SurfaceAttributes(
-        normals=normals_of_corners,
+        # build_mesh replaces zero normals.
+        normals=meshes.fill_missing(normals, of_normals, np.zeros(3)),
         coordinate_sets=(meshes.fill_missing(st, of_coordinates, np.zeros(2)),),
         colors=meshes.corner_values(np.clip(colors, 0, 1), indices)
         if (colors != 1).any()

@@ -156,17 +156,6 @@ def test_cached_mesh_is_decoded_once(tmp_path: Path) -> None:
 
 
 # OBJ
-VERTICES = """v 0.1 0.2 0.3
-v 1.4 0.0 -0.2
-v 1.2 1.1 0.1
-v -0.1 0.9 0.2
-v 0.5 0.4 1.6
-"""
-
-
-def faces(mesh: meshes.PolygonMesh) -> list[list[int]]:
-    pieces = np.split(mesh.face_indices, np.cumsum(mesh.face_counts)[:-1])
-    return [piece.tolist() for piece in pieces]
 
 
 @given(
@@ -182,16 +171,6 @@ def test_numbers_equal_those_of_python_in_float32(numbers: list[float], form: st
 
     # Except ties, which the last bit of a double decides.
     np.testing.assert_allclose(mesh.points, expected, rtol=4e-15, atol=1e-300)
-
-
-def test_groups_have_the_points_of_their_faces_alone() -> None:
-    mesh = read_obj(f"{VERTICES}o a\nf 5 4 1\no b\nf 3 2 1 4\n".encode())
-    (_, first), (_, second) = meshes.split_groups(mesh)
-
-    np.testing.assert_array_equal(first.points, mesh.points[[0, 3, 4]])
-    np.testing.assert_array_equal(second.points, mesh.points[[0, 1, 2, 3]])
-    assert faces(first) == [[2, 1, 0]]
-    assert faces(second) == [[2, 1, 0, 3]]
 
 
 _FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -366,39 +345,6 @@ def test_cyclic_gltf_nodes_use_no_memory() -> None:
 
     with pytest.raises(meshes.MeshError, match="exceed the limit"):
         read_gltf((ring % node).encode())
-
-
-@given(
-    st.floats(-7, 7),
-    st.tuples(st.floats(-3, 3), st.floats(-3, 3)),
-    st.tuples(st.floats(-3, 3), st.floats(-3, 3)),
-    st.tuples(st.floats(-2, 2), st.floats(-2, 2)),
-)
-def test_texture_transform_is_converted_to_v_up(
-    angle: float,
-    offset: tuple[float, float],
-    scale: tuple[float, float],
-    uv: tuple[float, float],
-) -> None:
-    moved = {"offset": list(offset), "rotation": angle, "scale": list(scale)}
-    use: Json = {"index": 0, "extensions": {"KHR_texture_transform": moved}}
-    document = triangle(pbrMetallicRoughness={"baseColorTexture": use})
-    document.add("images", {"uri": "a.png"})
-    document.add("textures", {"source": 0})
-
-    (material,) = read_gltf(document.glb()).attributes.materials
-
-    ((_, texture),) = material.textures
-
-    sine, cosine = math.sin(angle), math.cos(angle)
-    down = np.array([[cosine, sine], [-sine, cosine]]) @ (np.array(uv) * scale)
-    expected = [0, 1] + (down + offset) * [1, -1]
-    sampling = texture.sampling
-    # UsdTransform2d: scale, rotate counter-clockwise, translate.
-    sine, cosine = math.sin(sampling.rotation), math.cos(sampling.rotation)
-    scaled = np.array([uv[0], 1 - uv[1]]) * sampling.scale
-    found = np.array([[cosine, -sine], [sine, cosine]]) @ scaled + sampling.translation
-    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 # Announced sizes

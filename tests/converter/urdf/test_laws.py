@@ -92,13 +92,6 @@ def test_any_damage_gives_a_robot_or_diagnostics(data: st.DataObject) -> None:
         assert all(diagnostic.location for diagnostic in found)
 
 
-def test_robots_compare_by_value() -> None:
-    one, two = parse(_FILE), parse(_FILE)
-
-    assert one == two
-    assert hash(one.robot) == hash(two.robot)
-
-
 def test_reported_path_is_the_given_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(_FILE.parent)
 

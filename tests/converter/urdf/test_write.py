@@ -154,26 +154,6 @@ def test_absent_values_are_omitted_and_zeros_written() -> None:
     assert _again(robot).joints[0].dynamics == m.Dynamics(None, 0.5)
 
 
-def test_other_elements_of_a_joint_are_written() -> None:
-    slide = m.Prismatic((0.0, 0.0, 1.0), m.Range(-0.1, 0.2))
-    leader = m.Joint("leader", "b", "c", slide)
-    robot = _pair(
-        slide,
-        mimic=m.Mimic("leader", -0.5, 0.125),
-        safety=m.SafetyController(1.5, None, -0.05, 0.1),
-        calibration=m.Calibration(rising=0.01),
-        dont_collapse=True,
-        acceleration=2.5,
-        deceleration=0.0,
-        jerk=30.0,
-    )
-    robot = structs.replace(
-        robot, links=(*robot.links, m.Link("c")), joints=(*robot.joints, leader)
-    )
-
-    assert _unplaced(_again(robot)) == _unplaced(robot)
-
-
 def test_materials_of_the_same_name_keep_their_colours() -> None:
     geometry = m.MeshFile("meshes/part.obj", None, (0.001, 0.001, -0.002))
     looks = (

@@ -13,7 +13,7 @@ import pytest
 from urdf_usd.conformance.execution.sources import read_robot
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.urdf.parse import parse, standalone_urdf
-from urdf_usd.converter.urdf.xacro import Expansion, allowed_environment, expand
+from urdf_usd.converter.urdf.xacro import Expansion, expand
 
 Write: TypeAlias = Callable[..., Path]
 
@@ -68,15 +68,6 @@ def test_declared_encoding_is_used(write: Write) -> None:
     assert '<link name="Größe"/>' in _expand(file).text
 
 
-def test_state_of_one_expansion_does_not_reach_the_next(write: Write) -> None:
-    defining = write('<xacro:property name="q" value="1"/><link name="${q}"/>', "a.xacro")
-    using = write('<link name="${q}"/>', "b.xacro")
-
-    assert '<link name="1"/>' in _expand(defining).text
-    assert "name 'q' is not defined" in _refuse(using).message
-    assert _expand(defining) == _expand(defining)
-
-
 def test_files_of_other_folders_are_reported(write: Write) -> None:
     outside = write('<link name="m"/>', "secret/m.xacro")
     secret = write("", "secret/s.yaml", "key: value")
@@ -113,16 +104,6 @@ def test_allowed_variables_are_read(write: Write, monkeypatch: pytest.MonkeyPatc
     unset = write('<link name="$(env NO_SUCH_VARIABLE)"/>')
     with pytest.raises(SourceError, match=r"'NO_SUCH_VARIABLE' is not set"):
         expand(str(unset), {}, {}, environment=("NO_SUCH_VARIABLE",))
-
-
-def test_environment_of_an_expansion_is_that_of_ros_and_the_allowed_names() -> None:
-    everything = {"HOME": "/home/me", "ROS_PACKAGE_PATH": "/ws", "TOKEN": "t"}
-
-    assert allowed_environment((), everything) == {"ROS_PACKAGE_PATH": "/ws"}
-    assert allowed_environment(("TOKEN", "UNSET"), everything) == {
-        "ROS_PACKAGE_PATH": "/ws",
-        "TOKEN": "t",
-    }
 
 
 @pytest.mark.parametrize("kind", ["device", "pipe", "large"])
