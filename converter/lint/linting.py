@@ -47,24 +47,17 @@ _LONGEST_ERRORS = 400
 # Attributes of all versions are parsed.
 _ANY_VERSION = (99, 0)
 
-_FULL_TURN = 2.0 * math.pi
-# 6.2832 and 6.3 are full turns that were rounded.
-_TURN_SLACK = 0.02
+# Limits of the rules [SI units]; docs/lint.md has their reasons.
+_FULL_TURN, _TURN_SLACK = 2.0 * math.pi, 0.02
 _RANGED = frozenset({"revolute", "prismatic"})
 _DRIVEN = _RANGED | {"continuous"}
 _DIRECTED = _DRIVEN | {"planar"}
-# Limits that are common in degrees and implausible in radians.
 _DEGREES = range(30, 361, 5)
 # Multiples of this usually mean "unlimited".
 _ROUND = 100
-_SOFT_SLACK = 1e-6
-# Tolerance for rounded unit vectors, such as 0.58 0.58 0.58.
-_AXIS_SLACK = 0.01
-_QUATERNION_SLACK = 1e-3
-# Larger distances between connected frames are implausible [m].
+_SOFT_SLACK, _AXIS_SLACK, _QUATERNION_SLACK = 1e-6, 0.01, 1e-3
 _FAR = 25.0
 _RIGHT_ANGLE = math.pi / 2.0
-# Errors of rounded right angles, such as 1.57 and 3.14 [rad].
 _RIGHT, _ROUNDED = 1e-5, 2e-3
 # /home/me/a.stl, file:///home/me/a.stl, C:\\a.stl, file:///C:/a.stl, \\\\server\\a.stl
 _ABSOLUTE = re.compile(
@@ -74,37 +67,16 @@ _ABSOLUTE = re.compile(
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 # Elements that refer to joints by <joint name="">.
 _DRIVES = frozenset({"transmission", "ros2_control"})
-# SDFormat ignores links with less [kg].
-_NEGLIGIBLE = 1e-6
-# Osmium, the densest material, has 22 590 kg/m^3. Four times that leaves room for
-# shapes that are simpler and smaller than the part.
-_DENSEST = 100_000.0
-# Air at sea level has 1.2 kg/m^3. A twelfth of that leaves room for hoops and frames,
-# whose convex hull is mostly empty.
-_LIGHTEST = 0.1
-# The radius of gyration of a body inside its shapes is below their largest distance
-# from the centre of mass. Three times that allows for parts without shapes.
-_GYRATION_OVER_REACH = 3.0
-# A lead ball in the middle of a box of a hundred times its size.
-_GYRATION_UNDER_REACH = 0.01
-# Distance of the centre of mass from the bounding box, as a fraction of its diagonal.
-_OUTSIDE = 1.0
-_TINY_LENGTH = 0.01
-_ZERO_MOMENT = 1e-9
-# Tolerance of A + B >= C for rounded moments.
-_TRIANGLE_SLACK = 1e-4
-# Largest travel of a prismatic joint, as a multiple of the robot's span.
+_NEGLIGIBLE = 1e-6  # SDFormat ignores links with less
+_LIGHTEST, _DENSEST = 0.1, 100_000.0
+_GYRATION_UNDER_REACH, _GYRATION_OVER_REACH = 0.01, 3.0
+_OUTSIDE, _TINY_LENGTH = 1.0, 0.01
+_ZERO_MOMENT, _TRIANGLE_SLACK = 1e-9, 1e-4
 _TRAVEL = 100.0
-# Tolerance as a fraction of the mimic joint's range.
 _RANGE_SLACK = 0.01
 _THOUSAND = 1000.0
-# A mesh larger than this multiple of the span is probably in millimetres, if a
-# thousandth of it is not larger than the next multiple.
-_TOO_LARGE = 30.0
-_LARGEST_PART = 3.0
-# A mesh is invisible if it is smaller than this in metres, and relative to the span.
+_TOO_LARGE, _LARGEST_PART = 30.0, 3.0
 _TOO_SMALL = 1e-3
-# Number of triangles from which collision meshes are slow.
 _HEAVY = 20_000
 
 
@@ -243,18 +215,6 @@ def file_nodes(document: UrdfDocument) -> Iterator[Node]:
                 yield node
 
 
-def unused_materials(document: UrdfDocument) -> Iterator[Node]:
-    """Yield the materials of the robot that no visual uses."""
-    used = {
-        material[g.OPTIONAL_NAME]
-        for link in document.links
-        for material in link.descendants(g.MATERIAL)
-    }
-    for material in document.robot.all(g.MATERIAL):
-        if material[g.OPTIONAL_NAME] not in used:
-            yield material
-
-
 def _document_issues(document: UrdfDocument) -> _Issues:
     """Return what is probably wrong with the elements."""
     found = _Issues()
@@ -262,8 +222,7 @@ def _document_issues(document: UrdfDocument) -> _Issues:
         inertial = link.first(g.INERTIAL)
         mass = inertial.first(g.MASS) if inertial else None
         inertia = inertial.first(g.INERTIA) if inertial else None
-        is_zero = inertia and not any(inertia[moment] for moment in g.INERTIA.attributes)
-        if mass and inertia and is_zero and mass[g.MASS_VALUE] >= _NEGLIGIBLE:
+        if mass and inertia and not any(inertia.values) and mass[g.MASS_VALUE] >= _NEGLIGIBLE:
             what = f"link {link[g.NAME]!r} has {mass[g.MASS_VALUE]:g} kg and zero inertia"
             found.add("inertia-zero", inertia, what)
     for joint in document.joints:
@@ -272,9 +231,12 @@ def _document_issues(document: UrdfDocument) -> _Issues:
         found.add(rule, node, message)
     _add_origin_issues(found, document)
     _add_path_issues(found, document)
-    for material in unused_materials(document):
-        what = f"material {material[g.OPTIONAL_NAME]!r} is used by no visual"
-        found.add("material-unused", material, what)
+    local = (look for link in document.links for look in link.descendants(g.MATERIAL))
+    used = {look[g.OPTIONAL_NAME] for look in local}
+    for material in document.robot.all(g.MATERIAL):
+        if material[g.OPTIONAL_NAME] not in used:
+            what = f"material {material[g.OPTIONAL_NAME]!r} is used by no visual"
+            found.add("material-unused", material, what)
     for color in document.robot.descendants(g.COLOR):
         rgba = color[g.RGBA]
         if rgba and rgba[3] == 0.0:
@@ -441,12 +403,13 @@ def _robot_issues(robot: m.Robot) -> _Issues:
             _add_inertial_issues(found, link, link.inertial, extent, size)
     for joint in robot.joints:
         _add_motion_issues(found, joint, robot, span)
-    for shape, mesh, size_of, often in _uses(robot, meshes, colliding=False):
-        _add_mesh_issues(found, shape, mesh, size_of, often, span)
-    for shape, mesh, size_of, often in _uses(robot, meshes, colliding=True):
-        if size_of.triangles > _HEAVY:
-            what = f"has {size_of.triangles} triangles for collision{often}"
-            found.add("collision-mesh-heavy", shape, f"{_name(mesh)} {what}")
+    for colliding in (False, True):
+        for shape, mesh, measured, often in _uses(robot, meshes, colliding=colliding):
+            if not colliding:
+                _add_mesh_issues(found, shape, mesh, measured, often, span)
+            elif measured.triangles > _HEAVY:
+                what = f"{_name(mesh)} has {measured.triangles} triangles for collision{often}"
+                found.add("collision-mesh-heavy", shape, what)
     return found
 
 

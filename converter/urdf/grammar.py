@@ -178,14 +178,16 @@ ORIGIN = ElementType("origin", (XYZ, RPY, QUAT_XYZW))
 # Mass
 MASS_VALUE = _required_number("value", "kg")
 MASS = ElementType("mass", (MASS_VALUE,))
-IXX = _required_number("ixx", "kg m^2")
-IYY = _required_number("iyy", "kg m^2")
-IZZ = _required_number("izz", "kg m^2")
 # Products of inertia are often left out of hand-written files; Bullet reads those.
-IXY = AttributeType("ixy", NUMBER, 0.0, unit="kg m^2")
-IXZ = AttributeType("ixz", NUMBER, 0.0, unit="kg m^2")
-IYZ = AttributeType("iyz", NUMBER, 0.0, unit="kg m^2")
-INERTIA = ElementType("inertia", (IXX, IXY, IXZ, IYY, IYZ, IZZ))
+INERTIA = ElementType(
+    "inertia",
+    tuple(
+        AttributeType(name, NUMBER, default, required=default > 0.0, unit="kg m^2")
+        for name, default in zip(
+            ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), strict=True
+        )
+    ),
+)
 _PARTS = (Child(ORIGIN), Child(MASS), Child(INERTIA))
 INERTIAL = ElementType("inertial", children=_PARTS)
 
@@ -245,37 +247,23 @@ LIMIT = ElementType("limit", (LOWER, UPPER, *_RATES))
 DAMPING = _number("damping", "N m s/rad or N s/m")
 FRICTION = _number("friction", "N m or N")
 DYNAMICS = ElementType("dynamics", (DAMPING, FRICTION))
-LEADER = _required_name("joint")
-MULTIPLIER = AttributeType("multiplier", NUMBER, 1.0)
+LEADER, MULTIPLIER = _required_name("joint"), AttributeType("multiplier", NUMBER, 1.0)
 OFFSET = AttributeType("offset", NUMBER, 0.0, unit="rad or m")
 MIMIC = ElementType("mimic", (LEADER, MULTIPLIER, OFFSET))
-K_VELOCITY = _number("k_velocity")
-_GAINS = (K_VELOCITY, _number("k_position"))
+_GAINS = (_number("k_velocity"), _number("k_position"))
 SOFT_LOWER_LIMIT = _number("soft_lower_limit", "rad or m", -math.inf)
 SOFT_UPPER_LIMIT = _number("soft_upper_limit", "rad or m", math.inf)
 _SAFETY = (*_GAINS, SOFT_LOWER_LIMIT, SOFT_UPPER_LIMIT)
 SAFETY_CONTROLLER = ElementType("safety_controller", _SAFETY)
-RISING = _number("rising", "rad or m")
-FALLING = _number("falling", "rad or m")
-CALIBRATION = ElementType("calibration", (RISING, FALLING))
+_EDGES = (_number("rising", "rad or m"), _number("falling", "rad or m"))
+CALIBRATION = ElementType("calibration", _EDGES)
 TYPE = _required_name("type")
 # Extension of Isaac Sim's importer: keep this fixed joint when others are merged.
 DONT_COLLAPSE = AttributeType("dont_collapse", Kind("flag"), default=False)
-JOINT = ElementType(
-    "joint",
-    (NAME, TYPE, DONT_COLLAPSE),
-    (
-        Child(ORIGIN),
-        Child(PARENT, required=True),
-        Child(CHILD, required=True),
-        Child(AXIS),
-        Child(LIMIT),
-        Child(DYNAMICS),
-        Child(MIMIC, dispensable=True),
-        Child(SAFETY_CONTROLLER),
-        Child(CALIBRATION),
-    ),
-)
+_ENDS = (Child(PARENT, required=True), Child(CHILD, required=True))
+_MOTION = (Child(AXIS), Child(LIMIT), Child(DYNAMICS), Child(MIMIC, dispensable=True))
+_OF_JOINT = (Child(ORIGIN), *_ENDS, *_MOTION, Child(SAFETY_CONTROLLER), Child(CALIBRATION))
+JOINT = ElementType("joint", (NAME, TYPE, DONT_COLLAPSE), _OF_JOINT)
 
 VERSION = _text("version", TEXT)
 _OF_ROBOT = tuple(Child(part, repeats=True) for part in (LINK, JOINT, MATERIAL))
