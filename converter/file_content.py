@@ -27,10 +27,6 @@ class InputFile(Struct, frozen=True):
 def read_file(path: Path, largest: int) -> bytes:
     """Read a regular file up to a maximum size.
 
-    Args:
-        path: The file.
-        largest: Maximum size [bytes].
-
     Raises:
         OSError: It cannot be read, is not a regular file, or is larger.
         ValueError: The path holds a null character.

@@ -16,12 +16,7 @@ from urdf_usd.converter.urdf.uris import package_and_rest
 
 
 def input_files(description: Iterable[str], robot: Robot | None) -> tuple[InputFile, ...]:
-    """List all files of a robot; each is read once.
-
-    Returns:
-        In the order of first use. Unreadable files are skipped; reading the robot
-        reports them.
-    """
+    """List the readable files of a robot in the order of first use; each is read once."""
     named = (path for _, path in (references(robot) if robot else ()) if path)
     waiting = list(map(Path, (*description, *named)))
     found: dict[Path, InputFile | None] = {}

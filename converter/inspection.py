@@ -194,10 +194,6 @@ class Inspection(Struct, frozen=True):
 def inspect(robot: m.Robot, meshes: MeshExtents | None = None) -> Inspection:
     """Measure a robot.
 
-    Args:
-        robot: The robot.
-        meshes: Extents of its meshes; None to read its mesh files.
-
     Raises:
         SourceError: It is not one tree.
     """

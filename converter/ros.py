@@ -29,11 +29,7 @@ class RosReading(Struct, frozen=True):
 
 
 def read_in_ros(file: str, text: str | None = None) -> RosReading | None:
-    """Let urdfdom read a file, or its text, the expansion of a xacro file.
-
-    Returns:
-        None if urdfdom is not installed, or gives no answer.
-    """
+    """Let urdfdom read a file, or its expansion; None if it is not there or gives no answer."""
     version = urdfdom_version()
     if version is None:
         return None
@@ -61,11 +57,7 @@ def urdfdom_version() -> str | None:
 
 
 def run_urdfdom(program: str, file: str, *arguments: str) -> tuple[int, str] | None:
-    """Run one of urdfdom's programs on a file.
-
-    Returns:
-        Exit status and output; None if it cannot be started or takes too long.
-    """
+    """Return exit status and output of one of urdfdom's programs; None if it does not end."""
     prefix = Path(str(metadata.distribution(_DISTRIBUTION).locate_file(_PREFIX)))
     # Its libraries are found by no other means.
     paths = {name: str(prefix / "lib") for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")}

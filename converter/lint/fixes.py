@@ -69,11 +69,6 @@ def fix_file(
 ) -> tuple[bytes, tuple[Fix, ...]]:
     """Return the fixed content of a URDF file, and the fixes in document order.
 
-    Args:
-        path: The file.
-        packages: Folders of ROS packages, by name.
-        rules: Identifiers of the rules that the file breaks and that are fixed.
-
     Raises:
         FixError: The file is no well-formed URDF.
     """

@@ -102,15 +102,7 @@ def lint(
     arguments: Mapping[str, str] = MappingProxyType({}),
     environment: Collection[str] = (),
 ) -> LintReport:
-    """Check a URDF file, or the expansion of a xacro file.
-
-    Args:
-        path: The file, named in findings as given.
-        packages: Folders of ROS packages, by name.
-        arguments: Values of xacro's arguments, by name.
-        environment: Names of environment variables that xacro may read, besides those
-            of ROS.
-    """
+    """Check a URDF file, or the expansion of a xacro file."""
     file = os.fspath(path)
     findings: list[Diagnostic] = []
     try:

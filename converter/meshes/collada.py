@@ -328,7 +328,13 @@ class _Document:
             raise meshes.MeshError("it has no vertices")
         for key, source in shared.items():
             sources.setdefault(key, (source, vertex))
-        counts, rows = _polygons(element, max(int(place) for _, place in inputs) + 1)
+        rows = _rows(element.find("p"), max(int(place) for _, place in inputs) + 1)
+        if element.tag == "polylist":
+            counts = _rows(element.find("vcount"), 1).reshape(-1)
+        elif len(rows) % 3:
+            raise meshes.MeshError("its last triangle is incomplete")
+        else:
+            counts = np.full(len(rows) // 3, 3, np.int32)
         columns = np.ascontiguousarray(rows.T)
         meshes.check_indices(len(points), counts, columns[vertex])
 
@@ -401,18 +407,6 @@ def _positions(mesh: Element, name: str) -> meshes.Matrix:
     # Overflow to infinity is refused later.
     with np.errstate(over="ignore"):
         return numbers.astype(np.float32).astype(np.float64).reshape(-1, 3)
-
-
-def _polygons(element: Element, width: int) -> tuple[meshes.Integers, NDArray[np.int32]]:
-    """Return the numbers of corners of polygons, and indices, one row per corner."""
-    if element.tag == "polylist":
-        counts = _rows(element.find("vcount"), 1).reshape(-1)
-        return counts, _rows(element.find("p"), width)
-    joined = _rows(element.find("p"), width)
-    count, rest = divmod(len(joined), 3)
-    if rest:
-        raise meshes.MeshError("its last triangle is incomplete")
-    return np.full(count, 3, np.int32), joined
 
 
 def _rows(element: Element | None, width: int) -> NDArray[np.int32]:

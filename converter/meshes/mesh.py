@@ -96,8 +96,7 @@ class PolygonMesh(Struct, frozen=True, eq=False):
     face_counts: Indices  # (F,) number of corners of each face
     # Points of all corners, face by face, counter-clockwise seen from outside.
     face_indices: Indices
-    # X_UP or Y_UP if the file has that up axis, and the points were taken as they are.
-    ignored_up_axis: str | None = None
+    ignored_up_axis: str | None = None  # X_UP or Y_UP if the file has it
     skipped: tuple[str, ...] = ()  # omitted content of the file
     attributes: SurfaceAttributes = NO_ATTRIBUTES
     sibling_files: tuple[str, ...] = ()  # other files that were read with the mesh file

@@ -35,10 +35,6 @@ def read_mesh(path: Path) -> PolygonMesh:
     where the content does not. Units and axes are those of the file: metres and Z up,
     unless a COLLADA file says otherwise (see :mod:`urdf_usd.converter.meshes.collada`).
 
-    Args:
-        path: The file; material libraries and buffers that it refers to are read if
-            they exist.
-
     Raises:
         MeshError: The file cannot be opened, has an unknown format, is damaged, or has
             no surface.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct
@@ -33,8 +32,7 @@ class Kind(Struct, frozen=True):
     type: Literal["text", "name", "flag", "numbers"]
     count: int = 1  # of numbers
     infinity: float | None = None  # the infinite number that means unlimited
-    # Completes a vector that is too short; returns None if ambiguous.
-    complete: Callable[[Numbers], Numbers | None] = lambda _: None
+    complete: Callable[[Numbers], Numbers | None] = lambda _: None  # a vector that is too short
 
     def read(self, text: str) -> tuple[Any, Flaws]:
         """Return the value of an attribute, None if it is unusable, and what is wrong with it."""
@@ -105,8 +103,7 @@ class AttributeType(Struct, Generic[T], frozen=True):
     # raised, which causes no further errors.
     default: T
     required: bool = False
-    # First URDF version that has it; ignored in older files.
-    since: Version = (1, 0)
+    since: Version = (1, 0)  # ignored in older files
     unit: str = ""
 
 
@@ -116,10 +113,8 @@ class Child(Struct, frozen=True):
     type: ElementType
     required: bool = False
     repeats: bool = False
-    # Omitted in case of errors in it, instead of refusing the file.
-    dispensable: bool = False
-    # First URDF version that has it; it is read in any version.
-    since: Version = (1, 0)
+    dispensable: bool = False  # left out in case of errors in it, which refuse no file
+    since: Version = (1, 0)  # it is read in any version
 
 
 class ElementType(Struct, frozen=True, eq=False):
@@ -131,12 +126,7 @@ class ElementType(Struct, frozen=True, eq=False):
 
     def child(self, tag: str) -> Child | None:
         """Find a child by tag."""
-        return _children_by_tag(self).get(tag)
-
-
-@cache
-def _children_by_tag(element: ElementType) -> Mapping[str, Child]:
-    return {child.type.tag: child for child in element.children}
+        return next((child for child in self.children if child.type.tag == tag), None)
 
 
 Optional4 = AttributeType[Vec4 | None]
@@ -159,14 +149,6 @@ def _required_name(name: str) -> AttributeType[str]:
 
 def _text(name: str, kind: Kind) -> AttributeType[str | None]:
     return AttributeType(name, kind, None)
-
-
-def _opaque(numbers: Numbers) -> Numbers | None:
-    return (*numbers, 1.0) if len(numbers) == 3 else None
-
-
-def _uniform(numbers: Numbers) -> Numbers | None:
-    return numbers * 3 if len(numbers) == 1 else None
 
 
 # Poses
@@ -196,7 +178,9 @@ SIZE = AttributeType("size", _VEC3, (1.0, 1.0, 1.0), required=True, unit="m")
 RADIUS = _required_number("radius", "m")
 LENGTH = _required_number("length", "m")
 FILENAME = AttributeType("filename", TEXT, "", required=True)
-SCALE = AttributeType("scale", Kind("numbers", 3, complete=_uniform), (1.0, 1.0, 1.0))
+SCALE = AttributeType(
+    "scale", Kind("numbers", 3, complete=lambda n: n * 3 if len(n) == 1 else None), (1.0, 1.0, 1.0)
+)
 BOX = ElementType("box", (SIZE,))
 CYLINDER = ElementType("cylinder", (RADIUS, LENGTH))
 CAPSULE = ElementType("capsule", (RADIUS, LENGTH))
@@ -212,7 +196,9 @@ GEOMETRY = ElementType(
 )
 
 # Appearance
-RGBA: Optional4 = AttributeType("rgba", Kind("numbers", 4, complete=_opaque), None)
+RGBA: Optional4 = AttributeType(
+    "rgba", Kind("numbers", 4, complete=lambda n: (*n, 1.0) if len(n) == 3 else None), None
+)
 COLOR = ElementType("color", (RGBA,))
 IMAGE = _text("filename", TEXT)
 TEXTURE = ElementType("texture", (IMAGE,))
@@ -276,17 +262,12 @@ class Node(Struct, frozen=True):
     """An element of the language with typed values."""
 
     type: ElementType
-    # Value per attribute of the grammar, defaults applied.
-    attributes: Mapping[str, Any]
-    # Names of the attributes in the file, valid or not.
-    written: frozenset[str]
-    # In document order.
-    children: tuple[Node, ...]
+    attributes: Mapping[str, Any]  # value of each, defaults applied
+    written: frozenset[str]  # names of those in the file, valid or not
+    children: tuple[Node, ...]  # in document order
     location: Location
-    # Tags of omitted children.
-    left_out: frozenset[str] = frozenset()
-    # None for a node of defaults.
-    element: Element | None = None
+    left_out: frozenset[str] = frozenset()  # tags of omitted children
+    element: Element | None = None  # None for a node of defaults
 
     def __getitem__(self, attribute: AttributeType[T]) -> T:
         return cast("T", self.attributes[attribute.name])

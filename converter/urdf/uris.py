@@ -38,13 +38,7 @@ class Found(Struct, frozen=True):
 
 
 class FileResolver:
-    """Resolves the file references of one URDF.
-
-    Args:
-        urdf: Path of the URDF.
-        packages: Folders of packages by name; no other folders are tried for these.
-        environment: Environment variables.
-    """
+    """Resolves the file references of one URDF."""
 
     def __init__(
         self, urdf: Path, packages: Mapping[str, str], environment: Mapping[str, str]

@@ -105,13 +105,6 @@ def expand(
     ``$(find NAME)`` looks packages up as ``package://NAME`` does. A package that is not
     found becomes ``package://NAME``, because it may only be used as text.
 
-    Args:
-        file: Its path, named in locations as given.
-        packages: Folders of ROS packages, by name.
-        arguments: Values of ``<xacro:arg>`` by name.
-        environment: Names of environment variables that the file may read, besides
-            those of ROS.
-
     Raises:
         SourceError: It cannot be expanded.
     """
@@ -295,11 +288,7 @@ def _document(data: bytes, file: str) -> minidom.Document:
 
 
 def _current_place(error: BaseException | None = None) -> Location | None:
-    """Return the location of the innermost element that xacro is processing, or was.
-
-    Args:
-        error: Raised by it; None for the calling function.
-    """
+    """Return the location of the innermost element of xacro's frames, or of those of an error."""
     frames: Iterable[FrameType] = (frame for frame, _ in traceback.walk_stack(None))
     if error is not None:
         frames = reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)])

@@ -229,10 +229,10 @@ def test_smallest_source_that_breaks_a_rule_of_comparisons_is_reported(
     file.write_text(_BY_COMPARISON[rule])
     job = Job(resolve_robot(str(file)), usd=tmp_path / "robot.usda")
 
-    found = examine(job, {})
+    with pytest.raises(ConversionError) as caught:
+        examine(job, {})
 
-    assert isinstance(found, ConversionError)
-    assert [d.rule for d in found.diagnostics] == [rule]
+    assert [d.rule for d in caught.value.diagnostics] == [rule]
 
 
 def test_every_rule_has_one_smallest_input() -> None:
