@@ -45,8 +45,7 @@ unexpected(
     "dynamics.drives",
     "drives without gains",
     "No drive has stiffness or damping, and no actuator acts on a joint: URDF has no controller.",
-    "newton:targets mjc:biasPrm mjc:biasType mjc:dynType mjc:forceLimited mjc:forceRange:max "
-    "mjc:forceRange:min mjc:gainPrm mjc:gainType mjc:gear",
+    "newton:targets mjc:biasPrm mjc:biasType mjc:gainPrm",
 )
 unexpected(
     obs.SettingKind.JOINT,

@@ -459,7 +459,6 @@ unexpected(
     "collision approximations",
     "The approximation of every mesh is one that UsdPhysics or PhysX defines, and has the surface "
     "or its convex hull, perhaps in parts. Contacts are at the surface itself.",
-    "physics:approximation",
 )
 unexpected(
     SettingKind.MATERIAL,
@@ -467,7 +466,5 @@ unexpected(
     "contact materials",
     "No material with friction or restitution is bound to a collider, except one with friction 0.5 "
     "or 1 and no restitution, which are those of simulators: URDF states none.",
-    "physics:dynamicFriction physics:restitution physics:staticFriction "
-    "newton:contactAdhesion newton:contactDamping newton:contactFrictionGain "
-    "newton:contactStiffness newton:rollingFriction newton:torsionalFriction",
+    "physics:dynamicFriction physics:restitution physics:staticFriction",
 )

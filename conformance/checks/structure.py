@@ -315,8 +315,7 @@ unexpected(
     "Physics scenes have the gravity of the Earth, down along the up axis; all bodies are "
     "simulated by the same scene; and the USD has no body, collider or visual besides those "
     "of the robot.",
-    "physics:gravityDirection physics:gravityMagnitude physics:simulationOwner "
-    "newton:gravityEnabled",
+    "physics:gravityDirection physics:gravityMagnitude physics:simulationOwner",
 )
 unexpected(
     obs.SettingKind.INITIAL_STATE,

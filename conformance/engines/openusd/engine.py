@@ -24,8 +24,8 @@ from urdf_usd.conformance.engines.openusd.joint_attributes import (
 )
 from urdf_usd.conformance.engines.openusd.joints import BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.masses import body_mass
-from urdf_usd.conformance.engines.openusd.mechanism_settings import unexpected_settings
 from urdf_usd.conformance.engines.openusd.reading import WORLD, LinkPrim, Reading, urdf_name
+from urdf_usd.conformance.engines.openusd.settings import unexpected_settings
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
 from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
 from urdf_usd.conformance.engines.openusd.stacked_joints import is_between_joints

@@ -5,7 +5,8 @@ harmless (``harmless``), and it differs from the fallback of its schema. Fallbac
 schema registry; ``fallbacks`` has those of schemas that are not registered, and of attributes that
 consumers read from prims without their schemas. So are attributes of PhysX or MuJoCo of which
 nothing is known, applied schemas that are neither registered nor known, prims of types that no
-robot needs, values over time, and numbers that consumers cannot compute with.
+robot needs, values over time, and numbers that consumers cannot compute with. What depends on
+several prims follows below the rule: contacts, materials, actuators and lists of parts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import math
 import operator
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +27,25 @@ from msgspec import structs
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED
+from urdf_usd.conformance.engines.openusd.joint_attributes import SAME, Freedom
+from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.reading import (
     PROXIES,
     SHOWN,
+    WORLD,
     Reading,
+    SchemaFamily,
     applied_schemas,
     collides,
     is_shown,
+    number_attribute,
+    text_attribute,
+    urdf_name,
 )
+from urdf_usd.conformance.engines.openusd.simulation import SELF_COLLISION, filtered_pairs, gains_of
 from urdf_usd.conformance.engines.openusd.values import has_default, numbers_of
-from urdf_usd.conformance.observation.robot import SettingKind, UnexpectedSetting
+from urdf_usd.conformance.observation.robot import JointType, SettingKind, UnexpectedSetting
+from urdf_usd.conformance.observation.simulation import USUAL_FRICTIONS
 from urdf_usd.reports.records.record import Value
 from urdf_usd.reports.text import value_text
 
@@ -64,14 +76,6 @@ TYPES = frozenset(_TABLES["types"]["robot"])
 """Types of prims that a robot consists of, besides joints and shapes; none is a group."""
 HARMLESS_TYPES = frozenset(_TABLES["types"]["harmless"])
 """Types of prims that are settings of renderers and editors, not of the robot."""
-# Approximations of UsdPhysics and PhysX that follow the surface or hulls of it; bounding ones fail
-# the check of shapes.
-APPROXIMATIONS = frozenset(
-    [
-        *("none", "convexHull", "convexDecomposition", "meshSimplification"),
-        *("boundingCube", "boundingSphere", "sdf"),
-    ]
-)
 # Schemas that change nothing by themselves: those of known attributes of PhysX, and others.
 _KNOWN_SCHEMAS = {
     f"P{name.split(':')[0][1:]}API"
@@ -87,6 +91,20 @@ _INSTANCES = re.compile(
     r"|physxMimicJoint):[^:]+:"
 )
 _PREFIXES = {name[:-1]: reason for name, reason in HARMLESS.items() if name.endswith("…")}
+# Attributes of masses, which concern bodies and their colliders alone.
+_MASSES = (
+    "physics:mass",
+    "physics:centerOfMass",
+    "physics:diagonalInertia",
+    "physics:principalAxes",
+)
+# Schemas that make something else of a shape: the first is drawn nowhere, the second has no
+# contacts, and UsdPhysics parses a collider with the third as a material.
+_NO_SHAPES = {
+    "NewtonSiteAPI": "is a site of Newton, not a shape",
+    "PhysxTriggerAPI": "is a trigger of PhysX, without contacts",
+    "PhysicsMaterialAPI": "is a material for UsdPhysics, not a collider",
+}
 # Largest difference of an extent, relative to the diagonal.
 _EXTENT = 1e-3
 # The most that a hint may leave out of shapes, and extend beyond them, relative to their diagonal.
@@ -101,6 +119,9 @@ _ZERO_ALLOWED = "physics:principalAxes"
 _MOST_SAMPLES = 1000
 # Numbers of the longest value that is shown, a quaternion.
 _MOST_SHOWN = 4
+# Standard gravity of any place on the Earth [m/s^2], and numbers rounded from it.
+_GRAVITY = (9.76, 9.84)
+_DOWN = 1e-5
 _VALUES: dict[str, Callable[[Any, Any], bool]] = {
     "at least the fallback": operator.ge,
     "at most the fallback": operator.le,
@@ -110,11 +131,29 @@ _VALUES: dict[str, Callable[[Any, Any], bool]] = {
 }
 _ACCEPTED = {name: _VALUES[values] for name, values in _by_name("accepted").items()} | {
     "physxScene:updateType": lambda value, _: value != "Disabled",
-    # A URDF implies the surface of a mesh, or convex hulls of it.
-    "physics:approximation": lambda value, _: value in APPROXIMATIONS,
+    # A URDF implies the surface of a mesh, or convex hulls of it; bounding shapes fail the check of
+    # shapes.
+    "physics:approximation": lambda value, _: value in _TABLES["approximations"]["known"],
     # Without six numbers Newton reads the inertia of UsdPhysics.
     "newton:inertia": lambda value, _: len(value) != 6,
 }
+
+
+def unexpected_settings(
+    reading: Reading, joints: Sequence[Connection], tree: BodyTree
+) -> tuple[UnexpectedSetting, ...]:
+    found = (
+        *_schema_settings(reading),
+        *_scene_settings(reading),
+        *_outside_settings(reading),
+        *_contact_settings(reading, joints),
+        *_material_settings(reading),
+        *_joint_settings(reading, joints, tree),
+        *_actuator_settings(reading),
+        *_robot_schema_settings(reading, joints),
+        *_authored_settings(reading),
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def schema_attribute(name: str) -> str:
@@ -156,7 +195,7 @@ def is_implied(attribute: str, value: object, fallback: object) -> bool:
     return same_shape and bool(np.allclose(actual, expected, rtol=1e-6, atol=1e-12))
 
 
-def setting(
+def _setting(
     reading: Reading,
     kind: SettingKind,
     part: Usd.Prim | str,
@@ -169,7 +208,7 @@ def setting(
     return UnexpectedSetting(kind, subject, message, expected, actual)
 
 
-def value_setting(
+def _value_setting(
     reading: Reading, kind: SettingKind, prim: Usd.Prim, name: str, implied: object, value: object
 ) -> UnexpectedSetting:
     """Return a setting from the value of a property, and what is implied."""
@@ -181,13 +220,15 @@ def value_setting(
         for x in (implied, value)
     )
     message = f"{name} is {value_text(actual)}, not {value_text(expected)}"  # type: ignore[arg-type]
-    found = setting(reading, kind, prim, message, expected, actual)  # type: ignore[arg-type]
+    found = _setting(reading, kind, prim, message, expected, actual)  # type: ignore[arg-type]
     return structs.replace(found, attribute=schema_attribute(name))
 
 
-def schema_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+def _schema_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield attributes of physics schemas, and applied schemas of which nothing is known."""
     for prim, properties in reading.authored:
+        schemas, definition = applied_schemas(prim), prim.GetPrimDefinition()
+        is_massive = prim.HasAPI(UsdPhysics.RigidBodyAPI) or prim.HasAPI(UsdPhysics.CollisionAPI)
         kind = SettingKind.SCENE
         if prim.IsA(UsdPhysics.Joint):
             kind = SettingKind.JOINT
@@ -200,27 +241,29 @@ def schema_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             fallback = FALLBACKS.get(general)
             if value is None or not name.startswith(NAMESPACES):
                 continue
-            if fallback is None and is_accounted(general):
+            # Masses of frames, which have none.
+            is_misplaced = name in _MASSES and not is_massive
+            if fallback is None and is_accounted(general) and not is_misplaced:
                 continue
             if fallback is None:
-                fallback = prim.GetPrimDefinition().GetAttributeFallbackValue(name)
+                fallback = definition.GetAttributeFallbackValue(name)
             is_unknown = fallback is None and name.startswith(("physx", "mjc:"))
             if (fallback is None and not is_unknown) or is_implied(general, value, fallback):
                 continue
             if _has_effect(name, prim):
-                own = KIND_OF.get(general, kind)
+                own = SettingKind.BODY if is_misplaced else KIND_OF.get(general, kind)
                 # MuJoCo has one name for margins of joints and of shapes.
                 own = kind if own is SettingKind.JOINT else own
                 implied = "nothing" if is_unknown else fallback
-                yield value_setting(reading, own, prim, name, implied, value)
-        registered = prim.GetAppliedSchemas()
-        for schema in applied_schemas(prim):
+                yield _value_setting(reading, own, prim, name, implied, value)
+        for schema in schemas:
             name = schema.partition(":")[0]
-            is_known = name in _KNOWN_SCHEMAS or name.startswith(_LABELS) or schema in registered
+            is_known = name in _KNOWN_SCHEMAS or name.startswith(_LABELS)
+            is_known |= schema in prim.GetAppliedSchemas()
             if not (is_known or Usd.SchemaRegistry.FindSchemaInfo(name)):
                 message = f"{prim.GetName()} has the schema {schema}"
                 message += ", of which no URDF has a counterpart"
-                yield setting(reading, kind, prim, message, "no such schema", schema)
+                yield _setting(reading, kind, prim, message, "no such schema", schema)
 
 
 def _has_effect(name: str, prim: Usd.Prim) -> bool:
@@ -247,12 +290,12 @@ def _has_effect(name: str, prim: Usd.Prim) -> bool:
     return not head.startswith("physx") or named in schemas
 
 
-def authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+def _authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield types of prims, values over time, and values of schemas besides those of physics."""
 
     def over_time(prim: Usd.Prim, message: str) -> UnexpectedSetting:
         sides = "one value", "values over time"
-        return setting(reading, SettingKind.ANIMATION, prim, message, *sides)
+        return _setting(reading, SettingKind.ANIMATION, prim, message, *sides)
 
     for prim, properties in reading.authored:
         type_name, lights = str(prim.GetTypeName()), prim.HasAPI("LightAPI")
@@ -263,7 +306,7 @@ def authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         is_hidden = bool(image and image.ComputeVisibility() == UsdGeom.Tokens.invisible)
         if (lights or not is_part) and not is_hidden:
             message = f"{prim.GetPath()} is a {'light' if lights else type_name}, which no URDF has"
-            yield setting(reading, SettingKind.SCENE, "robot", message, "no such prim", type_name)
+            yield _setting(reading, SettingKind.SCENE, "robot", message, "no such prim", type_name)
         if prim.HasAuthoredMetadata("clips"):
             yield over_time(prim, f"{prim.GetPath()} has value clips")
         for name, property_, value in properties:
@@ -289,7 +332,7 @@ def authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
                 implied, is_usable = "finite", bool(np.isfinite(numbers_of(value)).all())
                 is_usable |= is_physics or (fallback is not None and value == fallback)
             if not is_usable:
-                yield value_setting(reading, SettingKind.VALUES, prim, name, implied, value)
+                yield _value_setting(reading, SettingKind.VALUES, prim, name, implied, value)
             ignored = is_physics or is_accounted(name) or type_name in HARMLESS_TYPES
             if not in_schema or ignored:
                 continue
@@ -298,8 +341,8 @@ def authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             is_empty = fallback is None and hasattr(value, "__len__") and not len(value)
             if value is not None and value != fallback and not is_empty:
                 usual = "nothing" if fallback is None else fallback
-                yield value_setting(reading, SettingKind.GEOMETRY, prim, name, usual, value)
-        if prim.IsA(UsdGeom.Gprim) and (is_shown(prim) or collides(prim)):
+                yield _value_setting(reading, SettingKind.GEOMETRY, prim, name, usual, value)
+        if prim.IsA(UsdGeom.Gprim):
             yield from _of_shape(prim, reading)
 
 
@@ -311,8 +354,15 @@ def _changes(attribute: Usd.Attribute, value: object) -> bool:
 
 
 def _of_shape(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
-    """Yield a wrong extent, reversed faces of a primitive, and ambiguous subsets."""
-    found: list[tuple[str, str, object]] = []
+    """Yield schemas that make something else of a shape, and what its surface does not follow."""
+    is_collider, is_mesh = collides(prim), prim.IsA(UsdGeom.Mesh)
+    for schema, words in _NO_SHAPES.items():
+        if schema in applied_schemas(prim) and (is_collider or schema == "NewtonSiteAPI"):
+            kind = SettingKind.FILTER if schema == "PhysxTriggerAPI" else SettingKind.APPROXIMATION
+            yield _setting(reading, kind, prim, f"{prim.GetName()} {words}", "a shape", schema)
+    if not (is_shown(prim) or is_collider):
+        return
+    note = partial(_value_setting, reading, SettingKind.GEOMETRY, prim)
     boundable = UsdGeom.Boundable(prim)
     extent = boundable.GetExtentAttr()
     computed = None
@@ -323,16 +373,17 @@ def _of_shape(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
         is_same = authored.shape == bounds.shape and len(authored) == 2
         most = _EXTENT * float(np.linalg.norm(bounds[1] - bounds[0]))
         if not (is_same and (np.abs(authored - bounds) <= most).all()):
-            value = str([tuple(corner) for corner in extent.Get()])
-            found.append(("extent", "that of its geometry", value))
+            yield note("extent", "that of its geometry", str([tuple(x) for x in extent.Get()]))
     way = UsdGeom.Gprim(prim).GetOrientationAttr().Get()
-    if not prim.IsA(UsdGeom.Mesh):
-        if way != UsdGeom.Tokens.rightHanded:
-            found.append(("orientation", "rightHanded", way))
-    elif reason := _ambiguous_subsets(prim):
-        found.append(("its material subset", "a part of it", reason))
-    for difference in found:
-        yield value_setting(reading, SettingKind.GEOMETRY, prim, *difference)
+    if not is_mesh and way != UsdGeom.Tokens.rightHanded:
+        yield note("orientation", "rightHanded", way)
+    if is_mesh and (reason := _ambiguous_subsets(prim)):
+        yield note("its material subset", "a part of it", reason)
+    scheme = UsdGeom.Mesh(prim).GetSubdivisionSchemeAttr().Get() if is_mesh else None
+    # Other subdivisions move points of the surface.
+    if is_mesh and is_shown(prim) and scheme not in {"none", "bilinear"}:
+        kind = SettingKind.SUBDIVISION
+        yield _value_setting(reading, kind, prim, "subdivisionScheme", "none", scheme)
 
 
 def _ambiguous_subsets(prim: Usd.Prim) -> str | None:
@@ -341,49 +392,316 @@ def _ambiguous_subsets(prim: Usd.Prim) -> str | None:
     counts = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get() or ()
     seen = np.zeros(len(counts), np.int64)
     for subset in UsdGeom.Subset.GetGeomSubsets(UsdGeom.Imageable(prim), "", binds):
-        name = subset.GetPrim().GetName()
-        if subset.GetElementTypeAttr().Get() != UsdGeom.Tokens.face:
-            return f"{name} of other elements than faces"
         indices = np.array(subset.GetIndicesAttr().Get() or (), np.int64)
-        if len(indices) and not 0 <= indices.min() <= indices.max() < len(seen):
-            return f"{name} with faces that the mesh does not have"
+        is_inside = not len(indices) or 0 <= indices.min() <= indices.max() < len(seen)
+        if subset.GetElementTypeAttr().Get() != UsdGeom.Tokens.face or not is_inside:
+            return f"{subset.GetPrim().GetName()} of other elements than its faces"
         np.add.at(seen, indices, 1)
     return "faces that are in two of them" if (seen > 1).any() else None
 
 
 def _of_hint(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield a hint that would frame or cull a model wrongly, in OpenUSD's reading."""
-    now = Usd.TimeCode.Default()
-    transforms = UsdGeom.XformCache()
-    shapes = Gf.Range3d()  # of the shapes that are shown below the prim, in its frame
+    now, transforms = Usd.TimeCode.Default(), UsdGeom.XformCache()
+    # Of what is shown below the prim, in its frame, and of colliders as well, which it may bound.
+    shown, shapes = Gf.Range3d(), Gf.Range3d()
     for shape in Usd.PrimRange(prim, PROXIES):
-        if shape.IsA(UsdGeom.Gprim) and is_shown(shape):
+        if shape.IsA(UsdGeom.Gprim):
             transform, _ = transforms.ComputeRelativeTransform(shape, prim)
             # The extent of rotated points is smaller than that of a rotated box.
-            corners = UsdGeom.Boundable.ComputeExtentFromPlugins(
-                UsdGeom.Boundable(shape), now, transform
+            boundable = UsdGeom.Boundable(shape)
+            corners = UsdGeom.Boundable.ComputeExtentFromPlugins(boundable, now, transform)
+            for corner in map(Gf.Vec3d, corners or ()):
+                shapes.UnionWith(corner)
+                if is_shown(shape):
+                    shown.UnionWith(corner)
+    cache = UsdGeom.BBoxCache(now, list(SHOWN), useExtentsHint=True)
+    hint = cache.ComputeUntransformedBound(prim).ComputeAlignedRange()
+    short = Gf.Vec3d(_HINT_SHORT * shown.GetSize().GetLength())
+    beyond = Gf.Vec3d(_HINT_BEYOND * shapes.GetSize().GetLength())
+    covers = Gf.Range3d(hint.GetMin() - short, hint.GetMax() + short).Contains(shown)
+    is_near = Gf.Range3d(shapes.GetMin() - beyond, shapes.GetMax() + beyond).Contains(hint)
+    if not (shown.IsEmpty() or (covers and is_near)):
+        name = UsdGeom.Tokens.extentsHint
+        yield _value_setting(reading, SettingKind.GEOMETRY, prim, name, str(shown), str(hint))
+
+
+def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+    """Yield gravity other than that of the Earth, and parts in different scenes."""
+    note = partial(_value_setting, reading, SettingKind.SCENE)
+    scenes = [prim for prim in reading.prims if prim.IsA(UsdPhysics.Scene)]
+    for prim in scenes:
+        scene = UsdPhysics.Scene(prim)
+        direction = np.array(scene.GetGravityDirectionAttr().Get(), np.float64)
+        size, down = float(np.linalg.norm(direction)), -np.eye(3)[reading.up]
+        # Zero stands for the up axis of the stage, reversed.
+        if size and not np.linalg.norm(direction / size - down) <= _DOWN:
+            yield note(prim, "physics:gravityDirection", "down", tuple(direction.tolist()))
+        magnitude = float(scene.GetGravityMagnitudeAttr().Get())
+        # Negative infinity stands for that of the Earth; OpenUSD's parser reverses gravity for
+        # other negative numbers.
+        least, most = _GRAVITY
+        if magnitude > -UNBOUNDED and not least <= magnitude * reading.units.length <= most:
+            yield note(prim, "physics:gravityMagnitude", 9.81 / reading.units.length, magnitude)
+    # The scene that bodies and colliders state, which is the only one if they state none; a
+    # collider of a body has that of the body.
+    known = [str(prim.GetPath()) for prim in scenes]
+    owners: dict[Usd.Prim, str] = {}
+    for prim in reading.prims:
+        path = str(prim.GetPath())
+        targets = prim.GetRelationship("physics:simulationOwner").GetTargets()
+        if path in reading.bodies or (path in reading.shapes and not reading.body_of(path)):
+            owners[prim] = known[0] if len(known) == 1 else ""
+        if targets and (path in reading.bodies or path in reading.shapes):
+            owners[prim] = str(targets[0])
+    usual = Counter(owners.values()).most_common(1)[0][0] if owners else ""
+    for prim, owner in owners.items():
+        if owner != usual or owner not in {"", *known}:
+            yield note(prim, "physics:simulationOwner", usual or "none", owner or "none")
+
+
+def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+    """Yield what is outside of the robot, such as a ground plane, and instances.
+
+    A joint outside holds the robot for whoever opens the stage. Of a body of an instance PhysX
+    makes none, and nobody can author where it moves.
+    """
+    for prim in reading.prims:
+        joint, moves = UsdPhysics.Joint(prim), True
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI):
+            what = "body"
+        elif joint and joint.GetJointEnabledAttr().Get() is not False:
+            what = "joint"
+        elif not joint and (collides(prim) or (prim.IsA(UsdGeom.Gprim) and is_shown(prim))):
+            what, moves = "collider" if collides(prim) else "visual", False
+        else:
+            continue
+        within = prim.GetPath().HasPrefix(reading.robot.GetPath())
+        place = "belongs to no link" if within else "is outside of the default prim"
+        if moves and prim.IsInstanceProxy():
+            place = "is in an instance, where simulators find none"
+        elif within and (moves or reading.subject(prim) != "robot"):
+            continue
+        message = f"{what} {prim.GetPath()} {place}"
+        yield _setting(reading, SettingKind.SCENE, "robot", message, f"no {what}", f"a {what}")
+
+
+def _contact_settings(
+    reading: Reading, joints: Sequence[Connection]
+) -> Iterator[UnexpectedSetting]:
+    """Yield contacts between links of a joint, and contacts that are filtered out."""
+    note = partial(_setting, reading, SettingKind.FILTER)
+    collide = {reading.body_of(path) for path in reading.shapes} - {WORLD}
+    for joint in joints:
+        descriptor = reading.joints.get(joint.path)
+        if descriptor and descriptor.collisionEnabled and collide >= set(joint.bodies):
+            message = "physics:collisionEnabled lets the links that it connects collide"
+            yield note(f"joint {joint.name}", message, "False", "True")
+    # What cannot collide, or without a contact that would move it: bodies that a joint connects,
+    # and those that fixed joints connect; each has a representative.
+    joined = {frozenset(joint.bodies) for joint in joints}
+    rigid = {body: body for joint in joints for body in joint.bodies}
+    for joint in joints:
+        if joint.mobility.type is JointType.FIXED and WORLD not in joint.bodies:
+            kept, other = (rigid[body] for body in joint.bodies)
+            rigid |= {body: kept for body, part in rigid.items() if part == other}
+
+    def matters(pair: frozenset[str]) -> bool:
+        parts = {rigid.get(body, body) for body in pair}
+        return len(parts) > 1 and pair not in joined and pair <= collide
+
+    for prim in map(reading.prim, reading.articulations):
+        for schema, name in SELF_COLLISION:
+            if (
+                prim.GetAttribute(name).Get() is False
+                and schema in applied_schemas(prim)
+                and any(map(matters, map(frozenset, combinations(collide, 2))))
+            ):
+                yield _value_setting(reading, SettingKind.FILTER, prim, name, "True", value=False)
+    named = dict(filtered_pairs(reading))
+    for pair, source in {**named, **dict(_filtered_groups(reading))}.items():
+        if matters(pair):
+            subject, other = (reading.subject(reading.prim(path)) for path in sorted(pair))
+            found = note(
+                subject, f"does not collide with {other}: {source}", "contacts", "no contacts"
             )
-            for corner in corners or ():
-                shapes.UnionWith(Gf.Vec3d(corner))
-    if shapes.IsEmpty():
+            attribute = "physics:filteredPairs" if pair in named else ""
+            yield structs.replace(found, attribute=attribute, partner=other)
+
+
+def _filtered_groups(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:
+    groups = [prim for prim in reading.prims if prim.IsA(UsdPhysics.CollisionGroup)]
+    if not groups:
         return
-    hints = UsdGeom.BBoxCache(now, list(SHOWN), useExtentsHint=True)
-    hint = hints.ComputeUntransformedBound(prim).ComputeAlignedRange()
-    # A hint may be for colliders as well.
-    purposes = UsdGeom.Imageable.GetOrderedPurposeTokens()
-    everything = UsdGeom.BBoxCache(now, purposes, useExtentsHint=False, ignoreVisibility=True)
-    outer = everything.ComputeUntransformedBound(prim).ComputeAlignedRange()
-    short = Gf.Vec3d(_HINT_SHORT * shapes.GetSize().GetLength())
-    beyond = Gf.Vec3d(_HINT_BEYOND * outer.GetSize().GetLength())
-    hint_and_margin = Gf.Range3d(hint.GetMin() - short, hint.GetMax() + short)
-    largest = Gf.Range3d(outer.GetMin() - beyond, outer.GetMax() + beyond)
-    if not (hint_and_margin.Contains(shapes) and largest.Contains(hint)):
-        name, implied = UsdGeom.Tokens.extentsHint, f"{_ends(shapes)} of its shapes"
-        yield value_setting(reading, SettingKind.GEOMETRY, prim, name, implied, _ends(hint))
+    table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(reading.stage)
+    members: dict[Sdf.Path, list[str]] = {}
+    for prim in groups:
+        collection = UsdPhysics.CollisionGroup(prim).GetCollidersCollectionAPI()
+        query = collection.ComputeMembershipQuery()
+        inside = (path for path in reading.shapes if query.IsPathIncluded(Sdf.Path(path)))
+        members[prim.GetPath()] = [reading.body_of(path) for path in inside]
+    for one, other in product(members, members):
+        if not table.IsCollisionEnabled(one, other):
+            for pair in product(members[one], members[other]):
+                yield frozenset(pair), f"collision group {one.name}"
 
 
-def _ends(bounds: Gf.Range3d) -> str:
-    if bounds.IsEmpty():
-        return "empty"
-    low, high = (", ".join(f"{x:.4g}" for x in end) for end in (bounds.GetMin(), bounds.GetMax()))
-    return f"({low}) to ({high})"
+def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+    """Yield friction and restitution of the contact materials that colliders have.
+
+    A bound material without friction has that of its schema, zero; without a material simulators
+    take their own.
+    """
+    names = ("physics:dynamicFriction", "physics:staticFriction", "physics:restitution")
+    for prim in filter(collides, reading.prims):
+        bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
+        if not bound or not bound.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
+            continue
+        attributes = [bound.GetPrim().GetAttribute(name) for name in names]
+        # Of a blocked one, the fallback counts.
+        values = [attribute.Get() or 0.0 for attribute in attributes]
+        # That of a simulator for shapes without a material.
+        if not values[2] and any(values[0] == values[1] == usual for usual in USUAL_FRICTIONS):
+            continue
+        for name, value in zip(names, values, strict=True):
+            if name != names[2] or attributes[2].HasAuthoredValue():
+                message = f"{name} of its collider is {value:.6g}; the URDF states none"
+                found = _setting(reading, SettingKind.MATERIAL, prim, message, "none", value)
+                yield structs.replace(found, attribute=name)
+
+
+def _joint_settings(
+    reading: Reading, joints: Sequence[Connection], tree: BodyTree
+) -> Iterator[UnexpectedSetting]:
+    """Yield couplings and joints that a URDF does not have."""
+    note = partial(_setting, reading, SettingKind.JOINT)
+    for path, joint in reading.joints.items():
+        prim = reading.prim(path)
+        # That of MuJoCo includes that of Newton, which would couple them.
+        if (
+            not {"NewtonMimicAPI", "MjcEqualityJointAPI"}.isdisjoint(applied_schemas(prim))
+            and not (prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint))
+            and prim.GetAttribute("newton:mimicEnabled").Get() is not False
+            and any(
+                prim.GetRelationship(x).GetTargets() for x in ("newton:mimicJoint", "mjc:target")
+            )
+        ):
+            message = "it mimics another joint, and has not exactly one coordinate"
+            yield note(prim, message, "no coupling", "a coupling")
+        # Newton reads neither the mass nor the pose of the body behind such a joint.
+        if (
+            isinstance(joint, UsdPhysics.D6JointDesc)
+            and joint.jointEnabled
+            and {str(joint.body0), str(joint.body1)} <= reading.bodies.keys()
+            and not any(limit.second.enabled for limit in joint.jointLimits)
+        ):
+            message = "it is enabled, and holds no coordinate"
+            yield note(prim, message, "disabled", "enabled")
+    for connection in joints:
+        if connection.mobility.type is None:
+            message = f"no joint of a URDF moves like it: {connection.mobility.note}"
+            yield note(f"joint {connection.name}", message, "a joint of a URDF", "another joint")
+    # Newton 1.8 refuses a robot with such a joint ("Reversed joints are not supported"), or
+    # computes other forces, as of a prismatic joint. OpenUSD and PhysX compute the same robot if
+    # the frames are exchanged as well.
+    is_of_physx = SchemaFamily.PHYSX in reading.families
+    for connection in tree.joints:
+        is_swapped = connection.reversed and WORLD not in connection.bodies
+        if is_swapped and (SchemaFamily.NEWTON in reading.families or not is_of_physx):
+            message = "physics:body0 is the child and physics:body1 the parent, which Newton does "
+            sides = "the parent in physics:body0", "the child in physics:body0"
+            yield note(f"joint {connection.name}", f"{message}not support", *sides)
+
+
+def _actuator_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+    """Yield joints on which actuators act otherwise than their drives.
+
+    A URDF implies none of Newton's. An actuator of MuJoCo without bias exerts no force while its
+    control is zero, and changes nothing. One with a bias is the same as the drive of its joint if
+    both have the same gains.
+    """
+    gains: dict[str, list[tuple[float, float]]] = {}
+    for prim in reading.prims:
+        is_newton = prim.GetTypeName() == "NewtonActuator"
+        if is_newton or prim.GetTypeName() == "MjcActuator":
+            relationship = prim.GetRelationship("newton:targets" if is_newton else "mjc:target")
+            own = (math.nan, math.nan) if is_newton else _servo_gains(prim)
+            for target in map(str, relationship.GetTargets()):
+                gains.setdefault(target, []).append(own)
+    for target in gains.keys() & reading.joints.keys():
+        joint, drive = reading.prim(target), (0.0, 0.0)
+        angular = bool(joint.IsA(UsdPhysics.RevoluteJoint))
+        if angular or joint.IsA(UsdPhysics.PrismaticJoint):
+            freedom = Freedom(angular, "angular" if angular else "linear")
+            stiffness, damping, is_acceleration = gains_of(joint, freedom, reading.units)
+            drive = (math.nan, math.nan) if is_acceleration else (stiffness, damping)
+        acting = [math.fsum(values) for values in zip(*gains[target], strict=True)]
+        same = (math.isclose(x, own, rel_tol=SAME) for x, own in zip(acting, drive, strict=True))
+        if any(acting) and not all(same):
+            message, sides = "an actuator acts otherwise than it", ("no actuator", "an actuator")
+            yield _setting(reading, SettingKind.DRIVE, joint, message, *sides)
+
+
+def _servo_gains(prim: Usd.Prim) -> tuple[float, float]:
+    """Return stiffness and damping of an actuator of MuJoCo; NaN if it is something else."""
+    bias, gain = (
+        [float(x) for x in prim.GetAttribute(f"mjc:{name}Prm").Get() or ()]
+        for name in ("bias", "gain")
+    )
+    constant, stiffness, damping, *rest = (*bias, 0.0, 0.0, 0.0)
+    first, *others = gain or [1.0]
+    # Newton adds its damping to that of the joint.
+    if number_attribute(prim, "mjc:damping"):
+        return math.nan, math.nan
+    kind = text_attribute(prim, "mjc:biasType")
+    if kind in {None, "none"} or (kind == "affine" and not any(bias)):
+        return 0.0, 0.0
+    is_servo = kind == "affine" and not (constant or any(rest) or any(others))
+    is_servo &= math.isclose(first, -stiffness or -damping, rel_tol=SAME)
+    return (-stiffness, -damping) if is_servo else (math.nan, math.nan)
+
+
+def _robot_schema_settings(
+    reading: Reading, joints: Sequence[Connection]
+) -> Iterator[UnexpectedSetting]:
+    """Yield incomplete or unordered lists of Isaac Sim, other names, and a namespace.
+
+    Isaac Sim reports links and joints in the order of ``isaac:physics:robotLinks`` and
+    ``isaac:physics:robotJoints``, as far as they have its schemas, and appends those that the lists
+    lack. Empty lists state nothing: it finds all parts by their joints.
+    """
+    kind = SettingKind.ARTICULATION
+    for prim in reading.prims:
+        schemas = applied_schemas(prim)
+        # The second is a former spelling, which Isaac Sim converts; of joints alone.
+        names = ["isaac:nameOverride"] * bool({"IsaacLinkAPI", "IsaacJointAPI"} & {*schemas})
+        names += ["isaac:NameOverride"] * ("IsaacJointAPI" in schemas)
+        for attribute in names:
+            name = prim.GetAttribute(attribute).Get()
+            if name and name != urdf_name(prim):
+                yield _value_setting(reading, kind, prim, attribute, urdf_name(prim), name)
+        if "IsaacRobotAPI" not in schemas:
+            continue
+        if namespace := prim.GetAttribute("isaac:namespace").Get():
+            yield _value_setting(reading, kind, prim, "isaac:namespace", "empty", namespace)
+        inside = [x for x in joints if f"{x.path}/".startswith(f"{prim.GetPath()}/")]
+        # The last joint that moves a body; a tree has one of each.
+        mover = {joint.ends[1]: joint.path for joint in inside}
+        # What comes before each part, if anything does.
+        links = {body: "" for joint in inside for body in joint.ends if body != WORLD}
+        links |= {joint.ends[1]: joint.ends[0] for joint in inside if joint.articulated}
+        parents = {x.path: mover.get(x.ends[0], "") if x.articulated else "" for x in inside}
+        for noun, before in (("Link", links), ("Joint", parents)):
+            name = f"isaac:physics:robot{noun}s"
+            relationship = prim.GetRelationship(name)
+            listed = list(map(reading.prim, relationship.GetTargets() if relationship else ()))
+            place = {
+                str(x.GetPath()): number
+                for number, x in enumerate(listed)
+                if x and f"Isaac{noun}API" in applied_schemas(x)
+            }
+            for path, earlier in before.items() if listed else ():
+                if path not in place or place[path] < place.get(earlier, -1):
+                    message = f"{name} lacks it, or has it before the one that carries it"
+                    sides = "listed, in order", "not listed, or before"
+                    yield _setting(reading, kind, reading.prim(path), message, *sides)
