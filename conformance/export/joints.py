@@ -14,8 +14,7 @@ import numpy as np
 from msgspec import Struct
 from pxr import Usd, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd import joint_attributes
-from urdf_usd.conformance.engines.openusd.joint_attributes import MUJOCO
+from urdf_usd.conformance.engines.openusd import simulation
 from urdf_usd.conformance.engines.openusd.joints import Connection, free_axes
 from urdf_usd.conformance.engines.openusd.reading import (
     Reading,
@@ -23,6 +22,7 @@ from urdf_usd.conformance.engines.openusd.reading import (
     number_attribute,
     text_attribute,
 )
+from urdf_usd.conformance.engines.openusd.simulation import MUJOCO
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.converter.diagnostics import Diagnostic
@@ -147,20 +147,20 @@ def read_fields(
             not read then, because schemas do not state how they apply to several axes.
     """
     moves = isinstance(kind, Revolute | Continuous | Prismatic)
-    freedom = joint_attributes.Freedom(not isinstance(kind, Prismatic), token)
+    freedom = simulation.Freedom(not isinstance(kind, Prismatic), token)
     # NaN is a range with two bounds, of which URDF has one.
-    lower, upper = joint_attributes.force_range(prim) or (0.0, 0.0)
+    lower, upper = simulation.force_range(prim) or (0.0, 0.0)
     bound = max(-lower, upper) * reading.units.effort(angular=freedom.angular)
 
     def own(name: str) -> float | None:
         return None if of_axis else number_attribute(prim, f"urdf:{name}")
 
-    def number(field: str, name: str) -> float | None:
+    def number(field: str) -> float | None:
         """Return the first number in schemas, or the smallest effort, unless ours is the same."""
-        custom, units = own(name), reading.units
-        sources = joint_attributes.stated_numbers(field, prim, freedom, units, of_axis=of_axis)
+        custom, units = own(field), reading.units
+        sources = simulation.stated_numbers(field, prim, freedom, units, of_axis=of_axis)
         values = [x for _, _, x in sources if x is not None] if moves else []
-        if field == "effort":
+        if field == "limit:effort":
             values = sorted(bound if math.isnan(x) else x for x in values)
         return (
             custom
@@ -168,14 +168,12 @@ def read_fields(
             else values[0]
         )
 
-    dynamics = Dynamics(
-        number("damping", "dynamics:damping"), number("friction", "dynamics:friction")
-    )
+    dynamics = Dynamics(number("dynamics:damping"), number("dynamics:friction"))
     safety = SafetyController(*(own(f"safety_controller:{name}") for name in _SAFETY))
     calibration = Calibration(own("calibration:rising"), own("calibration:falling"))
     return {
-        "effort": number("effort", "limit:effort"),
-        "velocity": number("velocity", "limit:velocity"),
+        "effort": number("limit:effort"),
+        "velocity": number("limit:velocity"),
         **{name: own(f"limit:{name}") for name in ("acceleration", "deceleration", "jerk")},
         "dynamics": None if dynamics == Dynamics() else dynamics,
         "mimic": _read_mimic(prim, names, reading) if moves and not of_axis else None,
@@ -207,7 +205,7 @@ def _read_mimic(prim: Usd.Prim, names: Mapping[str, str], reading: Reading) -> M
 
     custom, seen = stated(prim), set[str]()
     step = custom
-    for schema, coupling in joint_attributes.schema_couplings(prim, reading).items():
+    for schema, coupling in simulation.schema_couplings(prim, reading).items():
         leader = names.get(str(coupling.leader.GetPath()))
         if leader and coupling.leader != prim and not (schema == MUJOCO and _is_polynomial(prim)):
             effective = Mimic(leader, coupling.multiplier + 0.0, coupling.offset + 0.0)

@@ -6,6 +6,7 @@ the child of no joint.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 
@@ -139,7 +140,7 @@ def _unique_names(kind: str, prims: Sequence[Usd.Prim], notes: list[Diagnostic])
 def read_connections(reading: Reading, notes: list[Diagnostic]) -> list[Connection]:
     """Return the joints that connect something, in stage order."""
     found, omitted = connections(reading, welds=False)
-    notes += (Diagnostic(note.rule, note.message(note.path)) for note in omitted)
+    notes += itertools.starmap(Diagnostic, omitted)
     distance = UsdPhysics.ObjectType.DistanceJoint
     order: dict[str, int] = {}
     for prim in Usd.PrimRange(reading.robot, PROXIES):

@@ -48,29 +48,18 @@ _NEEDS = {"specularColor": "useSpecularWorkflow", "clearcoatRoughness": "clearco
 _OF_OPACITY = frozenset({"opacityThreshold", "opacityMode"})
 # Colour spaces of the preview surface.
 _LINEAR = frozenset({"lin_rec709", "lin_rec709_scene"})
-# Inputs of the preview surface, and those of nodes of MaterialX in the same order.
-_INPUTS = ("diffuseColor", "opacity", "metallic", "roughness", "emissiveColor", "ior")
-_MATERIALX = {
-    f"ND_{node}_surfaceshader": names.split()
-    for node, names in {
-        "open_pbr_surface": "base_color geometry_opacity base_metalness specular_roughness "
-        "emission_color specular_ior",
-        "standard_surface": "base_color opacity metalness specular_roughness emission_color "
-        "specular_IOR",
-        "gltf_pbr": "base_color alpha metallic roughness emissive ior",
-        "UsdPreviewSurface": " ".join(_INPUTS),
-    }.items()
+# Inputs of OpenPBR in MaterialX, and those of the preview surface; of layers that it does not have,
+# none.
+_OPENPBR_NODE = "ND_open_pbr_surface_surfaceshader"
+_OPENPBR = {
+    "base_color": "diffuseColor",
+    "geometry_opacity": "opacity",
+    "base_metalness": "metallic",
+    "specular_roughness": "roughness",
+    "emission_color": "emissiveColor",
+    "specular_ior": "ior",
+    **dict.fromkeys(("coat_weight", "fuzz_weight", "subsurface_weight", "transmission_weight"), ""),
 }
-# Factors of the emission, which are zero unless authored, and colours then white.
-_EMISSION = {
-    "ND_open_pbr_surface_surfaceshader": "emission_luminance",
-    "ND_standard_surface_surfaceshader": "emission",
-}
-# Layers that a preview surface does not have, of all nodes, sorted.
-_LAYERS = (
-    *("clearcoat", "coat", "coat_weight", "fuzz_weight", "sheen"),
-    *("subsurface", "subsurface_weight", "transmission", "transmission_weight"),
-)
 # Smallest difference of colours and other numbers that counts here.
 _APART = 1e-4
 # Range of texture coordinates in which the wrap mode of an image has no effect.
@@ -127,14 +116,10 @@ class Geometry(Struct, frozen=True, eq=False, kw_only=True):
             "varying": of_points,
             "faceVarying": (corners, np.arange(corners)),
         }
-        if interpolation not in kinds:
-            raise UnusableError(f"have the unknown interpolation {interpolation!r}")
-        count, places = kinds[interpolation]
-        if values.shape[1:] != (width,):
-            raise UnusableError(f"have not {width} components")
+        count, places = kinds.get(interpolation, (-1, of_points[1]))
         stated = len(values) if chosen is None else len(chosen)
-        if stated != count:
-            raise UnusableError(f"are {stated}, not {count}, for {interpolation}")
+        if stated != count or values.shape[1:] != (width,):
+            raise UnusableError(f"are {stated}, and do not fit the mesh as {interpolation}")
         if not np.isfinite(values if chosen is None else values[chosen]).all():
             raise UnusableError("are not finite")
         return values, places if chosen is None else chosen[places]
@@ -146,12 +131,13 @@ class Geometry(Struct, frozen=True, eq=False, kw_only=True):
             UnusableError: Number, type or indices do not fit the mesh.
         """
         values, chosen = np.array(primvar.Get()), None
-        if primvar.GetElementSize() != 1:
-            raise UnusableError(f"have {primvar.GetElementSize()} values per element")
         if primvar.IsIndexed():
             chosen = np.array(primvar.GetIndices(), np.int64)
-            if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(values):
-                raise UnusableError("have indices out of range")
+        is_inside = (
+            chosen is None or not len(chosen) or 0 <= chosen.min() <= chosen.max() < len(values)
+        )
+        if primvar.GetElementSize() != 1 or not is_inside:
+            raise UnusableError("have several values per element, or indices out of range")
         return self.corner_values(values, str(primvar.GetInterpolation()), width, chosen)
 
 
@@ -304,18 +290,11 @@ def _material_look(material: UsdShade.Material, shader: UsdShade.Shader) -> Mate
     """Read the preview surface of a material, and its other outputs."""
     found = _shader_look(shader)
     outputs: list[Property] = []
-    displaced, _, _ = material.ComputeDisplacementSource()
-    # That of the surface shader is one of its own inputs.
-    if displaced and (
-        displaced.GetShaderId() != _PREVIEW
-        or (
-            displaced.GetPath() != shader.GetPath()
-            and _input_value(displaced, "displacement") not in {None, (0.0,)}
-        )
-    ):
-        outputs.append(("outputs:displacement", f"connected to {displaced.GetPath().name}"))
-    if volume := material.ComputeVolumeSource()[0]:
-        outputs.append(("outputs:volume", f"connected to {volume.GetPath().name}"))
+    # Apart from that of the surface shader itself, which is one of its inputs.
+    for name in ("displacement", "volume"):
+        source, _, _ = getattr(material, f"Compute{name.title()}Source")()
+        if source and source.GetPath() != shader.GetPath():
+            outputs.append((f"outputs:{name}", f"connected to {source.GetPath().name}"))
     # Renderers prefer the surface of their own context: ``glslfx`` in Storm, ``mdl`` in Omniverse,
     # ``mtlx`` with MaterialX.
     for output in material.GetSurfaceOutputs():
@@ -324,54 +303,29 @@ def _material_look(material: UsdShade.Material, shader: UsdShade.Shader) -> Mate
         for source in sources if full != UsdShade.Tokens.outputsSurface else ():
             node = UsdShade.Shader(source.GetPrim())
             identifier = str(node.GetShaderId()) if node else ""
-            if identifier == _PREVIEW:
-                unlike = _unlike_preview(_shader_look(node), found)
-            elif identifier in _MATERIALX:
-                unlike = _unlike_materialx(node, identifier, shader)
-            else:
-                name = source.GetPrim().GetName()
-                outputs.append((full, f"the shader {name} (not explained by the URDF)"))
-                continue
-            outputs += ((f"{context}:{name}", value) for name, value in unlike)
+            if identifier == _OPENPBR_NODE:
+                unlike = _unlike_openpbr(node, shader)
+                outputs += ((f"{context}:{name}", value) for name, value in unlike)
+            elif identifier != _PREVIEW or _shader_look(node)[:2] != found[:2]:
+                outputs.append((full, f"the shader {node.GetPath().name} (another look)"))
     return found._replace(properties=(*found.properties, *outputs))
 
 
-def _unlike_preview(one: MaterialLook, other: MaterialLook) -> Iterator[Property]:
-    """Yield the values of a preview surface in which it differs from another one."""
-    if one.look.color != other.look.color and one.look.color:
-        yield "diffuseColor", one.look.color
-    if one.look.opacity != other.look.opacity and one.look.opacity is not None:
-        yield "opacity", (one.look.opacity,)
-    for name in ("texture", "mask"):
-        if getattr(one.look, name) != getattr(other.look, name):
-            yield name, str(getattr(one.look, name) or "none")
-    yield from set(one.properties) - set(other.properties)
-    stated = {name for name, _ in one.properties}
-    yield from ((name, "the fallback") for name, _ in other.properties if name not in stated)
-
-
-def _unlike_materialx(
-    node: UsdShade.Shader, identifier: str, shader: UsdShade.Shader
-) -> Iterator[Property]:
-    """Yield the authored constants of a node that differ from a preview surface."""
-    for name, own in zip(_INPUTS, _MATERIALX[identifier], strict=True):
+def _unlike_openpbr(node: UsdShade.Shader, shader: UsdShade.Shader) -> Iterator[Property]:
+    """Yield the authored constants of OpenPBR that differ from a preview surface."""
+    for own, name in _OPENPBR.items():
         value = _input_value(node, own)
-        if name == "emissiveColor" and identifier in _EMISSION:
-            factor = _number(node, _EMISSION[identifier], 0.0)
-            value = (value or (1.0, 1.0, 1.0)) if factor else (0.0, 0.0, 0.0)
+        if own == "emission_color":
+            is_lit = _number(node, "emission_luminance", 0.0)
+            value = (value or (1.0, 1.0, 1.0)) if is_lit else (0.0, 0.0, 0.0)
         # Its fallbacks are in the library of MaterialX, and its images are its own.
         if value is None or isinstance(value, str):
             continue
-        stated = _input_value(shader, name)
-        if stated is None:
-            stated = _components(node_inputs(_PREVIEW)[name])
-        # An opacity may have three components.
-        count = len(value) // len(stated) or 1
-        if isinstance(stated, str) or _differ(value, stated * count):
+        stated = (_input_value(shader, name) if name else None) or _components(
+            node_inputs(_PREVIEW).get(name, 0.0)
+        )
+        if isinstance(stated, str) or _differ(value, stated):
             yield own, value
-    for name in _LAYERS:
-        if amount := _number(node, name, 0.0):
-            yield name, (amount,)
 
 
 def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
@@ -549,10 +503,7 @@ def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Geometry) 
         angle = math.radians(float(_value(source, "rotation")))
         turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
         return (values * scale) @ turn.T + moved, indices
-    value = sources[0].Get()
-    if value is None:
-        raise UnusableError(f"come from the node {identifier}")
-    return mesh.corner_values(np.array([value], np.float64), "constant", 2)
+    raise UnusableError(f"come from {identifier or 'a constant'}")
 
 
 def read_coordinates(name: str, gprim: Usd.Prim, mesh: Geometry) -> CornerValues:

@@ -8,26 +8,26 @@ where no schema does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 from msgspec import structs
-from pxr import Sdf, Usd, UsdGeom, UsdPhysics
+from pxr import Sdf, Usd, UsdPhysics
 
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.openusd import joints as mechanisms
 from urdf_usd.conformance.engines.openusd import reading as stages
-from urdf_usd.conformance.engines.openusd.joint_attributes import (
-    coupling,
-    freedom_of,
-    joint_numbers,
-)
 from urdf_usd.conformance.engines.openusd.joints import BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.reading import WORLD, LinkPrim, Reading, urdf_name
 from urdf_usd.conformance.engines.openusd.settings import unexpected_settings
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
-from urdf_usd.conformance.engines.openusd.simulation import observe_simulation
+from urdf_usd.conformance.engines.openusd.simulation import (
+    coupling,
+    freedom_of,
+    joint_numbers,
+    observe_simulation,
+)
 from urdf_usd.conformance.engines.openusd.stacked_joints import is_between_joints
 from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.protocol import (
@@ -42,8 +42,6 @@ from urdf_usd.conformance.engines.statements import read_only, vec3
 from urdf_usd.conformance.observation import robot as observed
 from urdf_usd.conformance.observation.robot import JointObservation, JointType, Observation
 
-# Ten times the engineering tolerance: gaps above it get a note.
-_GAP = 1e-4
 # Numbers and texts of a URDF are attributes on the prim of their owner; elements are Scopes with
 # _WITHIN below it. Those of a joint without a prim are on its child link, below ``joint``.
 _URDF, _WITHIN, _TEXT = "urdf:", "urdf:within", "urdf:text"
@@ -84,12 +82,12 @@ class OpenusdEngine:
 
 
 def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ...]]) -> Observation:
-    reading, settings = stages.open_reading(request.path, partial=True), request.configurations
+    reading, settings = stages.open_reading(request.path), request.configurations
     links = dict(reading.links)
     if not links:
         missing = stages.incomplete(reading.missing)
         raise UnsupportedError(f"the stage holds neither a body nor a frame{missing}")
-    joints, omitted = mechanisms.connections(reading)
+    joints, _ = mechanisms.connections(reading)
     # A joint other than a floating one connects a body to the world.
     is_tied = any(
         WORLD in joint.bodies and joint.mobility.type is not JointType.FLOATING for joint in joints
@@ -103,9 +101,7 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     starts = mechanisms.articulated_bodies(reading)
     tree = mechanisms.span_tree(joints, tuple(reading.bodies), starts)
     masses = {path: body_mass(reading, path) for path in reading.bodies}
-    stated, unstated = _joints(reading, links, tree)
-    gaps = mechanisms.assembly_gaps(joints, reading)
-    outside = mechanisms.unarticulated(reading, tree)
+    stated = _joints(reading, links, tree)
     # A massless root link may become an Xform without a body, whose joints connect to the world
     # instead. Only its name identifies such an Xform as a link.
     fixed = links.get(settings.root or "")
@@ -126,13 +122,6 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     base = observed.Base.FIXED if is_tied else observed.Base.FLOATING
     if not any(body.rigidBodyEnabled for body in reading.bodies.values()):
         base = observed.Base.STATIC
-    notes = [
-        *(note.message(note.name) for note in omitted),
-        *unstated,
-        *reading.notes,
-        *(note for mass in masses.values() for note in mass.notes),
-        *_notes(reading, links, tree, root, outside, gaps),
-    ]
     # A frame has no own mass. A body whose name another body has is named by its path, and is no
     # link.
     names = {link.path: link.name for link in links.values()}
@@ -155,6 +144,8 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     relative = read_only(to_root @ np.stack([*poses.values()], axis=1))
     positions, rotations = relative[..., :3, 3], relative[..., :3, :3]
 
+    outside, at_world = mechanisms.articulation_faults(reading, joints, tree)
+
     def named(paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(names[path] for path in paths if path in names)
 
@@ -173,9 +164,9 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
         frames=observed.Frames(tuple(poses), positions, rotations, settings.labels),
         base=base,
         articulation_roots=sum(len(found.rootPrims) for found in reading.articulations.values()),
-        notes=(*dict.fromkeys(notes), *warnings()),
+        notes=(*reading.notes, *warnings()),
         departures=tuple(d for mass in own.values() for d in mass.departures),
-        assembly=gaps,
+        assembly=mechanisms.assembly_gaps(joints, reading),
         defaulted=named(path for path, mass in masses.items() if mass.defaulted),
         restated=tuple(m.restated for m in masses.values() if m.restated),
         nondynamic=named(
@@ -184,7 +175,7 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
             if body.kinematicBody or not body.rigidBodyEnabled
         ),
         unarticulated=outside,
-        at_world=mechanisms.at_world(reading, joints),
+        at_world=at_world,
         articulation_starts=named(
             path
             for path in reading.bodies
@@ -200,80 +191,23 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     )
 
 
-def _notes(
-    reading: Reading,
-    links: Mapping[str, LinkPrim],
-    tree: BodyTree,
-    root: str,
-    outside: Sequence[str],
-    gaps: Sequence[observed.AssemblyGap],
-) -> Iterator[str]:
-    def listed(names: Sequence[str]) -> str:
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return ", ".join(names[:3]) + more
-
-    for path in reading.shadowed:
-        yield f"body {path} is named by its path: another body has its name"
-    if adrift := tuple(start for start in tree.roots if start != tree.base):
-        yield f"no joint connects {listed(adrift)}"
-    for path, body in reading.bodies.items():
-        if body.kinematicBody or not body.rigidBodyEnabled:
-            yield f"body {path} is {'kinematic' if body.kinematicBody else 'disabled'}"
-    if outside:
-        yield f"no articulation contains joint {listed(outside)}"
-    held = {
-        joint.ends[1]
-        for joint in tree.joints
-        if joint.ends[0] == WORLD and joint.mobility.type is not JointType.FLOATING
-    }
-    for path in mechanisms.articulated_bodies(reading):
-        if path in held:
-            yield (
-                f"the articulation starts at body {path}, as if floating, but a joint connects "
-                "it to the world"
-            )
-    unnamed = []
-    for link in links.values():
-        if not link.is_body and link.weld is None and link.name != root:
-            inside = reading.prim(link.path).GetFilteredChildren(stages.PROXIES)
-            # One that only groups shapes, such as the pieces of one collider, is no link.
-            if not (inside and all(child.IsA(UsdGeom.Gprim) for child in inside)):
-                unnamed.append(link.name)
-    if unnamed:
-        yield f"{listed(unnamed)} state no joint: links, or Xforms that hold geometry"
-    if apart := [gap for gap in gaps if max(gap.position, gap.rotation) > _GAP]:
-        worst = max(apart, key=lambda gap: max(gap.position, gap.rotation))
-        amount = f"{worst.position:.3g} m, {worst.rotation:.3g} rad"
-        yield f"joints with a gap: {len(apart)}, worst {worst.joint} ({amount})"
-
-
 def _joints(
     reading: Reading, links: Mapping[str, LinkPrim], tree: BodyTree
-) -> tuple[list[JointObservation], list[str]]:
-    """State the joints between bodies, and fixed joints in custom attributes.
-
-    Returns:
-        The joints, and notes on joints without a URDF type.
-    """
-    notes: list[str] = []
-    stated: list[JointObservation] = []
-    for joint in (*tree.joints, *tree.loops):
-        if joint.mobility.type is None:
-            notes.append(f"joint {joint.name} is not stated: {joint.mobility.note}")
-        else:
-            kind, loops = joint.mobility.type, joint in tree.loops
-            stated.append(_joint(joint, kind, links, reading, loops=loops))
+) -> list[JointObservation]:
+    """State the joints between bodies, and fixed joints in custom attributes."""
+    stated = [
+        _joint(joint, joint.mobility.type, links, reading, loops=joint in tree.loops)
+        for joint in (*tree.joints, *tree.loops)
+        if joint.mobility.type is not None
+    ]
     names = {joint.name for joint in stated}
     for link in links.values():
         weld = link.weld
         parent = links.get((weld and weld.parent) or link.above or "")
         if weld and parent and weld.joint not in names:
-            note = None
-            if weld.type is JointType.FLOATING:
-                note = "urdf:joint:type is floating, but its prim has no body"
-            ends = parent.name, link.name
-            stated.append(JointObservation(weld.joint, JointType.FIXED, *ends, note=note))
-    return stated, notes
+            # Also of one that is called floating, but whose prim has no body.
+            stated.append(JointObservation(weld.joint, JointType.FIXED, parent.name, link.name))
+    return stated
 
 
 def _joint(
@@ -327,7 +261,7 @@ def named_prims(usd: str) -> observed.NamedPrims:
         UnsupportedError: The stage cannot be read.
     """
     with stages.captured_diagnostics():
-        reading = stages.open_reading(usd, partial=True)
+        reading = stages.open_reading(usd)
         joints, _ = mechanisms.connections(reading)
         starts = mechanisms.articulated_bodies(reading)
         tree = mechanisms.span_tree(joints, tuple(reading.bodies), starts)

@@ -25,11 +25,11 @@ from urdf_usd.conformance.engines.openusd.reading import (
 from urdf_usd.conformance.engines.openusd.transforms import (
     Array,
     inverses,
-    rotations,
     separation,
     transforms,
     turns,
 )
+from urdf_usd.conformance.engines.rotations import matrices
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.observation.robot import (
     COORDINATES,
@@ -47,6 +47,7 @@ _NO_RANGE = 2.0**-120
 # The parser disables a revolute limit with a bound beyond 5e37 degrees, so that writers use some
 # other large number for a range that is open on one side.
 UNBOUNDED = 1e30
+_UNLIMITED = (-math.inf, math.inf)
 # By the numbers of free translations and rotations.
 _AXISLESS = {(0, 0): JointType.FIXED, (0, 3): JointType.SPHERICAL, (3, 3): JointType.FLOATING}
 ANGULAR = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
@@ -101,47 +102,28 @@ class Connection(Struct, frozen=True, eq=False):
         return vec3(self.anchors[self.child][:3, 3])
 
 
-class JointNote(Struct, frozen=True):
-    """A joint that connects nothing, or less than it states."""
-
-    rule: str
-    path: str
-    name: str
-    problem: str
-
-    def message(self, joint: str) -> str:
-        """Return a sentence that names the joint as given."""
-        return f"joint {joint} {self.problem}"
-
-
 def connections(
     reading: Reading, *, welds: bool = True
-) -> tuple[tuple[Connection, ...], list[JointNote]]:
-    """Return the joints that connect something, and notes on the others.
+) -> tuple[tuple[Connection, ...], list[tuple[str, str]]]:
+    """Return the joints that connect something, and rules and messages on the others.
 
     A disabled joint is a floating joint of URDF if it has no limits either, and nothing else
     connects its bodies. Otherwise it has no effect. Colliders without a rigid body at or above them
-    are the world.
-
-    Args:
-        reading: The stage.
-        welds: Whether floating joints in custom attributes of bodies are joints.
+    are the world. With ``welds``, floating joints in custom attributes of bodies are joints.
     """
     found: list[Connection] = []
     free: list[Connection] = []
-    notes: list[JointNote] = []
-    disabled = "is disabled and connects nothing"
+    notes: list[tuple[str, str]] = []
     for path, x in reading.joints.items():
-        prim = reading.prim(path)
-        name, is_enabled = urdf_name(prim), x.jointEnabled
+        prim, is_enabled = reading.prim(path), x.jointEnabled
         for target in (x.rel0, x.rel1):
             if not target.isEmpty and not reading.prim(target):
-                problem = f"targets {target}, which does not exist: that side is attached to the "
-                notes.append(JointNote("joint-target-missing", path, name, f"{problem}world"))
+                message = f"joint {path} targets {target}, which does not exist: that side is "
+                notes.append(("joint-target-missing", f"{message}attached to the world"))
         mobility = _mobility(x, reading.units)
         marked = text_attribute(prim, "urdf:joint:type") == "floating"
         if not (is_enabled or marked or mobility.type is JointType.FLOATING):
-            notes.append(JointNote("joint-disabled", path, name, disabled))
+            notes.append(("joint-disabled", f"joint {path} is disabled and connects nothing"))
             continue
         bodies, anchors, absent = [], [], []
         for body, position, quat in (
@@ -149,25 +131,27 @@ def connections(
             (str(x.body1), x.localPose1Position, x.localPose1Orientation),
         ):
             # From float32 values, normalised in double.
-            turn = rotations((quat.GetReal(), *quat.GetImaginary()))
+            turn = matrices((quat.GetReal(), *quat.GetImaginary()))
             anchor = transforms(turn, np.array(position, np.float64) * reading.units.length)
-            is_other = bool(body) and body not in reading.bodies
-            end = reading.prim(body) if is_other else None
-            if end is not None:
+            if body and body not in reading.bodies:
+                end = reading.prim(body)
                 is_simulated = end.IsActive() and end.IsDefined() and not end.IsAbstract()
                 if end.HasAPI(UsdPhysics.RigidBodyAPI) or not is_simulated:
                     absent.append(body)
-            bodies.append(WORLD if is_other else body)
-            anchors.append(reading.rigid(body) @ anchor if is_other and not absent else anchor)
+                else:
+                    anchor = reading.rigid(body) @ anchor
+                body = WORLD
+            bodies.append(body)
+            anchors.append(anchor)
         if absent:
-            problem = f"targets {absent[0]}, which is no active body below the default prim: it "
-            notes.append(JointNote("joint-body-outside", path, name, f"{problem}connects nothing"))
+            message = f"joint {path} targets {absent[0]}, which is no active body below the default"
+            notes.append(("joint-body-outside", f"{message} prim: it connects nothing"))
         elif bodies[0] == bodies[1]:
-            problem = "has one body, or none, on both sides"
-            notes.append(JointNote("joint-not-urdf", path, name, problem))
+            message = f"joint {path} has one body, or none, on both sides"
+            notes.append(("joint-not-urdf", message))
         else:
             joint = Connection(
-                name=name,
+                name=urdf_name(prim),
                 path=path,
                 bodies=(bodies[0], bodies[1]),
                 targets=(str(x.rel0), str(x.rel1)),
@@ -181,7 +165,7 @@ def connections(
         for _, other in itertools.product(found, found):
             reached.update(other.bodies if reached & {*other.bodies} else ())
         if joint.bodies[1] in reached:
-            notes.append(JointNote("joint-disabled", joint.path, joint.name, disabled))
+            notes.append(("joint-disabled", f"joint {joint.path} is disabled and connects nothing"))
         else:
             found.append(joint)
     named = {joint.name for joint in found}
@@ -230,61 +214,60 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
         case _KINDS.FixedJoint:
             return Mobility(JointType.FIXED)
         case _KINDS.RevoluteJoint | _KINDS.PrismaticJoint as kind:
-            motion = "rot" if kind == _KINDS.RevoluteJoint else "trans"
-            return _single(f"{motion}{'XYZ'[AXES[descriptor.axis]]}", descriptor.limit, units)
+            token = f"{'rot' if kind == _KINDS.RevoluteJoint else 'trans'}{descriptor.axis.name}"
+            limit = descriptor.limit
+            return _single(token, _bounds(limit, token, units) if limit.enabled else None)
         case _KINDS.SphericalJoint:
             limited = descriptor.limit.enabled
             return Mobility(JointType.SPHERICAL, note="its cone is limited" if limited else None)
         case _KINDS.DistanceJoint:
             return Mobility(None, note="it is a distance joint")
-    limits, free = _enabled_limits(descriptor), [*free_axes(descriptor, units)]
-    unusual = [t for t in free if t in limits and not limits[t].lower < limits[t].upper]
-    unusual += ["distance"] * ("distance" in limits)
-    listed = ", ".join(token[0].upper() + token[1:] for token in unusual or free)
+    free = free_axes(descriptor, units)
+    unusual = [token for token, (low, high) in free.items() if low == high]
+    unusual += [
+        "distance"
+        for pair in descriptor.jointLimits
+        if pair.first.name == "Distance" and pair.second.enabled
+    ]
     if unusual:
-        return Mobility(None, note=f"its limits hold or bound {listed}")
+        return Mobility(None, note=f"its limits hold or bound {', '.join(unusual)}")
+    bounded = [token for token, bounds in free.items() if bounds != _UNLIMITED]
     if len(free) == 1:
-        return _single(free[0], limits.get(free[0]), units)
+        ((token, bounds),) = free.items()
+        return _single(token, bounds if bounded else None)
     slides, spins = (
         ["XYZ".index(token[-1]) for token in free if token.startswith(kind)]
         for kind in ("trans", "rot")
     )
-    note = "some of its free axes have limits" if limits.keys() & {*free} else None
+    note = "some of its free axes have limits" if bounded else None
     if len(slides) == 2 and len(spins) == 1 and not {*spins} & {*slides}:
         return Mobility(JointType.PLANAR, spins[0], note=note)
     found = _AXISLESS.get((len(slides), len(spins)))
-    return Mobility(found, note=note if found else f"it leaves {listed} free")
+    return Mobility(found, note=note if found else f"it leaves {', '.join(free)} free")
 
 
-def _single(token: str, limit: UsdPhysics.JointLimit | None, units: Units) -> Mobility:
+def _single(token: str, bounds: tuple[float, float] | None) -> Mobility:
     """Return the mobility about or along an axis."""
-    angular, axis = token.startswith("rot"), "XYZ".index(token[-1])
-    is_limited = limit is not None and limit.enabled
-    if angular and not is_limited:
+    is_angular, axis = token.startswith("rot"), "XYZ".index(token[-1])
+    if is_angular and bounds is None:
         return Mobility(JointType.CONTINUOUS, axis)
-    bounds = _bounds(limit) if is_limited else (-math.inf, math.inf)
-    lower, upper = (bound * units.position(angular=angular) for bound in bounds)
+    lower, upper = bounds or _UNLIMITED
     note = "its limits lock it: lower is above upper" if lower > upper else None
-    kind = JointType.REVOLUTE if angular else JointType.PRISMATIC
+    kind = JointType.REVOLUTE if is_angular else JointType.PRISMATIC
     return Mobility(kind, axis, lower, upper, note)
 
 
-def _bounds(limit: UsdPhysics.JointLimit) -> tuple[float, float]:
+def _bounds(limit: UsdPhysics.JointLimit, token: str, units: Units) -> tuple[float, float]:
+    """Return the limits of an axis [m or rad]."""
     if (limit.lower, limit.upper) == (0.0, _NO_RANGE):
         return 0.0, 0.0
     lower, upper = (
-        value if abs(value) < UNBOUNDED else math.copysign(math.inf, value)
+        value * units.position(angular=token.startswith("rot"))
+        if abs(value) < UNBOUNDED
+        else math.copysign(math.inf, value)
         for value in (limit.lower, limit.upper)
     )
     return lower, upper
-
-
-def _enabled_limits(descriptor: UsdPhysics.D6JointDesc) -> dict[str, UsdPhysics.JointLimit]:
-    return {
-        pair.first.name[0].lower() + pair.first.name[1:]: pair.second
-        for pair in descriptor.jointLimits
-        if pair.second.enabled
-    }
 
 
 def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tuple[float, float]]:
@@ -293,13 +276,13 @@ def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tup
     An axis without a limit, or with a disabled one, is free; it is locked if lower is above upper,
     or both are zero. The names are those of instances of ``PhysicsLimitAPI``.
     """
-    limits = _enabled_limits(descriptor)
+    limits = {pair.first.name: pair.second for pair in descriptor.jointLimits}
     axes = {}
     for token in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ"):
-        low, high = _bounds(limits[token]) if token in limits else (-math.inf, math.inf)
+        limit = limits.get(token[0].upper() + token[1:])
+        low, high = _bounds(limit, token, units) if limit and limit.enabled else _UNLIMITED
         if low <= high and (low, high) != (0.0, 0.0):
-            unit = units.position(angular=token.startswith("rot"))
-            axes[token] = low * unit, high * unit
+            axes[token] = low, high
     return axes
 
 
@@ -405,12 +388,12 @@ def _motion(joint: Connection, given: Array | None) -> Array | None:
             motions[:, axis, 3] = 0.0
             return motions
         case JointType.FLOATING, _:
-            motion = transforms(rotations(given[:, 3:]), given[:, :3])
+            motion = transforms(matrices(given[:, 3:]), given[:, :3])
             moved: Array = inverses(anchor) @ motion @ anchor
             return moved
         case JointType.SPHERICAL, _:
             # Coordinates are rotations of the child frame, about the anchor.
-            return transforms(to_child.T @ rotations(given) @ to_child)
+            return transforms(to_child.T @ matrices(given) @ to_child)
     return None
 
 
@@ -429,46 +412,34 @@ def articulated_bodies(reading: Reading) -> tuple[str, ...]:
     return tuple(path for path in starts if path in reading.bodies)
 
 
-def unarticulated(reading: Reading, tree: BodyTree) -> tuple[str, ...]:
-    """Name the joints of the robot that belong to no articulation.
+def articulation_faults(
+    reading: Reading, joints: Sequence[Connection], tree: BodyTree
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the joints of the robot that belong to no articulation, and moving ones at the world.
 
     The parser lists the moving joints of an articulation, and some of those that are excluded from
     it. A fixed joint to the world defines the base of an articulation, which PhysX reads as
-    floating if the joint is excluded.
+    floating if the joint is excluded. For a single body with a joint to the world, the parser lists
+    the joint alone. It reports the world for the default prim and for missing targets, and the
+    collider for static colliders.
     """
-    # Not by bodies: for a single body with a joint to the world, the parser lists the joint alone.
-    listed, outside = _articulated_joints(reading), []
+    articulations = reading.articulations.values()
+    listed = {str(path) for found in articulations for path in found.articulatedJoints}
+    inside = {joint.path for joint in joints if joint.articulated and joint.path in listed}
+    outside = []
     for joint in tree.joints:
-        is_inside = joint.articulated and joint.path in listed
+        is_inside = joint.path in inside
         if joint.mobility.type is JointType.FIXED:
-            is_inside = joint.articulated or (WORLD in joint.bodies and not reading.articulations)
+            is_inside = joint.articulated or (WORLD in joint.bodies and not articulations)
         if not is_inside and joint.mobility.type is not JointType.FLOATING:
             outside.append(joint.name)
-    return tuple(outside)
-
-
-def at_world(reading: Reading, joints: Sequence[Connection]) -> tuple[str, ...]:
-    """Name the moving joints of articulations with the world on one side.
-
-    The parser reports the world for the default prim and for missing targets, and the collider for
-    static colliders.
-    """
-    listed, found = _articulated_joints(reading), []
-    for joint in joints:
-        kind = joint.mobility.type
-        if (
-            not reading.bodies.keys() >= set(joint.bodies)
-            and joint.articulated
-            and joint.path in listed
-            and kind not in {JointType.FLOATING, JointType.FIXED}
-            # Solvers keep a distance joint out of the articulation's tree.
-            and (kind or reading.joints[joint.path].type != _KINDS.DistanceJoint)
-        ):
-            found.append(joint.name)
-    return tuple(found)
-
-
-def _articulated_joints(reading: Reading) -> set[str]:
-    """Paths of the joints that the parser lists for an articulation."""
-    articulations = reading.articulations.values()
-    return {str(path) for found in articulations for path in found.articulatedJoints}
+    at_world = (
+        joint.name
+        for joint in joints
+        if not reading.bodies.keys() >= set(joint.bodies)
+        and joint.path in inside
+        and joint.mobility.type not in {JointType.FLOATING, JointType.FIXED}
+        # Solvers keep a distance joint out of the articulation's tree.
+        and reading.joints[joint.path].type != _KINDS.DistanceJoint
+    )
+    return tuple(outside), tuple(at_world)

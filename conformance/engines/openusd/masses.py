@@ -16,6 +16,7 @@ Measured on usd-core 26.11:
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from urdf_usd.conformance.engines import solids
 from urdf_usd.conformance.engines.openusd.joints import AXES
 from urdf_usd.conformance.engines.openusd.reading import Reading, urdf_name
-from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part, rotations
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
+from urdf_usd.conformance.engines.rotations import matrices
 from urdf_usd.conformance.engines.statements import along_link, vec3, vec6
 from urdf_usd.conformance.engines.surfaces import fans
 from urdf_usd.conformance.observation.robot import Departure, MassProperties, Restatement
@@ -50,7 +52,6 @@ class BodyMass(Struct, frozen=True):
     departures: tuple[Departure, ...]  # inertias that OpenUSD's utility replaces
     restated: Restatement | None  # the inertia, if it is authored twice
     defaulted: bool  # whether no mass is authored
-    notes: tuple[str, ...]  # on colliders, and on defaulted values
     moments: Array  # (3) principal moments [kg m^2]
     axes: Array  # (3, 3) rotation of the principal axes in the body
     computed: tuple[str, ...]  # which of mass, centre of mass and inertia are not authored
@@ -60,28 +61,20 @@ class BodyMass(Struct, frozen=True):
 def body_mass(reading: Reading, path: str) -> BodyMass:
     prim, units = reading.prim(path), reading.units
     name, api = urdf_name(prim), UsdPhysics.MassAPI(prim)
-    hollow: list[str] = []
-
-    def information(collider: Usd.Prim) -> UsdPhysics.RigidBodyAPI.MassInformation:
-        return _mass_information(reading, path, collider, hollow)
-
-    mass, diagonal, center, quat = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(information)
+    mass, diagonal, center, quat = UsdPhysics.RigidBodyAPI(prim).ComputeMassProperties(
+        partial(_mass_information, reading, path)
+    )
     # By name: ``HasAPI`` is also true for schemas that include it, such as ``NewtonMassAPI``, which
     # consumers without Newton's plugin ignore.
     applied = prim.GetMetadata("apiSchemas")
     is_applied = applied is not None and "PhysicsMassAPI" in applied.GetAppliedItems()
-    notes = [f"collider {found} has no volume" for found in hollow]
     authored_mass = api.GetMassAttr()
     defaulted = not (is_applied and authored_mass.HasAuthoredValue() and authored_mass.Get() > 0.0)
-    if defaulted:
-        source = "it is computed from its colliders" if mass > 0.0 else "nothing states it"
-        notes.append(f"no mass is authored for {name}: {source}")
     is_empty = mass < 0.0
     if is_empty:
         mass = 1.0
     # An attribute without a value, not even its fallback.
     blocked = [x for x in (_CENTER, _MOMENTS) if is_applied and prim.GetAttribute(x).Get() is None]
-    notes += [f"{attribute} of {name} is blocked, and has no value" for attribute in blocked]
     if _CENTER in blocked:
         center = Gf.Vec3f(math.nan)
     if _MOMENTS in blocked:
@@ -100,9 +93,7 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
             departures.append(Departure(name, vec6(inertia), vec6(computed), cause))
     restated = None
     is_finite = bool(np.isfinite(inertia).all())
-    if not is_finite:
-        notes.append(f"the inertia of {name} is not finite")
-    elif len(values := prim.GetAttribute(_NEWTON_INERTIA).Get() or ()) == 6:
+    if is_finite and len(values := prim.GetAttribute(_NEWTON_INERTIA).Get() or ()) == 6:
         # Newton reads it instead of the mass schema.
         xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
         restated = Restatement(name, _NEWTON_INERTIA, vec6(inertia), (xx, xy, xz, yy, yz, zz))
@@ -117,7 +108,6 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
         departures=tuple(departures),
         restated=restated,
         defaulted=defaulted,
-        notes=tuple(notes),
         moments=np.array(moments, np.float64) * units.inertia,
         axes=_rotation(axes),
         computed=tuple(what for what, is_authored in authored.items() if not is_authored),
@@ -136,11 +126,11 @@ def _rotation(quat: Gf.Quatf | None) -> Array:
     wxyz = np.array((quat.GetReal(), *quat.GetImaginary()), np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         is_rotation = abs(np.linalg.norm(wxyz) - 1.0) < _UNIT_QUAT
-    return rotations(wxyz) if is_rotation else np.eye(3)
+    return matrices(wxyz) if is_rotation else np.eye(3)
 
 
 def _mass_information(
-    reading: Reading, body: str, prim: Usd.Prim, hollow: list[str]
+    reading: Reading, body: str, prim: Usd.Prim
 ) -> UsdPhysics.RigidBodyAPI.MassInformation:
     """Return the ``MassInformation`` of a collider of a body, in stage units."""
     path = str(prim.GetPath())
@@ -168,8 +158,6 @@ def _mass_information(
                 counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
                 solid = solids.enclosed_solid(points, fans(counts, corners), matrix)
             matrix = np.eye(4)
-    if solid.volume == 0.0:
-        hollow.append(path)
     pose = rigid_part(matrix)
     information = UsdPhysics.RigidBodyAPI.MassInformation()
     information.volume = solid.volume

@@ -52,16 +52,12 @@ _JOINTS = ("Fixed", "Revolute", "Prismatic", "Spherical", "D6", "Distance")
 _SHAPES = ("Cube", "Sphere", "Cylinder", "Capsule", "Cone", "Mesh")
 # Composition errors that mean that parts of the robot are missing.
 _INCOMPLETE = {
-    Pcp.ErrorType_ArcCapacityExceeded,
-    Pcp.ErrorType_ArcCycle,
-    Pcp.ErrorType_ArcNamespaceDepthCapacityExceeded,
-    Pcp.ErrorType_IndexCapacityExceeded,
-    Pcp.ErrorType_InvalidAssetPath,
-    Pcp.ErrorType_InvalidPrimPath,
-    Pcp.ErrorType_InvalidSublayerPath,
-    Pcp.ErrorType_SublayerCycle,
-    Pcp.ErrorType_UnresolvedPrimPath,
-    Pcp.ErrorType_VariableExpressionError,
+    getattr(Pcp, f"ErrorType_{name}")
+    for name in (
+        *("ArcCapacityExceeded", "ArcCycle", "ArcNamespaceDepthCapacityExceeded"),
+        *("IndexCapacityExceeded", "InvalidAssetPath", "InvalidPrimPath", "InvalidSublayerPath"),
+        *("SublayerCycle", "UnresolvedPrimPath", "VariableExpressionError"),
+    )
 }
 # What OpenUSD adds to messages with addresses in memory, which differ in each process.
 _ADDRESSES = re.compile(
@@ -271,9 +267,8 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
         return UsdGeom.XformCache()
 
     @cached_property
-    def _placed(self) -> dict[str, tuple[Array, Array]]:
-        world = read_only(np.eye(4))
-        return {WORLD: (world, world)}
+    def _placed(self) -> dict[str, Array]:
+        return {WORLD: read_only(np.eye(4))}
 
     def matrix(self, path: str) -> Array:
         """Return the (4, 4) world matrix with scale, in units of the stage."""
@@ -286,13 +281,12 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
         if path not in self._placed:
             placed = rigid_part(self.matrix(path))
             placed[:3, 3] *= self.units.length
-            self._placed[path] = read_only(placed), read_only(inverses(placed))
-        return self._placed[path][0]
+            self._placed[path] = read_only(placed)
+        return self._placed[path]
 
     def inverse(self, path: str) -> Array:
-        """Return the inverse of the rigid world transform [m], read-only."""
-        self.rigid(path)
-        return self._placed[path][1]
+        """Return the inverse of the rigid world transform [m]."""
+        return inverses(self.rigid(path))
 
     def within(self, path: str, outer: str) -> Array:
         """Return the (4, 4) transform of a prim, with scale, in the frame of another [m].
@@ -301,19 +295,17 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
         returned exactly.
         """
         prim, above = self.prim(path), self.prim(outer)
-        local, reset = None, True
+        local, is_reset = None, True
         if prim.GetPath().HasPrefix(above.GetPath()):
-            local, reset = self._xforms.ComputeRelativeTransform(prim, above)
-        if reset:
-            matrix = self.matrix(path)
-            matrix[:3] *= self.units.length
+            local, is_reset = self._xforms.ComputeRelativeTransform(prim, above)
+        matrix = self.matrix(path) if is_reset else np.array(local, np.float64).T
+        matrix[:3] *= self.units.length
+        if is_reset:
             inside: Array = self.inverse(outer) @ matrix
             return inside
-        matrix = np.array(local, np.float64).T.copy()
         scale = (self.inverse(outer) @ self.matrix(outer))[:3, :3]
-        if np.abs(scale - np.eye(3)).max() <= _ROUNDING:
-            scale = np.eye(3)
-        matrix[:3] = self.units.length * scale @ matrix[:3]
+        if np.abs(scale - np.eye(3)).max() > _ROUNDING:
+            matrix[:3] = scale @ matrix[:3]
         return matrix
 
 
@@ -322,23 +314,18 @@ def _ancestors(path: str) -> Iterator[str]:
         yield path
 
 
-def open_reading(path: str, *, partial: bool = False, usable: bool = False) -> Reading:
+def open_reading(path: str, *, usable: bool = False) -> Reading:
     """Open a stage with all payloads and parse the physics below its default prim.
 
-    Args:
-        path: Root layer.
-        partial: Whether parts of it may be missing.
-        usable: Whether its values are known to be usable.
+    With ``usable``, its values are known to be usable.
 
     Raises:
-        UnsupportedError: There is no default prim, or parts are missing.
+        UnsupportedError: There is no default prim.
         InvalidFileError: A unit, transform, type or number is unusable.
         Tf.ErrorException: OpenUSD cannot open the file.
     """
     stage = Usd.Stage.Open(path)
     missing = missing_parts(stage)
-    if missing and not partial:
-        raise UnsupportedError(incomplete(missing).removeprefix("; "))
     if not stage.GetDefaultPrim():
         message = "the stage has no default prim (check --root PATH names one)"
         raise UnsupportedError(f"{message}{incomplete(missing)}")
@@ -347,8 +334,8 @@ def open_reading(path: str, *, partial: bool = False, usable: bool = False) -> R
         "collides"
         for path, meshes in lower_colliders(stage)
     )
-    notes += split_stacked_joints(stage)
     authored = [] if usable else read_authored(stage)
+    split_stacked_joints(stage)
     if unusable := tuple(unusable_values(stage, authored)):
         more = len(unusable) - _MOST_NAMED
         others = (f"and {more} more",) if more > 0 else ()
@@ -367,25 +354,19 @@ def parse_physics(
     found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [root.GetPath()])
 
     def descriptors(*types: str) -> dict[str, Any]:
-        kinds = (UsdPhysics.ObjectType.names[name] for name in types)
         return {
             str(path): descriptor
-            for kind in kinds
-            for path, descriptor in zip(*found.get(kind, ((), ())), strict=True)
+            for name in types
+            for path, descriptor in zip(
+                *found.get(UsdPhysics.ObjectType.names[name], ((), ())), strict=True
+            )
             if descriptor.isValid
         }
 
-    return Reading(
-        stage,
-        root,
-        bodies=descriptors("RigidBody"),
-        joints=descriptors(*(f"{name}Joint" for name in _JOINTS)),
-        shapes=descriptors(*(f"{name}Shape" for name in _SHAPES)),
-        articulations=descriptors("Articulation"),
-        missing=missing,
-        authored=authored,
-        notes=notes,
-    )
+    joints = descriptors(*(f"{name}Joint" for name in _JOINTS))
+    shapes = descriptors(*(f"{name}Shape" for name in _SHAPES))
+    bodies, articulations = descriptors("RigidBody"), descriptors("Articulation")
+    return Reading(stage, root, bodies, joints, shapes, articulations, missing, authored, notes)
 
 
 def lower_colliders(stage: Usd.Stage) -> Iterator[tuple[Sdf.Path, list[str]]]:
@@ -407,12 +388,8 @@ def lower_colliders(stage: Usd.Stage) -> Iterator[tuple[Sdf.Path, list[str]]]:
                     prim.SetInstanceable(False)
             prim = stage.GetPrimAtPath(path)
             enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()
-            token = approximation(prim)
-            meshes = [
-                child
-                for child in prim.GetChildren()
-                if child.IsA(UsdGeom.Mesh) and not child.HasAPI(UsdPhysics.CollisionAPI)
-            ]
+            token, children = approximation(prim), filter(UsdGeom.Mesh, prim.GetChildren())
+            meshes = [child for child in children if not child.HasAPI(UsdPhysics.CollisionAPI)]
             for mesh in meshes:
                 UsdPhysics.CollisionAPI.Apply(mesh).CreateCollisionEnabledAttr(enabled)
                 if token is not None:
@@ -445,23 +422,23 @@ def captured_diagnostics() -> Iterator[Callable[[], tuple[str, ...]]]:
     Raises:
         UnsupportedError: OpenUSD posted an error.
     """
+
+    def commentary(posted: Tf.Warning) -> str:
+        try:
+            return _one_line(posted.commentary)
+        except UnicodeDecodeError:
+            # It quotes a binary file.
+            return "the file cannot be read, and is not UTF-8"
+
     with Tf.DiagnosticTrap() as trap:
         try:
-            yield lambda: tuple(dict.fromkeys(map(_commentary, trap.GetWarnings())))
+            yield lambda: tuple(dict.fromkeys(map(commentary, trap.GetWarnings())))
         except Tf.ErrorException as error:
-            reasons = "; ".join(map(_commentary, error.args))
+            reasons = "; ".join(map(commentary, error.args))
             raise UnsupportedError(f"OpenUSD: {reasons}") from error
         finally:
             # A trap prints what is left in it at its end.
             trap.Clear()
-
-
-def _commentary(posted: Tf.Warning) -> str:
-    try:
-        return _one_line(posted.commentary)
-    except UnicodeDecodeError:
-        # It quotes a binary file.
-        return "the file cannot be read, and is not UTF-8"
 
 
 def refusal(
@@ -510,10 +487,11 @@ def text_attribute(prim: Usd.Prim, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def number_attribute(prim: Usd.Prim, name: str) -> float | None:
-    """Return an authored number, or None."""
+def number_attribute(prim: Usd.Prim, name: str, schema: str | None = None) -> float | None:
+    """Return an authored number of a schema, if one is named, or None."""
     attribute = prim.GetAttribute(name)
-    value = attribute.Get() if attribute.HasAuthoredValue() else None
+    is_read = attribute.HasAuthoredValue() and (schema is None or schema in applied_schemas(prim))
+    value = attribute.Get() if is_read else None
     return float(value) if isinstance(value, int | float) else None
 
 

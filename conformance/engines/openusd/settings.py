@@ -27,7 +27,6 @@ from msgspec import structs
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.engines.openusd.joint_attributes import SAME, Freedom
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.reading import (
     PROXIES,
@@ -42,7 +41,13 @@ from urdf_usd.conformance.engines.openusd.reading import (
     text_attribute,
     urdf_name,
 )
-from urdf_usd.conformance.engines.openusd.simulation import SELF_COLLISION, filtered_pairs, gains_of
+from urdf_usd.conformance.engines.openusd.simulation import (
+    SAME,
+    SELF_COLLISION,
+    Freedom,
+    filtered_pairs,
+    gains_of,
+)
 from urdf_usd.conformance.engines.openusd.values import has_default, numbers_of
 from urdf_usd.conformance.observation.robot import JointType, SettingKind, UnexpectedSetting
 from urdf_usd.conformance.observation.simulation import USUAL_FRICTIONS

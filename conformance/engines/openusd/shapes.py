@@ -133,9 +133,7 @@ def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
         UnsupportedError: The stage cannot be read.
     """
     drawn: dict[str, list[Drawing]] = {}
-    for prim, roles, geometry, link, to_link in _placed(
-        stages.open_reading(path, partial=True, usable=True)
-    ):
+    for prim, roles, geometry, link, to_link in _placed(stages.open_reading(path, usable=True)):
         source, matrix = str(prim.GetPath()), to_link @ geometry.turn
         if link.name in link_names and source not in drawn and not geometry.problem:
             kind, size, points = geometry.kind, geometry.size, geometry.points
@@ -154,7 +152,7 @@ def rest_solids(path: str) -> tuple[Solid, ...]:
     """
     found = []
     with stages.captured_diagnostics():
-        reading = stages.open_reading(path, partial=True, usable=True)
+        reading = stages.open_reading(path, usable=True)
         for _, roles, geometry, link, to_link in _placed(reading):
             if Role.COLLISION not in roles or not link.is_body or geometry.problem:
                 continue

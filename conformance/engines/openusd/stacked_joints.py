@@ -16,23 +16,20 @@ _ADDS = "newton:jointsAddMobility"
 _MASS = 1e-12
 # Differences of float32 numbers that are rounding, relative to the numbers.
 _ROUNDING = 2.0**-21
-# Of the length of a quaternion, as half precision has it.
-_UNIT = 1e-2
 
 
-def split_stacked_joints(stage: Usd.Stage) -> tuple[str, ...]:
-    """Edit the session layer; return a note on each body with several joints."""
-    notes, prims = [], tuple(stage.Traverse())
+def split_stacked_joints(stage: Usd.Stage) -> None:
+    """Edit the session layer."""
+    prims = tuple(stage.Traverse())
     taken = {_name(prim) for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)}
     # Joints of articulations that add mobility, by their bodies.
     stacks: dict[tuple[Sdf.Path, Sdf.Path], list[UsdPhysics.Joint]] = {}
     adds = any((adds := prim.GetAttribute(_ADDS)) and adds.Get() for prim in prims)
-    for joint in map(UsdPhysics.Joint, prims if adds else ()):
-        if not joint or joint.GetJointEnabledAttr().Get() is False:
-            continue
+    for joint in filter(None, map(UsdPhysics.Joint, prims if adds else ())):
         ends = joint.GetBody0Rel().GetTargets(), joint.GetBody1Rel().GetTargets()
-        excluded = joint.GetExcludeFromArticulationAttr().Get()
-        if not excluded and all(len(end) == 1 for end in ends):
+        is_enabled = joint.GetJointEnabledAttr().Get() is not False
+        is_apart = joint.GetExcludeFromArticulationAttr().Get()
+        if is_enabled and not is_apart and all(len(end) == 1 for end in ends):
             stacks.setdefault((ends[0][0], ends[1][0]), []).append(joint)
     with Usd.EditContext(stage, stage.GetSessionLayer()):
         for (_, end), joints in stacks.items():
@@ -47,19 +44,16 @@ def split_stacked_joints(stage: Usd.Stage) -> tuple[str, ...]:
                 for joint in joints
             ]
             link = end
-            for number, (joint, (first, second)) in enumerate(zip(joints, frames, strict=True)):
+            for number, joint in enumerate(joints):
                 if number:
                     joint.GetBody0Rel().SetTargets([link])
                     before, after = frames[number - 1]
                     # Where the joint before puts the body; Gf matrices act on row vectors.
-                    own = first * (after.GetInverse() * before).GetInverse()
-                    _set_first_frame(joint, own, second)
+                    own = frames[number][0] * (after.GetInverse() * before).GetInverse()
+                    _set_first_frame(joint, own, frames[number][1])
                 if number < len(joints) - 1:
                     link = _link(stage, body, joint.GetPrim(), taken)
                     joint.GetBody1Rel().SetTargets([link])
-            listed = ", ".join(_name(joint.GetPrim()) for joint in joints)
-            notes.append(f"body {_name(body)} has joints in series: {listed}")
-    return tuple(notes)
 
 
 def is_between_joints(stage: Usd.Stage, path: str) -> bool:
@@ -94,16 +88,10 @@ def _set_first_frame(joint: UsdPhysics.Joint, own: Gf.Matrix4d, second: Gf.Matri
     """Author the frame in the body before; that in the body itself if they differ by rounding."""
     position, rotation = own.ExtractTranslation(), own.ExtractRotationQuat()
     origin = second.ExtractTranslation()
-    size = (joint.GetLocalPos0Attr().Get() or Gf.Vec3f(0.0)).GetLength() + origin.GetLength()
     turns = own.ExtractRotationMatrix() * second.ExtractRotationMatrix().GetTranspose()
-    turned = Gf.IsClose(turns, Gf.Matrix3d(1.0), _ROUNDING)
-    if (position - origin).GetLength() <= _ROUNDING * size and turned:
-        position = joint.GetLocalPos1Attr().Get() or position
-        rotation = joint.GetLocalRot1Attr().Get() or rotation
-    stated = joint.GetLocalRot0Attr().Get()
-    if stated and abs(stated.GetLength() - 1.0) > _UNIT:
-        # It stays one that consumers cannot use.
-        rotation = rotation * stated.GetLength()
+    is_near = (position - origin).GetLength() <= 2 * _ROUNDING * origin.GetLength()
+    if is_near and Gf.IsClose(turns, Gf.Matrix3d(1.0), _ROUNDING):
+        position, rotation = origin, second.ExtractRotationQuat()
     joint.CreateLocalPos0Attr(Gf.Vec3f(position))
     joint.CreateLocalRot0Attr(Gf.Quatf(rotation))
 

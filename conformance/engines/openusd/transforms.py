@@ -10,27 +10,14 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 Array: TypeAlias = "NDArray[np.float64]"
 
 
-def rotations(quats_wxyz: Array | Sequence[float]) -> Array:
-    """Return (..., 3, 3) rotations of (..., 4) quaternions, normalised in double."""
-    quats = np.asarray(quats_wxyz, dtype=np.float64)
-    quats = quats / np.linalg.norm(quats, axis=-1, keepdims=True)
-    # The matrix K with K @ x = vector x x.
-    vector = -np.cross(quats[..., np.newaxis, 1:], np.eye(3))
-    real = quats[..., :1, np.newaxis]
-    turned: Array = np.eye(3) + 2.0 * real * vector + 2.0 * vector @ vector
-    return turned
-
-
 def turns(axis: int, angles: Array) -> Array:
     """Return (K, 3, 3) rotations by K angles [rad] about a coordinate axis."""
-    halves = np.zeros((len(angles), 4))
-    halves[:, 0] = np.cos(angles / 2.0)
-    halves[:, 1 + axis] = np.sin(angles / 2.0)
-    return rotations(halves)
+    return Rotation.from_rotvec(angles[:, np.newaxis] * np.eye(3)[axis]).as_matrix()
 
 
 def transforms(
@@ -69,9 +56,5 @@ def rigid_part(matrix: Array) -> Array:
 def separation(first: Array, second: Array) -> tuple[float, float]:
     """Return distance and angle [rad] between two (4, 4) rigid transforms."""
     relative = inverses(first) @ second
-    # The angle from sine and cosine: the trace alone cannot see angles below 1e-8.
-    skew = relative[:3, :3] - relative[:3, :3].T
-    sine = np.linalg.norm([skew[2, 1], skew[0, 2], skew[1, 0]]) / 2.0
-    cosine = (np.trace(relative[:3, :3]) - 1.0) / 2.0
-    distance = np.linalg.norm(relative[:3, 3])
-    return float(distance), float(np.arctan2(sine, cosine))
+    angle = Rotation.from_matrix(relative[:3, :3]).magnitude()
+    return float(np.linalg.norm(relative[:3, 3])), float(angle)
