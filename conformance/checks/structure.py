@@ -158,9 +158,9 @@ def _mimic(sides: Sides) -> Differences:
     heads, found_heads = ({name: obs.head_coupling(name, of.get) for name in of} for of in mimics)
     precision = max(side.precision for side in both)
     for joint, found in sides.joints:
-        # A coupling needs exactly one coordinate; others have no effect.
+        # A coupling needs exactly one coordinate; others of a URDF have no effect.
         single = obs.COORDINATES[joint.type] == 1 or obs.COORDINATES[found.type] == 1
-        if single and (joint.mimic or found.mimic):
+        if (single and joint.mimic) or found.mimic:
             problem = _mimic_problem(heads[joint.name], found_heads[joint.name], precision)
             text, *values = problem or ("same coupling",)
             subject = f"joint {joint.name}"

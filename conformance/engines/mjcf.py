@@ -7,7 +7,7 @@ MJCF in the terms of an observation:
 - A body with several joints is a chain of links without mass, one for each joint but the last,
   named ``<body>_<joint>``. Their joints keep names, axes and anchors, in the order of the file.
   USD states such joints between the same two bodies (``newton:jointsAddMobility``), and
-  ``openusd/stacked_joints.py`` reads them as the same chain.
+  ``openusd/reading.py`` reads them as the same chain.
 - A body without a joint hangs on a fixed joint, and a free body besides the root on a floating
   one. Both, and what the file leaves unnamed, get names that are listed as made up.
 - A position counts from the initial pose, as in USD: it is MuJoCo's less its ``ref``.

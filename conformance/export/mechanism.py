@@ -16,8 +16,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joints import Connection, connections, span_tree
 from urdf_usd.conformance.engines.openusd.reading import PROXIES, WORLD, Reading, text_attribute
-from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
-from urdf_usd.conformance.export.custom import legible_name, read_custom
+from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
 from urdf_usd.conformance.export.joints import (
     Motion,
     dropped_settings,
@@ -25,26 +24,15 @@ from urdf_usd.conformance.export.joints import (
     read_fields,
     read_motion,
 )
+from urdf_usd.conformance.export.links import StageLink, legible_name, read_custom, rigid
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.joint_chains import MASSLESS, chain_mark
-from urdf_usd.converter.robot.model import (
-    IDENTITY,
-    Continuous,
-    Custom,
-    Fixed,
-    Joint,
-    Link,
-    LoopJoint,
-    Planar,
-    Revolute,
-    Spherical,
-)
 from urdf_usd.converter.robot.spatial import pose_from_transform
 
 # Robots that a message lists.
 _MOST_LISTED = 20
-_ROUNDING = 1e-9
 # Smaller offsets of a joint frame from the link's origin or axis are ignored [m].
 _AT_ORIGIN = 1e-9
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
@@ -54,24 +42,13 @@ _STANDING = np.array(
 )
 
 
-class StageLink(Struct, frozen=True):
-    path: str
-    name: str  # URDF name
-    body: str  # that carries it: its own path for a body, WORLD for none
-    above: str | None  # path of the nearest ancestor that is a link
-
-    @property
-    def is_body(self) -> bool:
-        return self.path == self.body
-
-
 class Mechanism(Struct, frozen=True, eq=False):
     links: tuple[StageLink, ...]  # links that are prims, in stage order
     world: str | None  # name of an added link that represents the world, if any
-    joints: tuple[Joint, ...]  # joints in stage order, then those of frames
+    joints: tuple[m.Joint, ...]  # joints in stage order, then those of frames
     moved: Mapping[str, Array]  # (4, 4) frame of a link in the frame of its prim, if they differ
-    intermediate: tuple[Link, ...]  # links without prim and mass, between the joints of chains
-    loops: tuple[LoopJoint, ...]  # joints that close loops; they are not in ``joints``
+    intermediate: tuple[m.Link, ...]  # links without prim and mass, between the joints of chains
+    loops: tuple[m.LoopJoint, ...]  # joints that close loops; they are not in ``joints``
 
 
 def nearest(path: str, among: Container[str]) -> str | None:
@@ -81,13 +58,6 @@ def nearest(path: str, among: Container[str]) -> str | None:
             return path
         path = path.rpartition("/")[0]
     return None
-
-
-def rigid(matrix: Array) -> Array:
-    """Return the rigid transform in a (4, 4) matrix; one without scale is kept exactly."""
-    linear = matrix[:3, :3]
-    is_rotation = np.abs(linear.T @ linear - np.eye(3)).max() <= _ROUNDING
-    return matrix if is_rotation and np.linalg.det(linear) > 0 else rigid_part(matrix)
 
 
 def find_links(reading: Reading, frames: Iterable[str]) -> list[StageLink]:
@@ -173,10 +143,6 @@ def choose_robot(
     """Return the bodies of the robot, if there are other bodies on the stage.
 
     Without a name, a robot with an articulation root is preferred, then one with joints.
-
-    Raises:
-        StageError: There are several robots and none is named, or the named prim does not belong to
-            exactly one.
     """
     robots = _robots([link.path for link in links if link.is_body], joints, stage)
     chosen = [robot for robot in robots if robot.roots] or [x for x in robots if x.joints] or robots
@@ -296,18 +262,18 @@ def read_mechanism(
     links = [structs.replace(x, name=name) for x, name in zip(links, link_names, strict=True)]
     at_world = any(WORLD in joint.bodies for joint in joints) or tree.base is None
     every = [*zip(tree_joints, names, motions, strict=True)]
-    single = {joint.path: name for joint, name, motion in every if len(motion.axes) == 1}
+    single = {joint.path: name for joint, name, motion in every if len(motion) == 1}
     frames = _Frames(reading, links, None if at_world else tree.base)
     for joint, name, motion in every:
         if frames.move_to_axis(joint, motion):
             message = f"frame of {joint.ends[1]} moves to joint {name!r}"
             notes.append(Diagnostic("joint-moved", message))
-    intermediate: list[Link] = []
+    intermediate: list[m.Link] = []
     taken, taken_links = set(names), {*link_names, frames.world_name}
-    written: list[Joint] = []
+    written: list[m.Joint] = []
     for joint, name, motion in every:
         chain = _write(joint, name, motion, frames, single, taken, taken_links, notes)
-        intermediate += (Link(link.child, MASSLESS) for link in chain[:-1])
+        intermediate += (m.Link(link.child, MASSLESS) for link in chain[:-1])
         written += chain
     taken = {joint.name for joint in written}
     by_path = {link.path: link for link in links}
@@ -318,13 +284,13 @@ def read_mechanism(
         prim, nested = reading.prim(link.path), rigid(reading.within(link.path, link.above))
         if (moved := frames.moved.get(link.above)) is not None:
             nested = inverses(moved) @ nested
-        frame = Joint(
+        frame = m.Joint(
             _unused(text_attribute(prim, "urdf:joint:name") or f"{link.name}_joint", taken),
             by_path[link.above].name,
             link.name,
-            Fixed(),
+            m.Fixed(),
             pose_from_transform(nested),
-            **read_fields(prim, Fixed(), "", single, reading),
+            **read_fields(prim, m.Fixed(), "", single, reading),
             custom=read_custom(prim, of_joint=True),
         )
         written.append(frame)
@@ -380,10 +346,10 @@ class _Frames:
         joints, the origin does not matter.
         """
         place = joint.anchors[joint.child][:3, 3]
-        match motion.axes[-1][1]:
-            case Revolute(axis) | Continuous(axis) | Planar(axis):
+        match motion[-1][1]:
+            case m.Revolute(axis) | m.Continuous(axis) | m.Planar(axis):
                 away = place - np.dot(place, axis) * np.array(axis)
-            case Spherical():
+            case m.Spherical():
                 away = place
             case _:
                 return False
@@ -417,7 +383,7 @@ def _write(
     taken: set[str],
     taken_links: set[str],
     notes: list[Diagnostic],
-) -> list[Joint]:
+) -> list[m.Joint]:
     """Write a joint of the tree; one of several axes as a chain, whose names are taken.
 
     ``single`` are names of the joints of one axis, by path.
@@ -433,35 +399,35 @@ def _write(
     before = inverses(frames.frame(parent)) @ anchor
     after = inverses(child_anchor) @ frames.frame(child)
     notes += faulty_leaders(prim, single)
-    tokens, custom = tuple(token for token, _ in motion.axes), read_custom(prim)
+    tokens, custom = tuple(token for token, _ in motion), read_custom(prim)
     is_chain = len(tokens) > 1
     names, between = [name], list[str]()
     origins = [pose_from_transform(before @ after)]
     if is_chain:
         names = [_unused(f"{name}_{token}", taken) for token in tokens]
         between = [_unused(f"{name}_{token}_link", taken_links) for token in tokens[:-1]]
-        mark = chain_mark(name, tokens, backwards=joint.reversed, cone=motion.cone)
-        custom += Custom(elements=(mark,))
-        inner = [IDENTITY] * (len(tokens) - 2)
+        mark = chain_mark(name, tokens, backwards=joint.reversed)
+        custom += m.Custom(elements=(mark,))
+        inner = [m.IDENTITY] * (len(tokens) - 2)
         origins = [pose_from_transform(before), *inner, pose_from_transform(after)]
         message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(names)}"
         notes.append(Diagnostic("joint-split", message))
     ends = [parent.name if parent else frames.world_name, *between, child.name]
     return [
-        Joint(
+        m.Joint(
             names[index],
             ends[index],
             ends[index + 1],
             kind,
             origins[index],
             **read_fields(prim, kind, token, single, reading, of_axis=is_chain),
-            custom=custom if index == 0 else Custom(),
+            custom=custom if index == 0 else m.Custom(),
         )
-        for index, (token, kind) in enumerate(motion.axes)
+        for index, (token, kind) in enumerate(motion)
     ]
 
 
-def _loop(joint: Connection, frames: _Frames, taken: set[str]) -> LoopJoint:
+def _loop(joint: Connection, frames: _Frames, taken: set[str]) -> m.LoopJoint:
     """Return a joint that closes a loop, with its frames in the links."""
     prim = frames.reading.prim(joint.path)
     sides = [frames.side(joint, side) for side in (0, 1)]
@@ -471,4 +437,4 @@ def _loop(joint: Connection, frames: _Frames, taken: set[str]) -> LoopJoint:
     if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
         axis = _AXES[str(prim.GetAttribute("physics:axis").Get() or "X")]
     name, kind = _unused(legible_name(prim), taken), str(prim.GetTypeName())
-    return LoopJoint(name, kind, (first, second), (poses[0], poses[1]), axis)
+    return m.LoopJoint(name, kind, (first, second), (poses[0], poses[1]), axis)

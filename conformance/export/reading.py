@@ -14,64 +14,43 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field, structs
 from pxr import Sdf, Tf, Usd, UsdGeom
 
-from urdf_usd.conformance.engines.openusd.reading import (
-    WORLD,
-    lower_colliders,
-    missing_parts,
-    parse_physics,
-)
+from urdf_usd.conformance.engines.openusd import reading as stages
+from urdf_usd.conformance.engines.openusd.reading import WORLD
 from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.openusd.values import read_authored, unusable_values
-from urdf_usd.conformance.export.custom import legible_name, read_custom, read_robot_custom
-from urdf_usd.conformance.export.masses import HARMLESS, read_inertials
-from urdf_usd.conformance.export.mechanism import (
+from urdf_usd.conformance.export import mechanism as mechanisms
+from urdf_usd.conformance.export.links import (
+    HARMLESS,
     StageLink,
-    choose_robot,
-    find_links,
-    nearest,
-    read_connections,
-    read_mechanism,
+    legible_name,
+    read_custom,
+    read_inertials,
+    read_robot_custom,
 )
 from urdf_usd.conformance.export.shapes import NO_SHAPES, Texture, read_shapes
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.inspection import Inspection, MeshExtents, inspect, measure_mesh, with_paths
 from urdf_usd.converter.meshes.mesh import PolygonMesh
 from urdf_usd.converter.options import VariantChoice
-from urdf_usd.converter.robot.model import (
-    IDENTITY,
-    NO_CUSTOM,
-    WORLD_LINK,
-    Fixed,
-    Link,
-    LoopJoint,
-    Material,
-    MeshFile,
-    Robot,
-    robot_line,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import compose, pose_from_transform
 from urdf_usd.converter.robot.topology import problems
-from urdf_usd.converter.usd.loading import (
-    named_prim,
-    open_stage,
-    openusd_reason,
-    unselected_variant_sets,
-)
+from urdf_usd.converter.usd import loading
 
 
 class StageReading(Struct, frozen=True, eq=False):
     """A robot read from a USD."""
 
-    robot: Robot  # uniquely named links and joints; the URI of a mesh is the path of its prim
+    robot: m.Robot  # uniquely named links and joints; the URI of a mesh is the path of its prim
     meshes: Mapping[str, PolygonMesh]  # by that URI, without the mesh's scale
     diagnostics: tuple[Diagnostic, ...]  # omissions, and values that had to be computed
-    loops: tuple[LoopJoint, ...] = ()  # joints that close loops, which are not in the robot
+    loops: tuple[m.LoopJoint, ...] = ()  # joints that close loops, which are not in the robot
     # Texture of the colour of a mesh by its URI. The meshes have their coordinates; the robot's
     # materials do not refer to them.
     textures: Mapping[str, Texture] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<StageReading {robot_line(self.robot, self.diagnostics)}>"
+        return f"<StageReading {m.robot_line(self.robot, self.diagnostics)}>"
 
 
 def read_usd(
@@ -107,7 +86,7 @@ def read_usd(
     # Warnings of OpenUSD would be printed beside those of the reader.
     with Tf.DiagnosticTrap() as trap:
         try:
-            opened = open_stage(path, variants, strict=strict)
+            opened = loading.open_stage(path, variants, strict=strict)
             try:
                 reading = read_stage(
                     opened.stage, frames, shapes=shapes, reversed_limits=reversed_limits, root=root
@@ -155,7 +134,7 @@ def read_stage(
     notes: list[Diagnostic] = []
     path = stage.GetRootLayer().identifier
     try:
-        missing = [Diagnostic("stage-incomplete", part) for part in missing_parts(stage)]
+        missing = [Diagnostic("stage-incomplete", part) for part in stages.missing_parts(stage)]
         unusable = [*unusable_values(stage, read_authored(stage), any_precision=True)]
         if (up := UsdGeom.GetStageUpAxis(stage)) == "X":
             unusable.append(f"upAxis is {up} in @{path}@, not Y or Z")
@@ -163,7 +142,7 @@ def read_stage(
             raise StageError((*missing, *(Diagnostic("stage-value", text) for text in unusable)))
         reading = _read(stage, frames, root, frozenset(reversed_limits), notes, shapes=shapes)
     except Tf.ErrorException as error:
-        message = f"{path} cannot be read: {openusd_reason(error)}"
+        message = f"{path} cannot be read: {loading.openusd_reason(error)}"
         raise StageError((*notes, Diagnostic("stage-unreadable", message))) from error
     except StageError as error:
         raise StageError((*notes, *error.diagnostics)) from error
@@ -180,8 +159,8 @@ def _read(
     *,
     shapes: bool,
 ) -> StageReading:
-    lowered = list(lower_colliders(stage))
-    named = None if chosen is None else named_prim(stage, chosen)
+    lowered = list(stages.lower_colliders(stage))
+    named = None if chosen is None else loading.named_prim(stage, chosen)
     default = stage.GetDefaultPrim()
     if named is not None and not (default and named.GetPath().HasPrefix(default.GetPath())):
         # The whole stage is read then.
@@ -189,19 +168,19 @@ def _read(
     # Links below the default prim, otherwise of the whole stage.
     frames, found = tuple(frames), []
     for above in filter(None, (default, stage.GetPseudoRoot())):
-        reading = parse_physics(stage, above)
-        if found := find_links(reading, frames):
+        reading = stages.parse_physics(stage, above)
+        if found := mechanisms.find_links(reading, frames):
             break
     else:
         nothing = "the stage has no rigid body and no link"
         required = [
             Diagnostic("variant-required", f"{nothing}: {each.message}")
-            for each in unselected_variant_sets(stage)
+            for each in loading.unselected_variant_sets(stage)
         ]
         raise StageError(tuple(required) or (Diagnostic("stage-structure", nothing),))
-    joints = read_connections(reading, notes)
-    members = choose_robot(found, joints, stage, named and str(named.GetPath()), notes)
-    mechanism = read_mechanism(
+    joints = mechanisms.read_connections(reading, notes)
+    members = mechanisms.choose_robot(found, joints, stage, named and str(named.GetPath()), notes)
+    mechanism = mechanisms.read_mechanism(
         reading,
         [link for link in found if link.body == WORLD or link.body in members],
         [joint for joint in joints if members.issuperset({*joint.bodies} - {WORLD})],
@@ -211,17 +190,17 @@ def _read(
     paths = {link.path for link in found}
     others = paths - {link.path for link in mechanism.links}
     for collider, meshes in lowered:
-        if nearest(str(collider), paths) not in others:
+        if mechanisms.nearest(str(collider), paths) not in others:
             what = f"its meshes collide: {', '.join(meshes)}"
             what = what if meshes else "no mesh is its child, so that nothing collides"
             message = f"collider {collider} is no gprim; as in PhysX, {what}"
             notes.append(Diagnostic("collider-no-gprim", message))
     all_shapes = NO_SHAPES
     # An empty link of that name is the world.
-    if shapes or any(link.name == WORLD_LINK for link in mechanism.links):
+    if shapes or any(link.name == m.WORLD_LINK for link in mechanism.links):
         all_shapes = read_shapes(reading, mechanism.links, others, notes)
     inertials = read_inertials(mechanism.links, reading, notes)
-    links = [] if mechanism.world is None else [Link(mechanism.world)]
+    links = [] if mechanism.world is None else [m.Link(mechanism.world)]
     for link in mechanism.links:
         inertial, custom = inertials[link.path], read_custom(reading.prim(link.path))
         visuals = all_shapes.visuals.get(link.path, ())
@@ -234,12 +213,12 @@ def _read(
             collisions = tuple(
                 structs.replace(x, origin=compose(step, x.origin)) for x in collisions
             )
-        links.append(Link(link.name, inertial, visuals, collisions, custom=custom))
+        links.append(m.Link(link.name, inertial, visuals, collisions, custom=custom))
     links += mechanism.intermediate
     name = legible_name(default) if default else "robot"
     name = _name_above(named, mechanism.links) if named else name
-    custom = read_robot_custom(default) if default else NO_CUSTOM
-    robot = Robot(name, tuple(links), mechanism.joints, custom=custom)
+    custom = read_robot_custom(default) if default else m.NO_CUSTOM
+    robot = m.Robot(name, tuple(links), mechanism.joints, custom=custom)
     robot = _without_second_world(robot, mechanism.world)
     # Finite values of a stage can result in NaN.
     undefined = (
@@ -251,7 +230,7 @@ def _read(
     if faults := (*problems(robot), *undefined):
         raise StageError(faults)
     geometries = [shape.geometry for link in robot.links for shape in link.shapes]
-    used = {geometry.uri for geometry in geometries if isinstance(geometry, MeshFile)}
+    used = {geometry.uri for geometry in geometries if isinstance(geometry, m.MeshFile)}
     kept = {uri: mesh for uri, mesh in all_shapes.meshes.items() if uri in used}
     return StageReading(robot, kept, (), mechanism.loops, all_shapes.textures)
 
@@ -271,19 +250,19 @@ def _name_above(named: Usd.Prim, links: Iterable[StageLink]) -> str:
     return legible_name(named if prim.IsPseudoRoot() else prim)
 
 
-def _without_second_world(robot: Robot, world: str | None) -> Robot:
+def _without_second_world(robot: m.Robot, world: str | None) -> m.Robot:
     """Remove an added world link if the root is an empty link named world.
 
     A conversion makes a body of such a root, with a harmless mass, if several joints or a moving
     one are connected to it. That mass is no data of the robot.
     """
     holds = [joint for joint in robot.joints if joint.parent == world]
-    if len(holds) != 1 or holds[0].child != WORLD_LINK:
+    if len(holds) != 1 or holds[0].child != m.WORLD_LINK:
         return robot
     (weld,) = holds
     root = next(link for link in robot.links if link.name == weld.child)
     heaviest = HARMLESS * max(math.fsum(link.mass for link in robot.links), 1.0)
-    if root.shapes or weld.kind != Fixed() or weld.origin != IDENTITY or root.mass > heaviest:
+    if root.shapes or weld.kind != m.Fixed() or weld.origin != m.IDENTITY or root.mass > heaviest:
         return robot
     plain = structs.replace(root, inertial=None) if root.mass else root
     links = tuple(plain if x is root else x for x in robot.links if x.name != world)
@@ -295,7 +274,7 @@ def _has_nan(value: object) -> bool:
     match value:
         case float():
             return math.isnan(value)
-        case Material():
+        case m.Material():
             return not all(map(math.isfinite, value.rgba or ()))
         case tuple():
             return any(map(_has_nan, value))

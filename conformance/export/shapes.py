@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
@@ -21,32 +22,14 @@ from urdf_usd.conformance.engines.openusd.reading import PROXIES, Reading
 from urdf_usd.conformance.engines.openusd.shapes import gprim_geometry, roles_of
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.statements import vec3
-from urdf_usd.conformance.export.custom import read_custom
-from urdf_usd.conformance.export.mechanism import StageLink, nearest
+from urdf_usd.conformance.export.links import StageLink, read_custom
+from urdf_usd.conformance.export.mechanism import nearest
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
-from urdf_usd.converter.meshes.mesh import (
-    MeshError,
-    PolygonMesh,
-    SurfaceAttributes,
-    build_mesh,
-    corner_values,
-    join_groups,
-    reversed_corners,
-)
+from urdf_usd.converter.meshes import mesh as meshing
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.mesh_materials import srgb_from_linear
-from urdf_usd.converter.robot.model import (
-    Box,
-    Capsule,
-    Collision,
-    Cylinder,
-    Geometry,
-    Material,
-    MeshFile,
-    Pose,
-    Sphere,
-    Visual,
-)
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import pose_from_transform
 
 # Columns of a scaled rotation are orthogonal within float32 rounding.
@@ -71,8 +54,8 @@ class Texture(Struct, frozen=True, eq=False):
 class Shapes(Struct, frozen=True, eq=False):
     """All shapes of a robot, by the path of the link's prim and in its frame."""
 
-    visuals: Mapping[str, tuple[Visual, ...]]
-    collisions: Mapping[str, tuple[Collision, ...]]
+    visuals: Mapping[str, tuple[m.Visual, ...]]
+    collisions: Mapping[str, tuple[m.Collision, ...]]
     meshes: Mapping[str, PolygonMesh]  # surface of every mesh, by the URI in the shapes
     textures: Mapping[str, Texture]  # texture of the colour of a visual mesh, by its URI
 
@@ -83,15 +66,11 @@ NO_SHAPES = Shapes({}, {}, {}, {})
 def read_shapes(
     reading: Reading, links: Iterable[StageLink], others: Container[str], notes: list[Diagnostic]
 ) -> Shapes:
-    """Read the shapes of a robot, but those below links of others.
-
-    Raises:
-        StageError: A point of a mesh is not finite.
-    """
+    """Read the shapes of a robot, but those below links of others."""
     paths = {link.path for link in links}
-    visuals: dict[str, list[Visual]] = {}
+    visuals: dict[str, list[m.Visual]] = {}
     # By the prim of the <collision>, which several groups of a mesh share.
-    collisions: dict[str, dict[Usd.Prim, list[Collision]]] = {}
+    collisions: dict[str, dict[Usd.Prim, list[m.Collision]]] = {}
     meshes: dict[str, PolygonMesh] = {}
     textures: dict[str, Texture] = {}
     for prim in Usd.PrimRange(reading.robot, PROXIES):
@@ -115,26 +94,30 @@ def read_shapes(
                 textures[path] = texture
         name, custom = prim.GetDisplayName() or prim.GetName(), read_custom(prim)
         if Role.COLLISION in roles:
-            collision = Collision(name, pose, geometry, custom=custom)
+            collision = m.Collision(name, pose, geometry, custom=custom)
             is_group = mesh is not None and _is_collision(prim.GetParent())
             element = prim.GetParent() if is_group else prim
             collisions.setdefault(owner, {}).setdefault(element, []).append(collision)
         if Role.VISUAL in roles:
             material = _read_material(prim, source, textures.get(path), notes)
-            visual = Visual(name, pose, geometry, material, custom=custom)
+            visual = m.Visual(name, pose, geometry, material, custom=custom)
             visuals.setdefault(owner, []).append(visual)
-    joined: dict[str, list[Collision]] = {}
+    joined: dict[str, list[m.Collision]] = {}
     for owner, elements in collisions.items():
         for element, groups in elements.items():
-            named = [(x.name or "", x.geometry) for x in groups if type(x.geometry) is MeshFile]
-            places = {(x.origin, x.geometry.scale) for x in groups if type(x.geometry) is MeshFile}
+            named = [(x.name or "", x.geometry) for x in groups if type(x.geometry) is m.MeshFile]
+            places = {
+                (x.origin, x.geometry.scale) for x in groups if type(x.geometry) is m.MeshFile
+            }
             # Groups of one <collision>, unless they were moved separately.
             if _is_collision(element) and len(places) == 1:
                 ((origin, scale),) = places
                 uri, custom = str(element.GetPath()), read_custom(element)
-                meshes[uri] = join_groups([(name, meshes[mesh.uri]) for name, mesh in named])
+                meshes[uri] = meshing.join_groups(
+                    [(name, meshes[mesh.uri]) for name, mesh in named]
+                )
                 name = element.GetDisplayName() or element.GetName()
-                groups = [Collision(name, origin, MeshFile(uri, None, scale), custom=custom)]
+                groups = [m.Collision(name, origin, m.MeshFile(uri, None, scale), custom=custom)]
             joined.setdefault(owner, []).extend(groups)
     return Shapes(
         {path: tuple(of) for path, of in visuals.items()},
@@ -150,16 +133,8 @@ def _is_collision(prim: Usd.Prim) -> bool:
 
 def _read_shape(
     prim: Usd.Prim, to_link: Array, texture: Texture | None, notes: list[Diagnostic]
-) -> tuple[Pose, Geometry, PolygonMesh | None] | None:
-    """Read a gprim: its pose in the link, its geometry, and the surface of a mesh.
-
-    Args:
-        prim: The gprim.
-        to_link: (4, 4) transform from its coordinates to the link frame [m]; it may scale, mirror
-            and skew.
-        texture: Texture whose coordinates a mesh needs.
-        notes: Receives why URDF has no such geometry.
-    """
+) -> tuple[m.Pose, m.Geometry, PolygonMesh | None] | None:
+    """Read a gprim: its pose in the link, its geometry, and the surface of a mesh."""
     path, linear = prim.GetPath(), to_link[:3, :3]
     lengths = np.linalg.norm(linear, axis=0)
     if not (np.isfinite(lengths).all() and lengths.all()):
@@ -184,9 +159,9 @@ def _read_shape(
             notes.append(Diagnostic("mesh-unreadable", f"mesh {path} cannot be used: {error}"))
             return None
         if baked is not None:
-            return Pose(), MeshFile(str(path), None), mesh
+            return m.Pose(), m.MeshFile(str(path), None), mesh
         pose[:3, :3] = turn
-        return pose_from_transform(pose), MeshFile(str(path), None, vec3(scale)), mesh
+        return pose_from_transform(pose), m.MeshFile(str(path), None, vec3(scale)), mesh
     if geometry.problem:
         notes.append(Diagnostic("shape-not-urdf", f"{path} is a {prim.GetTypeName()}; left out"))
         return None
@@ -199,17 +174,17 @@ def _read_shape(
     # Scale along the axes of the shape, whose own axis is Z.
     x, y, z = (np.abs(geometry.turn[:3, :3].T) @ scale).tolist()
     size, across = geometry.size, max(x, y)
-    shape: Geometry
+    shape: m.Geometry
     equal: tuple[float, ...] = (1.0,)  # scales that have to be the same
     match geometry.kind:
         case ShapeKind.BOX:
-            shape = Box((size[0] * x, size[0] * y, size[0] * z))
+            shape = m.Box((size[0] * x, size[0] * y, size[0] * z))
         case ShapeKind.SPHERE:
-            shape, equal = Sphere(size[0] * max(x, y, z)), (x, y, z)
+            shape, equal = m.Sphere(size[0] * max(x, y, z)), (x, y, z)
         case ShapeKind.CYLINDER:
-            shape, equal = Cylinder(size[0] * across, size[1] * z), (x, y)
+            shape, equal = m.Cylinder(size[0] * across, size[1] * z), (x, y)
         case _:
-            shape, equal = Capsule(size[0] * across, size[1] * z), (x, y)
+            shape, equal = m.Capsule(size[0] * across, size[1] * z), (x, y)
     if is_skewed or max(equal) - min(equal) > _SKEW * max(equal):
         message = f"{path} is not uniformly scaled; the largest extent is used"
         notes.append(Diagnostic("shape-approximated", message))
@@ -219,11 +194,7 @@ def _read_shape(
 def _surface(
     prim: Usd.Prim, geometry: GprimGeometry, texture: Texture | None, baked: Array | None
 ) -> PolygonMesh:
-    """Return the surface of a mesh, with its points transformed.
-
-    Raises:
-        MeshError: It has no usable faces.
-    """
+    """Return the surface of a mesh, with its points transformed."""
     if geometry.problem:
         has_faces = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
         raise MeshError(geometry.problem if has_faces else "it has no faces")
@@ -236,7 +207,7 @@ def _surface(
         is_mirrored ^= bool(np.linalg.det(baked[:3, :3]) < 0)
     order: NDArray[np.integer] = np.arange(len(corners))
     if is_mirrored:
-        order = reversed_corners(geometry.counts)
+        order = meshing.reversed_corners(geometry.counts)
     coordinates = None
     if texture is not None:
         try:
@@ -246,11 +217,11 @@ def _surface(
                 if node
                 else read_coordinates("st", prim, geometry)
             )
-            coordinates = corner_values(values, indices[order])
+            coordinates = meshing.corner_values(values, indices[order])
         except UnusableError:
             pass
-    attributes = SurfaceAttributes(coordinate_sets=(coordinates,))
-    surface = build_mesh(points, geometry.counts, corners[order], attributes=attributes)
+    attributes = meshing.SurfaceAttributes(coordinate_sets=(coordinates,))
+    surface = meshing.build_mesh(points, geometry.counts, corners[order], attributes=attributes)
     if surface.skipped:
         raise MeshError("; ".join(surface.skipped))
     return surface
@@ -262,7 +233,7 @@ class _Source(Struct, frozen=True, eq=False):
     name: str
     path: Sdf.Path
     shader: UsdShade.Shader | None  # its surface
-    color: str | None  # its input for the colour
+    color: str  # its input for the colour, if it has one
     texture: Texture | None  # of the colour
     count: int  # number of materials of the gprim
 
@@ -272,41 +243,41 @@ def _main_material(prim: Usd.Prim) -> _Source | None:
     binding = UsdShade.MaterialBindingAPI(prim)
     counts = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
     left = 1 if counts is None else len(counts)
-    faces: dict[Sdf.Path, int] = {}
+    faces: Counter[Sdf.Path] = Counter()
     for subset in binding.GetMaterialBindSubsets():
         part, _ = UsdShade.MaterialBindingAPI(subset).ComputeBoundMaterial()
         size = len(subset.GetIndicesAttr().Get() or ())
         left -= size
         if part and size:
-            faces[part.GetPath()] = faces.get(part.GetPath(), 0) + size
+            faces[part.GetPath()] += size
     whole, _ = binding.ComputeBoundMaterial()
     if whole and left > 0:
-        faces[whole.GetPath()] = faces.get(whole.GetPath(), 0) + left
+        faces[whole.GetPath()] += left
     if not faces:
         return None
-    material = UsdShade.Material.Get(prim.GetStage(), max(faces, key=faces.__getitem__))
+    material = UsdShade.Material.Get(prim.GetStage(), faces.most_common(1)[0][0])
     shaders = (material.ComputeSurfaceSource(context)[0] for context in ("", "mdl"))
     shader, owner = next(filter(None, shaders), None), material.GetPrim()
     name = owner.GetDisplayName() or owner.GetName()
-    color = next((x for x in _COLORS if shader.GetInput(x)), None) if shader else None
+    color = next((x for x in _COLORS if shader and shader.GetInput(x)), "")
     texture, node = None, None
-    image = _value(shader, "diffuse_texture") if shader else None
-    if shader and not image:
-        node = _node(shader, color)
-        image = _value(node, "file") if node else None
+    image = _value(shader, "diffuse_texture")
+    if not image and (node := _node(shader, color)):
+        image = _value(node, "file")
     if image:
         texture = Texture(name, image.path, image.resolvedPath, node)
     return _Source(name, owner.GetPath(), shader, color, texture, len(faces))
 
 
-def _value(shader: UsdShade.Shader, name: str) -> Any:  # noqa: ANN401  pxr is untyped
+def _value(shader: UsdShade.Shader | None, name: str) -> Any:  # noqa: ANN401  pxr is untyped
     """Return the value of an input, set here or at its material's interface."""
-    return next((source.Get() for source in shader_sources(shader, name)), None)
+    sources = shader_sources(shader, name) if shader and name else ()
+    return next((source.Get() for source in sources), None)
 
 
-def _node(shader: UsdShade.Shader, name: str | None) -> UsdShade.Shader | None:
+def _node(shader: UsdShade.Shader | None, name: str) -> UsdShade.Shader | None:
     """Return the shader that an input is connected to, for example a texture."""
-    for source in shader_sources(shader, name) if name else ():
+    for source in shader_sources(shader, name) if shader and name else ():
         if UsdShade.Utils.GetType(source.GetName()) == UsdShade.AttributeType.Output:
             return UsdShade.Shader(source.GetPrim())
     return None
@@ -314,7 +285,7 @@ def _node(shader: UsdShade.Shader, name: str | None) -> UsdShade.Shader | None:
 
 def _read_material(
     prim: Usd.Prim, source: _Source | None, texture: Texture | None, notes: list[Diagnostic]
-) -> Material | None:
+) -> m.Material | None:
     """Read the material of a gprim, or its display colour; None without both."""
     displayed = UsdGeom.Gprim(prim).GetDisplayColorAttr().Get()
     if source is None:
@@ -330,32 +301,29 @@ def _read_material(
         nodes = (_node(shader, one.GetBaseName()) for one in shader.GetInputs())
         files = (_value(node, "file") for node in nodes if node and node.GetInput("file"))
         images = dict.fromkeys(file.path if file else "" for file in files)
+        node = texture.node if texture else None
         if texture is not None:
-            if node := texture.node:
-                # Settings that URDF cannot represent.
-                settings = [
-                    name
-                    for name, neutral in (("scale", 1.0), ("bias", 0.0))
-                    for part in _value(node, name) or ()
-                    if float(part) != neutral
-                ]
-                settings += [
-                    name
-                    for name in ("wrapS", "wrapT")
-                    if str(_value(node, name) or "repeat") not in {"repeat", "useMetadata"}
-                ]
-                if settings:
-                    message = f"{', '.join(dict.fromkeys(settings))} of texture "
-                    message += f"{texture.reference!r} of material {source.path} are not converted"
-                    notes.append(Diagnostic("texture-dropped", message))
             images.pop(texture.reference, None)
+        # Settings that URDF cannot represent.
+        lost = [
+            name
+            for name, neutral in (("scale", 1.0), ("bias", 0.0))
+            if any(float(part) != neutral for part in _value(node, name) or ())
+        ]
+        lost += [
+            name
+            for name in ("wrapS", "wrapT")
+            if str(_value(node, name) or "repeat") not in {"repeat", "useMetadata"}
+        ]
+        if lost and texture:
+            message = f"{', '.join(lost)} of texture {texture.reference!r} of material "
+            notes.append(Diagnostic("texture-dropped", f"{message}{source.path} are not converted"))
         if images:
             named = ", ".join(map(repr, images))
             message = f"textures of material {source.path} are not converted: {named}"
             notes.append(Diagnostic("texture-dropped", message))
         # The linear colour if it is uniform.
-        node, name = _node(shader, source.color), source.color
-        color = _value(shader, name) if name else None
+        color, node = _value(shader, source.color), _node(shader, source.color)
         if node is None:
             color = _DEFAULT_COLOR if color is None else color
         elif str(node.GetIdAttr().Get()).startswith("UsdPrimvarReader") and displayed:
@@ -368,4 +336,4 @@ def _read_material(
         return None
     red, green, blue = srgb_from_linear([*map(float, color)][:3]).tolist()
     opacity = 1.0 if alpha is None else float(alpha)
-    return Material(source.name if source else None, (red, green, blue, opacity))
+    return m.Material(source.name if source else None, (red, green, blue, opacity))

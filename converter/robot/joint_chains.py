@@ -6,14 +6,12 @@ mass. The first joint of the chain contains a custom element, for example::
     <usd_joint name="waist" axes="rotX rotY"/>
 
 ``axes`` are those of the chain, from parent to child. ``backwards="true"`` states that
-the child is on side 0 of the joint in USD. ``cone`` are the two angles [deg] of a
-spherical joint with a cone limit.
+the child is on side 0 of the joint in USD.
 """
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
 from msgspec import structs
 
@@ -29,14 +27,10 @@ _SAME = 1e-9
 MASSLESS = m.Inertial(0.0, m.IDENTITY, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
 
-def chain_mark(
-    name: str, tokens: tuple[str, ...], *, backwards: bool, cone: tuple[float, float] | None
-) -> m.CustomElement:
+def chain_mark(name: str, tokens: tuple[str, ...], *, backwards: bool) -> m.CustomElement:
     attributes = [("name", name), ("axes", " ".join(tokens))]
     if backwards:
         attributes.append(("backwards", "true"))
-    if cone is not None:
-        attributes.append(("cone", " ".join(map(repr, cone))))
     return m.CustomElement(m.XmlElement(MARK, tuple(attributes)))
 
 
@@ -136,16 +130,11 @@ def _merged(chain: tuple[m.Joint, ...]) -> m.Joint | None:
     for joint in chain:
         elements = (one for one in joint.custom.elements if one.content.tag != MARK)
         custom += m.Custom(joint.custom.attributes, tuple(elements))
-    cone = None
-    with suppress(ValueError):
-        # Not two numbers: no cone.
-        one, other = map(float, mark.get("cone", "").split())
-        cone = one, other
     return m.Joint(
         mark["name"],
         first.parent,
         last.child,
-        m.Generic(tuple(axes[::-1] if backwards else axes), frame, backwards, cone),
+        m.Generic(tuple(axes[::-1] if backwards else axes), frame, backwards),
         compose(first.origin, last.origin),
         location=first.location,
         custom=custom,

@@ -288,9 +288,6 @@ class Generic(Struct, frozen=True):
     axes: tuple[GenericAxis, ...]  # from side 0 to side 1; all others are locked
     frame: Pose  # the joint frame in the child's frame
     backwards: bool = False  # whether the child is on side 0
-    # Angles of the cone limit of a spherical joint [deg], whose last axis is its
-    # primary axis; None for a D6 joint.
-    cone: tuple[float, float] | None = None
 
 
 JointKind: TypeAlias = (

@@ -108,21 +108,6 @@ def test_conversion_of_the_exported_urdf_restores_the_joint(
         assert other == pytest.approx(one)
 
 
-def test_restored_spherical_joint_has_its_cone(tmp_path: Path) -> None:
-    # Its type and axis too; the chain in between has other limits.
-    scene = _scene()
-    cone = {"ConeAngle0Limit": 30.0, "ConeAngle1Limit": 40.0, "Axis": "Y"}
-    scene.joint(UsdPhysics.SphericalJoint, "/r/ball", ("/r/a", "/r/b"), **cone)
-
-    stage = _restored(_exported(scene, tmp_path))
-
-    ball = UsdPhysics.SphericalJoint(_joints(stage)["ball"])
-
-    assert ball.GetAxisAttr().Get() == "Y"
-    assert ball.GetConeAngle0LimitAttr().Get() == 30.0
-    assert ball.GetConeAngle1LimitAttr().Get() == 40.0
-
-
 def test_chain_is_kept_on_request_and_conforms(tmp_path: Path) -> None:
     # For a comparison of the URDF and the USD joint by joint.
     urdf = _exported(_d6(_UNIVERSAL), tmp_path)

@@ -23,14 +23,8 @@ from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.mesh_materials import LARGEST_IMAGE, image_digest
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.statements import vec3
-from urdf_usd.conformance.observation.shapes import (
-    DOUBLE_SIDED,
-    Appearance,
-    Mapping,
-    Shading,
-    ShapeKind,
-    merge_appearances,
-)
+from urdf_usd.conformance.observation import shapes as observed
+from urdf_usd.conformance.observation.shapes import Appearance
 
 Property: TypeAlias = tuple[str, tuple[float, ...] | str]
 Indices: TypeAlias = NDArray[np.integer]
@@ -77,7 +71,7 @@ class UnusableError(Exception):
 class Geometry(Struct, frozen=True, eq=False, kw_only=True):
     """A Gprim, in units of the stage and in its own frame."""
 
-    kind: ShapeKind = ShapeKind.MESH
+    kind: observed.ShapeKind = observed.ShapeKind.MESH
     size: tuple[float, ...] = ()  # as in ShapeObservation; empty for meshes
     turn: Array = np.eye(4)  # (4, 4) from the frame of the shape, whose axis is Z, to the prim's
     problem: str | None = None  # why it cannot be stated
@@ -102,11 +96,7 @@ class Geometry(Struct, frozen=True, eq=False, kw_only=True):
         width: int,
         chosen: Indices | None = None,
     ) -> CornerValues:
-        """Return (K, width) values at the corners of faces.
-
-        Raises:
-            UnusableError: Their number or type does not fit, or one is not finite.
-        """
+        """Return (K, width) values at the corners of faces."""
         faces, corners = len(self.counts), len(self.corners)
         of_points = len(self.points), self.corners
         kinds: dict[str, tuple[int, Indices]] = {
@@ -125,11 +115,7 @@ class Geometry(Struct, frozen=True, eq=False, kw_only=True):
         return values, places if chosen is None else chosen[places]
 
     def primvar_values(self, primvar: UsdGeom.Primvar, width: int) -> CornerValues:
-        """Return the (K, width) values of a primvar at the corners of faces.
-
-        Raises:
-            UnusableError: Number, type or indices do not fit the mesh.
-        """
+        """Return the (K, width) values of a primvar at the corners of faces."""
         values, chosen = np.array(primvar.Get()), None
         if primvar.IsIndexed():
             chosen = np.array(primvar.GetIndices(), np.int64)
@@ -173,7 +159,7 @@ Materials: TypeAlias = dict[str, MaterialLook | None]
 """Materials of a stage so far, by path; None without a preview surface."""
 
 
-def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
+def state_shading(prim: Usd.Prim, faces: MeshFaces) -> observed.Shading:
     """State the normals of a mesh; a primvar replaces the attribute."""
     mesh, geom, corners = faces.mesh, UsdGeom.Mesh(prim), None
     primvar = UsdGeom.PrimvarsAPI(prim).FindPrimvarWithInheritance("normals")
@@ -184,7 +170,7 @@ def state_shading(prim: Usd.Prim, faces: MeshFaces) -> Shading:
             interpolation = str(geom.GetNormalsInterpolation())
             corners = mesh.corner_values(np.array(values), interpolation, 3)
     except UnusableError as error:
-        return Shading(
+        return observed.Shading(
             stated=True, facing=0.0, against=1.0, mean=(0.0, 0.0, 0.0), problem=f"normals {error}"
         )
     normals = None if corners is None else mesh.of_triangles(corners)
@@ -225,7 +211,7 @@ def state_appearances(
     # The faces in no subset, except for rounding.
     if not looks or rest > 1e-9 * area:
         looks.append(_look(prim, _Part(prim, rest, faces, left), materials))
-    return merge_appearances(looks)
+    return observed.merge_appearances(looks)
 
 
 def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
@@ -270,7 +256,7 @@ def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Ap
         return Appearance(part.area, None, None)
     look, properties = found.look, [*found.properties]
     if UsdGeom.Gprim(gprim).GetDoubleSidedAttr().Get():
-        properties.append((DOUBLE_SIDED, (1.0,)))
+        properties.append((observed.DOUBLE_SIDED, (1.0,)))
     mapping = None
     if found.texture:
         mapping, described = _image_properties("diffuseColor", found.texture, part)
@@ -453,7 +439,7 @@ def _texture(shader: UsdShade.Shader, name: str) -> _Texture | None:
 
 def _image_properties(
     name: str, image: _Texture, part: _Part
-) -> tuple[Mapping | None, list[Property]]:
+) -> tuple[observed.Mapping | None, list[Property]]:
     """Return the texture coordinates of an image of an input, and how else it is read."""
     faces, chosen = part.faces, part.chosen
     found: list[Property] = []
@@ -484,11 +470,7 @@ def _image_properties(
 
 
 def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Geometry) -> CornerValues:
-    """Return the (K, 2) coordinates that an image, or a placement, receives.
-
-    Raises:
-        UnusableError: They are not connected, or the mesh has none.
-    """
+    """Return the (K, 2) coordinates that an image, or a placement, receives."""
     sources = shader_sources(node, "in" if node.GetShaderId() == _PLACEMENT else "st")
     if not sources:
         raise UnusableError("are not connected")
@@ -507,11 +489,7 @@ def texture_coordinates(node: UsdShade.Shader, gprim: Usd.Prim, mesh: Geometry) 
 
 
 def read_coordinates(name: str, gprim: Usd.Prim, mesh: Geometry) -> CornerValues:
-    """Return the (K, 2) texture coordinates in a primvar.
-
-    Raises:
-        UnusableError: The mesh has none.
-    """
+    """Return the (K, 2) texture coordinates in a primvar."""
     primvar = UsdGeom.PrimvarsAPI(gprim).FindPrimvarWithInheritance(name)
     if not primvar or not primvar.HasValue():
         raise UnusableError(f"are missing: there is no primvar {name!r}")

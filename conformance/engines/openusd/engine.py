@@ -28,7 +28,6 @@ from urdf_usd.conformance.engines.openusd.simulation import (
     joint_numbers,
     observe_simulation,
 )
-from urdf_usd.conformance.engines.openusd.stacked_joints import is_between_joints
 from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.protocol import (
     Availability,
@@ -126,7 +125,9 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
     # link.
     names = {link.path: link.name for link in links.values()}
     # Nor has a link between joints of one body, which is in no file.
-    own = {path: m for path, m in masses.items() if not is_between_joints(reading.stage, path)}
+    own = {
+        path: m for path, m in masses.items() if not stages.is_between_joints(reading.stage, path)
+    }
     properties = {path: mass.properties for path, mass in own.items()}
     shadowed = reading.shadowed
     stated_links = [(link.name, link.path, link.body) for link in links.values()]
@@ -255,11 +256,7 @@ def _joint(
 
 
 def named_prims(usd: str) -> observed.NamedPrims:
-    """List the candidates for links and joints.
-
-    Raises:
-        UnsupportedError: The stage cannot be read.
-    """
+    """List the candidates for links and joints."""
     with stages.captured_diagnostics():
         reading = stages.open_reading(usd)
         joints, _ = mechanisms.connections(reading)

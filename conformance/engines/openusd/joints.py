@@ -14,14 +14,8 @@ import numpy as np
 from msgspec import Struct, structs
 from pxr import UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.reading import (
-    WORLD,
-    LinkPrim,
-    Reading,
-    Units,
-    text_attribute,
-    urdf_name,
-)
+from urdf_usd.conformance.engines.openusd import reading as stages
+from urdf_usd.conformance.engines.openusd.reading import WORLD, Reading
 from urdf_usd.conformance.engines.openusd.transforms import (
     Array,
     inverses,
@@ -31,13 +25,8 @@ from urdf_usd.conformance.engines.openusd.transforms import (
 )
 from urdf_usd.conformance.engines.rotations import matrices
 from urdf_usd.conformance.engines.statements import vec3
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    AssemblyGap,
-    Configurations,
-    JointType,
-    Vec3,
-)
+from urdf_usd.conformance.observation import robot as observed
+from urdf_usd.conformance.observation.robot import JointType
 
 AXES = {UsdPhysics.Axis.X: 0, UsdPhysics.Axis.Y: 1, UsdPhysics.Axis.Z: 2}
 _KINDS = UsdPhysics.ObjectType
@@ -89,7 +78,7 @@ class Connection(Struct, frozen=True, eq=False):
         return self.bodies[self.parent], self.bodies[self.child]
 
     @property
-    def axis_in_child(self) -> Vec3 | None:
+    def axis_in_child(self) -> observed.Vec3 | None:
         """Unit vector, in the child's frame, of positive motion of the child."""
         if self.mobility.axis is None:
             return None
@@ -97,7 +86,7 @@ class Connection(Struct, frozen=True, eq=False):
         return vec3(-column if self.reversed else column)
 
     @property
-    def anchor_in_child(self) -> Vec3:
+    def anchor_in_child(self) -> observed.Vec3:
         """Point that rotations are about, in the child's frame [m]."""
         return vec3(self.anchors[self.child][:3, 3])
 
@@ -121,7 +110,7 @@ def connections(
                 message = f"joint {path} targets {target}, which does not exist: that side is "
                 notes.append(("joint-target-missing", f"{message}attached to the world"))
         mobility = _mobility(x, reading.units)
-        marked = text_attribute(prim, "urdf:joint:type") == "floating"
+        marked = stages.text_attribute(prim, "urdf:joint:type") == "floating"
         if not (is_enabled or marked or mobility.type is JointType.FLOATING):
             notes.append(("joint-disabled", f"joint {path} is disabled and connects nothing"))
             continue
@@ -151,7 +140,7 @@ def connections(
             notes.append(("joint-not-urdf", message))
         else:
             joint = Connection(
-                name=urdf_name(prim),
+                name=stages.urdf_name(prim),
                 path=path,
                 bodies=(bodies[0], bodies[1]),
                 targets=(str(x.rel0), str(x.rel1)),
@@ -177,7 +166,7 @@ def connections(
 
 
 def _floating_body(
-    link: LinkPrim, joint: str, parent_name: str | None, reading: Reading
+    link: stages.LinkPrim, joint: str, parent_name: str | None, reading: Reading
 ) -> Connection:
     """Return the floating joint that a body's custom attributes state."""
     parent = reading.links.get(parent_name or "")
@@ -194,7 +183,7 @@ def _floating_body(
 
 
 def free_bodies(
-    configurations: Configurations, reading: Reading, joints: Sequence[Connection]
+    configurations: observed.Configurations, reading: Reading, joints: Sequence[Connection]
 ) -> tuple[Connection, ...]:
     """Return floating joints of bodies that nothing connects to the world.
 
@@ -209,7 +198,7 @@ def free_bodies(
     )
 
 
-def _mobility(descriptor: UsdPhysics.JointDesc, units: Units) -> Mobility:
+def _mobility(descriptor: UsdPhysics.JointDesc, units: stages.Units) -> Mobility:
     match descriptor.type:
         case _KINDS.FixedJoint:
             return Mobility(JointType.FIXED)
@@ -257,7 +246,7 @@ def _single(token: str, bounds: tuple[float, float] | None) -> Mobility:
     return Mobility(kind, axis, lower, upper, note)
 
 
-def _bounds(limit: UsdPhysics.JointLimit, token: str, units: Units) -> tuple[float, float]:
+def _bounds(limit: UsdPhysics.JointLimit, token: str, units: stages.Units) -> tuple[float, float]:
     """Return the limits of an axis [m or rad]."""
     if (limit.lower, limit.upper) == (0.0, _NO_RANGE):
         return 0.0, 0.0
@@ -270,7 +259,9 @@ def _bounds(limit: UsdPhysics.JointLimit, token: str, units: Units) -> tuple[flo
     return lower, upper
 
 
-def free_axes(descriptor: UsdPhysics.D6JointDesc, units: Units) -> dict[str, tuple[float, float]]:
+def free_axes(
+    descriptor: UsdPhysics.D6JointDesc, units: stages.Units
+) -> dict[str, tuple[float, float]]:
     """Return the limits [m or rad] of the axes of a D6 joint that are not locked.
 
     An axis without a limit, or with a disabled one, is free; it is locked if lower is above upper,
@@ -346,7 +337,7 @@ def _grow(joints: Sequence[Connection], start: str, placed: set[str]) -> list[Co
 
 
 def place_bodies(
-    tree: BodyTree, reading: Reading, configurations: Configurations
+    tree: BodyTree, reading: Reading, configurations: observed.Configurations
 ) -> dict[str, Array]:
     """Return the (K, 4, 4) world transforms of all bodies, and of the world."""
     still = np.tile(np.eye(4), (configurations.count, 1, 1))
@@ -363,14 +354,9 @@ def place_bodies(
 
 
 def _motion(joint: Connection, given: Array | None) -> Array | None:
-    """Return (K, 4, 4) transforms of the child's joint frame in the parent's.
-
-    Args:
-        joint: The joint.
-        given: (K, d) coordinates, or None for a joint that stays at zero.
-    """
+    """Return (K, 4, 4) transforms of the child's joint frame in the parent's."""
     kind, axis = joint.mobility.type, joint.mobility.axis
-    if kind is None or given is None or given.shape[1] != COORDINATES[kind]:
+    if kind is None or given is None or given.shape[1] != observed.COORDINATES[kind]:
         return None
     # A position counts from side 0 to side 1, whichever of them is the parent.
     sign = -1.0 if joint.reversed else 1.0
@@ -397,10 +383,14 @@ def _motion(joint: Connection, given: Array | None) -> Array | None:
     return None
 
 
-def assembly_gaps(joints: Sequence[Connection], reading: Reading) -> tuple[AssemblyGap, ...]:
+def assembly_gaps(
+    joints: Sequence[Connection], reading: Reading
+) -> tuple[observed.AssemblyGap, ...]:
     """Compare both frames of every joint at the authored poses."""
     return tuple(
-        AssemblyGap(joint.name, *separation(*(reading.rigid(body) @ x for body, x in sides)))
+        observed.AssemblyGap(
+            joint.name, *separation(*(reading.rigid(body) @ x for body, x in sides))
+        )
         for joint in joints
         for sides in [zip(joint.bodies, joint.anchors, strict=True)]
     )

@@ -30,9 +30,8 @@ from typing import Any
 import newton_usd_schemas  # noqa: F401  registers schemas, hence their fallbacks
 import numpy as np
 from msgspec import Struct
-from pxr import Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics
+from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.stacked_joints import split_stacked_joints
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.engines.openusd.values import Authored, read_authored, unusable_values
 from urdf_usd.conformance.engines.protocol import InvalidFileError, UnsupportedError
@@ -63,6 +62,11 @@ _INCOMPLETE = {
 _ADDRESSES = re.compile(
     r",@anon:0x[0-9a-f]+:[^@]*@| \(instantiating stage on stage @[^@]*@ <0x[0-9a-f]+>\)"
 )
+_ADDS = "newton:jointsAddMobility"
+# The least that a body may have: without a mass the parser makes one up [kg, kg m^2].
+_LEAST_MASS = 1e-12
+# Differences of float32 numbers that are rounding, relative to the numbers.
+_FLOAT32_ROUNDING = 2.0**-21
 _WELDS = {"fixed": JointType.FIXED, "floating": JointType.FLOATING}
 
 
@@ -335,7 +339,7 @@ def open_reading(path: str, *, usable: bool = False) -> Reading:
         for path, meshes in lower_colliders(stage)
     )
     authored = [] if usable else read_authored(stage)
-    split_stacked_joints(stage)
+    _split_stacked_joints(stage)
     if unusable := tuple(unusable_values(stage, authored)):
         more = len(unusable) - _MOST_NAMED
         others = (f"and {more} more",) if more > 0 else ()
@@ -370,11 +374,7 @@ def parse_physics(
 
 
 def lower_colliders(stage: Usd.Stage) -> Iterator[tuple[Sdf.Path, list[str]]]:
-    """Apply the schemas of colliders that are no Gprims to the meshes below.
-
-    Yields:
-        Each such collider, and the names of its meshes.
-    """
+    """Apply the schemas of colliders that are no Gprims to the meshes below."""
     found = [
         prim.GetPath()
         for prim in stage.Traverse(PROXIES)
@@ -398,6 +398,89 @@ def lower_colliders(stage: Usd.Stage) -> Iterator[tuple[Sdf.Path, list[str]]]:
             if meshes:
                 prim.RemoveAPI(UsdPhysics.CollisionAPI)
             yield path, [mesh.GetName() for mesh in meshes]
+
+
+def _split_stacked_joints(stage: Usd.Stage) -> None:
+    """Put links without mass between the joints of a body that add mobility, in the session layer.
+
+    MuJoCo's converter writes the joints of a body side by side, and the articulation root says by
+    ``newton:jointsAddMobility`` that they add mobility, in the order of traversal. Without the
+    attribute joints constrain each other, and nothing is changed.
+    """
+    prims = tuple(stage.Traverse())
+    taken = {urdf_name(prim) for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)}
+    # Joints of articulations that add mobility, by their bodies.
+    stacks: dict[tuple[Sdf.Path, Sdf.Path], list[UsdPhysics.Joint]] = {}
+    adds = any((adds := prim.GetAttribute(_ADDS)) and adds.Get() for prim in prims)
+    for joint in filter(None, map(UsdPhysics.Joint, prims if adds else ())):
+        ends = joint.GetBody0Rel().GetTargets(), joint.GetBody1Rel().GetTargets()
+        is_enabled = joint.GetJointEnabledAttr().Get() is not False
+        is_apart = joint.GetExcludeFromArticulationAttr().Get()
+        if is_enabled and not is_apart and all(len(end) == 1 for end in ends):
+            stacks.setdefault((ends[0][0], ends[1][0]), []).append(joint)
+    with Usd.EditContext(stage, stage.GetSessionLayer()):
+        for (_, end), joints in stacks.items():
+            body = stage.GetPrimAtPath(end)
+            if len(joints) == 1 or not body.HasAPI(UsdPhysics.RigidBodyAPI):
+                continue
+            frames = [
+                (
+                    _matrix(joint.GetLocalPos0Attr().Get(), joint.GetLocalRot0Attr().Get()),
+                    _matrix(joint.GetLocalPos1Attr().Get(), joint.GetLocalRot1Attr().Get()),
+                )
+                for joint in joints
+            ]
+            link = end
+            for number, joint in enumerate(joints):
+                if number:
+                    joint.GetBody0Rel().SetTargets([link])
+                    before, after = frames[number - 1]
+                    # Where the joint before puts the body; Gf matrices act on row vectors.
+                    own = frames[number][0] * (after.GetInverse() * before).GetInverse()
+                    _set_first_frame(joint, own, frames[number][1])
+                if number < len(joints) - 1:
+                    link = _link(stage, body, joint.GetPrim(), taken)
+                    joint.GetBody1Rel().SetTargets([link])
+
+
+def is_between_joints(stage: Usd.Stage, path: str) -> bool:
+    """Whether a link was added here; it has no mass in the file."""
+    spec = stage.GetSessionLayer().GetPrimAtPath(path)
+    return spec is not None and spec.specifier == Sdf.SpecifierDef
+
+
+def _link(stage: Usd.Stage, body: Usd.Prim, joint: Usd.Prim, taken: set[str]) -> Sdf.Path:
+    """Add a link at the pose of a body, named after a joint, as the engine of MJCF names it."""
+    name = Tf.MakeValidIdentifier(f"{urdf_name(body)}_{urdf_name(joint)}")
+    while name in taken or stage.GetPrimAtPath(body.GetPath().AppendChild(name)):
+        name += "_"
+    taken.add(name)
+    prim = UsdGeom.Xform.Define(stage, body.GetPath().AppendChild(name)).GetPrim()
+    UsdPhysics.RigidBodyAPI.Apply(prim)
+    mass = UsdPhysics.MassAPI.Apply(prim)
+    mass.CreateMassAttr(_LEAST_MASS)
+    mass.CreateCenterOfMassAttr(Gf.Vec3f(0.0))
+    mass.CreateDiagonalInertiaAttr(Gf.Vec3f(_LEAST_MASS))
+    mass.CreatePrincipalAxesAttr(Gf.Quatf(1.0))
+    return prim.GetPath()
+
+
+def _matrix(position: Gf.Vec3f | None, rotation: Gf.Quatf | None) -> Gf.Matrix4d:
+    """Return the frame of a joint in a body; of a blocked attribute, the fallback counts."""
+    turn = Gf.Quatd(rotation or Gf.Quatf(1.0)).GetNormalized()
+    return Gf.Matrix4d(Gf.Rotation(turn), Gf.Vec3d(position or Gf.Vec3f(0.0)))
+
+
+def _set_first_frame(joint: UsdPhysics.Joint, own: Gf.Matrix4d, second: Gf.Matrix4d) -> None:
+    """Author the frame in the body before; that in the body itself if they differ by rounding."""
+    position, rotation = own.ExtractTranslation(), own.ExtractRotationQuat()
+    origin = second.ExtractTranslation()
+    turns = own.ExtractRotationMatrix() * second.ExtractRotationMatrix().GetTranspose()
+    is_near = (position - origin).GetLength() <= 2 * _FLOAT32_ROUNDING * origin.GetLength()
+    if is_near and Gf.IsClose(turns, Gf.Matrix3d(1.0), _FLOAT32_ROUNDING):
+        position, rotation = origin, second.ExtractRotationQuat()
+    joint.CreateLocalPos0Attr(Gf.Vec3f(position))
+    joint.CreateLocalRot0Attr(Gf.Quatf(rotation))
 
 
 def missing_parts(stage: Usd.Stage) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ import math
 import operator
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations, product
@@ -27,20 +26,9 @@ from msgspec import structs
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
-from urdf_usd.conformance.engines.openusd.reading import (
-    PROXIES,
-    SHOWN,
-    WORLD,
-    Reading,
-    SchemaFamily,
-    applied_schemas,
-    collides,
-    is_shown,
-    number_attribute,
-    text_attribute,
-    urdf_name,
-)
+from urdf_usd.conformance.engines.openusd.reading import WORLD, Reading, applied_schemas
 from urdf_usd.conformance.engines.openusd.simulation import (
     SAME,
     SELF_COLLISION,
@@ -360,12 +348,12 @@ def _changes(attribute: Usd.Attribute, value: object) -> bool:
 
 def _of_shape(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
     """Yield schemas that make something else of a shape, and what its surface does not follow."""
-    is_collider, is_mesh = collides(prim), prim.IsA(UsdGeom.Mesh)
+    is_collider, is_mesh = stages.collides(prim), prim.IsA(UsdGeom.Mesh)
     for schema, words in _NO_SHAPES.items():
         if schema in applied_schemas(prim) and (is_collider or schema == "NewtonSiteAPI"):
             kind = SettingKind.FILTER if schema == "PhysxTriggerAPI" else SettingKind.APPROXIMATION
             yield _setting(reading, kind, prim, f"{prim.GetName()} {words}", "a shape", schema)
-    if not (is_shown(prim) or is_collider):
+    if not (stages.is_shown(prim) or is_collider):
         return
     note = partial(_value_setting, reading, SettingKind.GEOMETRY, prim)
     boundable = UsdGeom.Boundable(prim)
@@ -386,7 +374,7 @@ def _of_shape(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
         yield note("its material subset", "a part of it", reason)
     scheme = UsdGeom.Mesh(prim).GetSubdivisionSchemeAttr().Get() if is_mesh else None
     # Other subdivisions move points of the surface.
-    if is_mesh and is_shown(prim) and scheme not in {"none", "bilinear"}:
+    if is_mesh and stages.is_shown(prim) and scheme not in {"none", "bilinear"}:
         kind = SettingKind.SUBDIVISION
         yield _value_setting(reading, kind, prim, "subdivisionScheme", "none", scheme)
 
@@ -410,7 +398,7 @@ def _of_hint(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
     now, transforms = Usd.TimeCode.Default(), UsdGeom.XformCache()
     # Of what is shown below the prim, in its frame, and of colliders as well, which it may bound.
     shown, shapes = Gf.Range3d(), Gf.Range3d()
-    for shape in Usd.PrimRange(prim, PROXIES):
+    for shape in Usd.PrimRange(prim, stages.PROXIES):
         if shape.IsA(UsdGeom.Gprim):
             transform, _ = transforms.ComputeRelativeTransform(shape, prim)
             # The extent of rotated points is smaller than that of a rotated box.
@@ -418,9 +406,9 @@ def _of_hint(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
             corners = UsdGeom.Boundable.ComputeExtentFromPlugins(boundable, now, transform)
             for corner in map(Gf.Vec3d, corners or ()):
                 shapes.UnionWith(corner)
-                if is_shown(shape):
+                if stages.is_shown(shape):
                     shown.UnionWith(corner)
-    cache = UsdGeom.BBoxCache(now, list(SHOWN), useExtentsHint=True)
+    cache = UsdGeom.BBoxCache(now, list(stages.SHOWN), useExtentsHint=True)
     hint = cache.ComputeUntransformedBound(prim).ComputeAlignedRange()
     short = Gf.Vec3d(_HINT_SHORT * shown.GetSize().GetLength())
     beyond = Gf.Vec3d(_HINT_BEYOND * shapes.GetSize().GetLength())
@@ -448,21 +436,13 @@ def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         least, most = _GRAVITY
         if magnitude > -UNBOUNDED and not least <= magnitude * reading.units.length <= most:
             yield note(prim, "physics:gravityMagnitude", 9.81 / reading.units.length, magnitude)
-    # The scene that bodies and colliders state, which is the only one if they state none; a
-    # collider of a body has that of the body.
+    # Without a scene of their own, all parts have the first; a collider has that of its body.
     known = [str(prim.GetPath()) for prim in scenes]
-    owners: dict[Usd.Prim, str] = {}
     for prim in reading.prims:
         path = str(prim.GetPath())
         targets = prim.GetRelationship("physics:simulationOwner").GetTargets()
-        if path in reading.bodies or (path in reading.shapes and not reading.body_of(path)):
-            owners[prim] = known[0] if len(known) == 1 else ""
-        if targets and (path in reading.bodies or path in reading.shapes):
-            owners[prim] = str(targets[0])
-    usual = Counter(owners.values()).most_common(1)[0][0] if owners else ""
-    for prim, owner in owners.items():
-        if owner != usual or owner not in {"", *known}:
-            yield note(prim, "physics:simulationOwner", usual or "none", owner or "none")
+        if targets and known != [str(targets[0])] and path in {**reading.bodies, **reading.shapes}:
+            yield note(prim, "physics:simulationOwner", "the only scene", str(targets[0]))
 
 
 def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
@@ -477,8 +457,10 @@ def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             what = "body"
         elif joint and joint.GetJointEnabledAttr().Get() is not False:
             what = "joint"
-        elif not joint and (collides(prim) or (prim.IsA(UsdGeom.Gprim) and is_shown(prim))):
-            what, moves = "collider" if collides(prim) else "visual", False
+        elif not joint and (
+            stages.collides(prim) or (prim.IsA(UsdGeom.Gprim) and stages.is_shown(prim))
+        ):
+            what, moves = "collider" if stages.collides(prim) else "visual", False
         else:
             continue
         within = prim.GetPath().HasPrefix(reading.robot.GetPath())
@@ -558,7 +540,7 @@ def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
     take their own.
     """
     names = ("physics:dynamicFriction", "physics:staticFriction", "physics:restitution")
-    for prim in filter(collides, reading.prims):
+    for prim in filter(stages.collides, reading.prims):
         bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
         if not bound or not bound.GetPrim().HasAPI(UsdPhysics.MaterialAPI):
             continue
@@ -582,17 +564,6 @@ def _joint_settings(
     note = partial(_setting, reading, SettingKind.JOINT)
     for path, joint in reading.joints.items():
         prim = reading.prim(path)
-        # That of MuJoCo includes that of Newton, which would couple them.
-        if (
-            not {"NewtonMimicAPI", "MjcEqualityJointAPI"}.isdisjoint(applied_schemas(prim))
-            and not (prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint))
-            and prim.GetAttribute("newton:mimicEnabled").Get() is not False
-            and any(
-                prim.GetRelationship(x).GetTargets() for x in ("newton:mimicJoint", "mjc:target")
-            )
-        ):
-            message = "it mimics another joint, and has not exactly one coordinate"
-            yield note(prim, message, "no coupling", "a coupling")
         # Newton reads neither the mass nor the pose of the body behind such a joint.
         if (
             isinstance(joint, UsdPhysics.D6JointDesc)
@@ -609,10 +580,10 @@ def _joint_settings(
     # Newton 1.8 refuses a robot with such a joint ("Reversed joints are not supported"), or
     # computes other forces, as of a prismatic joint. OpenUSD and PhysX compute the same robot if
     # the frames are exchanged as well.
-    is_of_physx = SchemaFamily.PHYSX in reading.families
+    is_of_physx = stages.SchemaFamily.PHYSX in reading.families
     for connection in tree.joints:
         is_swapped = connection.reversed and WORLD not in connection.bodies
-        if is_swapped and (SchemaFamily.NEWTON in reading.families or not is_of_physx):
+        if is_swapped and (stages.SchemaFamily.NEWTON in reading.families or not is_of_physx):
             message = "physics:body0 is the child and physics:body1 the parent, which Newton does "
             sides = "the parent in physics:body0", "the child in physics:body0"
             yield note(f"joint {connection.name}", f"{message}not support", *sides)
@@ -656,9 +627,9 @@ def _servo_gains(prim: Usd.Prim) -> tuple[float, float]:
     constant, stiffness, damping, *rest = (*bias, 0.0, 0.0, 0.0)
     first, *others = gain or [1.0]
     # Newton adds its damping to that of the joint.
-    if number_attribute(prim, "mjc:damping"):
+    if stages.number_attribute(prim, "mjc:damping"):
         return math.nan, math.nan
-    kind = text_attribute(prim, "mjc:biasType")
+    kind = stages.text_attribute(prim, "mjc:biasType")
     if kind in {None, "none"} or (kind == "affine" and not any(bias)):
         return 0.0, 0.0
     is_servo = kind == "affine" and not (constant or any(rest) or any(others))
@@ -683,8 +654,8 @@ def _robot_schema_settings(
         names += ["isaac:NameOverride"] * ("IsaacJointAPI" in schemas)
         for attribute in names:
             name = prim.GetAttribute(attribute).Get()
-            if name and name != urdf_name(prim):
-                yield _value_setting(reading, kind, prim, attribute, urdf_name(prim), name)
+            if name and name != stages.urdf_name(prim):
+                yield _value_setting(reading, kind, prim, attribute, stages.urdf_name(prim), name)
         if "IsaacRobotAPI" not in schemas:
             continue
         if namespace := prim.GetAttribute("isaac:namespace").Get():

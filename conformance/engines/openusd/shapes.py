@@ -18,25 +18,14 @@ from msgspec import structs
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines import surfaces
+from urdf_usd.conformance.engines.openusd import appearances
 from urdf_usd.conformance.engines.openusd import reading as stages
-from urdf_usd.conformance.engines.openusd.appearances import (
-    Geometry,
-    Materials,
-    MeshFaces,
-    state_appearances,
-    state_shading,
-)
+from urdf_usd.conformance.engines.openusd.appearances import Geometry
 from urdf_usd.conformance.engines.openusd.transforms import Array
 from urdf_usd.conformance.engines.solids import hull_volume
 from urdf_usd.conformance.engines.statements import vec3
-from urdf_usd.conformance.observation.shapes import (
-    Drawing,
-    Role,
-    ShapeKind,
-    ShapeObservation,
-    Solid,
-    Surface,
-)
+from urdf_usd.conformance.observation import shapes as observed
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 
 # Cyclic permutations from the Z axis of a shape's own frame to the axis of its prim.
 _TURNS = {UsdGeom.Tokens.x: 1, UsdGeom.Tokens.y: 2, UsdGeom.Tokens.z: 0}
@@ -126,30 +115,24 @@ def _placed(reading: stages.Reading) -> Iterator[_Placed]:
             yield _Placed(prim, roles, geometry, link, reading.inverse(link.path) @ own)
 
 
-def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[Drawing, ...]:
-    """Return the shapes of a stage for drawing.
-
-    Raises:
-        UnsupportedError: The stage cannot be read.
-    """
-    drawn: dict[str, list[Drawing]] = {}
+def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[observed.Drawing, ...]:
+    """Return the shapes of a stage for drawing."""
+    drawn: dict[str, list[observed.Drawing]] = {}
     for prim, roles, geometry, link, to_link in _placed(stages.open_reading(path, usable=True)):
         source, matrix = str(prim.GetPath()), to_link @ geometry.turn
         if link.name in link_names and source not in drawn and not geometry.problem:
             kind, size, points = geometry.kind, geometry.size, geometry.points
             drawn[source] = [
-                Drawing(source, link.name, role, kind, size, matrix, points, geometry.triangles)
+                observed.Drawing(
+                    source, link.name, role, kind, size, matrix, points, geometry.triangles
+                )
                 for role in roles
             ]
     return tuple(drawing for drawings in drawn.values() for drawing in drawings)
 
 
-def rest_solids(path: str) -> tuple[Solid, ...]:
-    """Return the enabled colliders of all bodies that are links.
-
-    Args:
-        path: Root layer of a stage that was observed, in SI units.
-    """
+def rest_solids(path: str) -> tuple[observed.Solid, ...]:
+    """Return the enabled colliders of all bodies that are links."""
     found = []
     with stages.captured_diagnostics():
         reading = stages.open_reading(path, usable=True)
@@ -168,17 +151,19 @@ def rest_solids(path: str) -> tuple[Solid, ...]:
             points = (geometry.points @ matrix[:3, :3].T + matrix[:3, 3]).ravel().tolist()
             rotation = tuple((matrix[:3, :3] / scale).ravel().tolist())
             place = vec3(matrix[:3, 3])
-            found.append(Solid(link.name, geometry.kind, size, place, rotation, tuple(points)))
+            found.append(
+                observed.Solid(link.name, geometry.kind, size, place, rotation, tuple(points))
+            )
     return tuple(found)
 
 
-def state_shapes(reading: stages.Reading) -> tuple[ShapeObservation, ...]:
+def state_shapes(reading: stages.Reading) -> tuple[observed.ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     # Of equal meshes, by transform as well; convex hulls in the mesh's own frame.
-    measured: dict[tuple[int, bytes], tuple[Surface, Array] | None] = {}
+    measured: dict[tuple[int, bytes], tuple[observed.Surface, Array] | None] = {}
     hulls: dict[int, float] = {}
-    materials: Materials = {}
-    found: list[ShapeObservation] = []
+    materials: appearances.Materials = {}
+    found: list[observed.ShapeObservation] = []
     for prim, roles, geometry, link, to_link in _placed(reading):
         kind, problem, faces = geometry.kind, geometry.problem, None
         points, triangles = geometry.points, geometry.triangles
@@ -189,7 +174,7 @@ def state_shapes(reading: stages.Reading) -> tuple[ShapeObservation, ...]:
             if key not in measured:
                 measured[key] = surfaces.measured_mesh(points, triangles, to_link)
             if of_mesh := measured[key]:
-                surface, faces = of_mesh[0], MeshFaces(geometry, of_mesh[1], to_link)
+                surface, faces = of_mesh[0], appearances.MeshFaces(geometry, of_mesh[1], to_link)
             else:
                 problem = "it has no faces, or is not finite"
         elif not problem:
@@ -199,7 +184,7 @@ def state_shapes(reading: stages.Reading) -> tuple[ShapeObservation, ...]:
                 problem = f"it is no {geometry.kind} due to its scale"
             else:
                 surface = surfaces.primitive_surface(kind, size, rigid)
-        stated = ShapeObservation(
+        stated = observed.ShapeObservation(
             link=link.name,
             role=Role.VISUAL,
             source=str(prim.GetPath()),
@@ -232,8 +217,8 @@ def state_shapes(reading: stages.Reading) -> tuple[ShapeObservation, ...]:
                 )
                 found.append(collider)
             elif surface:
-                looks = state_appearances(prim, surface.area, faces, materials)
-                shading = state_shading(prim, faces) if faces else None
+                looks = appearances.state_appearances(prim, surface.area, faces, materials)
+                shading = appearances.state_shading(prim, faces) if faces else None
                 found.append(structs.replace(stated, appearances=looks, shading=shading))
             else:
                 found.append(stated)

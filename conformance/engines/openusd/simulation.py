@@ -17,27 +17,12 @@ from typing import NamedTuple
 
 from pxr import Usd, UsdPhysics, UsdShade
 
+from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, UNBOUNDED, Connection
-from urdf_usd.conformance.engines.openusd.reading import (
-    Reading,
-    SchemaFamily,
-    Units,
-    applied_schemas,
-    number_attribute,
-    text_attribute,
-    urdf_name,
-)
-from urdf_usd.conformance.observation.robot import (
-    HeadCoupling,
-    JointType,
-    MimicObservation,
-    head_coupling,
-)
-from urdf_usd.conformance.observation.simulation import (
-    ContactMaterialObservation,
-    DriveObservation,
-    SimulationObservation,
-)
+from urdf_usd.conformance.engines.openusd.reading import Reading, SchemaFamily
+from urdf_usd.conformance.observation import robot as observed
+from urdf_usd.conformance.observation import simulation as simulated
+from urdf_usd.conformance.observation.robot import JointType
 
 SELF_COLLISION = (
     ("PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
@@ -109,20 +94,22 @@ _OF_JOINT = ("physxJoint:maxJointVelocity", "PhysxJointAPI")
 
 def force_range(prim: Usd.Prim) -> tuple[float, float] | None:
     """Return MuJoCo's range of the force of a joint, if it is in effect."""
-    lower, upper = (number_attribute(prim, f"{_RANGE}:{end}") or 0.0 for end in ("min", "max"))
-    limited = text_attribute(prim, "mjc:actuatorfrclimited") or "auto"
+    lower, upper = (
+        stages.number_attribute(prim, f"{_RANGE}:{end}") or 0.0 for end in ("min", "max")
+    )
+    limited = stages.text_attribute(prim, "mjc:actuatorfrclimited") or "auto"
     is_effective = limited != "false" and (limited != "auto" or lower < upper)
     return (lower, upper) if is_effective else None
 
 
-def _unit(field: str, freedom: Freedom, units: Units) -> float:
+def _unit(field: str, freedom: Freedom, units: stages.Units) -> float:
     force = units.effort(angular=freedom.angular)
     position = units.position(angular=freedom.angular)
     return {"limit:velocity": position, "dynamics:damping": force / position}.get(field, force)
 
 
 def stated_numbers(
-    field: str, prim: Usd.Prim, freedom: Freedom, units: Units, *, of_axis: bool = False
+    field: str, prim: Usd.Prim, freedom: Freedom, units: stages.Units, *, of_axis: bool = False
 ) -> Iterator[tuple[SchemaFamily, str, float | None]]:
     """Yield the attributes that schema families read, and their values in SI units.
 
@@ -130,12 +117,12 @@ def stated_numbers(
     NaN. ``field`` is the end of an attribute ``urdf:``. With ``of_axis``, attributes of the whole
     joint are left out.
     """
-    applied = applied_schemas(prim)
+    applied = stages.applied_schemas(prim)
     for family, template, schema in _NUMBERS[field]:
         name, needed = template.format(freedom.instance), schema and schema.format(freedom.instance)
         if field == "limit:velocity" and needed and needed not in applied and not of_axis:
             name, needed = _OF_JOINT
-        value = number_attribute(prim, name, needed)
+        value = stages.number_attribute(prim, name, needed)
         if name == _RANGE and (bounds := force_range(prim)):
             value = bounds[1] if bounds[0] == -bounds[1] else math.nan
         if of_axis and "{" not in template:
@@ -161,7 +148,7 @@ def joint_numbers(
     """
     found: dict[str, float | None] = {}
     for field in _NUMBERS:
-        custom = value = number_attribute(prim, f"urdf:{field}")
+        custom = value = stages.number_attribute(prim, f"urdf:{field}")
         sources = [*stated_numbers(field, prim, freedom, reading.units)] if freedom else []
         missing = [x for family, x, one in sources if one is None and family in reading.families]
         stated = [(name, one) for _, name, one in sources if one is not None]
@@ -208,11 +195,11 @@ _COUPLINGS = {
 
 def schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, Linear]:
     """Return the couplings of a joint by schema, in the order of precedence."""
-    applied, own, found = applied_schemas(prim), _unit_of(prim, reading), dict[str, Linear]()
+    applied, own, found = stages.applied_schemas(prim), _unit_of(prim, reading), dict[str, Linear]()
     is_enabled = prim.GetAttribute("newton:mimicEnabled").Get() is not False
 
     def first(fallback: float, *names: str) -> float:
-        numbers = (number_attribute(prim, name) for name in names)
+        numbers = (stages.number_attribute(prim, name) for name in names)
         return next((number for number in numbers if number is not None), fallback)
 
     def target(name: str) -> Usd.Prim | None:
@@ -243,7 +230,7 @@ def schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, Linear]:
         unit, of_leader = (
             1.0 if joint.IsA(UsdPhysics.RevoluteJoint) else length for joint in (prim, leader)
         )
-        has_newton = number_attribute(prim, "newton:mimicCoef0") is not None
+        has_newton = stages.number_attribute(prim, "newton:mimicCoef0") is not None
         offset = first(0.0, "newton:mimicCoef0", "mjc:coef0") * (own if has_newton else unit)
         multiplier = first(1.0, "newton:mimicCoef1", "mjc:coef1") * (unit / of_leader)
         found[MUJOCO] = Linear(leader, multiplier, offset)
@@ -278,31 +265,33 @@ def _can_couple(schema: str, *joints: Usd.Prim) -> bool:
     return True
 
 
-def coupling(name: str, reading: Reading, remarks: list[str]) -> MimicObservation | None:
+def coupling(name: str, reading: Reading, remarks: list[str]) -> observed.MimicObservation | None:
     """Return the effective coupling of a joint, or the custom one if no schema can."""
     prims = reading.joint_prims
 
-    def custom(name: str) -> MimicObservation | None:
+    def custom(name: str) -> observed.MimicObservation | None:
         prim = prims.get(name)
-        leader = text_attribute(prim, "urdf:mimic:joint") if prim else None
+        leader = stages.text_attribute(prim, "urdf:mimic:joint") if prim else None
         if leader is None:
             return None
-        multiplier = number_attribute(prim, "urdf:mimic:multiplier")
-        offset = number_attribute(prim, "urdf:mimic:offset") or 0.0
-        return MimicObservation(leader, 1.0 if multiplier is None else multiplier, offset)
+        multiplier = stages.number_attribute(prim, "urdf:mimic:multiplier")
+        offset = stages.number_attribute(prim, "urdf:mimic:offset") or 0.0
+        return observed.MimicObservation(leader, 1.0 if multiplier is None else multiplier, offset)
 
-    def of_schema(schema: str, name: str) -> MimicObservation | None:
+    def of_schema(schema: str, name: str) -> observed.MimicObservation | None:
         found = schema_couplings(prims[name], reading).get(schema) if name in prims else None
-        return found and MimicObservation(urdf_name(found.leader), found.multiplier, found.offset)
+        return found and observed.MimicObservation(
+            stages.urdf_name(found.leader), found.multiplier, found.offset
+        )
 
-    def acting(schema: str, name: str) -> MimicObservation | None:
+    def acting(schema: str, name: str) -> observed.MimicObservation | None:
         return of_schema(schema, name) or custom(name)
 
-    own, own_head = custom(name), head_coupling(name, custom)
-    stated: list[tuple[str, MimicObservation, HeadCoupling | None]] = []
+    own, own_head = custom(name), observed.head_coupling(name, custom)
+    stated: list[tuple[str, observed.MimicObservation, observed.HeadCoupling | None]] = []
     for schema, family in _COUPLINGS.items():
         if (mimic := of_schema(schema, name)) is not None:
-            head = head_coupling(name, partial(acting, schema))
+            head = observed.head_coupling(name, partial(acting, schema))
             stated.append((schema, mimic, head))
         elif own and own_head and family in reading.families and {name, own.leader} <= {*prims}:
             # The asset has schemas of the simulator, and lacks this one.
@@ -322,7 +311,7 @@ def coupling(name: str, reading: Reading, remarks: list[str]) -> MimicObservatio
     return mimic
 
 
-def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
+def _alike(one: observed.HeadCoupling | None, other: observed.HeadCoupling | None) -> bool:
     if one is None or other is None:
         return one is other
     return (
@@ -335,9 +324,11 @@ def _alike(one: HeadCoupling | None, other: HeadCoupling | None) -> bool:
 # Settings of a simulation.
 
 
-def observe_simulation(reading: Reading, joints: Sequence[Connection]) -> SimulationObservation:
+def observe_simulation(
+    reading: Reading, joints: Sequence[Connection]
+) -> simulated.SimulationObservation:
     newton, units = SchemaFamily.NEWTON in reading.families, reading.units
-    drives: list[DriveObservation] = []
+    drives: list[simulated.DriveObservation] = []
     numbers: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for joint in joints:
         prim, name = reading.prim(joint.path), joint.name
@@ -346,30 +337,35 @@ def observe_simulation(reading: Reading, joints: Sequence[Connection]) -> Simula
             continue
         angular, instance = freedom
         position, effort = units.position(angular=angular), units.effort(angular=angular)
-        if f"PhysicsDriveAPI:{instance}" in applied_schemas(prim):
+        if f"PhysicsDriveAPI:{instance}" in stages.applied_schemas(prim):
             stiffness, damping, is_acceleration = gains_of(prim, freedom, units)
             # Without a value, that of the schema.
             place, rate = (
-                (number_attribute(prim, f"drive:{instance}:physics:target{x}") or 0.0) * position
+                (stages.number_attribute(prim, f"drive:{instance}:physics:target{x}") or 0.0)
+                * position
                 for x in ("Position", "Velocity")
             )
-            drives.append(DriveObservation(name, stiffness, damping, place, rate, is_acceleration))
+            drives.append(
+                simulated.DriveObservation(name, stiffness, damping, place, rate, is_acceleration)
+            )
         armatures = (
-            *(number_attribute(prim, x) for x in ("newton:armature", "mjc:armature")),
-            number_attribute(prim, "physxJoint:armature", "PhysxJointAPI"),
-            number_attribute(prim, f"physxJointAxis:{instance}:armature", _AXIS.format(instance)),
+            *(stages.number_attribute(prim, x) for x in ("newton:armature", "mjc:armature")),
+            stages.number_attribute(prim, "physxJoint:armature", "PhysxJointAPI"),
+            stages.number_attribute(
+                prim, f"physxJointAxis:{instance}:armature", _AXIS.format(instance)
+            ),
         )
         armature = _agreed(armatures, units.inertia if angular else units.mass)
         if armature is not None:
             numbers["armature"].append((name, armature))
         # Newton reads its own attribute, PhysX the state; NaN if they start elsewhere.
         schema = f"PhysicsJointStateAPI:{instance}"
-        state = number_attribute(prim, f"state:{instance}:physics:position", schema)
-        own = number_attribute(prim, f"newton:{instance}:position")
+        state = stages.number_attribute(prim, f"state:{instance}:physics:position", schema)
+        own = stages.number_attribute(prim, f"newton:{instance}:position")
         if start := _agreed([state or 0.0, own or 0.0] if newton else [state, own], position):
             numbers["position"].append((name, start))
         for part in ("Stiffness", "Damping"):
-            if (value := number_attribute(prim, f"newton:limit{part}")) is not None:
+            if (value := stages.number_attribute(prim, f"newton:limit{part}")) is not None:
                 numbers[part].append((name, value * effort / position))
     by_path = reading.links_by_path
     named = (
@@ -380,14 +376,14 @@ def observe_simulation(reading: Reading, joints: Sequence[Connection]) -> Simula
         bool(value)
         for prim in map(reading.prim, reading.articulations)
         for schema, name in SELF_COLLISION
-        if schema in applied_schemas(prim)
+        if schema in stages.applied_schemas(prim)
         and (value := prim.GetAttribute(name).Get()) is not None
         and prim.GetAttribute(name).HasAuthoredValue()
     }
     if not collides and SchemaFamily.MUJOCO in reading.families:
         # MuJoCo has no such setting: all links collide but those of a joint.
         collides = {True}
-    return SimulationObservation(
+    return simulated.SimulationObservation(
         drives=tuple(drives),
         armatures=tuple(numbers["armature"]),
         positions=tuple(numbers["position"]),
@@ -400,12 +396,13 @@ def observe_simulation(reading: Reading, joints: Sequence[Connection]) -> Simula
     )
 
 
-def gains_of(prim: Usd.Prim, freedom: Freedom, units: Units) -> tuple[float, float, bool]:
+def gains_of(prim: Usd.Prim, freedom: Freedom, units: stages.Units) -> tuple[float, float, bool]:
     """Return stiffness and damping of a drive [SI], and whether they are accelerations."""
     begin, angular = f"drive:{freedom.instance}:physics", freedom.angular
     effort, position = units.effort(angular=angular), units.position(angular=angular)
     stiffness, damping = (
-        (number_attribute(prim, f"{begin}:{name}") or 0.0) for name in ("stiffness", "damping")
+        (stages.number_attribute(prim, f"{begin}:{name}") or 0.0)
+        for name in ("stiffness", "damping")
     )
     is_acceleration = prim.GetAttribute(f"{begin}:type").Get() == UsdPhysics.Tokens.acceleration
     return stiffness * effort / position, damping * effort / position, is_acceleration
@@ -420,7 +417,7 @@ def _agreed(values: Sequence[float | None], unit: float) -> float | None:
     return stated[0] * unit if is_agreed else math.nan
 
 
-def _contact_materials(reading: Reading) -> Iterator[ContactMaterialObservation]:
+def _contact_materials(reading: Reading) -> Iterator[simulated.ContactMaterialObservation]:
     """Yield the contact material of each collider, for every candidate above it."""
     for path in reading.shapes:
         prim = reading.prim(path)
@@ -434,7 +431,7 @@ def _contact_materials(reading: Reading) -> Iterator[ContactMaterialObservation]
                 material.GetRestitutionAttr().Get(),
             )
         for link in reading.carriers(prim):
-            yield ContactMaterialObservation(link.name, *values, source=path)
+            yield simulated.ContactMaterialObservation(link.name, *values, source=path)
 
 
 def filtered_pairs(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:

@@ -17,7 +17,8 @@ Array: TypeAlias = "NDArray[np.float64]"
 
 def turns(axis: int, angles: Array) -> Array:
     """Return (K, 3, 3) rotations by K angles [rad] about a coordinate axis."""
-    return Rotation.from_rotvec(angles[:, np.newaxis] * np.eye(3)[axis]).as_matrix()
+    turned: Array = Rotation.from_rotvec(angles[:, np.newaxis] * np.eye(3)[axis]).as_matrix()
+    return turned
 
 
 def transforms(

@@ -51,13 +51,7 @@ def unusable_values(
     *,
     any_precision: bool = False,
 ) -> Iterator[str]:
-    """Describe unusable values of a stage: units, transforms, types, numbers, axes.
-
-    Args:
-        stage: The stage.
-        authored: Its prims with their properties.
-        any_precision: Whether numbers may have another precision than that of their schema.
-    """
+    """Describe unusable values of a stage: units, transforms, types, numbers, axes."""
     root = stage.GetRootLayer().identifier
     units = {
         "metersPerUnit": UsdGeom.GetStageMetersPerUnit(stage),

@@ -116,8 +116,6 @@ def author_joints(layer: Sdf.Layer, prims: specs.Prims) -> None:
             continue
         if joint.name in prims.joint:
             schema = _SCHEMAS.get(type(joint.kind), "PhysicsJoint")
-            if isinstance(joint.kind, m.Generic) and joint.kind.cone is not None:
-                schema = "PhysicsSphericalJoint"
             prim = specs.define(layer, prims.joint[joint.name], schema)
             specs.show_spec_name(prim, joint.name)
             _author_frames(prim, joint, rest, prims)
@@ -224,17 +222,12 @@ def _author_freedom(joint: Sdf.PrimSpec, kind: m.JointKind) -> None:
             _author_limits(joint, freedom, _FREE if freedom in free else _LOCKED)
     if not isinstance(kind, m.Generic):
         return
-    if kind.cone is not None:
-        specs.write(joint, "physics:axis", kind.axes[-1].token[-1])
-        for number, angle in enumerate(kind.cone):
-            specs.write(joint, f"physics:coneAngle{number}Limit", specs.limit_to_float32(angle))
     axes = {axis.token: axis for axis in kind.axes}
     for freedom in _FREEDOMS:
         axis = axes.get(freedom)
-        if kind.cone is None:
-            unit = 1.0 if freedom.startswith("trans") else degrees(1.0)
-            limits = _LOCKED if axis is None else _limits(axis.range, unit)
-            _author_limits(joint, freedom, limits)
+        unit = 1.0 if freedom.startswith("trans") else degrees(1.0)
+        limits = _LOCKED if axis is None else _limits(axis.range, unit)
+        _author_limits(joint, freedom, limits)
         if axis is not None and axis.effort is not None:
             specs.apply(joint, f"PhysicsDriveAPI:{freedom}")
             specs.write(

@@ -15,7 +15,7 @@ from pxr import Usd, UsdPhysics
 from tests.conformance.engines.usd_observations import DATA, observe_stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.reading import SchemaFamily, refusal
-from urdf_usd.conformance.engines.openusd.transforms import rigid_part, rotations, transforms
+from urdf_usd.conformance.engines.openusd.transforms import rigid_part, transforms
 from urdf_usd.conformance.engines.protocol import (
     Available,
     InvalidFileError,
@@ -23,6 +23,7 @@ from urdf_usd.conformance.engines.protocol import (
     Unavailable,
     UnsupportedError,
 )
+from urdf_usd.conformance.engines.rotations import matrices
 
 
 def test_name_and_version_are_reported() -> None:
@@ -114,7 +115,7 @@ _NUMBERS = st.floats(-10, 10)
     st.sampled_from([1.0, -1.0]),
 )
 def test_rigid_part_excludes_scale(quat: list[float], position: list[float], sign: float) -> None:
-    rigid = transforms(rotations(quat), position)
+    rigid = transforms(matrices(quat), position)
     scaled = rigid @ np.diag((sign * 0.5, sign * 2.0, sign * 3.0, 1.0))
 
     np.testing.assert_allclose(rigid_part(scaled), rigid, atol=1e-12)

@@ -1,33 +1,43 @@
-"""Inertials of links: those of bodies, and of the links that they consist of.
+"""Inertials of links, and names and custom data of a URDF as ``usd.writer.extensions`` writes them.
 
-Authored values are used. Missing ones are computed by OpenUSD from colliders and densities, and
+Authored masses are used. Missing ones are computed by OpenUSD from colliders and densities, and
 reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
-from pxr import Usd, Vt
+from msgspec import Struct, structs
+from pxr import Sdf, Usd, Vt
 
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.reading import Reading, number_attribute
-from urdf_usd.conformance.engines.openusd.transforms import Array
+from urdf_usd.conformance.engines.openusd.transforms import Array, rigid_part
 from urdf_usd.conformance.engines.statements import vec3
-from urdf_usd.conformance.export.mechanism import StageLink, rigid
 from urdf_usd.converter.diagnostics import Diagnostic
-from urdf_usd.converter.robot.model import Inertial, Pose
-from urdf_usd.converter.robot.spatial import (
-    inertia_tensor,
-    inertia_values,
-    quat_wxyz_from_rotation,
-    rotate_inertia,
-    shift_inertia,
-    transform_from_pose,
+from urdf_usd.converter.robot import spatial
+from urdf_usd.converter.robot.model import (
+    Custom,
+    CustomAttribute,
+    CustomElement,
+    Inertial,
+    Pose,
+    XmlElement,
 )
+from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT, ElementType
+from urdf_usd.converter.urdf.xml import writable
+from urdf_usd.converter.usd.writer import extensions
 from urdf_usd.converter.usd.writer.specs import LINK_AXES, LINK_MOMENTS
+
+
+def _tags(element_type: ElementType) -> Iterator[str]:
+    for child in element_type.children:
+        yield child.type.tag
+        yield from _tags(child.type)
+
 
 _AUTHORED = tuple(
     f"physics:{name}" for name in ("mass", "centerOfMass", "diagonalInertia", "principalAxes")
@@ -40,6 +50,30 @@ _ADDS_UP = 1e-5
 HARMLESS = 1e-6
 # A conversion replaces inertia below 1e-15 m L^2 by 5e-7 m L^2.
 _NONE_BESIDE_DEFAULTED = 3e-9
+# Of a matrix without scale.
+_ROUNDING = 1e-9
+_STRING = Sdf.ValueTypeNames.String
+_Part = TypeVar("_Part", CustomAttribute, CustomElement)
+# URDF elements, which precede the custom part of a name.
+_TAGS = frozenset(_tags(ROBOT))
+
+
+class StageLink(Struct, frozen=True):
+    path: str
+    name: str  # URDF name
+    body: str  # that carries it: its own path for a body, WORLD for none
+    above: str | None  # path of the nearest ancestor that is a link
+
+    @property
+    def is_body(self) -> bool:
+        return self.path == self.body
+
+
+def rigid(matrix: Array) -> Array:
+    """Return the rigid transform in a (4, 4) matrix; one without scale is kept exactly."""
+    linear = matrix[:3, :3]
+    is_rotation = np.abs(linear.T @ linear - np.eye(3)).max() <= _ROUNDING
+    return matrix if is_rotation and np.linalg.det(linear) > 0 else rigid_part(matrix)
 
 
 def read_inertials(
@@ -100,7 +134,7 @@ def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> Iner
     if "inertia" in computed and mass.restated:
         # Of Newton's schema, in place of one that OpenUSD computes.
         computed = tuple(name for name in computed if name != "inertia")
-        tensor, axes = inertia_tensor(mass.restated.second), np.eye(3)
+        tensor, axes = spatial.inertia_tensor(mass.restated.second), np.eye(3)
     elif small + middle <= large * (1 + _FLAT):
         # Rounding of a rotated tensor of a flat body makes it invalid for consumers.
         tensor = np.diag(mass.moments)
@@ -112,17 +146,12 @@ def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> Iner
         notes.append(Diagnostic("mass-computed", f"{message}; computed as OpenUSD does"))
         if not (np.isfinite(center).all() and np.isfinite(tensor).all()):
             center, tensor, axes = np.zeros(3), np.zeros((3, 3)), np.eye(3)
-    pose = Pose(vec3(center + 0.0), quat_wxyz_from_rotation(axes))
-    return Inertial(mass.properties.mass, pose, inertia_values(tensor))
+    pose = Pose(vec3(center + 0.0), spatial.quat_wxyz_from_rotation(axes))
+    return Inertial(mass.properties.mass, pose, spatial.inertia_values(tensor))
 
 
 def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
-    """Read the inertial of a link from ``urdf:`` attributes.
-
-    Returns:
-        Whether there are attributes, and the inertial; a mass alone means that the link has no
-        ``<inertial>``.
-    """
+    """Read the inertial of a link from ``urdf:`` attributes."""
 
     def numbers(name: str, count: int) -> Any:  # noqa: ANN401  a tuple of that many numbers
         value = prim.GetAttribute(f"urdf:{name}").Get()
@@ -139,7 +168,7 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
     if inertia is None and moments and axes:
         # By its principal axes, in an asset for ROS.
         ixx, iyy, izz = moments
-        inertia = rotate_inertia((ixx, 0.0, 0.0, iyy, 0.0, izz), axes)
+        inertia = spatial.rotate_inertia((ixx, 0.0, 0.0, iyy, 0.0, izz), axes)
     if position is None or quat_wxyz is None or inertia is None:
         return True, None
     return True, Inertial(mass, Pose(position, quat_wxyz), inertia)
@@ -151,11 +180,6 @@ def adds_up(
     """Return whether the inertials of links add up to that of their body.
 
     Mass and inertia that a conversion adds to bodies without any are tolerated.
-
-    Args:
-        body: Inertial of the body.
-        parts: Inertials of its links, each with the (4, 4) frame of the link in that of the body.
-        robot_mass: Mass of all bodies [kg].
     """
     massive = [(part, to_body) for part, to_body in parts if part and part.mass > 0]
     mass = sum(inertial.mass for inertial, _ in massive)
@@ -181,8 +205,81 @@ def adds_up(
 
 def _about_origin(inertial: Inertial, to_body: Array) -> Array:
     """Return the inertia tensor about the body's origin, along the body's axes."""
-    pose = to_body @ transform_from_pose(inertial.origin)
+    pose = to_body @ spatial.transform_from_pose(inertial.origin)
     rotation = pose[:3, :3]
-    tensor = rotation @ inertia_tensor(inertial.inertia) @ rotation.T
+    tensor = rotation @ spatial.inertia_tensor(inertial.inertia) @ rotation.T
     offset = vec3(pose[:3, 3])
-    return inertia_tensor(shift_inertia(inertia_values(tensor), inertial.mass, offset))
+    return spatial.inertia_tensor(
+        spatial.shift_inertia(spatial.inertia_values(tensor), inertial.mass, offset)
+    )
+
+
+def legible_name(prim: Usd.Prim) -> str:
+    """Return a prim's display name if it is not blank, otherwise its name.
+
+    A conversion stores a URDF name that is no valid prim name as display name.
+    """
+    name = writable(prim.GetDisplayName())
+    return name if name.strip() else str(prim.GetName())
+
+
+def read_custom(prim: Usd.Prim, *, of_joint: bool = False) -> Custom:
+    """Read the custom data of a prim, or that of a joint without a prim from its child link."""
+    attributes = []
+    for attribute in prim.GetAuthoredPropertiesInNamespace(extensions.NAMESPACE):
+        name = attribute.GetName().partition(":")[2]
+        is_text = isinstance(attribute, Usd.Attribute) and attribute.GetTypeName() == _STRING
+        if is_text and name not in extensions.RESERVED:
+            within, original = _split(attribute.GetDisplayName() or name)
+            attributes.append(CustomAttribute(original, _text(attribute), within))
+    elements = [
+        CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
+        for child in prim.GetAllChildren()
+        if (within := child.GetAttribute(extensions.WITHIN).Get()) is not None
+    ]
+
+    def chosen(parts: list[_Part]) -> tuple[_Part, ...]:
+        own = (part for part in parts if (part.within[:1] == (extensions.JOINT,)) == of_joint)
+        return tuple(structs.replace(part, within=part.within[of_joint:]) for part in own)
+
+    return Custom(chosen(attributes), chosen(elements))
+
+
+def read_robot_custom(default: Usd.Prim) -> Custom:
+    scope = default.GetChild(extensions.EXTENSIONS)
+    attributes = []
+    for attribute in read_custom(default).attributes:
+        if attribute.within[:1] == (MATERIAL.tag,):
+            # The name of the material precedes that of the attribute.
+            material, _, name = attribute.name.partition(":")
+            within, name = _split(name)
+            attribute = CustomAttribute(name, attribute.value, (MATERIAL.tag, material, *within))
+        attributes.append(attribute)
+    return Custom(tuple(attributes), read_custom(scope).elements if scope else ())
+
+
+def _split(name: str) -> tuple[tuple[str, ...], str]:
+    """Split a name into URDF elements and the custom part."""
+    parts = name.split(":")
+    depth = 0
+    while depth < len(parts) - 1 and parts[depth] in _TAGS:
+        depth += 1
+    return tuple(parts[:depth]), ":".join(parts[depth:])
+
+
+def _read_scope(prim: Usd.Prim) -> XmlElement:
+    return XmlElement(
+        prim.GetDisplayName() or prim.GetName(),
+        tuple(
+            (attribute.GetDisplayName() or attribute.GetName(), _text(attribute))
+            for attribute in prim.GetAuthoredAttributes()
+            if attribute.GetName() not in {extensions.TEXT, extensions.WITHIN}
+        ),
+        _text(prim.GetAttribute(extensions.TEXT)),
+        tuple(map(_read_scope, prim.GetAllChildren())),
+    )
+
+
+def _text(attribute: Usd.Attribute) -> str:
+    value = attribute.Get() if attribute else None
+    return "" if value is None else writable(str(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from urdf_usd.conformance.export.masses import adds_up
+from urdf_usd.conformance.export.links import adds_up
 from urdf_usd.converter.robot.model import Inertial, Pose
 
 _UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
