@@ -6,13 +6,12 @@ supported.
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field, structs
-from pxr import Sdf, Tf, Usd, UsdGeom
+from pxr import Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.reading import WORLD
@@ -21,7 +20,6 @@ from urdf_usd.conformance.engines.openusd.values import read_authored, unusable_
 from urdf_usd.conformance.export import mechanism as mechanisms
 from urdf_usd.conformance.export.links import (
     HARMLESS,
-    StageLink,
     legible_name,
     read_custom,
     read_inertials,
@@ -215,8 +213,12 @@ def _read(
             )
         links.append(m.Link(link.name, inertial, visuals, collisions, custom=custom))
     links += mechanism.intermediate
-    name = legible_name(default) if default else "robot"
-    name = _name_above(named, mechanism.links) if named else name
+    above = named
+    # Neither a part of a robot nor a scope has its name.
+    while above and (above.HasAPI(UsdPhysics.RigidBodyAPI) or not above.IsA(UsdGeom.Xform)):
+        above = above.GetParent()
+    named = above or named or default
+    name = legible_name(named) if named else "robot"
     custom = read_robot_custom(default) if default else m.NO_CUSTOM
     robot = m.Robot(name, tuple(links), mechanism.joints, custom=custom)
     robot = _without_second_world(robot, mechanism.world)
@@ -233,21 +235,6 @@ def _read(
     used = {geometry.uri for geometry in geometries if isinstance(geometry, m.MeshFile)}
     kept = {uri: mesh for uri, mesh in all_shapes.meshes.items() if uri in used}
     return StageReading(robot, kept, (), mechanism.loops, all_shapes.textures)
-
-
-def _name_above(named: Usd.Prim, links: Iterable[StageLink]) -> str:
-    """Return the name of a prim above all bodies: the named one, or their nearest.
-
-    Scopes have no name of a robot, nor has the body that others are nested below.
-    """
-    stage = named.GetStage()
-    paths = [stage.GetPrimAtPath(link.path).GetPath() for link in links if link.is_body]
-    above = functools.reduce(Sdf.Path.GetCommonPrefix, paths)
-    prim = named if above.HasPrefix(named.GetPath()) else stage.GetPrimAtPath(above)
-    bodies = paths if len(paths) > 1 else []
-    while not prim.IsPseudoRoot() and (prim.GetPath() in bodies or prim.IsA(UsdGeom.Scope)):
-        prim = prim.GetParent()
-    return legible_name(named if prim.IsPseudoRoot() else prim)
 
 
 def _without_second_world(robot: m.Robot, world: str | None) -> m.Robot:
