@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import mujoco
 import numpy as np
 import pytest
 
 from urdf_usd.conformance.export.files import export
-from urdf_usd.converter import convert
 
 _STAGES = Path(__file__).parents[2] / "data/usd/stages/export_loops_export.json"
 
@@ -57,23 +55,3 @@ def test_mujoco_closes_the_loop(
     jacobian = np.zeros((state.nefc, model.nv))
     jacobian[:] = state.efc_J.reshape(jacobian.shape)
     assert model.nv - np.linalg.matrix_rank(jacobian, tol=1e-6) == moves
-
-
-def test_loops_are_custom_data_after_a_conversion(tmp_path: Path) -> None:
-    first = _exported(tmp_path, "PhysicsRevoluteJoint", "Y")
-
-    usd = convert(first, tmp_path / "usd").root_layer
-    again = export(usd, tmp_path / "again/r.urdf").urdf
-
-    loops = [ET.parse(path).find("usd_loop") for path in (first, again)]
-    assert loops[0] is not None
-    assert loops[1] is not None
-    one, other = (
-        ET.canonicalize(ET.tostring(loop), strip_text=True) for loop in (loops[0], loops[1])
-    )
-    assert one == other
-    assert loops[0].attrib == {"name": "closing", "type": "PhysicsRevoluteJoint", "axis": "0 1 0"}
-    assert [(side.tag, side.get("link"), side.get("xyz")) for side in loops[0]] == [
-        ("body0", "d", "0 -1 0"),
-        ("body1", "a", "0 0 0"),
-    ]

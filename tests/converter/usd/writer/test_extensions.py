@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from pxr import Usd, UsdPhysics, UsdValidation
 
-from urdf_usd.conformance.export.custom import read_custom
+from urdf_usd.conformance.export.links import read_custom
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.topology import build_tree
