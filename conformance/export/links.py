@@ -18,15 +18,8 @@ from urdf_usd.conformance.engines.openusd.reading import Reading, number_attribu
 from urdf_usd.conformance.engines.openusd.transforms import Array, rigid_part
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.converter.diagnostics import Diagnostic
+from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial
-from urdf_usd.converter.robot.model import (
-    Custom,
-    CustomAttribute,
-    CustomElement,
-    Inertial,
-    Pose,
-    XmlElement,
-)
 from urdf_usd.converter.urdf.grammar import MATERIAL, ROBOT, ElementType
 from urdf_usd.converter.urdf.xml import writable
 from urdf_usd.converter.usd.writer import extensions
@@ -53,7 +46,7 @@ _NONE_BESIDE_DEFAULTED = 3e-9
 # Of a matrix without scale.
 _ROUNDING = 1e-9
 _STRING = Sdf.ValueTypeNames.String
-_Part = TypeVar("_Part", CustomAttribute, CustomElement)
+_Part = TypeVar("_Part", m.CustomAttribute, m.CustomElement)
 # URDF elements, which precede the custom part of a name.
 _TAGS = frozenset(_tags(ROBOT))
 
@@ -78,7 +71,7 @@ def rigid(matrix: Array) -> Array:
 
 def read_inertials(
     links: Sequence[StageLink], reading: Reading, notes: list[Diagnostic]
-) -> dict[str, Inertial | None]:
+) -> dict[str, m.Inertial | None]:
     """Read the inertial of every link, in the frame of its prim.
 
     A conversion merges links into bodies and stores the inertial of each link in ``urdf:``
@@ -108,7 +101,7 @@ def read_inertials(
     return inertials
 
 
-def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> Inertial | None:
+def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> m.Inertial | None:
     """Read the mass properties of a rigid body; None if it has none at all."""
     prim, stage = reading.prim(path), reading.stage
     definition = prim.GetPrimDefinition()
@@ -146,11 +139,11 @@ def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> Iner
         notes.append(Diagnostic("mass-computed", f"{message}; computed as OpenUSD does"))
         if not (np.isfinite(center).all() and np.isfinite(tensor).all()):
             center, tensor, axes = np.zeros(3), np.zeros((3, 3)), np.eye(3)
-    pose = Pose(vec3(center + 0.0), spatial.quat_wxyz_from_rotation(axes))
-    return Inertial(mass.properties.mass, pose, spatial.inertia_values(tensor))
+    pose = m.Pose(vec3(center + 0.0), spatial.quat_wxyz_from_rotation(axes))
+    return m.Inertial(mass.properties.mass, pose, spatial.inertia_values(tensor))
 
 
-def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
+def _own_inertial(prim: Usd.Prim) -> tuple[bool, m.Inertial | None]:
     """Read the inertial of a link from ``urdf:`` attributes."""
 
     def numbers(name: str, count: int) -> Any:  # noqa: ANN401  a tuple of that many numbers
@@ -171,11 +164,11 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, Inertial | None]:
         inertia = spatial.rotate_inertia((ixx, 0.0, 0.0, iyy, 0.0, izz), axes)
     if position is None or quat_wxyz is None or inertia is None:
         return True, None
-    return True, Inertial(mass, Pose(position, quat_wxyz), inertia)
+    return True, m.Inertial(mass, m.Pose(position, quat_wxyz), inertia)
 
 
 def adds_up(
-    body: Inertial, parts: Sequence[tuple[Inertial | None, Array]], robot_mass: float
+    body: m.Inertial, parts: Sequence[tuple[m.Inertial | None, Array]], robot_mass: float
 ) -> bool:
     """Return whether the inertials of links add up to that of their body.
 
@@ -203,7 +196,7 @@ def adds_up(
     )
 
 
-def _about_origin(inertial: Inertial, to_body: Array) -> Array:
+def _about_origin(inertial: m.Inertial, to_body: Array) -> Array:
     """Return the inertia tensor about the body's origin, along the body's axes."""
     pose = to_body @ spatial.transform_from_pose(inertial.origin)
     rotation = pose[:3, :3]
@@ -223,7 +216,7 @@ def legible_name(prim: Usd.Prim) -> str:
     return name if name.strip() else str(prim.GetName())
 
 
-def read_custom(prim: Usd.Prim, *, of_joint: bool = False) -> Custom:
+def read_custom(prim: Usd.Prim, *, of_joint: bool = False) -> m.Custom:
     """Read the custom data of a prim, or that of a joint without a prim from its child link."""
     attributes = []
     for attribute in prim.GetAuthoredPropertiesInNamespace(extensions.NAMESPACE):
@@ -231,9 +224,9 @@ def read_custom(prim: Usd.Prim, *, of_joint: bool = False) -> Custom:
         is_text = isinstance(attribute, Usd.Attribute) and attribute.GetTypeName() == _STRING
         if is_text and name not in extensions.RESERVED:
             within, original = _split(attribute.GetDisplayName() or name)
-            attributes.append(CustomAttribute(original, _text(attribute), within))
+            attributes.append(m.CustomAttribute(original, _text(attribute), within))
     elements = [
-        CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
+        m.CustomElement(_read_scope(child), tuple(filter(None, within.split("/"))))
         for child in prim.GetAllChildren()
         if (within := child.GetAttribute(extensions.WITHIN).Get()) is not None
     ]
@@ -242,10 +235,10 @@ def read_custom(prim: Usd.Prim, *, of_joint: bool = False) -> Custom:
         own = (part for part in parts if (part.within[:1] == (extensions.JOINT,)) == of_joint)
         return tuple(structs.replace(part, within=part.within[of_joint:]) for part in own)
 
-    return Custom(chosen(attributes), chosen(elements))
+    return m.Custom(chosen(attributes), chosen(elements))
 
 
-def read_robot_custom(default: Usd.Prim) -> Custom:
+def read_robot_custom(default: Usd.Prim) -> m.Custom:
     scope = default.GetChild(extensions.EXTENSIONS)
     attributes = []
     for attribute in read_custom(default).attributes:
@@ -253,9 +246,9 @@ def read_robot_custom(default: Usd.Prim) -> Custom:
             # The name of the material precedes that of the attribute.
             material, _, name = attribute.name.partition(":")
             within, name = _split(name)
-            attribute = CustomAttribute(name, attribute.value, (MATERIAL.tag, material, *within))
+            attribute = m.CustomAttribute(name, attribute.value, (MATERIAL.tag, material, *within))
         attributes.append(attribute)
-    return Custom(tuple(attributes), read_custom(scope).elements if scope else ())
+    return m.Custom(tuple(attributes), read_custom(scope).elements if scope else ())
 
 
 def _split(name: str) -> tuple[tuple[str, ...], str]:
@@ -267,8 +260,8 @@ def _split(name: str) -> tuple[tuple[str, ...], str]:
     return tuple(parts[:depth]), ":".join(parts[depth:])
 
 
-def _read_scope(prim: Usd.Prim) -> XmlElement:
-    return XmlElement(
+def _read_scope(prim: Usd.Prim) -> m.XmlElement:
+    return m.XmlElement(
         prim.GetDisplayName() or prim.GetName(),
         tuple(
             (attribute.GetDisplayName() or attribute.GetName(), _text(attribute))

@@ -17,13 +17,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 from urdf_usd.conformance.engines.openusd.joints import Connection, connections, span_tree
 from urdf_usd.conformance.engines.openusd.reading import PROXIES, WORLD, Reading, text_attribute
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
-from urdf_usd.conformance.export.joints import (
-    Motion,
-    dropped_settings,
-    faulty_leaders,
-    read_fields,
-    read_motion,
-)
+from urdf_usd.conformance.export import joints as joint_motions
 from urdf_usd.conformance.export.links import StageLink, legible_name, read_custom, rigid
 from urdf_usd.conformance.observation.robot import JointType
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
@@ -254,10 +248,10 @@ def read_mechanism(
     prims = [reading.prim(joint.path) for joint in tree_joints]
     names = _unique_names("joint", prims, notes)
     motions = [
-        read_motion(joint, reading, notes, lockable=name not in reversed_limits)
+        joint_motions.read_motion(joint, reading, notes, lockable=name not in reversed_limits)
         for joint, name in zip(tree_joints, names, strict=True)
     ]
-    notes += dropped_settings(reading.stage, prims)
+    notes += joint_motions.dropped_settings(reading.stage, prims)
     link_names = _unique_names("link", [reading.prim(link.path) for link in links], notes)
     links = [structs.replace(x, name=name) for x, name in zip(links, link_names, strict=True)]
     at_world = any(WORLD in joint.bodies for joint in joints) or tree.base is None
@@ -290,7 +284,7 @@ def read_mechanism(
             link.name,
             m.Fixed(),
             pose_from_transform(nested),
-            **read_fields(prim, m.Fixed(), "", single, reading),
+            **joint_motions.read_fields(prim, m.Fixed(), "", single, reading),
             custom=read_custom(prim, of_joint=True),
         )
         written.append(frame)
@@ -339,7 +333,7 @@ class _Frames:
         up = self.reading.rigid(path)[1, :3]
         return _STANDING if self._is_y_up and not up[2] > up[1] else np.eye(4)
 
-    def move_to_axis(self, joint: Connection, motion: Motion) -> bool:
+    def move_to_axis(self, joint: Connection, motion: joint_motions.Motion) -> bool:
         """Move the frame of a joint's child to the joint, if its axis is elsewhere.
 
         In URDF, a joint axis passes through the origin of the child link. For prismatic and fixed
@@ -377,7 +371,7 @@ class _Frames:
 def _write(
     joint: Connection,
     name: str,
-    motion: Motion,
+    motion: joint_motions.Motion,
     frames: _Frames,
     single: Mapping[str, str],
     taken: set[str],
@@ -398,7 +392,7 @@ def _write(
     assert child is not None  # noqa: S101  the world is no child
     before = inverses(frames.frame(parent)) @ anchor
     after = inverses(child_anchor) @ frames.frame(child)
-    notes += faulty_leaders(prim, single)
+    notes += joint_motions.faulty_leaders(prim, single)
     tokens, custom = tuple(token for token, _ in motion), read_custom(prim)
     is_chain = len(tokens) > 1
     names, between = [name], list[str]()
@@ -420,7 +414,7 @@ def _write(
             ends[index + 1],
             kind,
             origins[index],
-            **read_fields(prim, kind, token, single, reading, of_axis=is_chain),
+            **joint_motions.read_fields(prim, kind, token, single, reading, of_axis=is_chain),
             custom=custom if index == 0 else m.Custom(),
         )
         for index, (token, kind) in enumerate(motion)

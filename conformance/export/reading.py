@@ -17,14 +17,8 @@ from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.reading import WORLD
 from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.openusd.values import read_authored, unusable_values
+from urdf_usd.conformance.export import links as contents
 from urdf_usd.conformance.export import mechanism as mechanisms
-from urdf_usd.conformance.export.links import (
-    HARMLESS,
-    legible_name,
-    read_custom,
-    read_inertials,
-    read_robot_custom,
-)
 from urdf_usd.conformance.export.shapes import NO_SHAPES, Texture, read_shapes
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.inspection import Inspection, MeshExtents, inspect, measure_mesh, with_paths
@@ -197,10 +191,10 @@ def _read(
     # An empty link of that name is the world.
     if shapes or any(link.name == m.WORLD_LINK for link in mechanism.links):
         all_shapes = read_shapes(reading, mechanism.links, others, notes)
-    inertials = read_inertials(mechanism.links, reading, notes)
+    inertials = contents.read_inertials(mechanism.links, reading, notes)
     links = [] if mechanism.world is None else [m.Link(mechanism.world)]
     for link in mechanism.links:
-        inertial, custom = inertials[link.path], read_custom(reading.prim(link.path))
+        inertial, custom = inertials[link.path], contents.read_custom(reading.prim(link.path))
         visuals = all_shapes.visuals.get(link.path, ())
         collisions = all_shapes.collisions.get(link.path, ())
         if (frame := mechanism.moved.get(link.path)) is not None:
@@ -218,8 +212,8 @@ def _read(
     while above and (above.HasAPI(UsdPhysics.RigidBodyAPI) or not above.IsA(UsdGeom.Xform)):
         above = above.GetParent()
     named = above or named or default
-    name = legible_name(named) if named else "robot"
-    custom = read_robot_custom(default) if default else m.NO_CUSTOM
+    name = contents.legible_name(named) if named else "robot"
+    custom = contents.read_robot_custom(default) if default else m.NO_CUSTOM
     robot = m.Robot(name, tuple(links), mechanism.joints, custom=custom)
     robot = _without_second_world(robot, mechanism.world)
     # Finite values of a stage can result in NaN.
@@ -248,7 +242,7 @@ def _without_second_world(robot: m.Robot, world: str | None) -> m.Robot:
         return robot
     (weld,) = holds
     root = next(link for link in robot.links if link.name == weld.child)
-    heaviest = HARMLESS * max(math.fsum(link.mass for link in robot.links), 1.0)
+    heaviest = contents.HARMLESS * max(math.fsum(link.mass for link in robot.links), 1.0)
     if root.shapes or weld.kind != m.Fixed() or weld.origin != m.IDENTITY or root.mass > heaviest:
         return robot
     plain = structs.replace(root, inertial=None) if root.mass else root

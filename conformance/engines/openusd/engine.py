@@ -14,29 +14,17 @@ import numpy as np
 from msgspec import structs
 from pxr import Sdf, Usd, UsdPhysics
 
+from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.openusd import joints as mechanisms
 from urdf_usd.conformance.engines.openusd import reading as stages
+from urdf_usd.conformance.engines.openusd import simulation
 from urdf_usd.conformance.engines.openusd.joints import BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.reading import WORLD, LinkPrim, Reading, urdf_name
 from urdf_usd.conformance.engines.openusd.settings import unexpected_settings
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
-from urdf_usd.conformance.engines.openusd.simulation import (
-    coupling,
-    freedom_of,
-    joint_numbers,
-    observe_simulation,
-)
 from urdf_usd.conformance.engines.openusd.transforms import inverses
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Available,
-    Request,
-    Side,
-    Unavailable,
-    UnsupportedError,
-)
 from urdf_usd.conformance.engines.statements import read_only, vec3
 from urdf_usd.conformance.observation import robot as observed
 from urdf_usd.conformance.observation.robot import JointObservation, JointType, Observation
@@ -54,20 +42,20 @@ class OpenusdEngine:
         return "openusd"
 
     @property
-    def side(self) -> Side:
-        return Side.USD
+    def side(self) -> protocol.Side:
+        return protocol.Side.USD
 
-    def availability(self) -> Availability:
+    def availability(self) -> protocol.Availability:
         """Return the version, if this OpenUSD has the parser."""
         if not hasattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange"):
-            return Unavailable(
+            return protocol.Unavailable(
                 "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange",
                 "install usd-core 25.11 or newer",
             )
         _, minor, patch = Usd.GetVersion()
-        return Available(f"usd-core {minor}.{patch:02}")
+        return protocol.Available(f"usd-core {minor}.{patch:02}")
 
-    def observe(self, request: Request) -> Observation:
+    def observe(self, request: protocol.Request) -> Observation:
         """Read the stage at ``request.path``.
 
         Raises:
@@ -80,12 +68,14 @@ class OpenusdEngine:
         return with_motion(observation, request.configurations, perturbed=False)
 
 
-def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ...]]) -> Observation:
+def _observe(
+    engine: str, request: protocol.Request, warnings: Callable[[], tuple[str, ...]]
+) -> Observation:
     reading, settings = stages.open_reading(request.path), request.configurations
     links = dict(reading.links)
     if not links:
         missing = stages.incomplete(reading.missing)
-        raise UnsupportedError(f"the stage holds neither a body nor a frame{missing}")
+        raise protocol.UnsupportedError(f"the stage holds neither a body nor a frame{missing}")
     joints, _ = mechanisms.connections(reading)
     # A joint other than a floating one connects a body to the world.
     is_tied = any(
@@ -187,7 +177,7 @@ def _observe(engine: str, request: Request, warnings: Callable[[], tuple[str, ..
         prims=tuple(prims.items()),
         shapes=state_shapes(reading),
         missing=reading.missing,
-        simulation=observe_simulation(reading, joints),
+        simulation=simulation.observe_simulation(reading, joints),
         words=tuple(_words(reading)),
     )
 
@@ -223,11 +213,11 @@ def _joint(
     hint = stages.text_attribute(prim, "urdf:joint:type")
     remarks = [mobility.note] if mobility.note else []
     remarks += ["it closes a loop"] * loops
-    remarks += ["its first body is the child"] * joint.reversed
-    remarks += ["it connects the base to the world"] * (joint.ends[0] == WORLD)
     remarks += [f"urdf:joint:type is {hint}"] * (hint is not None and hint != kind)
-    numbers = joint_numbers(prim, freedom_of(prim, kind, mobility.axis), reading, remarks)
-    mimic = coupling(joint.name, reading, remarks)
+    numbers = simulation.joint_numbers(
+        prim, simulation.freedom_of(prim, kind, mobility.axis), reading, remarks
+    )
+    mimic = simulation.coupling(joint.name, reading, remarks)
     paths = {link.path: link for link in links.values()}
     # A link that is called world and moves is not the world.
     namesake = links.get("world")
@@ -250,7 +240,7 @@ def _joint(
         **numbers,
         mimic=mimic,
         axis=joint.axis_in_child,
-        anchor=joint.anchor_in_child,
+        anchor=vec3(joint.anchors[joint.child][:3, 3]),
         note="; ".join(remarks) or None,
     )
 

@@ -2,19 +2,15 @@
 
 Behaviour of the parser, measured on usd-core 26.11, and its handling here:
 
-- A joint side that targets a prim without a body resolves to the nearest body above, and its frame
-  is re-expressed there; without any body, it is the world, and its frame is a world frame. A target
-  that does not exist is the world as well, without a message; it gets a note here. Below a collider
-  without a body, it is the outermost such collider, which is static.
+- A joint side that targets a prim without a body resolves to the nearest body above, else to the
+  world, and its frame is re-expressed there; below a collider without a body, to the outermost such
+  collider, which is static. A target that does not exist is the world, without a message.
 - Local positions are multiplied by the world scale of their body.
 - A limit that is reported as disabled means free. A revolute joint's is disabled as soon as one of
-  its bounds is beyond 5e37: a range that is open on one side is lost. A prismatic joint's or a D6's
-  with one infinite bound stays enabled.
+  its bounds is beyond 5e37; a prismatic joint's or a D6's with one infinite bound stays enabled.
 - A collider that is no Gprim gets a warning and no descriptor. PhysX (ovphysx 0.7) makes colliders
-  of the meshes that are its children, as importers of Isaac Sim intend; so does this reading, in
-  the session layer.
-- Nested bodies and nested articulation roots are reported without a warning; a disabled joint
-  divides an articulation.
+  of the meshes that are its children, as importers of Isaac Sim intend; so does this reading.
+- A disabled joint divides an articulation.
 """
 
 from __future__ import annotations
@@ -177,11 +173,6 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
             if any(name.startswith(beginnings) for name in names)
         )
 
-    @cached_property
-    def joint_prims(self) -> dict[str, Usd.Prim]:
-        """Joints by URDF name."""
-        return {urdf_name(prim): prim for prim in map(self.prim, self.joints)}
-
     def body_of(self, collider: str) -> str:
         """Return the body of a collider, or WORLD."""
         shape = self.shapes.get(collider)
@@ -191,11 +182,10 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
     def candidates(self) -> tuple[LinkPrim, ...]:
         """All prims that may be links, in the order of the stage.
 
-        Every rigid body is a link. An Xform without a body may be one as well: a massless link
-        becomes an Xform below the body that it is fixed to, and a link ``world`` an Xform above the
-        bodies. The schema does not distinguish these from an Xform that only holds geometry, so
-        every Xform below the default prim and not below a Gprim is a candidate. Surplus ones have
-        no effect, as links are looked up by the names of the URDF.
+        Every rigid body is a link. So may be an Xform without a body: a massless link below the
+        body that it is fixed to, or a link ``world`` above the bodies. As the schema does not
+        distinguish these from groups of geometry, every Xform below the default prim and not below
+        a Gprim is a candidate; surplus ones have no effect.
         """
         found: dict[str, LinkPrim] = {}
         # Shapes hold no frames, but a body below one is simulated.

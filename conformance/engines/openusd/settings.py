@@ -1,12 +1,9 @@
 """Settings of a stage that no URDF implies, by one rule for the properties of all schemas.
 
 An authored value is a setting if no check reads it (``reads`` of its definition), it is not
-harmless (``harmless``), and it differs from the fallback of its schema. Fallbacks are those of the
-schema registry; ``fallbacks`` has those of schemas that are not registered, and of attributes that
-consumers read from prims without their schemas. So are attributes of PhysX or MuJoCo of which
-nothing is known, applied schemas that are neither registered nor known, prims of types that no
-robot needs, values over time, and numbers that consumers cannot compute with. What depends on
-several prims follows below the rule: contacts, materials, actuators and lists of parts.
+harmless (``harmless``), and it differs from the fallback of its schema, in the registry or in
+``fallbacks``. So are attributes, schemas and types of prims of which nothing is known, values over
+time, and unusable numbers. What depends on several prims follows below the rule.
 """
 
 from __future__ import annotations
@@ -27,15 +24,9 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.openusd import reading as stages
+from urdf_usd.conformance.engines.openusd import simulation
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.reading import WORLD, Reading, applied_schemas
-from urdf_usd.conformance.engines.openusd.simulation import (
-    SAME,
-    SELF_COLLISION,
-    Freedom,
-    filtered_pairs,
-    gains_of,
-)
 from urdf_usd.conformance.engines.openusd.values import has_default, numbers_of
 from urdf_usd.conformance.observation.robot import JointType, SettingKind, UnexpectedSetting
 from urdf_usd.conformance.observation.simulation import USUAL_FRICTIONS
@@ -265,22 +256,15 @@ def _has_effect(name: str, prim: Usd.Prim) -> bool:
     schemas = {*applied_schemas(prim), *prim.GetAppliedSchemas(), str(prim.GetTypeName())}
     head, *rest = name.split(":")
     is_joint = bool(prim.IsA(UsdPhysics.Joint))
-    match head:
-        case "state":
-            return f"PhysicsJointStateAPI:{rest[0]}" in schemas
-        case "drive":
-            own = {"PhysicsRevoluteJoint": "angular", "PhysicsPrismaticJoint": "linear"}
-            type_name = prim.GetTypeName()
-            acts = type_name == "PhysicsJoint" or own.get(type_name) == rest[0]
-            return acts and f"PhysicsDriveAPI:{rest[0]}" in schemas
-        case "mjc":
-            is_part = is_joint or prim.HasAPI(UsdPhysics.RigidBodyAPI)
-            return any(x.startswith("Mjc") for x in schemas) or (is_part and name in FALLBACKS)
-        case "newton":
-            return is_joint or rest[0] not in {"armature", "limitStiffness", "limitDamping"}
-    schema = f"P{head[1:]}API"
+    if head == "mjc":
+        is_part = is_joint or prim.HasAPI(UsdPhysics.RigidBodyAPI)
+        return any(x.startswith("Mjc") for x in schemas) or (is_part and name in FALLBACKS)
+    if head == "newton":
+        return is_joint or rest[0] not in {"armature", "limitStiffness", "limitDamping"}
+    others = {"drive": "PhysicsDriveAPI", "state": "PhysicsJointStateAPI"}
+    schema = others.get(head, f"P{head[1:]}API")
     named = f"{schema}:{rest[0]}" if len(rest) > 1 else schema
-    return not head.startswith("physx") or named in schemas
+    return not head.startswith(("physx", *others)) or named in schemas
 
 
 def _authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
@@ -498,14 +482,14 @@ def _contact_settings(
         return len(parts) > 1 and pair not in joined and pair <= collide
 
     for prim in map(reading.prim, reading.articulations):
-        for schema, name in SELF_COLLISION:
+        for schema, name in simulation.SELF_COLLISION:
             if (
                 prim.GetAttribute(name).Get() is False
                 and schema in applied_schemas(prim)
                 and any(map(matters, map(frozenset, combinations(collide, 2))))
             ):
                 yield _value_setting(reading, SettingKind.FILTER, prim, name, "True", value=False)
-    named = dict(filtered_pairs(reading))
+    named = dict(simulation.filtered_pairs(reading))
     for pair, source in {**named, **dict(_filtered_groups(reading))}.items():
         if matters(pair):
             subject, other = (reading.subject(reading.prim(path)) for path in sorted(pair))
@@ -608,11 +592,14 @@ def _actuator_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         joint, drive = reading.prim(target), (0.0, 0.0)
         angular = bool(joint.IsA(UsdPhysics.RevoluteJoint))
         if angular or joint.IsA(UsdPhysics.PrismaticJoint):
-            freedom = Freedom(angular, "angular" if angular else "linear")
-            stiffness, damping, is_acceleration = gains_of(joint, freedom, reading.units)
+            freedom = simulation.Freedom(angular, "angular" if angular else "linear")
+            stiffness, damping, is_acceleration = simulation.gains_of(joint, freedom, reading.units)
             drive = (math.nan, math.nan) if is_acceleration else (stiffness, damping)
         acting = [math.fsum(values) for values in zip(*gains[target], strict=True)]
-        same = (math.isclose(x, own, rel_tol=SAME) for x, own in zip(acting, drive, strict=True))
+        same = (
+            math.isclose(x, own, rel_tol=simulation.SAME)
+            for x, own in zip(acting, drive, strict=True)
+        )
         if any(acting) and not all(same):
             message, sides = "an actuator acts otherwise than it", ("no actuator", "an actuator")
             yield _setting(reading, SettingKind.DRIVE, joint, message, *sides)
@@ -633,7 +620,7 @@ def _servo_gains(prim: Usd.Prim) -> tuple[float, float]:
     if kind in {None, "none"} or (kind == "affine" and not any(bias)):
         return 0.0, 0.0
     is_servo = kind == "affine" and not (constant or any(rest) or any(others))
-    is_servo &= math.isclose(first, -stiffness or -damping, rel_tol=SAME)
+    is_servo &= math.isclose(first, -stiffness or -damping, rel_tol=simulation.SAME)
     return (-stiffness, -damping) if is_servo else (math.nan, math.nan)
 
 

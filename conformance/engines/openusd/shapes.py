@@ -1,11 +1,8 @@
 """Shapes of links on a stage: colliders and visuals, with their appearance.
 
-A shape belongs to the link below which its prim lies. Which Xforms are links is not known here, so
-a shape is stated for every candidate above it, from the nearest one to the body that carries it;
-the comparison uses the first that is a link of the URDF.
-
-A collider is a Gprim with CollisionAPI that is not disabled, whatever its purpose and visibility. A
-visual is a Gprim that is visible and whose purpose is default or render.
+A shape is stated for every candidate for a link above it, from the nearest one to the body that
+carries it; the comparison uses the first that is a link of the URDF. A collider is a Gprim with
+CollisionAPI that is not disabled; a visual is visible, and its purpose is default or render.
 """
 
 from __future__ import annotations

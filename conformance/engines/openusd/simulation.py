@@ -1,9 +1,8 @@
 """Numbers and couplings of joints, drives and contacts, as simulators read them.
 
 A simulator whose schemas an asset uses reads its values from these schemas alone: a value that they
-could state and do not is absent, even if a custom attribute ``urdf:`` states it. In an asset
-without such schemas the ``urdf:`` attributes are used. Drives count as a schema family: in an asset
-without drives no joint is driven, and there is no attribute for the limit of a motor.
+could state and do not is absent, even if a custom attribute ``urdf:`` states it, which counts in
+other assets. Drives are a schema family as well.
 """
 
 from __future__ import annotations
@@ -141,10 +140,9 @@ def joint_numbers(
 ) -> dict[str, float | None]:
     """Read effort, velocity, damping and friction of a joint in SI units; None is absent.
 
-    Units of schemas depend on the freedom, so that joints without exactly one have custom
-    attributes alone. A value is NaN if two simulators read different ones, so that it equals none
-    of a URDF, whether that has one or not. ``remarks`` receives notes on missing and contradictory
-    values.
+    Joints without exactly one freedom have custom attributes alone, as units of schemas depend on
+    it. A value is NaN if two simulators read different ones. ``remarks`` receives notes on missing
+    and contradictory values.
     """
     found: dict[str, float | None] = {}
     for field in _NUMBERS:
@@ -267,7 +265,7 @@ def _can_couple(schema: str, *joints: Usd.Prim) -> bool:
 
 def coupling(name: str, reading: Reading, remarks: list[str]) -> observed.MimicObservation | None:
     """Return the effective coupling of a joint, or the custom one if no schema can."""
-    prims = reading.joint_prims
+    prims = {stages.urdf_name(prim): prim for prim in map(reading.prim, reading.joints)}
 
     def custom(name: str) -> observed.MimicObservation | None:
         prim = prims.get(name)

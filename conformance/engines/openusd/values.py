@@ -96,9 +96,7 @@ def _other_type(attribute: Usd.Attribute, *, any_precision: bool) -> str | None:
 
     Measured on usd-core 26.11: ``ComputeMassProperties`` takes another inertia from
     ``double3 physics:diagonalInertia``, and a ``double`` force of a drive is none for OpenUSD's
-    physics parser and for Newton. OpenUSD's own validator reports an ``AttributeTypeMismatch``.
-    Roles make no difference here: ``float3[] points`` has the values of ``point3f[]``. Renderers
-    read texts of shaders from tokens, as OpenUSD itself once wrote.
+    physics parser and for Newton. Roles make no difference, nor do tokens for texts of shaders.
     """
     prim, name, declared = attribute.GetPrim(), attribute.GetName(), None
     if definition := prim.GetPrimDefinition().GetAttributeDefinition(name):
