@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from msgspec import Struct, field, structs
 from pxr import Tf, Usd, UsdGeom, UsdPhysics
@@ -110,6 +111,19 @@ def inspect_usd(
     return inspect(with_paths(reading.robot), extents), reading.diagnostics
 
 
+@contextmanager
+def _refusals(stage: Usd.Stage, notes: list[Diagnostic]) -> Iterator[None]:
+    """Raise errors of OpenUSD, and of a stage, with what was noted before."""
+    try:
+        yield
+    except Tf.ErrorException as error:
+        path = stage.GetRootLayer().identifier
+        message = f"{path} cannot be read: {loading.openusd_reason(error)}"
+        raise StageError((*notes, Diagnostic("stage-unreadable", message))) from error
+    except StageError as error:
+        raise StageError((*notes, *error.diagnostics)) from error
+
+
 def read_stage(
     stage: Usd.Stage,
     frames: Iterable[str] = (),
@@ -124,111 +138,97 @@ def read_stage(
         StageError: The stage contains no robot that URDF can represent.
     """
     notes: list[Diagnostic] = []
-    path = stage.GetRootLayer().identifier
-    try:
+    with _refusals(stage, notes):
         missing = [Diagnostic("stage-incomplete", part) for part in stages.missing_parts(stage)]
         unusable = [*unusable_values(stage, read_authored(stage), any_precision=True)]
         if (up := UsdGeom.GetStageUpAxis(stage)) == "X":
-            unusable.append(f"upAxis is {up} in @{path}@, not Y or Z")
+            unusable.append(f"upAxis is {up} in @{stage.GetRootLayer().identifier}@, not Y or Z")
         if missing or unusable:
             raise StageError((*missing, *(Diagnostic("stage-value", text) for text in unusable)))
-        reading = _read(stage, frames, root, frozenset(reversed_limits), notes, shapes=shapes)
-    except Tf.ErrorException as error:
-        message = f"{path} cannot be read: {loading.openusd_reason(error)}"
-        raise StageError((*notes, Diagnostic("stage-unreadable", message))) from error
-    except StageError as error:
-        raise StageError((*notes, *error.diagnostics)) from error
-    # A material of several shapes is reported once.
-    return structs.replace(reading, diagnostics=tuple(dict.fromkeys(notes)))
-
-
-def _read(
-    stage: Usd.Stage,
-    frames: Iterable[str],
-    chosen: str | None,
-    reversed_limits: frozenset[str],
-    notes: list[Diagnostic],
-    *,
-    shapes: bool,
-) -> StageReading:
-    lowered = list(stages.lower_colliders(stage))
-    named = None if chosen is None else loading.named_prim(stage, chosen)
-    default = stage.GetDefaultPrim()
-    if named is not None and not (default and named.GetPath().HasPrefix(default.GetPath())):
-        # The whole stage is read then.
-        default = Usd.Prim()
-    # Links below the default prim, otherwise of the whole stage.
-    frames, found = tuple(frames), []
-    for above in filter(None, (default, stage.GetPseudoRoot())):
-        reading = stages.parse_physics(stage, above)
-        if found := mechanisms.find_links(reading, frames):
-            break
-    else:
-        nothing = "the stage has no rigid body and no link"
-        required = [
-            Diagnostic("variant-required", f"{nothing}: {each.message}")
-            for each in loading.unselected_variant_sets(stage)
-        ]
-        raise StageError(tuple(required) or (Diagnostic("stage-structure", nothing),))
-    joints = mechanisms.read_connections(reading, notes)
-    members = mechanisms.choose_robot(found, joints, stage, named and str(named.GetPath()), notes)
-    mechanism = mechanisms.read_mechanism(
-        reading,
-        [link for link in found if link.body == WORLD or link.body in members],
-        [joint for joint in joints if members.issuperset({*joint.bodies} - {WORLD})],
-        reversed_limits,
-        notes,
-    )
-    paths = {link.path for link in found}
-    others = paths - {link.path for link in mechanism.links}
-    for collider, meshes in lowered:
-        if mechanisms.nearest(str(collider), paths) not in others:
-            what = f"its meshes collide: {', '.join(meshes)}"
-            what = what if meshes else "no mesh is its child, so that nothing collides"
-            message = f"collider {collider} is no gprim; as in PhysX, {what}"
-            notes.append(Diagnostic("collider-no-gprim", message))
-    all_shapes = NO_SHAPES
-    # An empty link of that name is the world.
-    if shapes or any(link.name == m.WORLD_LINK for link in mechanism.links):
-        all_shapes = read_shapes(reading, mechanism.links, others, notes)
-    inertials = contents.read_inertials(mechanism.links, reading, notes)
-    links = [] if mechanism.world is None else [m.Link(mechanism.world)]
-    for link in mechanism.links:
-        inertial, custom = inertials[link.path], contents.read_custom(reading.prim(link.path))
-        visuals = all_shapes.visuals.get(link.path, ())
-        collisions = all_shapes.collisions.get(link.path, ())
-        if (frame := mechanism.moved.get(link.path)) is not None:
-            # From the frame of the prim into that of the link.
-            step = pose_from_transform(inverses(frame))
-            inertial = inertial and structs.replace(inertial, origin=compose(step, inertial.origin))
-            visuals = tuple(structs.replace(x, origin=compose(step, x.origin)) for x in visuals)
-            collisions = tuple(
-                structs.replace(x, origin=compose(step, x.origin)) for x in collisions
-            )
-        links.append(m.Link(link.name, inertial, visuals, collisions, custom=custom))
-    links += mechanism.intermediate
-    above = named
-    # Neither a part of a robot nor a scope has its name.
-    while above and (above.HasAPI(UsdPhysics.RigidBodyAPI) or not above.IsA(UsdGeom.Xform)):
-        above = above.GetParent()
-    named = above or named or default
-    name = contents.legible_name(named) if named else "robot"
-    custom = contents.read_robot_custom(default) if default else m.NO_CUSTOM
-    robot = m.Robot(name, tuple(links), mechanism.joints, custom=custom)
-    robot = _without_second_world(robot, mechanism.world)
-    # Finite values of a stage can result in NaN.
-    undefined = (
-        Diagnostic("stage-value", f"values of {kind} {part.name!r} are not a number")
-        for kind, parts in (("link", robot.links), ("joint", robot.joints))
-        for part in parts
-        if _has_nan(part)
-    )
-    if faults := (*problems(robot), *undefined):
-        raise StageError(faults)
-    geometries = [shape.geometry for link in robot.links for shape in link.shapes]
-    used = {geometry.uri for geometry in geometries if isinstance(geometry, m.MeshFile)}
-    kept = {uri: mesh for uri, mesh in all_shapes.meshes.items() if uri in used}
-    return StageReading(robot, kept, (), mechanism.loops, all_shapes.textures)
+        lowered = list(stages.lower_colliders(stage))
+        named = None if root is None else loading.named_prim(stage, root)
+        default = stage.GetDefaultPrim()
+        if named is not None and not (default and named.GetPath().HasPrefix(default.GetPath())):
+            # The whole stage is read then.
+            default = Usd.Prim()
+        # Links below the default prim, otherwise of the whole stage.
+        frames, found = tuple(frames), []
+        for above in filter(None, (default, stage.GetPseudoRoot())):
+            reading = stages.parse_physics(stage, above)
+            if found := mechanisms.find_links(reading, frames):
+                break
+        else:
+            nothing = "the stage has no rigid body and no link"
+            required = [
+                Diagnostic("variant-required", f"{nothing}: {each.message}")
+                for each in loading.unselected_variant_sets(stage)
+            ]
+            raise StageError(tuple(required) or (Diagnostic("stage-structure", nothing),))
+        joints = mechanisms.read_connections(reading, notes)
+        members = mechanisms.choose_robot(
+            found, joints, stage, named and str(named.GetPath()), notes
+        )
+        mechanism = mechanisms.read_mechanism(
+            reading,
+            [link for link in found if link.body == WORLD or link.body in members],
+            [joint for joint in joints if members.issuperset({*joint.bodies} - {WORLD})],
+            frozenset(reversed_limits),
+            notes,
+        )
+        paths = {link.path for link in found}
+        others = paths - {link.path for link in mechanism.links}
+        for collider, meshes in lowered:
+            if mechanisms.nearest(str(collider), paths) not in others:
+                what = f"its meshes collide: {', '.join(meshes)}"
+                what = what if meshes else "no mesh is its child, so that nothing collides"
+                message = f"collider {collider} is no gprim; as in PhysX, {what}"
+                notes.append(Diagnostic("collider-no-gprim", message))
+        all_shapes = NO_SHAPES
+        # An empty link of that name is the world.
+        if shapes or any(link.name == m.WORLD_LINK for link in mechanism.links):
+            all_shapes = read_shapes(reading, mechanism.links, others, notes)
+        inertials = contents.read_inertials(mechanism.links, reading, notes)
+        links = [] if mechanism.world is None else [m.Link(mechanism.world)]
+        for link in mechanism.links:
+            inertial, custom = inertials[link.path], contents.read_custom(reading.prim(link.path))
+            visuals = all_shapes.visuals.get(link.path, ())
+            collisions = all_shapes.collisions.get(link.path, ())
+            if (frame := mechanism.moved.get(link.path)) is not None:
+                # From the frame of the prim into that of the link.
+                step = pose_from_transform(inverses(frame))
+                inertial = inertial and structs.replace(
+                    inertial, origin=compose(step, inertial.origin)
+                )
+                visuals = tuple(structs.replace(x, origin=compose(step, x.origin)) for x in visuals)
+                collisions = tuple(
+                    structs.replace(x, origin=compose(step, x.origin)) for x in collisions
+                )
+            links.append(m.Link(link.name, inertial, visuals, collisions, custom=custom))
+        links += mechanism.intermediate
+        # Neither one of several bodies, nor a joint or scope has the name of a robot.
+        above = named if len(members) > 1 else None
+        while above and (above.HasAPI(UsdPhysics.RigidBodyAPI) or not above.IsA(UsdGeom.Xform)):
+            above = above.GetParent()
+        named = above or named or default
+        name = contents.legible_name(named) if named else "robot"
+        custom = contents.read_robot_custom(default) if default else m.NO_CUSTOM
+        robot = m.Robot(name, tuple(links), mechanism.joints, custom=custom)
+        robot = _without_second_world(robot, mechanism.world)
+        # Finite values of a stage can result in NaN.
+        undefined = (
+            Diagnostic("stage-value", f"values of {kind} {part.name!r} are not a number")
+            for kind, parts in (("link", robot.links), ("joint", robot.joints))
+            for part in parts
+            if _has_nan(part)
+        )
+        if faults := (*problems(robot), *undefined):
+            raise StageError(faults)
+        geometries = [shape.geometry for link in robot.links for shape in link.shapes]
+        used = {geometry.uri for geometry in geometries if isinstance(geometry, m.MeshFile)}
+        kept = {uri: mesh for uri, mesh in all_shapes.meshes.items() if uri in used}
+        # A material of several shapes is reported once.
+        diagnostics = tuple(dict.fromkeys(notes))
+        return StageReading(robot, kept, diagnostics, mechanism.loops, all_shapes.textures)
 
 
 def _without_second_world(robot: m.Robot, world: str | None) -> m.Robot:
