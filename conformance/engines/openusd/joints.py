@@ -18,8 +18,7 @@ from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd import transforms as rigid
 from urdf_usd.conformance.engines.openusd.reading import WORLD, Reading
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, transforms
-from urdf_usd.conformance.engines.rotations import matrices
-from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.statements import matrices, vec3
 from urdf_usd.conformance.observation import robot as observed
 from urdf_usd.conformance.observation.robot import JointType
 

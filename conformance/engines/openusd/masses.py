@@ -27,8 +27,7 @@ from urdf_usd.conformance.engines import solids
 from urdf_usd.conformance.engines.openusd.joints import AXES
 from urdf_usd.conformance.engines.openusd.reading import Reading, urdf_name
 from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
-from urdf_usd.conformance.engines.rotations import matrices
-from urdf_usd.conformance.engines.statements import along_link, vec3, vec6
+from urdf_usd.conformance.engines.statements import along_link, matrices, vec3, vec6
 from urdf_usd.conformance.engines.surfaces import fans
 from urdf_usd.conformance.observation.robot import Departure, MassProperties, Restatement
 

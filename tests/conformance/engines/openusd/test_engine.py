@@ -23,7 +23,7 @@ from urdf_usd.conformance.engines.protocol import (
     Unavailable,
     UnsupportedError,
 )
-from urdf_usd.conformance.engines.rotations import matrices
+from urdf_usd.conformance.engines.statements import matrices
 
 
 def test_name_and_version_are_reported() -> None:
