@@ -93,11 +93,7 @@ def convert_parsed(
     *,
     progress: MeshProgress | None = None,
 ) -> Conversion:
-    """Convert a robot that was already read; see :func:`convert`.
-
-    Raises:
-        ConversionError: The robot cannot be written.
-    """
+    """Convert a robot that was already read; see :func:`convert`."""
     target = Path(directory)
     _require_replaceable(target)
     profile = options.profile
@@ -147,13 +143,7 @@ def convert_parsed(
 
 
 def convert_plainly(urdf: str, directory: str, packages: Mapping[str, str]) -> str:
-    """Convert a URDF with default options, as an entry point ``urdf_usd.converters``.
-
-    Returns the path of the root layer; ``packages`` are the folders of ROS packages by name.
-
-    Raises:
-        ConversionError: The robot cannot be read or written.
-    """
+    """Return the root layer of a default conversion: an entry point ``urdf_usd.converters``."""
     options = ConvertOptions(packages=tuple(packages.items()))
     return str(convert(urdf, directory, options).root_layer)
 
@@ -180,11 +170,7 @@ def _nearest_folder(target: Path) -> Path:
 
 
 def _move_into_place(folder: Path, target: Path, former: Path) -> None:
-    """Move a finished asset to the target, and an earlier one to ``former``.
-
-    The target folder itself is kept: it may be the working folder, or a mount. If a
-    move fails, the earlier files are restored.
-    """
+    """Move a finished asset to the target, maybe a mount, and an earlier one to ``former``."""
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         folder.rename(target)

@@ -192,11 +192,7 @@ class VariantChoice(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> VariantChoice:
-        """Read ``[PRIM:]SET=NAME``, where PRIM is an absolute path.
-
-        Raises:
-            ValueError: The text has another form.
-        """
+        """Read ``[PRIM:]SET=NAME`` with an absolute path; otherwise raise ValueError."""
         place, equals, variant = text.partition("=")
         prim, _, variant_set = place.rpartition(":")
         if not (equals and variant_set and variant) or (prim and not prim.startswith("/")):
@@ -237,11 +233,7 @@ class ColliderRule(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> ColliderRule:
-        """Read ``KIND`` or ``LINK_PATTERN=KIND``.
-
-        Raises:
-            ValueError: The kind does not exist, or the pattern is empty.
-        """
+        """Read ``KIND`` or ``LINK_PATTERN=KIND``; otherwise raise ValueError."""
         pattern, equals, kind = text.rpartition("=")
         if equals and not pattern:
             raise ValueError(f"{text!r} is not KIND or LINK_PATTERN=KIND")
@@ -255,11 +247,7 @@ class ColliderRule(Struct, frozen=True):
 
 
 def tolerance_in_metres(text: str, size: float) -> float:
-    """Return metres (``0.002``), or a percentage (``5%``) of a size [m].
-
-    Raises:
-        ValueError: The text is no positive number.
-    """
+    """Return metres (``0.002``), or a percentage (``5%``) of a size [m]; ValueError otherwise."""
     digits = text.removesuffix("%")
     value = float(digits)
     if not 0.0 < value < math.inf:
@@ -277,11 +265,7 @@ DEFAULT_TOLERANCE = "5%"
 
 
 class ColliderRules(Struct, frozen=True):
-    """Which colliders replace those of a robot.
-
-    Of the rules with a matching pattern the last one counts, else the last one without
-    pattern.
-    """
+    """Of rules with a matching pattern the last one counts, else the last one without pattern."""
 
     rules: Annotated[
         tuple[ColliderRule, ...],
@@ -322,11 +306,7 @@ NO_COLLIDER_RULES = ColliderRules()
 
 
 def parse_pair(text: str, form: str) -> tuple[str, str]:
-    """Split a text such as ``a=b``, of the form ``NAME=VALUE`` or ``NAME:=VALUE``.
-
-    Raises:
-        ValueError: It has not that form.
-    """
+    """Split ``a=b``, or ``a:=b`` if the form is; raise ValueError for a text without that form."""
     sign = ":=" if ":=" in form else "="
     name, found, value = text.partition(sign)
     if not (name and found and (value or sign == ":=")):

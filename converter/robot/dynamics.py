@@ -44,11 +44,7 @@ GRAVITY: m.Vec3 = (0.0, 0.0, -9.81)
 
 
 def degrees_of_freedom(robot: m.Robot) -> tuple[str, ...]:
-    """Name the joint of each degree of freedom, in the order of the equations.
-
-    Raises:
-        SourceError: The robot is not a tree.
-    """
+    """Name the joint of each degree of freedom, in the order of the equations."""
     tree = build_tree(robot)
     joints = (tree.parent_joint[name] for name in tree.links[1:])
     names = (name for joint in joints for name in [joint.name] * width(joint.kind))

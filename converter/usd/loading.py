@@ -266,15 +266,12 @@ def select_variants(
     pending = list(choices)
     selected: dict[tuple[str, str], VariantChoice] = {}
     # One at a time: a variant may contain the next set, or remove it.
-    while applicable := next(
-        (
-            (choice, owners[0])
-            for choice in pending
-            if len(owners := _owners(stage, choice)) == 1 and choice.variant in owners[0].variants
-        ),
-        None,
-    ):
-        choice, owner = applicable
+    while applicable := [
+        (choice, owners[0])
+        for choice in pending
+        if len(owners := _owners(stage, choice)) == 1 and choice.variant in owners[0].variants
+    ]:
+        choice, owner = applicable[0]
         pending.remove(choice)
         _author(stage, owner, choice.variant)
         selected[owner.prim, owner.name] = VariantChoice(owner.name, choice.variant, owner.prim)

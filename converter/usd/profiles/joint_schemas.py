@@ -127,10 +127,7 @@ def _write(prim: Sdf.PrimSpec, schema: str, values: Mapping[str, float], prefix:
 
 
 def _write_drive(own: AxisJoint) -> None:
-    """Author the effort limit as ``maxForce`` of a drive without gains, where users set these.
-
-    A drive that is there, of another simulator, has the same limit.
-    """
+    """Author the effort limit as ``maxForce`` of a drive without gains, unless there is one."""
     schema = f"PhysicsDriveAPI:{own.axis}"
     if schema not in specs.applied(own.prim) and (values := _schema_values(_EFFORT, own)):
         values |= {"stiffness": 0.0, "damping": 0.0}

@@ -354,10 +354,7 @@ def _content(data: bytes, file: Path) -> str:
 
 
 def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:
-    """Define a mesh prim and its subsets, and return the parts with materials.
-
-    Subdivision is off, and faces are right-handed.
-    """
+    """Define a mesh prim and its subsets, and return the parts with materials."""
     prim = specs.define(layer, path, "Mesh")
     attributes = mesh.attributes
     points = np.ascontiguousarray(mesh.points, np.float32)

@@ -176,12 +176,7 @@ def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
 
 
 def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
-    """Write a USDZ package.
-
-    Raises:
-        OSError: A file cannot be read, or the package not be written; or it would be
-            too large for some readers of zip archives.
-    """
+    """Write a USDZ package; OSError if it would be too large for some readers of zip archives."""
     try:
         with zipfile.ZipFile(package, "w", allowZip64=False) as archive:
             for file in files:

@@ -194,10 +194,7 @@ _MODES = {mm.Wrap.MIRROR: "mirror", mm.Wrap.CLAMP: "clamp", mm.Wrap.BLACK: "cons
 def write_networks(
     material: Sdf.PrimSpec, look: mm.MeshMaterial, networks: MaterialNetworks
 ) -> None:
-    """Write the shader networks of a material.
-
-    The preview surface is always written, for renderers without MaterialX.
-    """
+    """Write the shader networks of a material: a preview surface for all renderers."""
     # Values of slots, also of those with a texture.
     values: dict[mm.Slot, object] = {mm.Slot.OPACITY: look.opacity}
     if look.color is not None or look.shows_corners:

@@ -110,10 +110,7 @@ def author_joints(layer: Sdf.Layer, prims: specs.Prims) -> None:
     """Write all joints between bodies, and the names of the other joints."""
     tree = prims.tree
     rest = spatial.rest_poses(tree)
-    for name in tree.links:
-        joint = tree.parent_joint.get(name)
-        if joint is None:
-            continue
+    for joint in (tree.parent_joint[name] for name in tree.links[1:]):
         if joint.name in prims.joint:
             schema = _SCHEMAS.get(type(joint.kind), "PhysicsJoint")
             prim = specs.define(layer, prims.joint[joint.name], schema)
@@ -121,18 +118,15 @@ def author_joints(layer: Sdf.Layer, prims: specs.Prims) -> None:
             _author_frames(prim, joint, rest, prims)
             _author_freedom(prim, joint.kind)
         else:
-            prim = specs.over(layer, prims.link[name])
+            prim = specs.over(layer, prims.link[joint.child])
             specs.write_urdf(prim, "joint:name", joint.name)
         specs.write_urdf(prim, "joint:type", type(joint.kind).__name__.lower())
         specs.write_urdf(prim, "joint:dont_collapse", joint.dont_collapse or None)
         for value in ("effort", "velocity", "acceleration", "deceleration", "jerk"):
             specs.write_urdf(prim, f"limit:{value}", getattr(joint, value))
-        for element, part in (
-            ("dynamics", joint.dynamics),
-            ("safety_controller", joint.safety),
-            ("calibration", joint.calibration),
-            ("mimic", joint.mimic),
-        ):
+        parts = {"dynamics": joint.dynamics, "safety_controller": joint.safety}
+        parts |= {"calibration": joint.calibration, "mimic": joint.mimic}
+        for element, part in parts.items():
             for value in part.__struct_fields__ if part else ():
                 specs.write_urdf(prim, f"{element}:{value}", getattr(part, value))
     if prims.anchor is not None:

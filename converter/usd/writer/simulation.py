@@ -111,12 +111,10 @@ def _author_joints(
             author(name, "PhysxJointAPI", {"physxJoint:armature": armature})
             values = {f"physxJointAxis:{axes[name]}:armature": armature}
             author(name, f"PhysxJointAxisAPI:{axes[name]}", values)
-    for key, springs in (
-        ("limitStiffness", simulation.limit_stiffnesses),
-        ("limitDamping", simulation.limit_dampings),
-    ):
-        for name, value in springs if newton else ():
-            author(name, "NewtonJointAPI", {f"newton:{key}": value / units[name]})
+    springs = [("limitStiffness", *one) for one in simulation.limit_stiffnesses if newton]
+    springs += [("limitDamping", *one) for one in simulation.limit_dampings if newton]
+    for key, name, value in springs:
+        author(name, "NewtonJointAPI", {f"newton:{key}": value / units[name]})
     for name, position in simulation.positions:
         axis = axes[name]
         values = {f"state:{axis}:physics:position": position * units[name]}
@@ -254,10 +252,7 @@ class _Solid(Struct, frozen=True, eq=False):
 def bodies_in_contact(
     stage: Usd.Stage, body_of: Mapping[str, str], ignored: Collection[frozenset[str]]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """Return the pairs of bodies whose colliders overlap, and those that touch.
-
-    Meshes count as their convex hulls, as they are written.
-    """
+    """Return the pairs of bodies whose colliders overlap, and those that touch, as hulls."""
     solids: dict[str, list[_Solid]] = {}
     cache = UsdGeom.XformCache()
     for prim in stage.Traverse():
@@ -285,10 +280,7 @@ def bodies_in_contact(
 
 
 def _depth(one: _Solid, other: _Solid) -> float:
-    """Return how deep two solids overlap, negative if they are apart [m].
-
-    For hulls, it is the diameter of the largest ball in both.
-    """
+    """Return the diameter of the largest ball in both solids, or minus their distance [m]."""
     # Takes longer to import than to convert a small robot; few files filter overlaps.
     from scipy.optimize import linprog
 
@@ -321,12 +313,12 @@ def _distance(one: Points, other: Points) -> float:
     from scipy.optimize import nnls
 
     center = (one.mean(axis=0) + other.mean(axis=0)) / 2
-    size = max(float(np.abs(one - center).max()), float(np.abs(other - center).max()))
+    size = float(np.abs(np.concatenate([one, other]) - center).max())
     if size == 0:
         return 0.0
     here, there = (one - center) / size, (other - center) / size
     matrix = np.zeros((5, len(here) + len(there)))
-    matrix[:3, : len(here)], matrix[:3, len(here) :] = here.T, -there.T
+    matrix[:3] = np.concatenate([here, -there]).T
     matrix[3, : len(here)] = matrix[4, len(here) :] = _WEIGHT
     weights, _ = nnls(matrix, np.array([0.0, 0.0, 0.0, _WEIGHT, _WEIGHT]))
     ours, theirs = weights[: len(here)], weights[len(here) :]

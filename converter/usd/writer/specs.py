@@ -114,11 +114,7 @@ def write(
     custom: bool = False,
     **metadata: object,
 ) -> None:
-    """Author an attribute, or replace its value.
-
-    Its type is that of the schema of UsdGeom or UsdPhysics with this name, unless
-    ``kind`` is given; otherwise that of the value.
-    """
+    """Author an attribute; its type is given, or that of its schema, or that of the value."""
     attribute = spec.attributes.get(name)
     if attribute is None:
         if kind is None:
@@ -144,11 +140,7 @@ def _types() -> dict[str, tuple[Sdf.ValueTypeName, Sdf.Variability]]:
 
 
 def to_float32(value: float, what: str) -> float:
-    """Round a finite number to float32.
-
-    Raises:
-        AuthoringError: The magnitude is too large; the message begins with ``what``.
-    """
+    """Round a finite number; AuthoringError, which begins with ``what``, if it is too large."""
     if abs(value) > _LARGEST:
         message = f"{what} is {value:g}, which float32 cannot store"
         raise AuthoringError((Diagnostic("value-range", message),))

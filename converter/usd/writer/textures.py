@@ -159,11 +159,7 @@ _GREY = (0.5, 0.5, 0.5)
 
 
 def write_thumbnail(stage: Usd.Stage, file: Path) -> None:
-    """Write a picture of the visible prims of a stage.
-
-    It is an orthographic projection without textures, on white, of triangles from the
-    farthest to the nearest.
-    """
+    """Write a picture of visible prims: triangles on white, from the farthest to the nearest."""
     width = SIZE * _OVERSAMPLING
     image = Picture.new("RGB", (width, width), "white")
     if surfaces := list(_surfaces(stage)):
@@ -223,20 +219,21 @@ def _color(prim: Usd.Prim) -> Array:
 
 def _triangles(prim: Usd.Prim) -> Array:
     names = "points", "faceVertexCounts", "faceVertexIndices", "size", "radius", "height"
-    values = {name: prim.GetAttribute(name).Get() for name in names if prim.HasAttribute(name)}
+    points, counts, indices, size, radius, height = (
+        prim.GetAttribute(name).Get() for name in names
+    )
     match prim.GetTypeName():
         case "Mesh":
-            points, counts, indices = (np.array(values[name] or ()) for name in names[:3])
-            fans = fan_triangles(counts.astype(np.int64), indices.astype(np.int64))
-            return np.asarray(points.reshape(-1, 3)[fans], np.float64)
+            faces = (np.array(values or (), np.int64) for values in (counts, indices))
+            return np.array(points or (), np.float64).reshape(-1, 3)[fan_triangles(*faces)]
         case "Cube":
-            corners = outline(Box((values["size"],) * 3))
+            corners = outline(Box((size,) * 3))
         case "Sphere":
-            corners = outline(Sphere(values["radius"]))
+            corners = outline(Sphere(radius))
         case "Cylinder":
-            corners = outline(Cylinder(values["radius"], values["height"]))
+            corners = outline(Cylinder(radius, height))
         case "Capsule":
-            corners = outline(Capsule(values["radius"], values["height"]))
+            corners = outline(Capsule(radius, height))
         case _:
             return np.empty((0, 3, 3))
     return np.asarray(corners[ConvexHull(corners).simplices])
