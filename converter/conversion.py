@@ -127,7 +127,9 @@ def convert_parsed(
         notes += described
     _refuse_warnings(notes, options)
     try:
-        with scratch_folder(_nearest_folder(target)) as scratch:
+        # Beside the target, or in its nearest ancestor.
+        nearest = next(filter(Path.is_dir, target.absolute().parents))
+        with scratch_folder(nearest) as scratch:
             folder = scratch / NEW
             folder.mkdir()
             with asset.system_errors():
@@ -160,13 +162,6 @@ def _negligible_mass(tree: Tree, bodies: BodyAssignment) -> tuple[Diagnostic, ..
     message = f"{moving} cannot be simulated, such as link {found[0]!r}: mass or inertia is "
     message += "negligible; --inertia geometry computes both from shapes"
     return (Diagnostic("body-negligible", message, tree.link[found[0]].location),)
-
-
-def _nearest_folder(target: Path) -> Path:
-    folder = target.absolute()
-    while not folder.is_dir():
-        folder = folder.parent
-    return folder.parent if folder == target.absolute() else folder
 
 
 def _move_into_place(folder: Path, target: Path, former: Path) -> None:

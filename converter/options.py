@@ -495,7 +495,6 @@ class ConvertOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def nesting(self) -> BodyNesting:
-        """Nesting of body prims, given or by profile."""
         if self.bodies is not None:
             return self.bodies
         flat = self.physics_variants or self.profile.is_for_physx

@@ -106,8 +106,15 @@ def _decomposed(
                 continue
             mesh = readable_mesh(geometry.path)
             # CoACD remeshes surfaces that are not manifold, which enlarges them.
-            if mesh is not None and not all(map(_is_convex, _parts(mesh))):
-                meshes[geometry.path or ""] = mesh, shape.location
+            if mesh is None:
+                continue
+            for part in _parts(mesh):
+                solid, is_hull = solids.solid_of_mesh(
+                    part.points, part.face_counts, part.face_indices
+                )
+                # Apart from rounding, a convex piece fills its hull.
+                if is_hull or solid.volume < _CONVEX * solids.hull_solid(part.points).volume:
+                    meshes[geometry.path or ""] = mesh, shape.location
     remeshed = []
     for path, (mesh, _) in meshes.items():
         # CoACD replaces a mesh by a closed one, which takes it long, if an edge belongs to other
@@ -132,12 +139,6 @@ def _decomposed(
 
 def _parts(mesh: PolygonMesh) -> list[PolygonMesh]:
     return [group for _, group in split_groups(mesh)] or [mesh]
-
-
-def _is_convex(mesh: PolygonMesh) -> bool:
-    """Return whether a mesh fills its convex hull, apart from rounding."""
-    solid, is_hull = solids.solid_of_mesh(mesh.points, mesh.face_counts, mesh.face_indices)
-    return not is_hull and solid.volume >= _CONVEX * solids.hull_solid(mesh.points).volume
 
 
 def _of_shape(

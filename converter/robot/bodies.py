@@ -1,15 +1,11 @@
 """Assignment of links to rigid bodies, and the mass properties of the bodies.
 
-In URDF a link may have no mass; in USD the mass of a body without explicit mass is
-computed from its colliders. A massless link therefore becomes a frame of the body that
-it is fixed to. A group of links connected by fixed joints whose first link has no mass
-becomes one body with the mass properties of the group. A moving group without any mass
-receives a very small mass, which is reported.
+In USD the mass of a body without explicit mass is computed from its colliders. A massless link
+therefore becomes a frame of the body that it is fixed to. Links connected by fixed joints whose
+first link has no mass become one body. A moving group without mass receives a very small one.
 
-A fixed base is decided first. Simulators with reduced coordinates use the body that is
-jointed to the world as the fixed root of the articulation, and treat that joint as
-fixed. So exactly one body of a robot is connected to the world, by a fixed joint; if it
-has no mass in the URDF, it receives a very small one.
+Simulators with reduced coordinates use the body that is jointed to the world as the fixed root of
+the articulation. So exactly one body is connected to the world, by a fixed joint.
 """
 
 from __future__ import annotations
@@ -269,7 +265,7 @@ def _group_bodies(
 
 def _usable_inertia(
     inertia: m.Vec6, mass: float, *, size: float, total: float
-) -> tuple[m.Vec6, tuple[tuple[str, str], ...]]:
+) -> tuple[m.Vec6, list[tuple[str, str]]]:
     """Return inertia [kg m^2] with positive moments about all axes, and rules with texts about it.
 
     A zero means "compute it" to some consumers of USD, and is refused by others.
@@ -281,8 +277,8 @@ def _usable_inertia(
         least = min(_LEAST_INERTIA, DEFAULTED_INERTIA * total * (size * size))
         moment = max(DEFAULTED_INERTIA * mass * (size * size), least)
         text = f"has {mass:.6g} kg and no inertia; it received {moment:.3g} kg m^2"
-        return (moment, 0, 0, moment, 0, moment), (("inertia-regularised", text),)
-    changes: tuple[tuple[str, str], ...] = ()
+        return (moment, 0, 0, moment, 0, moment), [("inertia-regularised", text)]
+    changes = []
     none = max(SMALLEST, _ROUNDING * largest)
     if abs(min(moments)) <= none:
         floor = max(DEFAULTED_MOMENT * largest, 2 * SMALLEST)
@@ -290,12 +286,12 @@ def _usable_inertia(
         moments = a, b, c
         inertia = spatial.rotate_inertia((a, 0.0, 0.0, b, 0.0, c), quat_wxyz)
         text = f"has no inertia about an axis; it received {floor:.3g} kg m^2 there"
-        changes = (("inertia-regularised", text),)
+        changes.append(("inertia-regularised", text))
     a, b, c = sorted(moments)
     broken = "which break A + B >= C" if a + b < c * (1 - _TRIANGLE_SLACK) else ""
     if problem := "which are not all positive" if a <= 0 else broken:
         text = f"has principal moments {a:.4g}, {b:.4g}, {c:.4g}, {problem}"
-        changes = (*changes, ("inertia-implausible", text))
+        changes.append(("inertia-implausible", text))
     return inertia, changes
 
 

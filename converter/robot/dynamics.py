@@ -1,17 +1,13 @@
 """Forward kinematics and equations of motion over many configurations: M(q) u' + b(q, u) = forces.
 
-Algorithms after R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008: the
-recursive Newton-Euler algorithm (section 5.3, table 5.1) for b, the composite rigid
-body algorithm (section 6.2, table 6.2) for M. All spatial vectors are in coordinates of
-the root link's frame, about its origin, angular part first, so that no transforms
-between links are needed.
+Algorithms after R. Featherstone, "Rigid Body Dynamics Algorithms", Springer 2008: recursive
+Newton-Euler (section 5.3, table 5.1) for b, composite rigid bodies (section 6.2, table 6.2) for M.
+All spatial vectors are in coordinates of the root link's frame, about its origin, angular first.
 
-The root is floating: the first six degrees of freedom are three translations along the
-axes of the world, then three rotations about its own axes. For a robot with a fixed
-base, these are dropped. Velocities u of joints are
-displacement rates in the joint's frame (the child's frame at zero) and angular
-velocities about axes of the child. A planar joint has three displacement rates, of
-which the part along its normal has no effect, so that no basis of the plane is needed.
+The root is floating: the first six degrees of freedom are three translations along the axes of
+the world, then three rotations about its own axes. Velocities u of joints are displacement rates
+in the child's frame at zero and angular velocities about axes of the child. A planar joint has
+three displacement rates, of which the part along its normal has no effect.
 """
 
 from __future__ import annotations
@@ -141,7 +137,11 @@ def equations_of_motion(
         np.concatenate([values[name] for name in tree.links])
         for values in (inertias, velocity, acceleration)
     )
-    each = _apply(spatial, driven) + _cross_force(moving, _apply(spatial, moving))
+    # The rate of change of momentum, with forces that move with the links.
+    momentum, angular, linear = _apply(spatial, moving), moving[:, :3], moving[:, 3:]
+    turning = _cross(angular, momentum[:, :3]) + _cross(linear, momentum[:, 3:])
+    each = _apply(spatial, driven)
+    each += np.concatenate([turning, _cross(angular, momentum[:, 3:])], axis=1)
     needed = dict(zip(tree.links, np.split(each, len(tree.links)), strict=True))
     bias = np.zeros((count, size))
     for name in reversed(tree.links):
@@ -214,13 +214,6 @@ def _cross_motion(velocity: Matrix, motion: Matrix) -> Matrix:
     angular, linear = velocity[:, :3], velocity[:, 3:]
     turning = _cross(angular, motion[:, 3:]) + _cross(linear, motion[:, :3])
     return np.concatenate([_cross(angular, motion[:, :3]), turning], axis=1)
-
-
-def _cross_force(velocity: Matrix, force: Matrix) -> Matrix:
-    """Return the (K, 6) rate of change of forces that move with a velocity."""
-    angular, linear = velocity[:, :3], velocity[:, 3:]
-    turning = _cross(angular, force[:, :3]) + _cross(linear, force[:, 3:])
-    return np.concatenate([turning, _cross(angular, force[:, 3:])], axis=1)
 
 
 def _cross(a: Matrix, b: Matrix) -> Matrix:

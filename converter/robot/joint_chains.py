@@ -48,10 +48,8 @@ def merge_chains(robot: m.Robot, notes: list[Diagnostic]) -> m.Robot:
         joint = _merged(chain) if chain else None
         names = {one.name for one in robot.joints if one not in chain}
         if joint is None or joint.name in names:
-            message = (
-                f"the chain that starts at joint {first.name!r} is no longer one "
-                "joint of USD; its joints are converted separately"
-            )
+            message = f"the chain that starts at joint {first.name!r} is no longer one joint of USD"
+            message += "; its joints are converted separately"
             notes.append(Diagnostic("joint-chain-changed", message, first.location))
             continue
         named = ", ".join(repr(one.name) for one in chain)
@@ -60,15 +58,10 @@ def merge_chains(robot: m.Robot, notes: list[Diagnostic]) -> m.Robot:
         merged[chain[-1].name] = joint
         dropped |= {one.name for one in chain[:-1]}
         dropped_links |= {one.child for one in chain[:-1]}
-    if not merged:
-        return robot
-    return structs.replace(
-        robot,
-        links=tuple(link for link in robot.links if link.name not in dropped_links),
-        joints=tuple(
-            merged.get(joint.name, joint) for joint in robot.joints if joint.name not in dropped
-        ),
-    )
+    links = tuple(link for link in robot.links if link.name not in dropped_links)
+    kept = (joint for joint in robot.joints if joint.name not in dropped)
+    joints = tuple(merged.get(joint.name, joint) for joint in kept)
+    return structs.replace(robot, links=links, joints=joints) if merged else robot
 
 
 def is_marked(joint: m.Joint) -> bool:

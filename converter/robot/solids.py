@@ -185,8 +185,7 @@ def fan_triangles(face_counts: Indices, face_indices: Indices) -> Indices:
     # Position of each triangle within the fan of its face.
     step = np.arange(len(first)) - np.repeat(np.cumsum(counts - 2) - (counts - 2), counts - 2)
     fans = np.stack([first, first + step + 1, first + step + 2], axis=1)
-    triangles: Indices = face_indices[fans]
-    return triangles
+    return np.asarray(face_indices[fans])
 
 
 def is_closed(points: Matrix, face_counts: Indices, face_indices: Indices) -> bool:

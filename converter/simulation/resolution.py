@@ -281,7 +281,10 @@ class _Resolver:
         drives = []
         for name, joint in self._joints.items():
             values, location = settings.get(name, {}), locations.get(name)
-            mode = values.get("control") or _implied_control(values)
+            implied = "velocity" if values.get("damping") else "effort"
+            if values.get("stiffness") or values.get("natural_frequency"):
+                implied = "position"
+            mode = values.get("control", implied)
             if mode in {"effort", "none"}:
                 continue
             if joint.mimic is not None:
@@ -418,12 +421,6 @@ class _Resolver:
 
 def _refused(message: str, location: Location | None) -> ConversionError:
     return ConversionError((Diagnostic("description-value", message, location),))
-
-
-def _implied_control(values: Mapping[str, Any]) -> Control:
-    if values.get("stiffness") or values.get("natural_frequency"):
-        return "position"
-    return "velocity" if values.get("damping") else "effort"
 
 
 def _joint_inertias(robot: m.Robot, positions: Mapping[str, float]) -> dict[str, float]:

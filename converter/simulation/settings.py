@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -373,7 +374,7 @@ def _find_places(text: str) -> dict[Place, tuple[int, int]]:
     Keys inside of inline tables are not found.
     """
     places: dict[Place, tuple[int, int]] = {}
-    counts: dict[Place, int] = {}
+    counts: Counter[Place] = Counter()
     table: Place = ()
     for number, line in enumerate(text.split("\n"), start=1):
         if not (found := _LINE.match(line)):
@@ -381,12 +382,11 @@ def _find_places(text: str) -> dict[Place, tuple[int, int]]:
         names = tuple(name.strip().strip("\"'") for name in (found[2] or found[3]).split("."))
         position = (number, len(line) - len(line.lstrip()) + 1)
         if found[3]:
-            places.setdefault((*table, *names), position)
-            continue
-        table = names
-        if found[1] == "[[":
-            places.setdefault(table, position)
-            counts[table] = counts.get(table, -1) + 1
-            table = (*table, counts[table])
-        places.setdefault(table, position)
+            names = (*table, *names)
+        else:
+            places.setdefault(names, position)
+            table = (*names, counts[names]) if found[1] == "[[" else names
+            counts[names] += 1
+            names = table
+        places.setdefault(names, position)
     return places

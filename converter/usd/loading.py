@@ -1,12 +1,9 @@
 """Opening of a USD: files outside its folder, and its variants.
 
 Layers are first visited without composition: sublayers, references and payloads, in all variants.
-With ``strict``, those outside the folder of the root layer are not opened. A layer outside is
-reported once: files in its own folder are not. Missing files are reported by composition.
-
-Selections of variants are authored in the session layer, which is the strongest layer of a stage;
-no file is changed. A variant can contain further variant sets, which exist only while it is
-selected.
+With ``strict``, those outside the folder of the root layer are not opened. Missing files are
+reported by composition. Selections of variants are authored in the session layer; no file is
+changed. A variant can contain further variant sets, which exist only while it is selected.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Robot schema of Isaac Sim 6.2 (isaacsim-robot-schema), in a layer of its own.
 
-Links and joints are listed in the order in which Isaac Sim finds them: depth first from
-the base, and all joints of a link before those of the next. Frames without content
-below a link are sites, and follow it. The joint that fixes the base is the first one
-(SimReady, RC.009).
+Links and joints are listed as Isaac Sim finds them: depth first from the base, all joints of a
+link before those of the next. Frames without content below a link are sites, and follow it. The
+joint that fixes the base is the first one (SimReady, RC.009).
 """
 
 from __future__ import annotations
@@ -103,12 +102,8 @@ def _sites(
     Without joints, Isaac Sim looks for bodies alone.
     """
     tree, body_of = prims.tree, prims.bodies.body_of
-    articulated = (
-        joint
-        for joint in tree.parent_joint.values()
-        if joint.name in prims.joint and not isinstance(joint.kind, Floating)
-    )
-    if prims.anchor is None and not any(articulated):
+    joints = (joint for joint in tree.parent_joint.values() if joint.name in prims.joint)
+    if prims.anchor is None and all(isinstance(joint.kind, Floating) for joint in joints):
         return {}
     bodies = {prims.link[name] for name in tree.links if body_of[name] == name}
     found: dict[Sdf.Path, list[Sdf.Path]] = {}

@@ -1,19 +1,15 @@
 """Joints in the schemas of Newton, PhysX and MuJoCo.
 
-Angles are in degrees. Newton's are those of newton-usd-schemas. PhysX's (Omniverse
-Physics) are not part of OpenUSD; names are those declared by ``physxSchema`` and
-``physxSchemaAddition``. ``physxJoint:jointFriction`` is not used: it is a coefficient
-of the joint's constraint force, unlike the friction of URDF.
-
-A joint that mimics a mimic joint is coupled to the start of the chain, because Newton
-refuses mimic joints as leaders. The motion is the same.
+Angles are in degrees. Names of PhysX (Omniverse Physics) are those of ``physxSchema`` and
+``physxSchemaAddition``. ``physxJoint:jointFriction`` is not used: it is a coefficient of the
+joint's constraint force. A joint that mimics a mimic joint is coupled to the start of the chain,
+because Newton refuses mimic joints as leaders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import degrees, inf, isfinite
-from typing import TypeAlias
 
 from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics, Vt
@@ -136,10 +132,10 @@ def _write_drive(own: AxisJoint) -> None:
 
 def author_newton(
     physics: Sdf.Layer, prims: specs.Prims, *, inertias: bool = True
-) -> tuple[Diagnostic, ...]:
+) -> list[Diagnostic]:
     """Apply Newton's schemas to bodies and joints; report lost couplings."""
     for body in prims.bodies.bodies if inertias else ():
-        # In double precision, along the axes of the link.
+        # For Newton, which reads it in place of the principal moments in float32.
         prim = physics.GetPrimAtPath(prims.link[body.link])
         xx, xy, xz, yy, yz, zz = body.inertia
         specs.apply(prim, "NewtonMassAPI")
@@ -157,15 +153,15 @@ def author_newton(
         alike = own.is_angular == leader.is_angular
         return (mimic.offset * own.unit, mimic.multiplier) if alike else None
 
-    def author(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
-        values = dict(zip(("newton:mimicCoef0", "newton:mimicCoef1"), numbers, strict=True))
+    lost: list[Diagnostic] = []
+    for own, leader, (offset, factor) in couplings(joints, "NewtonMimicAPI", coefficients, lost):
+        values = {"newton:mimicCoef0": offset, "newton:mimicCoef1": factor}
         _write(own.prim, "NewtonMimicAPI", values)
         specs.relate(own.prim, "newton:mimicJoint", leader.prim.path)
+    return lost
 
-    return author_couplings(joints, "NewtonMimicAPI", coefficients, author)
 
-
-def author_physx(physics: Sdf.Layer, prims: specs.Prims) -> tuple[Diagnostic, ...]:
+def author_physx(physics: Sdf.Layer, prims: specs.Prims) -> list[Diagnostic]:
     """Apply PhysX's schemas to joints; report lost couplings."""
     joints = _axis_joints(physics, prims)
     for own in joints:
@@ -185,32 +181,30 @@ def author_physx(physics: Sdf.Layer, prims: specs.Prims) -> tuple[Diagnostic, ..
         gearing = -mimic.multiplier * own.unit / leader.unit
         return gearing, -mimic.offset * own.unit + 0.0
 
-    def author(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
+    lost: list[Diagnostic] = []
+    found = couplings(joints, "PhysxMimicJointAPI", coefficients, lost)
+    for own, leader, (gearing, offset) in found:
         # The name of an axis begins with "rot" also for prismatic joints.
         axis, leader_axis = (
             f"rot{one.prim.attributes['physics:axis'].default}" for one in (own, leader)
         )
         prefix = f"physxMimicJoint:{axis}:"
-        values = dict(zip(("gearing", "offset"), numbers, strict=True))
+        values = {"gearing": gearing, "offset": offset}
         _write(own.prim, f"PhysxMimicJointAPI:{axis}", values, prefix)
         specs.relate(own.prim, f"{prefix}referenceJoint", leader.prim.path)
         specs.write(
             own.prim, f"{prefix}referenceJointAxis", leader_axis, specs.KINDS.Token, specs.UNIFORM
         )
-
-    return author_couplings(joints, "PhysxMimicJointAPI", coefficients, author)
-
-
-Coefficients: TypeAlias = Callable[[AxisJoint, AxisJoint, Mimic], "tuple[float, float] | None"]
+    return lost
 
 
-def author_couplings(
+def couplings(
     joints: Sequence[AxisJoint],
     schema: str,
-    coefficients: Coefficients,
-    author: Callable[[AxisJoint, AxisJoint, tuple[float, float]], None],
-) -> tuple[Diagnostic, ...]:
-    """Couple mimic joints to the starts of their chains; report what the schema cannot represent.
+    coefficients: Callable[[AxisJoint, AxisJoint, Mimic], tuple[float, float] | None],
+    lost: list[Diagnostic],
+) -> Iterator[tuple[AxisJoint, AxisJoint, tuple[float, float]]]:
+    """Yield mimic joints, the starts of their chains and numbers; report what is lost.
 
     A chain starts where the schema cannot represent a coupling, so that ``coefficients`` returns
     None; a joint that cannot be coupled to the start of the rest of its chain is coupled to the
@@ -236,16 +230,14 @@ def author_couplings(
             whole[name] = _behind(mimic, whole.get(mimic.joint))
             couplings = (_behind(mimic, decided.get(mimic.joint)), whole[name])
             decided[name] = next((one for one in couplings if numbers(name, one)), None)
-    lost = []
     for own in joints:
         mimic = decided.get(own.joint.name)
         if mimic and (found := numbers(own.joint.name, mimic)):
-            author(own, by_name[mimic.joint], found)
+            yield own, by_name[mimic.joint], found
         elif own.joint.mimic:
             leader = own.joint.mimic.joint
             message = f"{schema} cannot represent that joint {own.joint.name!r} follows {leader!r}"
             lost.append(Diagnostic("mimic-unrepresentable", message, own.joint.location))
-    return tuple(lost)
 
 
 def _behind(mimic: Mimic, leader: Mimic | None) -> Mimic:
@@ -285,7 +277,7 @@ def author_mujoco(
     stage: Usd.Stage,
     prims: specs.Prims,
     simulation: Simulation | None,
-) -> tuple[Diagnostic, ...]:
+) -> list[Diagnostic]:
     """Write MuJoCo's schemas of joints and colliders, and an actuator per joint."""
     joints = _axis_joints(physics, prims)
     settings = simulation or Simulation()
@@ -310,20 +302,17 @@ def author_mujoco(
             apart = max(abs(lower) * _RELATIVE_RANGE, _LEAST_RANGE)
             specs.write(spec, "physics:upperLimit", lower + apart)
 
-    def author_mimic(own: AxisJoint, leader: AxisJoint, numbers: tuple[float, float]) -> None:
+    def coefficients(_: AxisJoint, _leader: AxisJoint, mimic: Mimic) -> tuple[float, float]:
+        # Of position = coef0 + coef1 * leader [rad or m].
+        return mimic.offset, mimic.multiplier
+
+    lost: list[Diagnostic] = []
+    for own, leader, numbers in couplings(joints, "MjcEqualityJointAPI", coefficients, lost):
         spec = specs.over(layer, own.prim.path)
         specs.apply(spec, "MjcEqualityJointAPI")
         specs.relate(spec, "mjc:target", leader.prim.path)
         for name, value in zip(("mjc:coef0", "mjc:coef1"), numbers, strict=True):
             _write_uniform(spec, name, value)
-
-    # Numbers of position = coef0 + coef1 * leader [rad or m].
-    lost = author_couplings(
-        joints,
-        "MjcEqualityJointAPI",
-        lambda _own, _leader, mimic: (mimic.offset, mimic.multiplier),
-        author_mimic,
-    )
     _author_actuators(layer, stage, prims, joints, settings)
     for prim in stage.Traverse():
         if prim.HasAPI(UsdPhysics.CollisionAPI):
@@ -337,7 +326,7 @@ def author_mujoco(
                 specs.write(spec, name, hull)
     if settings.self_collision is False:
         message = "self_collision is not written: MuJoCo has no such setting"
-        lost = (*lost, Diagnostic("description-lost", message))
+        lost.append(Diagnostic("description-lost", message))
     return lost
 
 

@@ -75,19 +75,14 @@ def complete(
             specs.write(specs.over(physics, path), "visibility", "invisible")
     replaced = _complete_normals(library)
     problems = []
-    if not library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:
-        # VG.MESH.001
+    if not library.GetPrimAtPath(f"/{library.defaultPrim}").nameChildren:  # VG.MESH.001
         problems.append(("mesh-required", "SimReady requires a mesh; all shapes are primitive"))
-    if not prims.bodies.bodies:
-        # RB.001
+    if not prims.bodies.bodies:  # RB.001
         message = "SimReady requires a rigid body; no link has mass and can move"
         problems.append(("body-required", message))
     for name in replaced:
-        message = (
-            f"normals of mesh {name!r} point against its faces, which SimReady "
-            "excludes; those of the faces are written"
-        )
-        problems.append(("normals-opposite", message))
+        message = f"normals of mesh {name!r} point against its faces, which SimReady excludes"
+        problems.append(("normals-opposite", f"{message}; those of the faces are written"))
     return [Diagnostic(rule, message, robot.location) for rule, message in problems]
 
 

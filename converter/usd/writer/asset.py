@@ -1,23 +1,16 @@
 """The layers of an asset, and the variants of its interface.
 
 ``<robot>.usda`` is the interface, with payloads. In ``payload/``, ``Contents.usda`` has
-the sublayers ``Physics.usda``, ``Materials.usda`` and ``Geometry.usda``; two libraries
-contain meshes and shader networks in crate format. Custom data of the URDF is in
-``Extensions.usda``, which can be removed; what a simulation settings file states is in
-``Simulation.usda``. All references are relative.
+sublayers; two libraries contain meshes and shader networks in crate format. Custom data of
+the URDF is in ``Extensions.usda``, which can be removed; what a simulation settings file
+states is in ``Simulation.usda``. All references are relative.
 
-``Physics`` and ``Colliders`` are variant sets of the default prim; the first is named
-as in Isaac Sim. The variant ``none`` of ``Physics`` composes no layer with physics;
-that of ``Colliders`` adds ``NoColliders.usda``, and bodies keep their authored mass.
-In an asset for several simulators, ``Contents.usda`` has UsdPhysics alone, and variants
-add ``Newton.usda``, ``Physx.usda`` or ``Mujoco.usda``, also with what a description
-states in their schemas.
+The first variant of ``Physics`` and of ``Colliders`` is selected; ``none`` composes no layer
+with physics, or adds ``NoColliders.usda``, with which bodies keep their authored mass. In an
+asset for several simulators, variants add ``Newton.usda``, ``Physx.usda`` or ``Mujoco.usda``.
 
-ROS: references instead of payloads, but meshes and materials are payloads; schemas of
-Newton and of ROS have layers, and all ``urdf:`` attributes are in ``Extensions.usda``.
-SimReady: layers of simulators are in ``runnables/physics/``, each in a variant set of
-its own. Isaac Sim: always for several simulators, without MuJoCo; :mod:`.layouts`
-rearranges the layers. Both have the robot schema of Isaac Sim in ``Robot.usda``.
+ROS has references instead of payloads, but payloads of meshes and materials. In SimReady,
+layers of simulators are in ``runnables/physics/``. :mod:`.layouts` rearranges all for Isaac Sim.
 """
 
 from __future__ import annotations
@@ -43,7 +36,7 @@ from urdf_usd.converter.usd.profiles.isaac import ROBOT_TYPE, UNVERSIONED, autho
 from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.extensions import author_extensions, has_extensions
 from urdf_usd.converter.usd.writer.geometry import author_geometry, author_mesh_library, rest_extent
-from urdf_usd.converter.usd.writer.materials import author_material_library, bind_materials
+from urdf_usd.converter.usd.writer.materials import author_materials
 from urdf_usd.converter.usd.writer.physics import articulation_roots, author_bodies, author_joints
 from urdf_usd.converter.usd.writer.simulation import author_simulation
 from urdf_usd.converter.usd.writer.textures import write_thumbnail
@@ -184,12 +177,13 @@ def author_asset(
     composed = cache(lambda: _composed(core))
 
     meshes = author_mesh_library(robot, library)
-    bindings, notes = author_material_library(
-        robot, meshes, appearances, folder / PAYLOAD, options.materials
+    omitted = author_geometry(geometry, prims, meshes, f"./{Layer.GEOMETRY_LIBRARY}")
+    asset = f"./{Layer.MATERIALS_LIBRARY}"
+    found = [*meshes.diagnostics]
+    found += author_materials(
+        appearances, core[1], geometry, robot, prims, meshes, asset, options.materials
     )
-    found = [*meshes.diagnostics, *notes]
-    found += author_geometry(geometry, prims, meshes, f"./{Layer.GEOMETRY_LIBRARY}")
-    bind_materials(core[1], geometry, prims, bindings, f"./{Layer.MATERIALS_LIBRARY}")
+    found += omitted
     specs.define(physics, prims.physics, "Scope")
     author_bodies(physics, geometry, prims, meshes)
     author_joints(physics, prims)

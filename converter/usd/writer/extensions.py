@@ -1,12 +1,9 @@
 """Custom attributes and elements of a URDF, on the prims of their owners.
 
-Attributes become strings: ``urdf:foo`` on the owner's prim, ``urdf:limit:foo`` for one
-in the ``<limit>`` of a joint. Elements become nested Scopes below the owner's prim,
-with their attributes under their own names and their text in ``urdf:text``.
-``urdf:within`` of the outermost Scope lists the URDF elements between it and its owner;
-it is empty for none, and marks custom elements. Elements of the robot are in a separate
-Scope. A name that is invalid in USD or already used is changed, and kept as
-``displayName``.
+Attributes become strings: ``urdf:foo``, or ``urdf:limit:foo`` for one in the ``<limit>`` of a
+joint. Elements become nested Scopes below the owner's prim, with their text in ``urdf:text``.
+``urdf:within`` of the outermost Scope lists the URDF elements between it and its owner; it
+marks custom elements. A name that had to change is kept as ``displayName``.
 """
 
 from __future__ import annotations

@@ -88,8 +88,19 @@ def author_geometry(
             if isinstance(geometry, m.MeshFile):
                 mesh = groups.prim if groups else library.prims[mesh_key(geometry)]
                 gprim.referenceList.prependedItems = [Sdf.Reference(library_asset, mesh)]
+            elif isinstance(geometry, m.Box):
+                specs.write(gprim, "size", 1.0)
+                upper = Gf.Vec3f(0.5)
             else:
-                _author_primitive(gprim, geometry)
+                upper = Gf.Vec3f(geometry.radius)
+                if not isinstance(geometry, m.Sphere):
+                    specs.write(gprim, "axis", "Z")
+                    specs.write(gprim, "height", geometry.length)
+                    caps = geometry.radius if isinstance(geometry, m.Capsule) else 0.0
+                    upper[2] = geometry.length / 2 + caps
+                specs.write(gprim, "radius", geometry.radius)
+            if not isinstance(geometry, m.MeshFile):
+                specs.write(gprim, "extent", Vt.Vec3fArray([-upper, upper]))
             _place(gprim, shape.origin, _scale(geometry))
             if shape.name:
                 specs.show_spec_name(gprim, shape.name)
@@ -104,23 +115,6 @@ def _scale(geometry: m.Geometry) -> m.Vec3:
         x, y, z = map(abs, geometry.scale)
         return x, y, z
     return geometry.size if isinstance(geometry, m.Box) else _UNSCALED
-
-
-def _author_primitive(
-    gprim: Sdf.PrimSpec, shape: m.Box | m.Cylinder | m.Capsule | m.Sphere
-) -> None:
-    if isinstance(shape, m.Box):
-        specs.write(gprim, "size", 1.0)
-        upper = Gf.Vec3f(0.5)
-    else:
-        upper = Gf.Vec3f(shape.radius)
-        if not isinstance(shape, m.Sphere):
-            specs.write(gprim, "axis", "Z")
-            specs.write(gprim, "height", shape.length)
-            caps = shape.radius if isinstance(shape, m.Capsule) else 0.0
-            upper[2] = shape.length / 2 + caps
-        specs.write(gprim, "radius", shape.radius)
-    specs.write(gprim, "extent", Vt.Vec3fArray([-upper, upper]))
 
 
 def _place(xform: Sdf.PrimSpec, pose: m.Pose, scale: m.Vec3 = _UNSCALED) -> None:
@@ -188,8 +182,7 @@ MeshKey: TypeAlias = tuple[str, tuple[bool, bool, bool]]
 _UNNAMED_MATERIAL, _UNNAMED_GROUP = "material", "group"
 # Share of its convex hull that a convex group fills: decompositions write few digits.
 _FILLED = 0.95
-# Keywords of references to other files. Equal files without them are equal meshes; with
-# them only in the same folder.
+# Keywords of references to other files.
 _REFERENCES = (b"mtllib", b"init_from", b'"uri"', b"TextureFile")
 
 
@@ -271,7 +264,11 @@ def author_mesh_library(robot: m.Robot, layer: Sdf.Layer) -> MeshLibrary:
 
     def write_file(file: Path, keys: Sequence[MeshKey]) -> None:
         data, location = read_file(file, LARGEST_MESH), locations[keys[0]]
-        content = _content(data, file) if sizes[len(data)] > 1 else str(file)
+        content = str(file)
+        if sizes[len(data)] > 1:
+            # Equal files are equal meshes, with references only in the same folder.
+            refers = not holds_binary_stl(data) and any(word in data for word in _REFERENCES)
+            content = f"{hashlib.sha256(data).hexdigest()} {file.parent if refers else ''}"
 
         @cache
         def decoded() -> PolygonMesh:
@@ -344,13 +341,6 @@ def _concave_groups(
         message = f"mesh {name!r}: {len(concave)} of {len(groups)} groups are not convex, such as"
         message += f" {concave[0]!r}; each collides as its convex hull"
         yield Diagnostic("collider-concave", message, location)
-
-
-def _content(data: bytes, file: Path) -> str:
-    """Return a key of the content; equal keys mean equal meshes."""
-    digest = hashlib.sha256(data).hexdigest()
-    refers = not holds_binary_stl(data) and any(word in data for word in _REFERENCES)
-    return f"{digest} {file.parent}" if refers else digest
 
 
 def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:

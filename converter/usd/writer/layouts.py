@@ -1,14 +1,10 @@
 """Other layouts of a layered asset: one layer, a USDZ package, and that of Isaac Sim.
 
-One layer contains the libraries as classes with internal references, so that each
-surface is stored once, and both variant sets with the opinions of their layers. The
-package contains that layer and the textures.
-
-In the layout of Isaac Sim's asset transformer the interface references
-``payloads/base.usda`` with links, shapes and materials, whose sublayer ``robot.usda``
-has the robot schema. Variants of the interface add ``Physics/physics.usda``, or a layer
-of a simulator over it. Visual meshes are instances in ``instances.usda`` of
-``geometries.usd``; colliders are not, since physics is authored on them.
+One layer contains the libraries as classes with internal references, and both variant sets.
+In that of Isaac Sim's asset transformer the interface references ``payloads/base.usda`` with
+links, shapes and materials; variants add ``Physics/physics.usda``, or a layer of a simulator
+over it. Visual meshes are instances in ``instances.usda``; colliders are not, since physics is
+authored on them.
 """
 
 from __future__ import annotations

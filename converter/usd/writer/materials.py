@@ -7,9 +7,8 @@ bound to parts without one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from msgspec import Struct, structs
 from pxr import Gf, Sdf
@@ -33,39 +32,41 @@ _NO_PARTS = SurfaceParts((), covered=False, coordinate_sets=())
 class _Part(Struct, frozen=True):
     """A visual, or a part of it, with a material."""
 
-    visual: tuple[str, int]  # Link, and index of the visual.
+    visual: Sdf.Path
     subset: str | None  # Of its mesh; None for the visual itself.
     material: mm.MeshMaterial  # Without textures.
     images: list[tuple[mm.Slot, Image, mm.Sampling]]
     mesh_file: str | None = None  # The file that has the material; None if the URDF does.
 
 
-Binding: TypeAlias = tuple[tuple[str, int], str | None, Sdf.Path]
-"""A link and the index of its visual, the subset of the mesh, and a prim of the library."""
-
-
-def author_material_library(
-    robot: Robot,
-    meshes: MeshLibrary,
+def author_materials(
+    library: Sdf.Layer,
     layer: Sdf.Layer,
-    folder: Path,
-    networks: MaterialNetworks = MaterialNetworks.PREVIEW,
-) -> tuple[tuple[Binding, ...], tuple[Diagnostic, ...]]:
-    """Write each distinct material of a robot to an empty layer, and copy its textures."""
-    specs.define(layer, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
-    layer.defaultPrim = LIBRARY_ROOT.name
+    geometry: Sdf.Layer,
+    robot: Robot,
+    prims: specs.Prims,
+    meshes: MeshLibrary,
+    library_asset: str,
+    networks: MaterialNetworks,
+) -> tuple[Diagnostic, ...]:
+    """Write each distinct material to an empty library, reference and bind it in a layer.
+
+    Textures are copied beside the library. Its path, ``library_asset``, is relative to the layer.
+    """
+    specs.define(library, LIBRARY_ROOT, "Scope").specifier = Sdf.SpecifierClass
+    library.defaultPrim = LIBRARY_ROOT.name
     notes: list[Diagnostic] = []
     parts: list[_Part] = []
     images: dict[Image, Location | None] = {}
     for link in robot.links:
-        for part in _parts(link, meshes, notes):
+        for part in _parts(link, prims.visual[link.name], meshes, notes):
             parts.append(part)
             for _, image, _ in part.images:
                 images.setdefault(image, link.location)
                 if image.path and part.mesh_file:
                     folder_of_mesh = Path(part.mesh_file).parent
                     notes += outside_note(image.path, folder_of_mesh, link.location)
-    files, problems = copy_textures(images, folder / TEXTURES)
+    files, problems = copy_textures(images, Path(library.realPath).parent / TEXTURES)
     bound = []
     for part in parts:
         textures = tuple(
@@ -77,54 +78,43 @@ def author_material_library(
             bound.append((part, structs.replace(part.material, textures=textures)))
     materials = list(dict.fromkeys(material for _, material in bound))
     names = specs.sibling_names(material.name or _UNNAMED for material in materials)
-    paths = {}
+    local: dict[mm.MeshMaterial, Sdf.Path] = {}
+    if materials:
+        specs.define(layer, prims.materials, "Scope")
     for material, name in zip(materials, names, strict=True):
-        paths[material] = LIBRARY_ROOT.AppendChild(name)
-        spec = specs.define(layer, paths[material], "Material")
+        spec = specs.define(library, LIBRARY_ROOT.AppendChild(name), "Material")
         if material.name:
             specs.show_spec_name(spec, material.name)
         write_networks(spec, material, networks)
-    bindings = ((part.visual, part.subset, paths[own]) for part, own in bound)
+        local[material] = prims.materials.AppendChild(name)
+        reference = Sdf.Reference(library_asset, spec.path)
+        specs.define(layer, local[material], "Material").referenceList.prependedItems = [reference]
+    # Bindings to prims in other layers would be lost across a payload.
+    for part, material in bound:
+        path = part.visual
+        if geometry.GetPrimAtPath(path):
+            owner = specs.over(layer, path.AppendChild(part.subset) if part.subset else path)
+            specs.apply(owner, "MaterialBindingAPI")
+            specs.relate(owner, "material:binding", local[material])
     first: dict[tuple[str, str], Diagnostic] = {}
     for note in (*notes, *problems):
         first.setdefault((note.rule, note.message), note)
-    return tuple(bindings), tuple(first.values())
+    return tuple(first.values())
 
 
-def bind_materials(
-    layer: Sdf.Layer,
-    geometry: Sdf.Layer,
-    prims: specs.Prims,
-    bindings: tuple[Binding, ...],
-    library_asset: str,
-) -> None:
-    # Bindings to prims in other layers are lost across a payload.
-    if bindings:
-        specs.define(layer, prims.materials, "Scope")
-    for path in dict.fromkeys(path for *_, path in bindings):
-        local = specs.define(layer, prims.materials.AppendChild(path.name), "Material")
-        local.referenceList.prependedItems = [Sdf.Reference(library_asset, path)]
-    for (link, visual), subset, material in bindings:
-        path = prims.visual[link][visual]
-        if geometry.GetPrimAtPath(path):
-            part = specs.over(layer, path.AppendChild(subset) if subset else path)
-            specs.apply(part, "MaterialBindingAPI")
-            specs.relate(part, "material:binding", prims.materials.AppendChild(material.name))
-
-
-def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator[_Part]:
+def _parts(
+    link: Link, paths: Sequence[Sdf.Path], meshes: MeshLibrary, notes: list[Diagnostic]
+) -> Iterator[_Part]:
     """Yield the parts of a link with materials; report what is not used."""
-    for index, visual in enumerate(link.visuals):
+    for visual, path in zip(link.visuals, paths, strict=True):
         mesh = visual.geometry if isinstance(visual.geometry, MeshFile) else None
         file = (mesh.path if mesh else None) or ""
         surface = meshes.parts.get(file, _NO_PARTS)
         shows_textures = 0 in surface.coordinate_sets
 
         def drop(reference: str | None, shape: str = "mesh" if mesh else "shape") -> None:
-            message = (
-                f"texture {reference!r} is not converted: a {shape} it is on has no texture "
-                "coordinates; the colour is used"
-            )
+            lacks = f"a {shape} it is on has no texture coordinates"
+            message = f"texture {reference!r} is not converted: {lacks}; the colour is used"
             notes.append(Diagnostic("texture-dropped", message, link.location))
 
         own = visual.material
@@ -143,7 +133,7 @@ def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator
             if own.rgba is not None:
                 red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in own.rgba)
                 material = mm.MeshMaterial(own.name or "", (red, green, blue), opacity)
-            yield _Part((link.name, index), None, material, images)
+            yield _Part(path, None, material, images)
         for subset, material in surface.materials:
             images = []
             for slot, texture in material.textures:
@@ -155,7 +145,7 @@ def _parts(link: Link, meshes: MeshLibrary, notes: list[Diagnostic]) -> Iterator
                 sampling = texture.sampling if known else texture.sampled(coordinates=0).sampling
                 images.append((slot, image_of(texture, file), sampling))
             plain = structs.replace(material, textures=(), double_sided=False)
-            yield _Part((link.name, index), subset, plain, images, file)
+            yield _Part(path, subset, plain, images, file)
 
 
 # Shader networks: UsdPreviewSurface and OpenPBR

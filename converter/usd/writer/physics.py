@@ -15,7 +15,6 @@ from pxr import Gf, Sdf
 
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial
-from urdf_usd.converter.robot.bodies import Body
 from urdf_usd.converter.usd.writer import specs
 from urdf_usd.converter.usd.writer.geometry import MeshLibrary
 
@@ -59,14 +58,22 @@ def author_bodies(
         if own is None:
             # A mass alone means that there is no <inertial>.
             specs.write_urdf(prim, "inertial:mass", 0.0)
-        _author_inertial(prim, own, whole=not _is_own(body, own))
+            continue
+        turned = spatial.rotate_inertia(own.inertia, own.origin.quat_wxyz)
+        slack = 1e-12 * max(body.inertia)
+        is_own = own.mass == body.mass and all(
+            abs(moment - expected) <= slack + 1e-9 * abs(expected)
+            for moment, expected in zip(turned, body.inertia, strict=True)
+        )
+        _author_inertial(prim, own, whole=not is_own)
     for name in tree.links:
         link = tree.link[name]
         if prims.bodies.body_of[name] != name:
             # Distinguishes a frame from Xforms that group shapes.
             frame = specs.over(layer, prims.link[name])
             specs.write_urdf(frame, "link", name)
-            _author_inertial(frame, link.inertial, whole=True)
+            if link.inertial is not None:
+                _author_inertial(frame, link.inertial, whole=True)
         for shape, path in zip(link.collisions, prims.collision[name], strict=True):
             groups = library.groups_of(shape)
             if not geometry.GetPrimAtPath(path):
@@ -83,26 +90,14 @@ def author_bodies(
                     specs.write_urdf(specs.over(layer, path), "collision", True)
 
 
-def _is_own(body: Body, own: m.Inertial | None) -> bool:
-    """Return whether a body has exactly the inertial of its link."""
-    if own is None or own.mass != body.mass:
-        return False
-    turned = spatial.rotate_inertia(own.inertia, own.origin.quat_wxyz)
-    slack = 1e-12 * max(body.inertia)
-    return all(
-        abs(moment - expected) <= slack + 1e-9 * abs(expected)
-        for moment, expected in zip(turned, body.inertia, strict=True)
-    )
-
-
-def _author_inertial(prim: Sdf.PrimSpec, inertial: m.Inertial | None, *, whole: bool) -> None:
+def _author_inertial(prim: Sdf.PrimSpec, inertial: m.Inertial, *, whole: bool) -> None:
     """Store the inertial of a link that differs from that of its body, and what is estimated."""
-    if inertial and whole:
+    if whole:
         specs.write_urdf(prim, "inertial:mass", inertial.mass)
         specs.write_urdf(prim, "inertial:origin:position", inertial.origin.position)
         specs.write_urdf(prim, "inertial:origin:quat_wxyz", inertial.origin.quat_wxyz)
         specs.write_urdf(prim, "inertial:inertia", inertial.inertia)
-    if inertial and inertial.estimated:
+    if inertial.estimated:
         specs.write_urdf(prim, "inertial:estimated", inertial.estimated.value)
 
 
@@ -124,10 +119,10 @@ def author_joints(layer: Sdf.Layer, prims: specs.Prims) -> None:
         specs.write_urdf(prim, "joint:dont_collapse", joint.dont_collapse or None)
         for value in ("effort", "velocity", "acceleration", "deceleration", "jerk"):
             specs.write_urdf(prim, f"limit:{value}", getattr(joint, value))
-        parts = {"dynamics": joint.dynamics, "safety_controller": joint.safety}
+        parts: dict[str, object] = {"dynamics": joint.dynamics, "safety_controller": joint.safety}
         parts |= {"calibration": joint.calibration, "mimic": joint.mimic}
         for element, part in parts.items():
-            for value in part.__struct_fields__ if part else ():
+            for value in getattr(part, "__struct_fields__", ()):
                 specs.write_urdf(prim, f"{element}:{value}", getattr(part, value))
     if prims.anchor is not None:
         anchor = specs.define(layer, prims.anchor, "PhysicsFixedJoint")

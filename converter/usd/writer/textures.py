@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TypeAlias
@@ -81,10 +82,8 @@ def copy_textures(
     for image, location in images.items():
         content = image.content
         if content is None and image.path is not None:
-            try:
+            with suppress(OSError):
                 content = read_file(Path(image.path), LARGEST_IMAGE)
-            except OSError:
-                content = None
         if content is None:
             message = f"texture {image.name!r} is not there; the colour is used"
             diagnostics.append(Diagnostic("texture-missing", message, location))
@@ -94,9 +93,9 @@ def copy_textures(
         except _ImageError as error:
             message = f"texture {image.name!r} {error}; the colour is used"
             diagnostics.append(Diagnostic("texture-dropped", message, location))
-    first: dict[bytes, Image] = {}
-    for image, content in contents.items():
-        first.setdefault(content, image)
+    # Of equal ones, the first.
+    first = {content: image for image, content in reversed(contents.items())}
+    first = {content: first[content] for content in contents.values()}
     names = sibling_names(Path(image.name).stem for image in first.values())
     files = {}
     for content, name in zip(first, names, strict=True):

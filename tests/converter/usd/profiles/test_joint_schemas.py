@@ -11,7 +11,7 @@ from pxr import Usd
 
 from tests.converter.usd.authored import TURN, author, chain
 from urdf_usd.converter.robot.model import Dynamics, Joint, Mimic
-from urdf_usd.converter.usd.profiles.joint_schemas import AxisJoint, author_couplings
+from urdf_usd.converter.usd.profiles.joint_schemas import AxisJoint, couplings
 
 
 def test_newton_properties_are_those_of_its_schemas(tmp_path: Path) -> None:
@@ -34,14 +34,13 @@ def test_newton_properties_are_those_of_its_schemas(tmp_path: Path) -> None:
 
 def _couplings(joints: Iterable[Joint]) -> dict[str, tuple[object, ...]]:
     """Return leader, offset and factor of each coupling."""
-    found: dict[str, tuple[object, ...]] = {}
-    author_couplings(
+    every = couplings(
         [AxisJoint(None, joint) for joint in joints],
         "Schema",
         lambda _own, _leader, mimic: (mimic.offset, mimic.multiplier),
-        lambda own, leader, numbers: found.update({own.joint.name: (leader.joint.name, *numbers)}),
+        [],
     )
-    return found
+    return {own.joint.name: (leader.joint.name, *numbers) for own, leader, numbers in every}
 
 
 def test_couplings_do_not_depend_on_joint_order() -> None:
