@@ -13,7 +13,7 @@ three displacement rates, of which the part along its normal has no effect.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,20 +258,14 @@ def motion(kind: m.JointKind, positions: Matrix) -> Matrix:
             motions[:, :3, :3] = rotations_from_quats_wxyz(positions)
         case m.Generic():
             raise TypeError("joints of several axes have to be chains")
-        case _:
-            assert_never(kind)
     return motions
 
 
 def link_transforms(robot: m.Robot, positions: Mapping[str, Matrix]) -> dict[str, Matrix]:
-    """Return the transforms of all links for K configurations.
+    """Return the (K, 4, 4) transforms of all links to the root for K configurations.
 
-    Args:
-        positions: (K, d) positions per moving joint, see :func:`motion`; mimic joints
-            are given like all others. With no joint at all, K is 1.
-
-    Returns:
-        (K, 4, 4) transforms by link name, link to root.
+    ``positions`` are (K, d) per moving joint, also per mimic joint, see :func:`motion`. With no
+    joint at all, K is 1.
 
     Raises:
         SourceError: The robot is not a tree.

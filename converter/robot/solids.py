@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from math import pi
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -63,15 +63,12 @@ def primitive_solid(shape: Primitive) -> Solid:
             across = tube * (radius**2 / 4 + length**2 / 12) + caps * (0.4 * radius**2 + beyond)
             along = tube * radius**2 / 2 + caps * 0.4 * radius**2
             volume, moments = tube + caps, np.array([across, across, along])
-        case _:
-            assert_never(shape)
     return Solid(volume, np.zeros(3), np.diag(moments))
 
 
 def support(shape: Primitive, directions: Matrix) -> Matrix:
     """Return the (D,) support function of a primitive for (D, 3) unit directions."""
     x, y, z = np.abs(directions.T)
-    reach: Matrix
     match shape:
         case Box((a, b, c)):
             reach = (a * x + b * y + c * z) / 2
@@ -81,9 +78,7 @@ def support(shape: Primitive, directions: Matrix) -> Matrix:
             reach = radius * np.hypot(x, y) + length / 2 * z
         case Capsule(radius, length):
             reach = radius + length / 2 * z
-        case _:
-            assert_never(shape)
-    return reach
+    return np.asarray(reach)
 
 
 def outline(shape: Primitive) -> Points:
@@ -98,8 +93,6 @@ def outline(shape: Primitive) -> Points:
             angles = np.linspace(-pi / 2, pi / 2, _ALONG + 1)
             radii = shape.radius * np.cos(angles)
             heights = shape.radius * np.sin(angles) + np.where(angles < 0.0, -0.5, 0.5) * length
-        case _:
-            assert_never(shape)
     turn = np.arange(_AROUND) * 2.0 * pi / _AROUND
     circle = np.stack([np.cos(turn), np.sin(turn), np.zeros(_AROUND)], axis=1)
     rings = [circle * radius + (0, 0, z) for radius, z in zip(radii, heights, strict=True)]
@@ -232,14 +225,10 @@ def solid_of_mesh(
 
 def joined_solid(parts: Iterable[tuple[Solid, Matrix]]) -> Solid:
     """Return solids, each with a (4, 4) transform to the common frame, as one; overlaps count."""
-    placed = [
-        (
-            solid.volume,
-            transform[:3, :3] @ solid.center + transform[:3, 3],
-            transform[:3, :3] @ solid.inertia @ transform[:3, :3].T,
-        )
-        for solid, transform in parts
-    ]
+    placed = []
+    for solid, transform in parts:
+        turn, shift = transform[:3, :3], transform[:3, 3]
+        placed.append((solid.volume, turn @ solid.center + shift, turn @ solid.inertia @ turn.T))
     volume = math.fsum(own for own, _, _ in placed)
     if volume <= 0:
         return EMPTY

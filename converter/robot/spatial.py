@@ -134,18 +134,16 @@ def rotation_onto_axis(axis: Vec3) -> tuple[str, Vec4]:
     index = max(range(3), key=lambda number: abs(axis[number]))
     after, last = (index + 1) % 3, (index + 2) % 3
     # Half of the smallest rotation from e to a: 1 + e.a, and e x a.
-    turn = [1.0 + abs(axis[index]), 0.0, 0.0, 0.0]
-    turn[1 + after], turn[1 + last] = -axis[last], axis[after]
-    if axis[index] < 0:
-        # First half a turn about the next axis; the remaining rotation is below 90 deg.
-        half = [0.0, 0.0, 0.0, 0.0]
-        half[1 + after] = 1.0
-        turn[1 + after], turn[1 + last] = axis[last], -axis[after]
-        w, x, y, z = turn
-        a, b, c, d = half
-        return "XYZ"[index], multiply_quats((w, x, y, z), (a, b, c, d))
+    sign = -1.0 if axis[index] < 0 else 1.0
+    turn, half = [1.0 + abs(axis[index]), 0.0, 0.0, 0.0], [0.0] * 4
+    turn[1 + after], turn[1 + last] = -sign * axis[last], sign * axis[after]
     w, x, y, z = turn
-    return "XYZ"[index], normalise_quat((w, x, y, z))
+    if sign > 0:
+        return "XYZ"[index], normalise_quat((w, x, y, z))
+    # First half a turn about the next axis; the remaining rotation is below 90 deg.
+    half[1 + after] = 1.0
+    a, b, c, d = half
+    return "XYZ"[index], multiply_quats((w, x, y, z), (a, b, c, d))
 
 
 def rotate_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
@@ -160,15 +158,8 @@ def rotate_inertia(inertia: Vec6, quat_wxyz: Vec4) -> Vec6:
         )
         for x, y, z in rows
     )
-    first, second, third = rows
-    return (
-        _dot(a, first),
-        _dot(a, second),
-        _dot(a, third),
-        _dot(b, second),
-        _dot(b, third),
-        _dot(c, third),
-    )
+    f, g, h = rows
+    return _dot(a, f), _dot(a, g), _dot(a, h), _dot(b, g), _dot(b, h), _dot(c, h)
 
 
 def shift_inertia(inertia: Vec6, mass: float, offset: Vec3) -> Vec6:

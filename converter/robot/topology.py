@@ -51,9 +51,8 @@ def problems(robot: Robot) -> tuple[Diagnostic, ...]:
             known = first.setdefault(item.name, item)
             if known is not item:
                 place = f", first at line {known.location.line}" if known.location else ""
-                report(
-                    "name-duplicate", f"{kind} {item.name!r} is defined again{place}", item.location
-                )
+                message = f"{kind} {item.name!r} is defined again{place}"
+                report("name-duplicate", message, item.location)
     defined = {link.name for link in robot.links}
     for joint in robot.joints:
         for role, name in (("parent", joint.parent), ("child", joint.child)):
