@@ -86,7 +86,7 @@ def author_geometry(
             groups = library.groups_of(shape)
             gprim = specs.define(layer, path, "Xform" if groups else _SCHEMAS[type(geometry)])
             if isinstance(geometry, m.MeshFile):
-                mesh = groups.prim if groups else library.prims[mesh_key(geometry)]
+                mesh = groups[0].GetParentPath() if groups else library.prims[mesh_key(geometry)]
                 gprim.referenceList.prependedItems = [Sdf.Reference(library_asset, mesh)]
             elif isinstance(geometry, m.Box):
                 specs.write(gprim, "size", 1.0)
@@ -195,28 +195,22 @@ class SurfaceParts(Struct, frozen=True):
     coordinate_sets: tuple[int, ...]  # Numbers of its sets of texture coordinates.
 
 
-class ColliderGroups(Struct, frozen=True):
-    """An Xform with a mesh per group of a file; each collides as its own convex hull."""
-
-    prim: Sdf.Path
-    names: tuple[str, ...]
-
-
 class MeshLibrary(Struct, frozen=True):
     """The meshes of a robot."""
 
     prims: dict[MeshKey, Sdf.Path]  # Of meshes that are used as a whole.
-    groups: dict[MeshKey, ColliderGroups]  # Of colliders with several groups.
+    # Of colliders with several groups, each of which collides as its own convex hull.
+    groups: dict[MeshKey, tuple[Sdf.Path, ...]]
     parts: dict[str, SurfaceParts]  # By file.
     unreadable: set[str]
     diagnostics: list[Diagnostic]
 
-    def groups_of(self, shape: m.Shape) -> ColliderGroups | None:
-        """Return the groups of a collider; None if it is one shape."""
+    def groups_of(self, shape: m.Shape) -> tuple[Sdf.Path, ...]:
+        """Return the groups of a collider; none if it is one shape."""
         mesh = shape.geometry
         if not isinstance(mesh, m.MeshFile) or not _collides_in_groups(shape):
-            return None
-        return self.groups.get(mesh_key(mesh))
+            return ()
+        return self.groups.get(mesh_key(mesh), ())
 
 
 def coordinates_name(number: int) -> str:
@@ -260,7 +254,7 @@ def author_mesh_library(robot: m.Robot, layer: Sdf.Layer) -> MeshLibrary:
     # By content, and by content and mirrored axes.
     grouped: dict[str, bool] = {}
     written: dict[MeshKey, tuple[Sdf.Path, SurfaceParts]] = {}
-    written_groups: dict[MeshKey, ColliderGroups] = {}
+    written_groups: dict[MeshKey, tuple[Sdf.Path, ...]] = {}
 
     def write_file(file: Path, keys: Sequence[MeshKey]) -> None:
         data, location = read_file(file, LARGEST_MESH), locations[keys[0]]
@@ -287,12 +281,18 @@ def author_mesh_library(robot: m.Robot, layer: Sdf.Layer) -> MeshLibrary:
                 if same not in written_groups:
                     name = names[key]
                     if is_whole:
-                        taken = [own.prim.name for own in written_groups.values()]
+                        taken = [own.GetParentPath().name for own, *_ in written_groups.values()]
                         (name,) = specs.sibling_names([f"{name}_groups"], [*names.values(), *taken])
                     is_new = not any(other == content for other, _ in written_groups)
                     parts = split_groups(mirrored(decoded(), key[1]))
                     groups = [(group or _UNNAMED_GROUP, part) for group, part in parts]
-                    written_groups[same] = _write_groups(layer, name, groups)
+                    # As positions and faces alone.
+                    above = specs.define(layer, LIBRARY_ROOT.AppendChild(name), "Xform").path
+                    children = specs.sibling_names(group for group, _ in groups)
+                    written_groups[same] = tuple(map(above.AppendChild, children))
+                    for path, (group, part) in zip(written_groups[same], groups, strict=True):
+                        write_mesh(layer, path, part)
+                        specs.show_spec_name(layer.GetPrimAtPath(path), group)
                     if is_new:
                         notes.extend(_concave_groups(file.name, groups, location))
                 library.groups[key] = written_groups[same]
@@ -313,19 +313,6 @@ def author_mesh_library(robot: m.Robot, layer: Sdf.Layer) -> MeshLibrary:
             message = f"mesh {Path(file).name!r} cannot be read: {reason}"
             notes.append(Diagnostic("mesh-unreadable", message, locations[keys[0]]))
     return library
-
-
-def _write_groups(
-    layer: Sdf.Layer, name: str, groups: Sequence[tuple[str, PolygonMesh]]
-) -> ColliderGroups:
-    """Write the groups of a mesh below an Xform, as positions and faces alone."""
-    prim = LIBRARY_ROOT.AppendChild(name)
-    specs.define(layer, prim, "Xform")
-    names = specs.sibling_names(group for group, _ in groups)
-    for child, (group, surface) in zip(names, groups, strict=True):
-        write_mesh(layer, prim.AppendChild(child), surface)
-        specs.show_spec_name(layer.GetPrimAtPath(prim.AppendChild(child)), group)
-    return ColliderGroups(prim, names)
 
 
 def _concave_groups(

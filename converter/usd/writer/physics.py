@@ -78,7 +78,7 @@ def author_bodies(
             groups = library.groups_of(shape)
             if not geometry.GetPrimAtPath(path):
                 continue
-            for part in map(path.AppendChild, groups.names) if groups else (path,):
+            for part in [path.AppendChild(one.name) for one in groups] or [path]:
                 collider = specs.over(layer, part)
                 specs.apply(collider, "PhysicsCollisionAPI")
                 if isinstance(shape.geometry, m.MeshFile):
