@@ -44,11 +44,7 @@ class Labelled(Struct, frozen=True):
 
 
 def label_robot(usd: str, expected: Observation) -> Labelled | None:
-    """Match names and make the layer; run in a worker process.
-
-    Returns:
-        None if no link or joint is matched under another name.
-    """
+    """Match names and make the layer, unless all are equal; run in a worker process."""
     try:
         prims = named_prims(usd)
     except UnsupportedError:
@@ -68,9 +64,7 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
 def match_names(expected: Observation, prims: NamedPrims) -> tuple[dict[str, str], dict[str, str]]:
     """Find the prims for the names of a URDF that have another name.
 
-    Returns:
-        URDF names by path: of prims whose names differ in spelling alone, and of those that were
-        matched by the chain of parents.
+    Returns URDF names by path: where the spelling differs, and matched by the chain of parents.
     """
     if _has_world(expected) and all(prim.name != "world" for prim in prims.links):
         # The stage itself, which needs no prim.
@@ -157,10 +151,7 @@ class _Matches:
 
 
 def _has_world(expected: Observation) -> bool:
-    """Whether the root is an empty link ``world`` that only fixed joints connect.
-
-    That of an MJCF, which has no name in the file, is the world whatever moves there.
-    """
+    """Whether the root is ``world``, made up or empty, which only fixed joints connect."""
     if expected.root != "world":
         return False
     return "link world" in expected.made_up or not (

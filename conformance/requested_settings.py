@@ -95,8 +95,7 @@ def _summary(settings: Simulation, filtered: int) -> Iterator[str]:
 def touching_links(expected: Observation, solids: Sequence[Solid]) -> dict[tuple[str, str], float]:
     """Return the distances of links that touch or overlap at rest, the least first [m].
 
-    Links of one rigid group, and those that a joint connects, are left out: simulators do not
-    let them collide. So are links with thin colliders.
+    Links of one rigid group, or that a joint connects, are left out, as simulators do.
     """
     distances, _ = link_distances(solids)
     return {

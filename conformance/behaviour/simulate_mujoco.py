@@ -41,17 +41,9 @@ def simulate_in_mujoco(
     paths: Mapping[str, str],
     request: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Simulate what OpenUSD reads of an asset.
+    """Simulate what OpenUSD reads of an asset, without contacts and with a welded root; see above.
 
-    Drives become actuators with the effort limit as the range of their force, and
-    armature becomes that of MuJoCo's joints. There are no contacts, and the root is welded to
-    the world.
-
-    Args:
-        observation: That of the engine ``openusd``.
-        configurations: Those of its frames.
-        paths: Prim paths of joints, by URDF name.
-        request: See above.
+    Drives become actuators within the effort limit. ``paths`` are prim paths of joints by name.
     """
     settings = observation.simulation
     armatures = dict((settings and settings.armatures) or ())

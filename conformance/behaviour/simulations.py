@@ -68,12 +68,9 @@ MUJOCO = "MuJoCo"
 
 
 def behave(usd: str, simulators: Sequence[str], timeout: float) -> tuple[dict[str, Any], ...]:
-    """Simulate an asset in MuJoCo and others; a row for each as of :func:`simulate_asset`.
+    """Simulate an asset in MuJoCo and others of :data:`PROGRAMS`; see :func:`simulate_asset`.
 
-    Args:
-        usd: Root layer.
-        simulators: Those of :data:`PROGRAMS`.
-        timeout: Of each other simulator [s].
+    ``timeout`` is that of each other simulator [s].
 
     Raises:
         StageError: OpenUSD refuses the asset.
@@ -91,12 +88,7 @@ def behave(usd: str, simulators: Sequence[str], timeout: float) -> tuple[dict[st
 def simulate_asset(usd: Path, simulators: Sequence[Simulator]) -> Iterator[dict[str, Any]]:
     """Simulate 2 s of gravity, a step of all targets, and targets that move to both limits.
 
-    Args:
-        usd: Root layer.
-        simulators: Other simulators than MuJoCo.
-
-    Yields:
-        A row for each simulator, for JSON: ``state``, and joints by what they do.
+    Yields a row for MuJoCo and each simulator, for JSON: ``state``, and joints by what they do.
 
     Raises:
         UnsupportedError: OpenUSD refuses the asset.
@@ -228,12 +220,8 @@ def _assessed(
 def assess_hold(positions: Array, velocities: Array, angular: Units) -> dict[str, Any]:
     """Assess whether joints hold their first positions.
 
-    Returns:
-        ``state``: ``diverges``, with a position that is not finite or a speed above 1e3
-        rad/s or 100 m/s; ``moves``, with a speed above 0.01 rad/s or 1 mm/s at the end;
-        ``sags``, at rest more than 0.1 rad or 10 mm from the first positions; otherwise
-        ``holds``. ``worst`` is the joint that decides it. For each unit, ``offset`` is the
-        largest distance from the first position at the end.
+    Returns ``state`` by the bounds above (``diverges``, ``moves``, ``sags`` or ``holds``), the
+    ``worst`` joint that decides it, and for each unit the largest distance at the end, ``offset``.
     """
     broken = ~(np.isfinite(positions) & np.isfinite(velocities)).all(axis=0)
     # Not finite is infinite below.
@@ -273,10 +261,7 @@ def assess_bounds(samples: Array, lower: Array, upper: Array, angular: Units) ->
 
 
 def differing_joints(one: Array, other: Array, angular: Units) -> list[int]:
-    """Return the joints that two simulators leave at different positions.
-
-    They may differ by 0.01 rad or 1 mm, and 2 % of the distance moved.
-    """
+    """Return the joints that two simulators leave at different positions."""
     moved = np.maximum(*(np.abs(p - p[0]).max(axis=0) for p in (one, other)))
     allowed = np.where(angular, *_SAME) + _RELATIVE * moved
     return np.flatnonzero(~(np.abs(one[-1] - other[-1]) <= allowed)).tolist()
@@ -293,12 +278,7 @@ def _compared(motion: _Motion, other: _Motion) -> dict[str, Any]:
 def _read(
     usd: Path,
 ) -> tuple[Observation, Configurations, dict[str, JointObservation], list[str]]:
-    """Read an asset with its joints at zero.
-
-    Returns:
-        The observation, its configurations, joints with one axis by prim path, and the paths of
-        colliders.
-    """
+    """Read an asset with its joints at zero: joints with one axis by prim path; colliders."""
     engine = OpenusdEngine()
     with captured_diagnostics():
         joints = engine.observe(Request(str(usd), Configurations((), (), ("zero",)))).joints
@@ -335,14 +315,7 @@ def convert_for_simulation(
 ) -> Path:
     """Convert, with initial positions inside the limits if there are settings.
 
-    Args:
-        parsed: The robot.
-        out: Folder of the asset.
-        text: The settings file without a pose; None for an asset without one.
-        options: Of the conversion.
-
-    Returns:
-        The root layer.
+    ``text`` is the settings file without a pose; None for an asset without one.
     """
     if text is not None:
         positions = []

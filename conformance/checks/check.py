@@ -114,8 +114,7 @@ def check(
 ) -> Callable[[Comparer], Comparer]:
     """Define a check by the decorated function; its docstring is the clause, if there is none.
 
-    ``reads`` lists the attributes of a USD that it compares. Other attributes are settings that a
-    URDF does not imply, unless they are known to be harmless.
+    ``reads`` lists the attributes of a USD that it compares: others are unexpected settings.
     """
 
     def define(function: Comparer) -> Comparer:

@@ -139,13 +139,7 @@ def _equations(what: str, sides: Sides) -> Comparison:
 
 
 def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tuple[int, int, int]]:
-    """Find the decisive entry of each joint.
-
-    Args:
-        joints: (s) joint of each velocity.
-        amounts: (K, s, c) of each entry.
-        excess: (K, s, c) number of bounds that it exceeds, which is compared first.
-    """
+    """Find the decisive entry of each joint: (K, s, c) amounts by excess, the number of bounds."""
     worst = {}
     for name in dict.fromkeys(joints):
         rows = [row for row, joint in enumerate(joints) if joint == name]
@@ -157,11 +151,7 @@ def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tu
 
 
 def _traced(differences: Sequence[Difference], sides: Sides) -> tuple[Difference, ...]:
-    """Trace failing differences of joints to the links and joints that cause them.
-
-    The root's motion carries all links; a joint carries the links below it, and depends on the
-    joints above it.
-    """
+    """Trace failing differences of joints to the links that they carry, and joints on the way."""
     if all(difference.grade is not Grade.FAILS for difference in differences):
         return tuple(differences)
     links = [link for group in sides.model.groups for link in group]
@@ -231,7 +221,7 @@ def _state_difference(
     sides: Sides,
     steady: int,
 ) -> Difference | None:
-    """Compare a joint at the last state at which it is not too sensitive; None if there is none.
+    """Compare a joint at the last state at which it is not too sensitive, if there is one.
 
     The actual side has to reach the first ``steady`` states, at which no joint is too sensitive.
     """

@@ -277,8 +277,7 @@ def is_displaced_along_axis(
 ) -> bool:
     """Whether a joint that no configuration moves is elsewhere along its axis.
 
-    That is how the travel of a joint differs which a coupling holds at a constant position.
-    Frames of the first configuration are compared.
+    So does the travel of a joint differ which a coupling holds at a constant position.
     """
     motions = _motions(joint, expected, actual)
     if joint.axis is None or motions is None:
@@ -292,10 +291,7 @@ def is_displaced_along_axis(
 
 
 def is_unturned(joint: JointObservation, expected: Observation, actual: Observation) -> bool:
-    """Whether the actual side has the same joint origin, but no rotation.
-
-    Frames of the first configuration are compared, in which joints are at zero.
-    """
+    """Whether the actual side has the same joint origin at zero, but no rotation."""
     motions = _motions(joint, expected, actual)
     if motions is None:
         return False

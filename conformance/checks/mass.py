@@ -24,6 +24,7 @@ from urdf_usd.conformance.checks.check import (
     check,
     difference,
     flags,
+    is_not,
     relative_difference,
     stated,
 )
@@ -246,11 +247,7 @@ def _carries(own: _Mass) -> bool:
 
 
 def _links(sides: Sides) -> Iterator[tuple[str, _Mass, _Mass]]:
-    """Pair links whose own mass both sides state.
-
-    A group of several links in which one side adds the mass of a link to another is left to the
-    comparison of groups.
-    """
+    """Pair links whose own mass both sides state, unless one side adds it to another link."""
     masses, found = masses_of(sides.expected), masses_of(sides.actual)
     stated = found.keys() - set(unread_masses(masses, sides))
     harmless = _HARMLESS * (sides.model.total_mass or 1.0)
@@ -278,11 +275,7 @@ def _welded(model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
 def _of_groups(
     measure: Callable[[str, GroupMass, GroupMass], Difference], sides: Sides, *aspects: str
 ) -> Differences:
-    """Compare each group by a measure, each side with its own frames.
-
-    A group without mass on one side is left out; its mass is another check. What fails is traced to
-    the links and fixed joints that cause the difference.
-    """
+    """Compare each group with mass by a measure; failures are traced to links and fixed joints."""
     model = sides.model
     both = (_masses_of_groups(side, model) for side in (sides.expected, sides.actual))
     for group, one, two in zip(_welded(model), *both, strict=True):
@@ -322,11 +315,7 @@ def _mass_difference(
     model: ToleranceModel,
     traces: tuple[str, ...] = (),
 ) -> Difference:
-    """Compare masses [kg], relative to the expected one.
-
-    If that is zero, the difference is relative to the robot's mass, with a tolerance of a
-    millionth of that.
-    """
+    """Compare masses [kg], relative to the expected one, or to the robot's if that is zero."""
     subject = name if kind == name else f"{kind} {name}"
     bound, tolerance = scalar_bound(1.0), model.tolerance.mass
     amount = relative_difference(expected, actual)
@@ -334,12 +323,11 @@ def _mass_difference(
     if expected == 0 and actual != 0:
         amount = actual / (model.total_mass or 1.0)
         bound, tolerance = 0.0, _HARMLESS
-    texts = [value_text(one, "kg") for one in values]
-    text = f"is {texts[1]}, not {texts[0]}"
+    text = is_not("mass", values, "kg")
     if expected == 0 and amount <= tolerance:
-        text = f"is defaulted: {texts[1]}, massless {kind} in the URDF"
+        text = f"mass is defaulted: {value_text(values[1], 'kg')}, massless {kind} in the URDF"
     amounts = amount, bound, tolerance
-    return difference(subject, f"mass {text}", values, "kg", amounts, item=name, traces=traces)
+    return difference(subject, text, values, "kg", amounts, item=name, traces=traces)
 
 
 def _center_difference(
@@ -363,12 +351,10 @@ def _inertia_difference(
     sides: Sides,
     defaulted: float = 0.0,
 ) -> Difference:
-    """Compare inertia tensors (3, 3) about the centre of mass [kg m^2], by the spectral norm.
+    """Compare tensors (3, 3) about the centre of mass [kg m^2], by the spectral norm.
 
-    It is relative to the largest expected principal moment. If that is zero, it is relative to a
-    million times the inertia that may be defaulted for ``mass`` [kg], with a tolerance of a
-    millionth of that. The tolerance is widened by the inertia that may be ``defaulted`` [kg m^2]
-    for the parts without inertia of their own.
+    It is relative to the largest expected moment; if that is zero, to a million times the inertia
+    that may be defaulted for ``mass`` [kg]. ``defaulted`` [kg m^2] widens the tolerance.
     """
     model, apart = sides.model, expected - actual
     norm = float(np.linalg.norm(apart, 2)) if np.isfinite(apart).all() else math.inf
@@ -382,12 +368,11 @@ def _inertia_difference(
         amount = DEFAULTED * norm / harmless_moment(mass, model.size, model.total_mass)
         bound, tolerance = 0.0, _HARMLESS
     moments = principal_moments(expected), principal_moments(actual)
-    texts = [value_text(one, MOMENT) for one in moments]
-    text = f"is {texts[1]}, not {texts[0]}"
-    pairs = zip(*moments, strict=True)
+    hint = (
+        ": it is defaulted, as that is a point mass" if scale == 0 and amount <= tolerance else ""
+    )
+    text, pairs = is_not("inertia", moments, MOMENT, hint), zip(*moments, strict=True)
     if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
-        text = f"has the right principal moments, {texts[0]}, but wrong axes"
-    elif scale == 0 and amount <= tolerance:
-        text = f"is defaulted: {texts[1]}, point mass in the URDF"
+        text = "inertia has the right principal moments, but wrong axes"
     amounts = amount if math.isfinite(amount) else math.inf, bound, tolerance
-    return difference(subject, f"inertia {text}", moments, MOMENT, amounts)
+    return difference(subject, text, moments, MOMENT, amounts)

@@ -99,10 +99,7 @@ class CombinedSurface(Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def shapes_by_link(sides: Sides, role: Role) -> tuple[LinkShapes, ...]:
-    """Return the links of the robot that have shapes on either side.
-
-    Links with a shape that an engine cannot state are left out.
-    """
+    """Return the links with shapes on either side, but for those with one that is not stated."""
     names = tuple(link for group in sides.model.groups for link in group)
     both = []
     for side in (sides.expected, sides.actual):
@@ -131,8 +128,7 @@ def _matches_by_link(sides: Sides, role: Role) -> tuple[tuple[LinkShapes, ...], 
 def matched_shapes(shapes: LinkShapes) -> tuple[LinkShapes, ...]:
     """Match the shapes of a link; empty if a side has no surface.
 
-    Shapes that the expected side cannot state are left out, unless the actual side has more
-    shapes than remain.
+    Shapes that the expected side cannot state are left out, unless the actual side has more.
     """
     expected = tuple(shape for shape in shapes.expected if shape.surface)
     actual = shapes.actual
@@ -219,10 +215,7 @@ def combined_surface(shapes: Shapes) -> CombinedSurface:
 
 
 def worst_of(differences: Sequence[Difference]) -> Difference:
-    """Return the difference to report of a link: that of the worst grade, the largest.
-
-    A part that cannot be compared comes before equal ones.
-    """
+    """Return the difference to report of a link: that of the worst grade, the largest."""
     return max(differences, key=lambda one: (one.grade.severity, one.severity))
 
 
@@ -310,11 +303,7 @@ def _presence(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, str]:
 def _measure(
     name: str, title: str, collision: str = "", visual: str = ""
 ) -> Callable[[Measure], Measure]:
-    """Define the checks of colliders and visuals by one measure; its docstring is the clause.
-
-    There is one difference per link, its worst one. The attributes that are read are those of
-    colliders and of visuals.
-    """
+    """Define the checks of colliders and visuals by one measure; its docstring is the clause."""
 
     def define(measure: Measure) -> Measure:
         clause = " ".join((measure.__doc__ or "").split())

@@ -172,8 +172,7 @@ def _mimic_problem(
 ) -> tuple[str, Value, Value] | None:
     """Describe the difference of two couplings, with both values; None if there is none.
 
-    Engines may compute couplings from positions of joints up to 1 rad or 1 m, in which case
-    offsets have the rounding of these.
+    Engines may compute offsets from positions of up to 1 rad or 1 m, with their rounding.
     """
     if actual is None:
         leader = expected.leader if expected else "nothing"

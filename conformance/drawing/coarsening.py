@@ -40,17 +40,10 @@ def shares(triangles: Sequence[int], budget: int) -> list[int]:
 def coarsen(
     points: NDArray[np.floating], triangles: _Faces, target: int, made: dict[bytes, SceneMesh]
 ) -> SceneMesh | None:
-    """Decimate a mesh, on a grid of 65536 steps along each axis.
+    """Decimate (M, 3) triangles of (N, 3) points [m] on a grid of 65536 steps along each axis.
 
-    Args:
-        points: (N, 3) [m].
-        triangles: (M, 3) indices of points.
-        target: Number of triangles that may be drawn; three times as many for meshes
-            that can hardly be decimated.
-        made: Meshes that were made, by content: one that is equal is not made again.
-
-    Returns:
-        The mesh; None if it has no visible face.
+    There may be three times as many as ``target`` of meshes that can hardly be decimated; None if
+    no face is visible. ``made`` has the meshes that were made, by content.
     """
     # In float32, so that a mesh is equal before and after conversion.
     stored = np.asarray(points, np.float32).astype(np.float64)

@@ -68,14 +68,10 @@ def draw_scene(
     frames: Mapping[str, Frames],
     configurations: Configurations,
 ) -> Scene:
-    """Draw both models of a robot.
+    """Draw both models of a robot: a robot and a root layer, or drawings of other formats.
 
-    Args:
-        source: The URDF, or drawings of a source in another format.
-        usd: Root layer of the USD, or drawings of another description.
-        readings: Observation of each side that was read, ``urdf`` and ``usd``.
-        frames: Link frames by engine, of all that state them.
-        configurations: The compared configurations.
+    ``readings`` are observations of the sides ``urdf`` and ``usd`` that were read, ``frames`` those
+    of all engines.
     """
     drawings: dict[str, tuple[Drawing, ...]] = {}
     for side, reading in readings.items():
@@ -128,11 +124,7 @@ def draw_scene(
 def _meshes(
     drawings: Mapping[str, Sequence[Drawing]],
 ) -> tuple[tuple[SceneMesh, ...], dict[tuple[int, int], int]]:
-    """Decimate each distinct mesh of both sides once.
-
-    Returns:
-        The meshes, and the index of the mesh by the identities of its arrays.
-    """
+    """Decimate the meshes of both sides; return them, and indices by the identities of arrays."""
     made: dict[bytes, SceneMesh] = {}
     known: dict[SceneMesh, int] = {}
     places: dict[tuple[int, int], int] = {}
@@ -155,14 +147,17 @@ def _by_link(
     observed: Iterable[ShapeObservation],
     places: Mapping[tuple[int, int], int],
 ) -> dict[str, list[SceneShape]]:
-    colors = {}
-    for shape in observed:
-        if shape.appearances:
-            # Of the largest part of equal appearance.
-            look = max(shape.appearances, key=lambda part: part.area)
-            if look.color is not None and not look.texture:
-                opacity = 1.0 if look.opacity is None else look.opacity
-                colors[shape.source] = (*look.color, opacity)
+    # Of the largest part of equal appearance.
+    looks = {
+        shape.source: max(shape.appearances, key=lambda part: part.area)
+        for shape in observed
+        if shape.appearances
+    }
+    colors = {
+        source: (*look.color, 1.0 if look.opacity is None else look.opacity)
+        for source, look in looks.items()
+        if look.color is not None and not look.texture
+    }
     shapes: dict[str, list[SceneShape]] = {}
     for drawing in drawings:
         mesh = places.get(_arrays(drawing)) if drawing.kind is ShapeKind.MESH else None
@@ -208,14 +203,9 @@ def build_model(
     shapes: Mapping[str, Sequence[SceneShape]],
     normals: Mapping[str, Vec3],
 ) -> SceneModel:
-    """Build the model of a side, ``urdf`` or ``usd``.
+    """Build the model of a side, ``urdf`` or ``usd``, with shapes by link.
 
-    Args:
-        side: The side.
-        observation: Has frames at the zero configuration.
-        shapes: By link.
-        normals: Axes of planar joints in the child's frame, by joint: they define the
-            two directions in the plane, equal in both models.
+    ``normals`` are axes of planar joints, which define the directions in the plane of both models.
     """
     poses: dict[str, Array] = {}
     if observation.frames is not None:
@@ -343,17 +333,13 @@ def _span(joint: JointObservation, most: float) -> tuple[float, float]:
     far = abs(lower) > _FAR, abs(upper) > _FAR
     if all(far):
         return -most, most
-    return min(-most, upper - most) if far[0] else lower, max(most, lower + most) if far[
-        1
-    ] else upper
+    if any(far):
+        return (min(-most, upper - most), upper) if far[0] else (lower, max(most, lower + most))
+    return lower, upper
 
 
 def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErrors | None:
-    """Compute the pose differences of shared links in every configuration, by label.
-
-    Returns:
-        The differences; None without a shared link or configuration.
-    """
+    """Compute the pose differences of shared links in every configuration, if there are any."""
     links, here, there = _shared(first, second)
     if not links:
         return None

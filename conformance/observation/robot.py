@@ -365,11 +365,7 @@ class HeadCoupling(Struct, frozen=True):
 def head_coupling(
     name: str, coupling_of: Callable[[str], MimicObservation | None]
 ) -> HeadCoupling | None:
-    """Follow the chain of a joint to its head.
-
-    Returns:
-        None if the joint has no coupling. A loop is followed once around.
-    """
+    """Follow the chain of couplings of a joint to its head; a loop once around."""
     leader, multiplier, offset, terms = name, 1.0, 0.0, 0.0
     seen: set[str] = set()
     while leader not in seen and (mimic := coupling_of(leader)):
@@ -437,8 +433,6 @@ class NamedPrims(Struct, frozen=True):
 
 def require_types(observation: Observation) -> None:
     """Check the types of all values, which engines of other packages may confuse.
-
-    Lists count as tuples, integers as floats.
 
     Raises:
         TypeError: A value has another type; the message says where.

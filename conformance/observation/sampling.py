@@ -105,11 +105,7 @@ def configurations(joints: Sequence[obs.JointObservation], count: int = 32) -> o
 
 
 def _unit_cube(dimensions: int, count: int) -> Array:
-    """Return points of the unit cube: both corners, then ``count`` - 3 samples.
-
-    Samples are a Latin hypercube: each coordinate has one in each of as many equal intervals, in
-    random order.
-    """
+    """Return both corners of the unit cube, and a Latin hypercube of ``count`` - 3 samples."""
     random = np.random.default_rng(_SEED)
     number = max(count - 3, 1)
     order = random.permuted(np.tile(np.arange(number), (dimensions, 1)), axis=1)
@@ -118,11 +114,7 @@ def _unit_cube(dimensions: int, count: int) -> Array:
 
 
 def _couplings(moving: Sequence[obs.JointObservation]) -> dict[str, obs.HeadCoupling]:
-    """Couple every follower to the joint at the head of its chain.
-
-    A coupling without effect (unknown leader, several coordinates, a loop, a chain whose factors
-    overflow) is ignored, and such a joint is sampled on its own.
-    """
+    """Couple every follower to the head of its chain; couplings without effect are left out."""
     single = {joint.name: joint for joint in moving if obs.COORDINATES[joint.type] == 1}
     mimics = {
         name: joint.mimic
@@ -255,10 +247,7 @@ def plan_rollout(expected: obs.Observation, defaulted: Array | None) -> obs.Roll
 def _freedoms(
     names: Sequence[str], joints: Mapping[str, obs.JointObservation]
 ) -> tuple[Array, list[str]]:
-    """Return (n, m) independent velocities of joints, and the joint of each.
-
-    The root is fixed, and a planar joint has two of its three displacements.
-    """
+    """Return (n, m) independent velocities of joints, and the joint of each; the root is fixed."""
     columns, owners, start = [np.zeros((len(names), 0))], [], 0
     for name, width in Counter(names).items():
         own = np.eye(len(names), width, -start)

@@ -154,23 +154,14 @@ def reduce_robot(
     check: str | None = None,
     progress: Callable[[str, int], None] = lambda *_: None,
 ) -> Reduction:
-    """Write the smallest robot that is found to fail as a robot does.
+    """Write the smallest robot that is found to fail as a robot does, and is as valid.
 
-    It is as valid as that robot: no rule of the converter is violated that was not
-    violated before.
-
-    Args:
-        source: The robot.
-        folder: Existing folder; it receives the URDF and ``files/`` with the meshes and
-            textures that are left.
-        options: How robots are examined.
-        check: Id of the check that has to fail. Otherwise the first of these counts: a
-            conversion that fails, the first failing check, a crashed engine.
-        progress: Called with size and number of tests when the robot got smaller.
+    The folder receives the URDF and ``files/``. ``check`` has to fail; otherwise the first of these
+    counts: a conversion that fails, the first failing check, a crashed engine. ``progress`` is
+    called with size and number of tests when the robot got smaller.
 
     Raises:
-        ReductionError: The robot does not fail, or the failure depends on something
-            else than its URDF document.
+        ReductionError: The robot does not fail, or not by its URDF document alone.
         SourceError: A xacro file cannot be expanded.
         UnknownEngineError: An engine is named that is not installed.
     """
@@ -264,13 +255,8 @@ def reduce_document(
 ) -> Iterator[tuple[bytes, int]]:
     """Yield ever smaller documents that fail, each with the number of tests so far.
 
-    The result does not depend on ``parallel`` if the test depends on nothing else than the
-    document: of documents that are tested together, the first that fails counts.
-
-    Args:
-        text: A document that fails, as :func:`edits.document_text` writes it.
-        test: Returns for each document whether it fails in the same way.
-        parallel: Number of documents that are tested together.
+    Of ``parallel`` documents that are tested together, the first that fails counts, so that the
+    result does not depend on their number.
     """
     known = {text: True}
 
@@ -304,13 +290,7 @@ def reduce_document(
 
 
 def bug_report(reduction: Reduction, reference: str, command: Sequence[str]) -> str:
-    """Return the text of a bug report in Markdown.
-
-    Args:
-        reduction: The reduced robot.
-        reference: Reference of the robot that was reduced.
-        command: Command line that shows the failure, in the folder of the URDF.
-    """
+    """Return the text of a bug report in Markdown; the command shows the failure."""
     record, failure = reduction.record, reduction.failure
     lines = []
     checks = [one for one in record.checks if one.id == failure.name and one.grade is Grade.FAILS]

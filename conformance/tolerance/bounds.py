@@ -66,11 +66,9 @@ class FrameBound(Struct, frozen=True):
 
 
 def scalar_bound(value: float) -> float:
-    """Bound the rounding of a stored number, in its own unit.
+    """Bound the rounding of a stored number, in its own unit; absolute for tiny numbers.
 
-    For a value in degrees the relative bound is the same; the rounding of the factor 180/pi, a
-    part in 2^52, is covered by ``ARITHMETIC``. Below the smallest normal float32 rounding is
-    absolute.
+    For a value in degrees the bound is the same: ``ARITHMETIC`` covers the factor 180/pi.
     """
     return (RELATIVE + ARITHMETIC) * abs(value) + SMALLEST
 
@@ -113,10 +111,7 @@ def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
 
 
 def harmless_moment(mass: float, size: float, total: float) -> float:
-    """Return the largest inertia [kg m^2] that may be defaulted for a point mass [kg].
-
-    ``size`` [m] and ``total`` mass [kg] are those of the robot.
-    """
+    """Return the largest inertia [kg m^2] that may be defaulted for a point mass [kg]."""
     least = min(_DEFAULTED_MOMENT, DEFAULTED * total * size**2)
     return max(DEFAULTED * mass * size**2, least)
 

@@ -134,11 +134,7 @@ def group_masses(
     groups: Sequence[Sequence[str]],
     joints: Sequence[obs.JointObservation],
 ) -> tuple[GroupMass | None, ...]:
-    """Combine the masses of each group by the parallel axis theorem.
-
-    Returns:
-        One per group; None if a required mass or frame is not known.
-    """
+    """Combine the masses of each group; None if a required mass or frame is not known."""
     frames, masses = observation.frames, masses_of(observation)
     if frames is None:
         return (None,) * len(groups)
@@ -220,17 +216,7 @@ def motion_scale(
     bounds: Mapping[str, FrameBound],
     size: float,
 ) -> MotionScale | None:
-    """Compute the scale of a robot's equations of motion.
-
-    Args:
-        expected: The reference observation.
-        groups: Rigid groups, the first link of each first.
-        bounds: Rounding of link poses.
-        size: Of the robot [m].
-
-    Returns:
-        None if equations of motion, masses or frames are not known.
-    """
+    """Compute the scale of a robot's equations of motion, if it is known."""
     dynamics = expected.dynamics
     masses = [mass for mass in group_masses(expected, groups, expected.joints) if mass is not None]
     if dynamics is None or expected.frames is None or len(masses) < len(groups):
@@ -339,11 +325,7 @@ def _group_motions(
 
 
 def _directions(joint_type: obs.JointType, axis: obs.Vec3 | None) -> Array:
-    """Return the (3, d) directions of a joint's freedoms, in the frame of its child.
-
-    Only their lengths matter here, so those of the joint frame are taken as unit vectors of
-    the child frame.
-    """
+    """Return the (3, d) directions of a joint's freedoms, of which only lengths matter here."""
     own = np.array([axis or (0.0, 0.0, 0.0)])
     match joint_type:
         case obs.JointType.PLANAR:
@@ -415,10 +397,7 @@ def derive_tolerance_model(expected: obs.Observation, tolerance: Tolerance) -> T
 def rollout_spread(
     rollout: obs.Rollout | None, joints: Mapping[str, obs.JointObservation]
 ) -> dict[str, tuple[float, ...]]:
-    """Return the largest distance of perturbed rollouts, per joint and state.
-
-    It ends at the first state that one of them does not reach.
-    """
+    """Return the largest distance of perturbed rollouts, per joint and state that all reach."""
     if rollout is None or not rollout.perturbed:
         return {}
     together = list(zip(rollout.states, *rollout.perturbed, strict=False))

@@ -48,11 +48,7 @@ _SLACK = 1.001
 def compare_chosen(
     check: str, comparison: Comparison, sides: Sides, choices: Mapping[str, ColliderChoice]
 ) -> Comparison:
-    """Compare the colliders of some links with what was requested for them.
-
-    Returns:
-        The comparison, with other differences for these links.
-    """
+    """Return a comparison with other differences for links whose colliders were requested."""
     is_measure = check in _MEASURES
     if not isinstance(comparison, Compared) or not (is_measure or check == "collision.shapes"):
         return comparison
@@ -75,11 +71,7 @@ def compare_chosen(
 
 
 def _present(shapes: LinkShapes, choice: ColliderChoice, model: ToleranceModel) -> Difference:
-    """Check number and kinds of colliders.
-
-    With a mesh of the URDF that cannot be read, they are right or unknown, as is what
-    others may have made of it.
-    """
+    """Check number and kinds of colliders; unknown with a mesh of the URDF that cannot be read."""
     fault = _fault(shapes, choice, model)
     unread = [shape for shape in shapes.expected if shape.surface is None]
     unknown = bool(unread) and choice.kind != "none"
@@ -134,11 +126,7 @@ def _readable(shapes: LinkShapes) -> list[Shapes]:
 
 
 def _pairs(shapes: LinkShapes, choice: ColliderChoice) -> list[tuple[Shapes, Shapes]] | None:
-    """Pair the shapes of the URDF that can be read with the nearest colliders.
-
-    Every collider of a decomposition belongs to the nearest shape that contains it.
-    None if there are too few or too many.
-    """
+    """Pair readable shapes of the URDF with the nearest colliders; None if too few or many."""
     wholes, actual = _readable(shapes), shapes.actual
     if not wholes and not actual:
         return []
@@ -206,11 +194,7 @@ def _measured(
 
 
 def _volume_of_pieces(part: LinkShapes) -> Iterator[Difference]:
-    """Compare the volume of convex pieces with that of a closed mesh.
-
-    It is at most that of the convex hull, apart from the same tolerance. Of several
-    groups together that is not known, but that of a box around them.
-    """
+    """Compare the volume of convex pieces with that of a closed mesh, and with that of its hull."""
     expected, _ = part.surfaces
     pieces, around = ([shape.hull_volume for shape in s] for s in (part.actual, part.expected))
     if None in pieces or None in around:

@@ -341,9 +341,7 @@ def _overall(checks: Sequence[CheckRecord]) -> tuple[Verdict, str]:
 def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
     """Return how many names are unknown, if the USD is probably of another robot.
 
-    Most links of either side are unknown to the other, and most poses and masses of
-    links that were matched by structure differ. Names alone differ as well if a
-    converter changes them.
+    Most links are unknown, and most poses and masses of links matched by structure differ.
     """
     expected = {link.name for link in inputs.reference.links}
     actual = {link.name for link in inputs.actual.links}

@@ -62,11 +62,7 @@ def compare_round_trip(
     back: RoundTripOutcomes,
     model: ToleranceModel,
 ) -> RoundTrip | None:
-    """Compare each engine's observations of the original and the written URDF.
-
-    Returns:
-        None if no engine states the quantity of the check for the original.
-    """
+    """Compare each engine's observations of both URDFs; None if no engine states the quantity."""
     by_engine: dict[str, Comparison] = {}
     compared: dict[str, tuple[_Trip, Compared]] = {}
     refused: list[Compared] = []
@@ -115,8 +111,7 @@ def compare_round_trip(
 def _without_engine_errors(compared: Mapping[str, tuple[_Trip, Compared]]) -> Iterator[Compared]:
     """Leave out differences attributed to the engines; prefix the rest by their names.
 
-    A difference that a known deviation predicts for one engine is kept if a second
-    engine finds the same.
+    A predicted difference is kept if a second engine finds the same.
     """
     errors = {engine: _engine_errors(*both) for engine, both in compared.items()}
     for engine, (trip, comparison) in compared.items():
@@ -145,15 +140,10 @@ def _without_engine_errors(compared: Mapping[str, tuple[_Trip, Compared]]) -> It
 def _engine_errors(
     trip: _Trip, comparison: Compared
 ) -> tuple[AbstractSet[str], Mapping[str, float]]:
-    """Find the items that differ because of the engine.
+    """Find items that differ because of the engine.
 
-    Its second observation has to equal the URDF, or the prediction of a known
-    deviation. Errors in the first observation alone do not excuse the second.
-
-    Returns:
-        Items that it reads wrong in the first file and right in the second, or within tolerance
-        in both, and fixed joints with another name; and those that a known deviation predicts for
-        the second file, with the difference from the URDF.
+    Returns those that it reads wrong in the first file alone or within tolerance in both, and fixed
+    joints with another name; and amounts that a known deviation predicts for the second file.
     """
     check, direct, model = trip.check, trip.check.direct or trip.check.id, trip.model
     failing = {
@@ -226,9 +216,8 @@ def _without_assumed_mass(reading: Observation) -> Observation:
 def _refused(trip: _Trip) -> set[str]:
     """Name links whose inertia an engine rejects in the written URDF alone.
 
-    The two smaller principal moments of a flat body add up to the largest; rounding to
-    float32 may leave their sum below it. Engines then use no inertia, or zero, but keep
-    mass and centre.
+    Rounding may leave the sum of the smaller moments of a flat body below the largest. Engines then
+    use no inertia, or zero, but keep mass and centre.
     """
     tolerance = trip.model.tolerance
     again = {link.name: link.mass for link in trip.after.links}
