@@ -1,6 +1,6 @@
 """A process that simulates assets in Newton, one after the other.
 
-Requests and answers are lines of JSON, see ``simulate_mujoco``. The solver is Newton's
+Requests and answers are lines of JSON, see ``simulations``. The solver is Newton's
 ``SolverMuJoCo`` on the CPU, without contacts.
 """
 

@@ -1,6 +1,6 @@
 """A process that simulates assets in PhysX, one after the other.
 
-Requests and answers are lines of JSON, see ``simulate_mujoco``. It
+Requests and answers are lines of JSON, see ``simulations``. It
 imports nothing of usd-core: ovphysx brings its own build of OpenUSD.
 """
 

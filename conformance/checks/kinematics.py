@@ -164,23 +164,17 @@ def _traced(differences: Sequence[Difference], sides: Sides) -> Compared:
     return Compared(tuple(traced), reported=tuple(reported))
 
 
-check(
-    "kinematics.position",
-    "positions of link frames",
-    Quantity.FRAMES,
-    "m",
-    clause="Origin of every link frame relative to the root link, over all configurations: zero, "
-    "both limits, and samples within the limits.",
-    reads="physics:localPos0 physics:localPos1 xformOpOrder",
-)(partial(_frames, "position"))
-check(
-    "kinematics.rotation",
-    "rotations of link frames",
-    Quantity.FRAMES,
-    "rad",
-    clause="Orientation of every link frame relative to the root link, over all configurations.",
-    reads="physics:axis physics:localRot0 physics:localRot1",
-)(partial(_frames, "rotation"))
+_CLAUSE = "{} of every link frame relative to the root link, over all configurations{}."
+_SAMPLED = ": zero, both limits, and samples within the limits"
+for _aspect, _what, _reads in (
+    ("position", ("Origin", _SAMPLED), "physics:localPos0 physics:localPos1 xformOpOrder"),
+    ("rotation", ("Orientation", ""), "physics:axis physics:localRot0 physics:localRot1"),
+):
+    check(
+        *(f"kinematics.{_aspect}", f"{_aspect}s of link frames", Quantity.FRAMES, _UNIT[_aspect]),
+        clause=_CLAUSE.format(*_what),
+        reads=_reads,
+    )(partial(_frames, _aspect))
 
 
 @check("kinematics.up", "up axis", Quantity.FRAMES, "rad", usd_alone=True)
@@ -215,8 +209,9 @@ def _assembly(aspect: str, sides: Sides) -> Comparison:
         # A gap of a joint that the URDF does not have, which fixes the base, moves the robot.
         if joint is None and not amount:
             continue
-        ends = (bounds[joint.parent], bounds[joint.child]) if joint else ()
-        bound = sum(ends) if joint else max(bounds.values(), default=0.0)
+        bound = max(bounds.values(), default=0.0)
+        if joint:
+            bound = bounds[joint.parent] + bounds[joint.child]
         amounts = amount, bound, getattr(sides.tolerance, aspect)
         text = f"its frames in parent and child are {amount:.3g} {_UNIT[aspect]} apart at the "
         text, values = f"{text}authored body poses", (0, stated(amount))
@@ -225,23 +220,16 @@ def _assembly(aspect: str, sides: Sides) -> Comparison:
     return Compared(tuple(differences))
 
 
-check(
-    "kinematics.assembly.position",
-    "joint anchors match body positions",
-    Quantity.FRAMES,
-    "m",
-    clause="Distance between the two frames of a joint at the authored poses of the bodies: a "
-    "solver closes the gap in its first step.",
-    usd_alone=True,
-)(partial(_assembly, "position"))
-check(
-    "kinematics.assembly.rotation",
-    "joint frames match body orientations",
-    Quantity.FRAMES,
-    "rad",
-    clause="Angle between the two frames of a joint at the authored poses of the bodies.",
-    usd_alone=True,
-)(partial(_assembly, "rotation"))
+_AT_BODIES = "{} between the two frames of a joint at the authored poses of the bodies."
+for _aspect, _title, _measured in (
+    ("position", "joint anchors match body positions", "Distance"),
+    ("rotation", "joint frames match body orientations", "Angle"),
+):
+    check(
+        *(f"kinematics.assembly.{_aspect}", _title, Quantity.FRAMES, _UNIT[_aspect]),
+        clause=_AT_BODIES.format(_measured),
+        usd_alone=True,
+    )(partial(_assembly, _aspect))
 
 
 def _motions(

@@ -121,7 +121,6 @@ def test_names_match_by_their_usd_spelling(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [NAMES, _MOUNTED], ids=["link", "frame"])
 @pytest.mark.parametrize("lost", [(_LINK,), (_JOINT,), (_LINK, _JOINT), _ALL])
 def test_lost_names_are_the_only_findings(tmp_path: Path, text: str, lost: tuple[str, ...]) -> None:
-    """Matches propagate along the tree, also through frames without a body."""
     urdf, usd = _converted(tmp_path, text)
     failing = _failing(_check(urdf, _anonymous(usd, _renamed(*lost))))
 
@@ -164,7 +163,6 @@ def Xform "robot" (apiSchemas = ["PhysicsArticulationRootAPI"])
 
 
 def test_link_world_is_the_world_of_the_stage(tmp_path: Path) -> None:
-    """An Xform at the origin of the base is not taken for it."""
     urdf, usd = tmp_path / "fixed.urdf", tmp_path / "fixed.usda"
     urdf.write_text(_WORLD)
     usd.write_text(_FIXED)
@@ -233,7 +231,6 @@ def test_matches(prims: NamedPrims, labels: tuple[dict[str, str], dict[str, str]
 
 
 def test_joint_of_the_base_to_the_world_matches_no_joint_below() -> None:
-    """A converter may write a link into the base and leave out its fixed joint."""
     reading = urdf_reading()
     weld = next(joint for joint in reading.joints if joint.type is JointType.FIXED)
     prims = NamedPrims(
@@ -245,7 +242,6 @@ def test_joint_of_the_base_to_the_world_matches_no_joint_below() -> None:
 
 
 def test_joints_of_one_type_at_one_link_stay_unmatched() -> None:
-    """Two wheels at a base without names: either could be the other."""
     (shoulder,) = (joint for joint in urdf_reading().joints if joint.name == "shoulder")
     twin = structs.replace(shoulder, name="other", child="forearm")
     reading = structs.replace(urdf_reading(), joints=(shoulder, twin))

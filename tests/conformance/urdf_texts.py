@@ -51,10 +51,8 @@ def _triple(value: st.SearchStrategy[float]) -> st.SearchStrategy[str]:
 
 def _rounded(low: float, high: float) -> st.SearchStrategy[float]:
     """Draw numbers as people write them, and any other."""
-    return st.one_of(
-        st.floats(low, high).map(lambda value: float(f"{value:.3g}")),
-        st.floats(low, high),
-    )
+    numbers = st.floats(low, high)
+    return numbers.map(lambda value: float(f"{value:.3g}")) | numbers
 
 
 def _lengths(units: Units) -> st.SearchStrategy[float]:
@@ -141,30 +139,23 @@ def _inertials(draw: st.DrawFn, units: Units) -> str:
 def _geometries(draw: st.DrawFn, units: Units) -> str:
     size = _sizes(units)
     radius = size.map(_text)
-    match draw(st.sampled_from(["box", "sphere", "cylinder", "capsule"])):
-        case "box":
-            shape = _element("box", {"size": draw(_triple(size))})
-        case "sphere":
-            shape = _element("sphere", {"radius": draw(radius)})
-        case tag:
-            shape = _element(tag, {"radius": draw(radius), "length": draw(radius)})
-    return _element("geometry", {}, shape)
+    tag = draw(st.sampled_from(["box", "sphere", "cylinder", "capsule"]))
+    sizes = {"box": {"size": draw(_triple(size))}, "sphere": {"radius": draw(radius)}}
+    own = sizes.get(tag) or {"radius": draw(radius), "length": draw(radius)}
+    return _element("geometry", {}, _element(tag, own))
 
 
 def _colors() -> st.SearchStrategy[str]:
     part = _rounded(0.0, 1.0)
-    return st.one_of(
-        st.tuples(part, part, part, part).map(_vector),
-        st.sampled_from(["1 0 0 1", "0 0 0 0", "0.5 0.5 0.5", "255 0 0 1"]),
-    )
+    odd = st.sampled_from(["0 0 0 0", "0.5 0.5 0.5", "255 0 0 1"])
+    return st.tuples(part, part, part, part).map(_vector) | odd
 
 
 @st.composite
 def _materials(draw: st.DrawFn) -> str:
     name = draw(st.sampled_from(["", "red", "Red", "my paint", "1", "missing"]))
     color = _element("color", {"rgba": draw(_colors())})
-    content = draw(st.sampled_from([color, ""]))
-    return _element("material", {"name": name}, content)
+    return _element("material", {"name": name}, draw(st.sampled_from([color, ""])))
 
 
 @st.composite
@@ -213,46 +204,35 @@ def _limits(draw: st.DrawFn, kind: str, units: Units) -> str:
     effort = draw(st.one_of(bounds, bounds, st.none()))
     velocity = draw(st.one_of(bounds, bounds, st.none()))
     values = {"lower": least, "upper": greatest, "effort": effort, "velocity": velocity}
-    return _element(
-        "limit",
-        {name: None if value is None else _text(value) for name, value in values.items()},
-    )
+    texts = {name: None if value is None else _text(value) for name, value in values.items()}
+    return _element("limit", texts)
 
 
 @st.composite
 def _extras(draw: st.DrawFn, others: list[str]) -> str:
     """Draw dynamics, safety controller, calibration, and a mimic of another joint."""
-    number = _rounded(0.0, 5.0).map(_text)
-    optional = st.none() | number
-    parts = []
-    if draw(st.integers(0, 2)) == 0:
-        dynamics = {"damping": draw(optional), "friction": draw(optional)}
-        parts.append(_element("dynamics", dynamics))
-    if draw(st.integers(0, 7)) == 0:
-        names = ("k_velocity", "k_position", "soft_lower_limit", "soft_upper_limit")
-        safety = {name: draw(optional) for name in names}
-        parts.append(_element("safety_controller", safety))
-    if draw(st.integers(0, 7)) == 0:
-        calibration = {name: draw(optional) for name in ("rising", "falling")}
-        parts.append(_element("calibration", calibration))
+    optional = st.none() | _rounded(0.0, 5.0).map(_text)
+    rows = (
+        (2, "dynamics", ("damping", "friction")),
+        (7, "safety_controller", ("k_velocity", "k_position", "soft_lower_limit")),
+        (7, "calibration", ("rising", "falling")),
+    )
+    parts = [
+        _element(tag, {name: draw(optional) for name in names})
+        for most, tag, names in rows
+        if draw(st.integers(0, most)) == 0
+    ]
     if others and draw(st.integers(0, 3)) == 0:
         factor = st.none() | _rounded(-3, 3).map(_text) | st.just("0")
-        mimic = {
-            "joint": draw(st.sampled_from(others)),
-            "multiplier": draw(factor),
-            "offset": draw(factor),
-        }
-        parts.append(_element("mimic", mimic))
+        numbers = {"multiplier": draw(factor), "offset": draw(factor)}
+        parts.append(_element("mimic", {"joint": draw(st.sampled_from(others)), **numbers}))
     return "".join(parts)
 
 
 def _names(count: int) -> st.SearchStrategy[list[str]]:
     plain = st.sampled_from([f"part{index}" for index in range(2 * count)])
-    any_text = st.text(
-        st.characters(codec="utf-8", categories=("L", "N", "P", "S")),
-        min_size=1,
-        max_size=8,
-    )
+    letters = st.characters(codec="utf-8", categories=("L", "N", "P", "S"))
+    any_text = st.text(letters, min_size=1, max_size=8)
     name = st.one_of(plain, plain, st.sampled_from(_ODD_NAMES.split("|")), any_text)
     return st.lists(name, min_size=count, max_size=count, unique=True)
 

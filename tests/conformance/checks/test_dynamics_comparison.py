@@ -16,7 +16,7 @@ from tests.conformance.miniatures import (
 )
 from urdf_usd.conformance.checks.check import Compared, Incomparable
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Dynamics, Observation
-from urdf_usd.converter.robot.model import Pose, Robot
+from urdf_usd.converter.robot.model import Pose
 from urdf_usd.reports.records.record import Difference, Grade
 
 _INERTIA, _BIAS = "dynamics.inertia_matrix", "dynamics.bias"
@@ -96,13 +96,3 @@ def test_side_without_equations_is_not_comparable() -> None:
     for check in (_INERTIA, _BIAS):
         for sides in ((spec, unstated), (unstated, spec)):
             assert compared(check, *sides) == Incomparable("usd states no equations of motion")
-
-
-def test_massless_robot_is_compared_with_the_allowed_mass() -> None:
-    bare = Robot("bare", tuple(structs.replace(link, inertial=None) for link in ROBOT.links), ())
-    spec = urdf_reading(structs.replace(bare, joints=ROBOT.joints))
-
-    for actual, grade in ((spec, Grade.EXACT), (usd_reading(), Grade.FAILS)):
-        found = compared(_INERTIA, spec, actual)
-        assert isinstance(found, Compared)
-        assert {each.grade for each in found.differences} == {grade}

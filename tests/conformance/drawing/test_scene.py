@@ -11,8 +11,13 @@ import pytest
 import trimesh
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.drawing.coarsening import coarsen, shares
-from urdf_usd.conformance.drawing.scene import build_model, draw_scene, inertia_ellipsoid
+from urdf_usd.conformance.drawing.scene import (
+    build_model,
+    coarsen,
+    draw_scene,
+    inertia_ellipsoid,
+    shares,
+)
 from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import (
@@ -107,7 +112,6 @@ def test_inertia_of_an_ellipsoid_is_drawn_as_the_ellipsoid() -> None:
 def test_physically_impossible_inertia_is_not_drawn(
     inertia: tuple[float, float, float, float, float, float] | None,
 ) -> None:
-    """No solid has it."""
     assert inertia_ellipsoid(MassProperties(1.0, (0.0, 0.0, 0.0), inertia)) is None
 
 
@@ -129,7 +133,6 @@ def test_mesh_within_its_budget_is_not_simplified() -> None:
 
 
 def test_simplified_box_keeps_its_faces() -> None:
-    """On a grid, an oblique box would become rough, and its area 7 % larger."""
     box = trimesh.creation.box((2.0, 1.2, 0.4))
     for _ in range(5):
         box = box.subdivide()

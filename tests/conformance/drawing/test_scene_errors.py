@@ -28,14 +28,12 @@ def _frames(links: tuple[str, ...], shift: float = 0.0, turn: float = 0.0) -> Fr
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-4, 0.5, 3.0, math.pi])
 def test_small_angles_keep_their_digits(angle: float) -> None:
-    """The trace of such a rotation loses one to sixteen digits."""
     turned = (_TURN * Rotation.from_rotvec([0.0, angle, 0.0])).as_matrix()
     found = float(angles(_TURN.as_matrix(), turned))
     assert found == pytest.approx(angle, rel=1e-6, abs=1e-15)
 
 
 def test_errors_are_listed_by_link_and_configuration() -> None:
-    """Links are in another order, and some are in one reading only."""
     first = _frames(("hand", "arm"), shift=0.25, turn=0.125)
     plain = _frames(("hand", "arm"))
     second = Frames(

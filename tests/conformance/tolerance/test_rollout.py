@@ -178,7 +178,6 @@ def test_divergence_of_the_usd_before_the_urdf_is_sensitive_fails(
 
 @pytest.mark.parametrize("reached", [3, 1, 5])
 def test_divergence_of_a_sensitive_robot_does_not_fail(reached: int) -> None:
-    """It is compared at the last state that it reaches: a simulation ends as a whole."""
     differences = _compared(_sensitive(1), _until(reached))
     first, last = (_rollout(urdf_reading()).states[index].time for index in (0, reached - 1))
 

@@ -107,7 +107,6 @@ def test_one_agreeing_engine_prevents_a_dispute(usd: float, count: int) -> None:
 def test_engines_with_known_deviations_are_no_evidence(
     upper: float | None, verdict: Verdict, engines: tuple[str, ...]
 ) -> None:
-    """All of them ignore an empty range; neither against a right USD nor for a wrong one."""
     limits = {"lower": upper, "upper": upper}
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
     usd = restating_joint(usd_reading(), "elbow", **limits)

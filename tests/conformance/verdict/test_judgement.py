@@ -56,7 +56,6 @@ def test_faithful_usd_is_exact() -> None:
 
 
 def test_unconfirmed_repair_is_in_the_reason() -> None:
-    """An engine that read the file as repaired would confirm it."""
     repaired = Observed(structs.replace(SPEC.observation, malformed=("xml-comment",)))
     engine, refusal = Observed(engine_reading("engine")), Unsupported("the text is not XML")
 
@@ -80,7 +79,6 @@ def test_two_wrong_joints_in_one_chain_are_both_reported() -> None:
 
 
 def test_findings_have_the_prims_of_their_subjects() -> None:
-    """The robot as a whole has none."""
     heavy = usd_reading(with_inertial(ROBOT, "arm", mass=2.5))
     judgement = _judge(structs.replace(heavy, prims=(("link arm", "/rig/arm"),)))
 
@@ -90,7 +88,6 @@ def test_findings_have_the_prims_of_their_subjects() -> None:
 
 
 def test_verdict_does_not_depend_on_names_or_order() -> None:
-    """Renaming and reordering both sides changes only names."""
     robot = _renamed(ROBOT)
     sampled = questions(robot)
     here = _judge(usd_reading(with_inertial(ROBOT, "arm", mass=1.125)))
@@ -121,7 +118,6 @@ def _renamed(robot: Robot) -> Robot:
 
 
 def test_mass_merged_into_another_body_is_compared_per_group() -> None:
-    """The hand is part of the forearm's body: links differ, the group agrees."""
     reading = usd_reading()
     (whole,) = group_masses(reading, (("forearm", "hand", "sensor"),), reading.joints)
     assert whole is not None
@@ -141,7 +137,6 @@ def test_mass_merged_into_another_body_is_compared_per_group() -> None:
     ("part", "verdict"), [(4e-7, Verdict.CLOSE), (0.9e-6, Verdict.CLOSE), (1.1e-5, Verdict.FAILS)]
 )
 def test_mass_of_a_massless_moving_link_is_close_if_harmless(part: float, verdict: Verdict) -> None:
-    """OpenUSD requires one."""
     links = tuple(Link("wheel") if link.name == "wheel" else link for link in ROBOT.links)
     bare = structs.replace(ROBOT, links=links)
     tiny = structs.replace(
@@ -160,7 +155,6 @@ def test_mass_of_a_massless_moving_link_is_close_if_harmless(part: float, verdic
 def test_inertia_of_a_point_mass_is_close_if_harmless(
     moment: float, failed: set[str], rounding: float
 ) -> None:
-    """Up to a millionth of its mass times the square of the robot's size."""
     point = with_inertial(ROBOT, "wheel", inertia=(0.0, 0.0, rounding, 0.0, 0.0, 0.0))
     usd = usd_reading(point)
     ball = (moment, 0.0, 0.0, moment, 0.0, moment)
@@ -172,7 +166,6 @@ def test_inertia_of_a_point_mass_is_close_if_harmless(
 
 
 def test_usd_within_engineering_tolerance_is_close() -> None:
-    """A micrometre is above rounding and below the tolerance."""
     origin = next(joint.origin for joint in ROBOT.joints if joint.name == "shoulder")
     x, y, z = origin.position
     moved = structs.replace(origin, position=(x + 3e-6, y, z))
@@ -186,7 +179,6 @@ def test_usd_within_engineering_tolerance_is_close() -> None:
 
 
 def test_usd_without_values_is_incomplete() -> None:
-    """Values that OpenUSD's reader does not state are not passed; a failure outweighs them."""
     usd = usd_reading()
     unstated = structs.replace(usd, states=usd.states - {obs.Quantity.EFFORT})
     judgement = _judge(unstated)
@@ -198,7 +190,6 @@ def test_usd_without_values_is_incomplete() -> None:
 
 
 def test_check_that_compares_nothing_is_not_applicable() -> None:
-    """It does not count as passed."""
     urdf, usd = (
         structs.replace(
             reading, joints=tuple(structs.replace(joint, mimic=None) for joint in reading.joints)
@@ -215,7 +206,6 @@ def test_check_that_compares_nothing_is_not_applicable() -> None:
 
 @pytest.mark.parametrize("lost", [{"mass": math.nan}, {"inertia": None}])
 def test_value_that_the_usd_does_not_state_as_a_number_fails(lost: dict[str, float | None]) -> None:
-    """The URDF states it, so it is lost; no other engine is at fault."""
     usd = usd_reading()
     mass = structs.replace(mass_of(usd, "arm"), **lost)
     judgement = _judge(restating_mass(usd, "arm", mass))
@@ -246,7 +236,6 @@ def test_without_two_readings_there_are_no_checks(
 
 
 def test_usd_with_missing_parts_is_incomplete_at_best() -> None:
-    """Although everything that could be compared agrees."""
     judgement = _judge(structs.replace(usd_reading(), missing=("no asset @hand.usda@",)))
 
     assert judgement.verdict is Verdict.INCOMPLETE
@@ -293,7 +282,6 @@ def test_number_of_findings_is_capped_and_stated() -> None:
 
 @pytest.mark.parametrize("base", [obs.Base.FIXED, obs.Base.FLOATING])
 def test_base_is_not_compared_if_the_urdf_does_not_define_it(base: obs.Base) -> None:
-    """URDF has no element for it."""
     usd = structs.replace(usd_reading(), base=base)
 
     assert judge({"reference": SPEC}, Observed(usd)).verdict is Verdict.EXACT
@@ -321,7 +309,6 @@ def test_departure_of_the_usd_engine_is_a_deviation() -> None:
 
 
 def test_joint_on_a_frame_is_a_joint_on_its_body() -> None:
-    """OpenUSD connects bodies; the sensor is a frame of the hand."""
     robot = with_joint(ROBOT, "finger_a", parent="sensor")
     usd = restating_joint(usd_reading(robot), "finger_a", parent="hand")
 

@@ -78,7 +78,6 @@ def _failing(checks: Mapping[str, CheckRecord]) -> set[str]:
 
 
 def test_every_check_of_urdf_engines_has_a_round_trip_check() -> None:
-    """Except for the base, which URDF does not define, and shapes."""
     compared = {check.id for check in CHECKS if not check.usd_alone}
     shapes = {name for name in compared if name.startswith(("collision.", "visual."))}
 
@@ -114,7 +113,6 @@ def test_wrong_round_trip_is_caught(after: Observation, check: str, subject: str
 
 
 def test_engine_that_refuses_the_second_urdf_fails_the_trip() -> None:
-    """It read the first one, so the file is valid."""
     checks = _trip(usd_reading(), Unsupported("no such joint"))
     links = checks["structure.links"]
 
@@ -148,7 +146,6 @@ _LEFT_OUT = "1 left out, where engine deviates from the URDF"
 def test_misread_urdf_does_not_fail_the_usd(
     upper: float, compared: int, reason: str | None
 ) -> None:
-    """The engine reads 0.3 in the first URDF, and the right value, or 0.3, in the second."""
     wrong = restating_joint(usd_reading(), "elbow", upper=0.3)
     check = _trip(wrong, restating_joint(usd_reading(), "elbow", upper=upper))["limits.upper"]
 
@@ -170,7 +167,6 @@ _KILOGRAM = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
 def test_assumed_kilogram_is_attributed_to_the_engine(
     link: str, mass: float, failing: set[str]
 ) -> None:
-    """PyBullet assumes 1 kg for a link without mass, not for one that lost it."""
     reading = restating_mass(usd_reading(), link, structs.replace(_KILOGRAM, mass=mass))
     after = structs.replace(reading, defaulted=(link,))
     found = _failing(_trips({"pybullet": usd_reading()}, {"pybullet": after}))
@@ -190,7 +186,6 @@ def test_assumed_kilogram_is_attributed_to_the_engine(
     ],
 )
 def test_rejected_tensor_explains_inertia_only(changes: dict[str, Any], failing: set[str]) -> None:
-    """Rounding may break A + B >= C of a flat body, but changes no mass."""
     flat = MassProperties(2.0, (0.1, 0.0, 0.0), (0.1, 0.0, 0.0, 0.3, 0.0, 0.4))
     usd = restating_mass(usd_reading(), "arm", flat)
     # MuJoCo states no tensor where PyBullet states zero.
@@ -207,7 +202,6 @@ def test_rejected_tensor_explains_inertia_only(changes: dict[str, Any], failing:
 def test_difference_of_two_engines_is_attributed_to_the_usd(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Although each has a known deviation that could explain it."""
     spec = restating_joint(usd_reading(), "elbow", velocity=None)
     again = restating_joint(spec, "elbow", velocity=0.0)
     known = next(one for one in DEVIATIONS if one.id == "pybullet-absent-velocity")
@@ -234,7 +228,6 @@ def test_value_not_stated_for_the_first_urdf_is_not_applicable(
     check = _trip(readings[before], readings[after])["dynamics.rollout"]
 
     assert check.grade is grade
-    assert check.reason
 
 
 def test_engine_in_single_precision_is_allowed_its_rounding() -> None:

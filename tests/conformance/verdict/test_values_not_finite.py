@@ -81,7 +81,6 @@ def _fails(expected: Observation, actual: Observation) -> bool:
 
 @pytest.mark.parametrize("path", sorted(_readings()))
 def test_number_of_the_usd_that_is_nan_fails(path: str) -> None:
-    """Zero and NaN have no order, so that the largest of both may be zero."""
     assert _fails(urdf_reading(), _readings()[path])
 
 
@@ -97,7 +96,6 @@ def _with_normals(reading: Observation, shading: Shading) -> Observation:
     ("field", "stated"), [("facing", True), ("facing", False), ("against", False), ("mean", True)]
 )
 def test_normals_of_the_usd_that_are_nan_fail(field: str, stated: bool) -> None:
-    """Whether or not the mesh file has normals."""
     good = Shading(stated=True, facing=1.0, against=0.0, mean=(0.0, 0.0, 0.0))
     nan = (0.0, math.nan, 0.0) if field == "mean" else math.nan
     expected = _with_normals(urdf_reading(), structs.replace(good, stated=stated))

@@ -10,13 +10,13 @@ import pytest
 
 from tests.tools.behaviour.__main__ import agrees, tables
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
-from urdf_usd.conformance.behaviour.simulate_mujoco import simulate_in_mujoco
 from urdf_usd.conformance.behaviour.simulations import (
     Array,
     assess_bounds,
     assess_hold,
     assess_settling,
     differing_joints,
+    simulate_in_mujoco,
 )
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
