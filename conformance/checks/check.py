@@ -60,6 +60,12 @@ class Compared(Struct, frozen=True):
         """The differences to report."""
         return self.differences if self.reported is None else self.reported
 
+    @staticmethod
+    def of(parts: Sequence[Compared], note: str | None) -> Compared:
+        """Join the differences of several comparisons."""
+        every = tuple(one for part in parts for one in part.differences)
+        return Compared(every, tuple(one for part in parts for one in part.shown), note)
+
     def each(self, change: Callable[[Difference], Difference | None]) -> Compared:
         """Change every difference; those for which there is None are left out."""
         changed, reported = (

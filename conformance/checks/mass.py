@@ -1,10 +1,8 @@
 """Mass, centre of mass and inertia per link and rigid group, and the mass of the robot.
 
-A rigid group is links that fixed joints connect.
-
-URDF allows links without mass, USD does not allow bodies without: a link whose mass is part of
-another body of its rigid group in the USD is compared as part of the group. A defaulted mass or
-tiny inertia of up to a millionth of the robot's is graded *close*.
+A rigid group is links that fixed joints connect. URDF allows links without mass, USD does not allow
+bodies without: a link whose mass is part of another body of its rigid group is compared as part of
+the group. A defaulted mass or tiny inertia of up to a millionth of the robot's is graded *close*.
 """
 
 from __future__ import annotations
@@ -368,11 +366,11 @@ def _inertia_difference(
         amount = DEFAULTED * norm / harmless_moment(mass, model.size, model.total_mass)
         bound, tolerance = 0.0, _HARMLESS
     moments = principal_moments(expected), principal_moments(actual)
-    hint = (
-        ": it is defaulted, as that is a point mass" if scale == 0 and amount <= tolerance else ""
-    )
-    text, pairs = is_not("inertia", moments, MOMENT, hint), zip(*moments, strict=True)
+    text, pairs = is_not("inertia", moments, MOMENT), zip(*moments, strict=True)
     if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
-        text = "inertia has the right principal moments, but wrong axes"
+        right = value_text(moments[0], MOMENT)
+        text = f"inertia has the right principal moments, {right}, but wrong axes"
+    elif scale == 0 and amount <= tolerance:
+        text = f"inertia is defaulted: {value_text(moments[1], MOMENT)}, point mass in the URDF"
     amounts = amount if math.isfinite(amount) else math.inf, bound, tolerance
     return difference(subject, text, moments, MOMENT, amounts)

@@ -1,12 +1,9 @@
 """Shapes of links: number and kind, extents, surface area, volume, triangles.
 
-Shapes of a link have no order. If both sides have the same number of each kind, each shape is
-compared with the nearest one; otherwise one side may have split or merged them, and all of them
-are compared as one surface.
-
-Differences are relative to the shape's own size, area or volume. Bounds follow from the rounding
-of stored points: if the corners of a triangle move by d, its area changes by at most d/2 times
-the sum of its sides, and the volume of a closed surface by d times its area.
+If both sides have the same number of each kind, each shape is compared with the nearest one;
+otherwise all of them are compared as one surface. Differences are relative to the shape. Bounds
+follow from the rounding of stored points: if the corners of a triangle move by d, its area changes
+by at most d/2 times the sum of its sides, and the volume of a closed surface by d times its area.
 """
 
 from __future__ import annotations
@@ -229,10 +226,7 @@ def named(shapes: Sequence[ShapeObservation]) -> str:
             sizes = tuple(high - low for low, high in bounds)
         text = " x ".join(f"{size:.4g}" for size in sizes)
         label = f"{shape.kind} {shape.name}" if shape.kind is ShapeKind.MESH else shape.kind
-        if len(shapes) > 1 and shape.role is Role.COLLISION and shape.pieces > 1:
-            texts[f"convex piece of {shape.name}"] += 1
-        else:
-            texts[f"{label} ({text} m)" if text else label] += 1
+        texts[f"{label} ({text} m)" if text else label] += 1
     listed = [f"{count} x {text}" if count > 1 else text for text, count in texts.items()]
     more = len(listed) - _MOST_NAMED
     shown = ", ".join(listed[:_MOST_NAMED]) or "nothing"

@@ -1,13 +1,9 @@
 """Bounds of rounding to float32, and the engineering tolerance.
 
-UsdPhysics stores float32. Rounding to nearest changes a number x by at most half a unit
-in the last place, which is at most u |x| with u = 2^-24. Every bound below is the worst
-case of that rounding of stored numbers, propagated to the compared quantity. Correct
-rounding never exceeds a bound, so a difference above one has another cause.
-
-A unit quaternion moves by at most 2^-24 as a vector (its largest sum of squared half
-units is four times 2^-50, when all components are one half), and a rotation turns by
-twice the angle of its quaternion: 2^-23 rad per stored quaternion.
+Rounding to nearest changes a number x by at most u |x| with u = 2^-24. Every bound below is the
+worst case of that rounding of stored numbers, propagated to the compared quantity: a difference
+above one has another cause. A unit quaternion moves by at most 2^-24 as a vector, and a rotation
+turns by twice the angle of its quaternion: 2^-23 rad per stored quaternion.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Attribution of differences to the USD or to an engine, value by value.
 
-The reference engine shares its URDF reader with the converter, so each of its values is
-compared with the other engines of the URDF. One with a known deviation on a value is
-ignored for that value. If no remaining engine agrees with the reference, the value is
-disputed where the engines contradict the USD, or agree with the USD against the reference.
-
-A parser of USD reports what the file states, a simulator computes what moves. Values of a
-simulator are compared with the reference, and count against the USD unless a known
-deviation explains them, the judged engine reads the same value, which then fails already,
-or the simulator does not report the value, as the USD has none of the schemas that it reads.
+The reference engine shares its URDF reader with the converter, so each of its values is compared
+with the other engines of the URDF, except where they have a known deviation. If none agrees with
+the reference, the value is disputed where engines contradict the USD, or agree with it alone.
+Values of simulators that read the USD count against it, unless a known deviation explains them or
+the judged engine reads the same value, which then fails already.
 """
 
 from __future__ import annotations
@@ -99,27 +95,22 @@ def attribute(
     return Attribution(disputed, _deviation_records(check, every))
 
 
-class SimulatorResult(Struct, frozen=True, eq=False):
-    """One simulator that reads the USD, for one check."""
-
-    engine: str
-    comparison: Comparison  # bounds allow for the rounding of its arithmetic
-    counted: Compared = Compared(())  # the part that counts against the USD
-    deviations: tuple[DeviationRecord, ...] = ()
-
-
 def compare_simulator(
     check: Check,
     reference: Observation,
     actual: Observation,
     simulated: Observation,
     model: ToleranceModel,
-) -> SimulatorResult:
-    """Compare the URDF with a simulator's reading of the USD."""
+) -> tuple[Comparison, Compared, tuple[DeviationRecord, ...]]:
+    """Compare the URDF with a simulator's reading of the USD.
+
+    Returns the comparison, whose bounds allow for the rounding of its arithmetic, the part of it
+    that counts against the USD, and deviations.
+    """
     engine, precision = simulated.engine, simulated.precision
     comparison = compare(check, reference, simulated, model)
     if isinstance(comparison, Incomparable):
-        return SimulatorResult(engine, comparison)
+        return comparison, Compared(), ()
     scale = max(1.0, roundings(precision))
     comparison = comparison.each(lambda one: _reported_by(engine, scale, one))
     from_usd = by_item(compare(check, actual, simulated, model))
@@ -135,7 +126,7 @@ def compare_simulator(
             excused.add(item)
             disagreements.append(Disagreement(engine, own, known))
     counted = comparison.each(lambda one: None if one.item in excused else one)
-    return SimulatorResult(engine, comparison, counted, _deviation_records(check.id, disagreements))
+    return comparison, counted, _deviation_records(check.id, disagreements)
 
 
 def _reported_by(engine: str, scale: float, difference: Difference) -> Difference | None:

@@ -1,14 +1,9 @@
 """Colliders that replace those of the URDF, because the user requested it.
 
-They are compared with what the kind of collider promises, and are never exact:
-
-* none: the link has no collider.
-* hull: one convex hull for each mesh of the URDF, also for one of several groups.
-* mesh: the triangles of each mesh.
-* primitives: for each mesh a primitive whose support function is within the stated
-  distance, which is the distance of two convex surfaces; or the convex hull.
-* decomposition: convex pieces, none twice and none outside the mesh's extents. Together
-  they have the mesh's support function and, if it is closed, its volume.
+They are compared with what the kind of collider promises, and are never exact: no collider; one
+convex hull for each mesh; the triangles of each mesh; for each mesh a primitive whose support
+function is within the stated distance, or the convex hull; or convex pieces, none twice and none
+outside the mesh's extents, with its support function and, if it is closed, its volume.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ from urdf_usd.conformance.verdict.judged import (
     Judgement,
     RoundTripOutcomes,
 )
-from urdf_usd.conformance.verdict.round_trip import RoundTrip, compare_round_trip
+from urdf_usd.conformance.verdict.round_trip import compare_round_trip
 from urdf_usd.reports.records.record import (
     ANOTHER_ROBOT,
     CheckRecord,
@@ -113,12 +113,7 @@ def judge(
         decides: Name of the engine that gives the expected values.
         described: Whether the second observation is of a description of the robot, not of a
             USD: what concerns a USD alone, and what one of the formats lacks, is left out.
-
-    Raises:
-        ValueError: There is no outcome of the deciding engine.
     """
-    if decides not in urdf:
-        raise ValueError(f"no outcome of the reference engine {decides!r}")
     match urdf[decides], usd:
         case Unsupported(reason), _:
             return Judgement((), (), Verdict.UNREADABLE, reason)
@@ -157,9 +152,9 @@ def judge(
     checks = [record for record, _ in judged]
     for check in ROUND_TRIP_CHECKS:
         trip = back and compare_round_trip(check, reference, inputs.engines, back, inputs.model)
-        if isinstance(trip, RoundTrip):
-            sides = [(engine, Side.URDF, one) for engine, one in trip.by_engine.items()]
-            checks.append(_check_record(check, trip.comparison, sides, actual))
+        if trip:
+            sides = [(engine, Side.URDF, one) for engine, one in trip[1].items()]
+            checks.append(_check_record(check, trip[0], sides, actual))
     deviations = [deviation for _, records in judged for deviation in records]
     verdict, reason = _overall(checks)
     reason = _another_robot(inputs, checks) or reason
@@ -215,13 +210,11 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
     if isinstance(comparison, Compared):
         parts = [comparison]
         for simulated in () if check.usd_alone else inputs.simulators:
-            result = compare_simulator(check, expected, actual, simulated, model)
-            by_engine.append((result.engine, Side.USD, result.comparison))
-            parts.append(result.counted)
-            deviations += result.deviations
-        differences = tuple(one for part in parts for one in part.differences)
-        reported = tuple(one for part in parts for one in part.shown)
-        comparison = attribution.apply(Compared(differences, reported, comparison.note))
+            found, counted, known = compare_simulator(check, expected, actual, simulated, model)
+            by_engine.append((simulated.engine, Side.USD, found))
+            parts.append(counted)
+            deviations += known
+        comparison = attribution.apply(Compared.of(parts, comparison.note))
     disputing = dict.fromkeys(
         one.engine for against in attribution.disputed.values() for one in against
     )

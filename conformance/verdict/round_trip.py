@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 
 from urdf_usd.conformance.checks.check import Check, Compared, Comparison, Incomparable, compare
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
@@ -38,13 +38,6 @@ _SAME = 1e-5
 _ROUNDINGS = 8.0
 
 
-class RoundTrip(Struct, frozen=True, eq=False):
-    """One check over all engines."""
-
-    comparison: Comparison  # differences of all engines without those attributed to an engine
-    by_engine: Mapping[str, Comparison]  # all differences of each engine
-
-
 class _Trip(NamedTuple):
     """One check by one engine: it and the reference on the URDF, it on the written one."""
 
@@ -61,8 +54,11 @@ def compare_round_trip(
     before: Mapping[str, Outcome],
     back: RoundTripOutcomes,
     model: ToleranceModel,
-) -> RoundTrip | None:
-    """Compare each engine's observations of both URDFs; None if no engine states the quantity."""
+) -> tuple[Comparison, Mapping[str, Comparison]] | None:
+    """Compare each engine's observations of both URDFs, if one states the quantity.
+
+    Returns the differences that no engine causes, and all of each engine.
+    """
     by_engine: dict[str, Comparison] = {}
     compared: dict[str, tuple[_Trip, Compared]] = {}
     refused: list[Compared] = []
@@ -96,16 +92,11 @@ def compare_round_trip(
         return None
     merged = [*_without_engine_errors(compared), *refused]
     if lost and not merged:
-        return RoundTrip(Incomparable("; ".join(dict.fromkeys(lost))), by_engine)
+        return Incomparable("; ".join(dict.fromkeys(lost))), by_engine
     notes = [part.note for part in merged]
     if not merged:
         notes = [one.reason for one in by_engine.values() if isinstance(one, Incomparable)]
-    together = Compared(
-        tuple(one for part in merged for one in part.differences),
-        tuple(one for part in merged for one in part.shown) if merged else None,
-        "; ".join(dict.fromkeys(filter(None, notes))) or None,
-    )
-    return RoundTrip(together, by_engine)
+    return Compared.of(merged, "; ".join(dict.fromkeys(filter(None, notes))) or None), by_engine
 
 
 def _without_engine_errors(compared: Mapping[str, tuple[_Trip, Compared]]) -> Iterator[Compared]:

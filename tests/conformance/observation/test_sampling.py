@@ -14,6 +14,7 @@ from urdf_usd.conformance.observation.robot import (
     JointType,
     MimicObservation,
     Vec3,
+    head_coupling,
 )
 from urdf_usd.conformance.observation.sampling import configurations
 
@@ -164,3 +165,11 @@ def test_rotations_are_unit_quaternions(joint_type: JointType, start: int) -> No
     np.testing.assert_allclose(np.linalg.norm(quats, axis=1), 1.0, atol=1e-15)
     assert quats[0].tolist() == [1.0, 0.0, 0.0, 0.0]
     assert (np.ptp(quats[3:], axis=0) > 0.9).all()
+
+
+def test_offset_bound_of_a_coupling_includes_cancelled_terms() -> None:
+    cancel = {"b": MimicObservation("a", 1.0, 1e3), "c": MimicObservation("b", 1.0, -1e3)}
+    head = head_coupling("c", cancel.get)
+
+    assert head is not None
+    assert (head.offset, head.terms) == (0.0, 2e3)

@@ -192,19 +192,6 @@ def test_only_massless_joints_may_have_invented_inertia(
         assert 0.75e-6 < motion.inertia_defaulted[3, 3] < 3 * 0.75e-6
 
 
-def test_model_needs_frames_and_its_scale_of_motion_masses_and_equations() -> None:
-    expected, _ = _modelled(ROBOT)
-    links = tuple(
-        structs.replace(link, mass=structs.replace(link.mass, inertia=None)) if link.mass else link
-        for link in expected.links
-    )
-
-    for part in ({"dynamics": None}, {"links": links}):
-        assert derive_tolerance_model(structs.replace(expected, **part), Tolerance()).motion is None
-    with pytest.raises(ValueError, match="states no frames"):
-        derive_tolerance_model(structs.replace(expected, frames=None), Tolerance())
-
-
 @given(st.floats(1e-30, 1e30))
 def test_scalar_bound_covers_rounding_in_degrees(value: float) -> None:
     stored = float(np.float32(math.degrees(value)))

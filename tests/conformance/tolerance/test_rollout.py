@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from msgspec import structs
 
-from tests.conformance.miniatures import ROBOT, compared, urdf_reading, usd_reading
+from tests.conformance.miniatures import compared, urdf_reading, usd_reading
 from urdf_usd.conformance.checks.check import Compared, Comparison, Incomparable
-from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.sampling import plan_rollout
 from urdf_usd.conformance.tolerance.model import distance, rollout_spread
 from urdf_usd.converter.robot import model
 from urdf_usd.reports.records.record import Difference, Grade
@@ -68,13 +65,6 @@ def test_rollout_of_hundreds_of_joints_is_shorter() -> None:
 
     assert plan is not None
     assert (plan.held, plan.steps) == ((), (50, 100, 200, 500))
-
-
-def test_reading_without_equations_gives_no_plan() -> None:
-    expected = observe_robot(ROBOT, questions(ROBOT))
-
-    assert plan_rollout(expected, None) is None
-    assert plan_rollout(structs.replace(expected, dynamics=None), np.zeros((1, 1))) is None
 
 
 _AT = (0.0, 0, 0, 1.0, 0, 0, 0)

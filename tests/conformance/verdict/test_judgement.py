@@ -242,11 +242,6 @@ def test_usd_with_missing_parts_is_incomplete_at_best() -> None:
     assert judgement.reason == "parts of the USD are missing: no asset @hand.usda@"
 
 
-def test_judgement_requires_the_reference() -> None:
-    with pytest.raises(ValueError, match="reference"):
-        judge({}, Observed(usd_reading()))
-
-
 def test_reason_of_engines_without_a_reading_is_recorded() -> None:
     engines: dict[str, Outcome] = {"mujoco": Unsupported("bad origin"), "pybullet": Crashed("-11")}
     links = judge({"reference": SPEC, **engines}, Observed(usd_reading())).checks[0]
