@@ -130,7 +130,7 @@ def _failing(engine: str, fault: Callable[[Usd.Stage], None] | None, folder: Pat
             found = compare(check, spec, seen, model)
             assert isinstance(found, Compared)
             assert found.differences
-            counted = compare_simulator(check, spec, spec, seen, model).counted
+            counted = compare_simulator(check, spec, spec, seen, model)[1]
             if any(one.grade is Grade.FAILS for one in counted.differences):
                 failing.add(check.id)
     return failing
