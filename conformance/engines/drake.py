@@ -72,12 +72,7 @@ def read_mjcf() -> MjcfReader:
 def _parse(
     path: str | None = None, text: str = ""
 ) -> tuple[MultibodyPlant, list[ModelInstanceIndex], list[str]]:
-    """Return the finished plant of a file or a URDF, its robots, and what Drake logs.
-
-    Raises:
-        RuntimeError: Drake refuses it.
-        ValueError: Likewise.
-    """
+    """Return the finished plant of a file or a URDF, its robots, and what Drake logs."""
     # Imported here because it need not be installed.
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant

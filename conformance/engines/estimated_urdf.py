@@ -43,15 +43,8 @@ def estimate_urdf(
 ) -> EstimatedUrdf:
     """Copy a URDF, and replace missing and impossible mass properties.
 
-    Args:
-        path: The URDF.
-        packages: Folders of ROS packages, by name.
-        base: ``auto``, ``fixed`` or ``floating``.
-        density: Of links without mass [kg/m^3].
-
-    Raises:
-        SourceError: The robot is invalid, or not a tree.
-        UnsupportedError: The file is not well-formed.
+    Links without mass have a density [kg/m^3]; ``base`` is ``auto``, ``fixed`` or ``floating``. A
+    robot that is invalid or not a tree raises SourceError.
     """
     robot = read_kept(path, packages).robot
     weightless = _weightless(build_tree(robot), base)

@@ -168,11 +168,7 @@ def _emitting(emission: Vec3 | None) -> Properties:
 
 
 def _effective_opacity(stated: float) -> float:
-    """Return an opacity in (0, 1]; zero is taken for one.
-
-    Many exporters confuse opacity and transparency, and fully transparent parts are
-    not used.
-    """
+    """Return an opacity in (0, 1]; zero is one, as many exporters confuse it with transparency."""
     return min(stated, 1.0) if stated > 0 else 1.0
 
 
@@ -213,14 +209,7 @@ def _pixels(content: bytes) -> bytes | None:
 def mtl_materials(
     lines: Sequence[str], names: Sequence[str], folder: Path
 ) -> tuple[FileMaterial, ...]:
-    """Read the materials that an OBJ file uses.
-
-    Returns:
-        One material per name; an empty one if it is not defined.
-
-    Raises:
-        OSError: A library cannot be read, or is too large.
-    """
+    """Read the materials that an OBJ file uses: one per name, empty if it is not defined."""
     # Statements by keyword in lower case, and the folder of the library.
     known: dict[str, tuple[dict[str, str], str]] = {}
     for line in lines if names else ():
@@ -354,10 +343,7 @@ def _dae_image(texture: collada.material.Map, folder: str) -> ImageFile:
 
 
 def gltf_material(document: Json, binary: bytes, folder: str, primitive: Json) -> FileMaterial:
-    """Return the material of a primitive of glTF; an empty one without a material.
-
-    A malformed document raises errors of Python.
-    """
+    """Return the material of a primitive of glTF; malformed documents raise errors of Python."""
     if "material" not in primitive:
         return FileMaterial()
     material = document["materials"][primitive["material"]]

@@ -213,10 +213,7 @@ def _placed(part: MeshPart) -> MeshPart:
 
 @contextmanager
 def _reading_by(library: str) -> Iterator[None]:
-    """Convert any exception of a library into the reason why a file is not read.
-
-    Only calls of the library, and accesses to its objects, belong inside.
-    """
+    """Convert any exception of a library, within the block, into the reason of a refusal."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -343,10 +340,7 @@ def _at_corners(
 
 
 def _read_ply(content: bytes, folder: str) -> LoadedMesh:
-    """Read a file by trimesh, and its image.
-
-    The format does not define textures: they are stated as by MeshLab, Blender and others.
-    """
+    """Read a file by trimesh, and its image as MeshLab and Blender state it in a comment."""
     mesh = _joined(part for _, part in _read_scene(content, "ply", folder)[1])
     names = _IMAGES.findall(content.partition(b"end_header")[0])
     if len(names) > 1:
@@ -523,12 +517,7 @@ def _read_gltf(content: bytes, folder: str) -> LoadedMesh:
 def _read_scene(
     content: bytes, form: str, folder: str, *, with_normals: bool = False
 ) -> tuple[int, list[tuple[int, MeshPart]]]:
-    """Read a file by trimesh.
-
-    Returns:
-        Number of geometries, instanced or not; and for each instance the index of its
-        geometry, and its surface.
-    """
+    """Return the number of geometries; and the surface of each instance, with their index."""
     with _reading_by("trimesh"):
         scene = trimesh.load_scene(
             io.BytesIO(content),

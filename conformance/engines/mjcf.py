@@ -108,22 +108,14 @@ class MjcfEngine(Struct, frozen=True):
         return Available(mujoco.__version__)
 
     def observe(self, request: Request) -> obs.Observation:
-        """Read the file and state its quantities.
-
-        Raises:
-            UnsupportedError: MuJoCo refuses the file, or it has no body.
-        """
+        """Read the file and state its quantities."""
         return observe_mjcf(request.path, request.configurations)
 
 
 def observe_mjcf(
     path: str, configurations: obs.Configurations, *, shapes: bool = True
 ) -> obs.Observation:
-    """State everything about an MJCF.
-
-    Raises:
-        UnsupportedError: MuJoCo refuses the file, or it has no body.
-    """
+    """State everything about an MJCF, unless MuJoCo refuses it (UnsupportedError)."""
     robot = kept_robot(path)
     model, links = robot.model, {link: (body, slice(0)) for link, body in robot.bodies.items()}
     starts = [*model.jnt_qposadr.tolist(), model.nq]
@@ -140,20 +132,12 @@ def observe_mjcf(
 
 
 def mjcf_joints(path: str) -> tuple[obs.JointObservation, ...]:
-    """State the joints alone, to choose configurations.
-
-    Raises:
-        UnsupportedError: MuJoCo refuses the file, or it has no body.
-    """
+    """State the joints alone, to choose configurations."""
     return kept_robot(path).structure.joints
 
 
 def mjcf_efforts(path: str) -> dict[str, float]:
-    """Return the largest force of the only actuator of each joint that limits it [N or N m].
-
-    Raises:
-        UnsupportedError: MuJoCo refuses the file, or it has no body.
-    """
+    """Return the largest force of the only actuator of each joint that limits it [N or N m]."""
     robot = kept_robot(path)
     model, names = robot.model, {joint: place.name for joint, place in robot.places.items()}
     efforts: dict[str, list[float]] = {}
@@ -462,11 +446,7 @@ def link_frames(
 
 
 def draw_mjcf(path: str) -> tuple[Drawing, ...]:
-    """Return the shapes of an MJCF for drawing.
-
-    Raises:
-        UnsupportedError: MuJoCo refuses the file, or it has no body.
-    """
+    """Return the shapes of an MJCF for drawing."""
     robot = kept_robot(path)
     model, drawings = robot.model, list[Drawing]()
     nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)

@@ -74,11 +74,7 @@ class MujocoEngine(Struct, frozen=True):
         return protocol.Available(mujoco.__version__)
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read the file and state its quantities.
-
-        Raises:
-            UnsupportedError: MuJoCo refuses the file.
-        """
+        """Read the file and state its quantities."""
         urdf = prepared.prepare(request.path, _STEPS)
         robot = _compile(urdf)
         joints = tuple(_joints(robot))
@@ -221,11 +217,7 @@ def _refusal(error: Exception) -> str:
 
 
 def _replace_inertia(refused: Iterable[mujoco.MjsBody]) -> tuple[set[str], set[str]]:
-    """Put placeholders where the compiler would reject mass or inertia.
-
-    Returns:
-        Bodies with placeholder mass properties, and those with a placeholder tensor.
-    """
+    """Put placeholders where the compiler would reject mass or inertia; name their bodies."""
     mass: set[str] = set()
     inertia: set[str] = set()
     for body in refused:

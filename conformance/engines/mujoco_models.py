@@ -51,11 +51,7 @@ class UnbuildableError(Exception):
 
 
 def compiled_quietly(spec: mujoco.MjSpec) -> mujoco.MjModel:
-    """Compile without warnings about placeholder inertia.
-
-    Raises:
-        ValueError: The compiler refuses.
-    """
+    """Compile without warnings about placeholder inertia."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return spec.compile()
@@ -168,10 +164,7 @@ def joints_moving(joints: Sequence[obs.JointObservation], links: Collection[str]
 
 
 def equations_of_motion(mechanism: Mechanism, configurations: obs.Configurations) -> obs.Dynamics:
-    """Compute the equations of motion.
-
-    Degrees of freedom that depend on unknown mass properties are left out.
-    """
+    """Compute the equations of motion, without joints that move unknown masses."""
     model, data = mechanism.model, mujoco.MjData(mechanism.model)
     sampled = configurations.for_motion
     full = np.empty((sampled.count, model.nv, model.nv))
@@ -208,13 +201,10 @@ def equations_of_motion(mechanism: Mechanism, configurations: obs.Configurations
 def roll_out(
     mechanism: Mechanism, configurations: obs.Configurations, *, perturbed: bool = False
 ) -> obs.Rollout | None:
-    """Simulate a passive rollout by a :class:`RolloutPlan`.
+    """Simulate a passive rollout by a :class:`RolloutPlan`, if there is one and masses are known.
 
     The integrator treats damping implicitly, as damping that makes explicit integration
     unstable is common in URDFs. Both sides take the same steps.
-
-    Returns:
-        None if there is no plan, or if masses are unknown.
     """
     plan = configurations.rollout
     if plan is None or mechanism.unknown:
@@ -352,10 +342,7 @@ def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjMod
 def with_motion(
     observation: obs.Observation, configurations: obs.Configurations, *, perturbed: bool
 ) -> obs.Observation:
-    """Add equations of motion and rollout to an observation.
-
-    Equations of motion that the observation states itself are kept.
-    """
+    """Add rollout and, unless it states them, equations of motion to an observation."""
     try:
         mechanism = build(observation, configurations)
     except UnbuildableError as error:
@@ -378,11 +365,7 @@ def build(
 
     ``prepare`` changes the specification before it is compiled. It is also given the bodies by
     link, and the URDF names of moving joints: the name of a joint with one axis is the place of its
-    URDF name among these.
-
-    Raises:
-        UnbuildableError: A link with mass is not connected to the root, or by two
-            paths; a tensor or an axis is not stated; or the compiler rejects it.
+    URDF name among these. What is no tree with known masses and axes raises UnbuildableError.
     """
     order = _ordered(observation)
     stated = {link.name: link.mass for link in observation.links}
@@ -470,10 +453,7 @@ def _ordered(observation: obs.Observation) -> dict[str, obs.JointObservation | N
 def _relative_poses(
     observation: obs.Observation, order: Mapping[str, obs.JointObservation | None]
 ) -> Array:
-    """Return (L, 4, 4) frames of links in their parents', in the first configuration.
-
-    The first is the root, which has no parent.
-    """
+    """Return (L, 4, 4) frames of links in their parents', in the first configuration."""
     frames = observation.frames
     if frames is None:
         raise UnbuildableError("no link frames are stated")
@@ -565,13 +545,9 @@ def _add_couplings(
 def link_distances(
     solids: Sequence[Solid],
 ) -> tuple[Mapping[tuple[str, str], float], frozenset[str]]:
-    """Return the smallest distance of each two links, negative if they overlap [m].
+    """Return the smallest distances of links nearer than 1 cm, negative if they overlap [m].
 
-    ``solids`` are colliders of the links, each convex.
-
-    Returns:
-        Distances of links that are nearer than 1 cm; and links with thin colliders,
-        which are left out.
+    ``solids`` are their colliders, each convex. Links with thin ones are left out and named.
     """
     spec, links, thin = mujoco.MjSpec(), list[str](), set[str]()
     for solid in solids:

@@ -184,13 +184,7 @@ class NewtonUsdEngine(Struct, frozen=True):
         return optional_engine("newton", "newton", "newton")
 
     def observe(self, request: Request) -> obs.Observation:
-        """Read the stage and state its quantities.
-
-        Raises:
-            UnsupportedError: OpenUSD refuses the stage, or it is not in SI units, which
-                Newton ignores.
-            InvalidFileError: Newton refuses a stage that is made for it.
-        """
+        """Read the stage, which has to be in SI units, and state its quantities."""
         names = OpenusdEngine().observe(Request(request.path, _AT_REST))
         with stages.captured_diagnostics():
             reading = stages.open_reading(request.path)
@@ -282,11 +276,7 @@ class _Robot(Struct, frozen=True, eq=False):
 def _build(
     read: Callable[[newton.ModelBuilder], object], names: Callable[[newton.ModelBuilder], Names]
 ) -> _Robot:
-    """Read a file and finish the model.
-
-    Raises:
-        UnsupportedError: Newton refuses the file or the model.
-    """
+    """Read a file and finish the model."""
     # Imported here because they need not be installed.
     import newton
     import warp

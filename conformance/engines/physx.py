@@ -77,14 +77,7 @@ class PhysxEngine(Struct, frozen=True):
         return protocol.optional_engine("ovphysx", "ovphysx", "physx")
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Load the stage into PhysX and report the articulation.
-
-        Raises:
-            UnsupportedError: OpenUSD refuses the stage, it is not in SI units, or PhysX
-                makes several articulations of it.
-            InvalidFileError: PhysX refuses a stage that is made for it, or finds none
-                of its bodies.
-        """
+        """Load the stage into PhysX and report the articulation."""
         names = OpenusdEngine().observe(protocol.Request(request.path, _AT_REST))
         with stages.captured_diagnostics():
             reading = stages.open_reading(request.path)

@@ -271,15 +271,11 @@ def _configurations(
 
 
 def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.ndarray]:
-    """Measure mimic couplings by the positions of joints after some steps.
+    """Measure mimic couplings by the positions of joints after some steps; PhysX lists none.
 
-    PhysX does not list them. It moves coupled joints to where they satisfy their
-    coupling, and no others. Then each leader is fixed by a large inertia at three
-    positions: followers end at positions that depend on the leader's linearly, wherever
-    they start.
-
-    Returns:
-        ``followers`` and ``leaders``, (c) paths; ``multipliers`` and ``offsets``, (c).
+    It moves coupled joints to where they satisfy their coupling, and no others. Then each leader is
+    fixed by a large inertia at three positions: followers end at positions that depend on the
+    leader's linearly, wherever they start.
     """
     scene = Scene(request["usd"])
     scene.make_passive()

@@ -95,11 +95,7 @@ Step: TypeAlias = Callable[[UrdfCopy], None]
 
 
 def prepare(path: str, steps: Sequence[Step]) -> UrdfCopy:
-    """Read a URDF and apply ``steps`` to a copy of it.
-
-    Raises:
-        UnsupportedError: The text is not XML, or not a robot.
-    """
+    """Read a URDF and apply ``steps`` to a copy of it."""
     parser = etree.XMLParser(
         recover=True,
         resolve_entities=False,
@@ -163,10 +159,7 @@ def _define_world(copy: UrdfCopy) -> None:
 def leave_out(xpath: str, note: str = "", unknown: str = "") -> Step:
     """Make a step that leaves out elements.
 
-    Args:
-        xpath: Path of the elements from the robot.
-        note: Note on them; ``{}`` in it becomes the names of their parents.
-        unknown: Set of the copy that receives these names.
+    The names of their parents fill the note's ``{}``, and are added to the copy's set ``unknown``.
     """
 
     def leave(copy: UrdfCopy) -> None:
@@ -355,15 +348,7 @@ def prepare_shapes(
 
 
 def find_mesh(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path | None:
-    """Find a mesh file: relative to the URDF, or in a package above it.
-
-    One that is too large is left out, as by the reference engine.
-
-    Args:
-        reference: As written in the URDF.
-        urdf: The URDF.
-        packages: Folders of ROS packages, by name.
-    """
+    """Find a mesh file that is not too large: relative to the URDF, or in a package above it."""
     folder = urdf.absolute().parent
     scheme = next((s for s in ("package://", "model://") if reference.startswith(s)), None)
     if scheme is None:

@@ -25,19 +25,12 @@ _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  not for temporary files of ours
 
 @dataclass
 class Simulator:
-    """A simulator in a process of its own, which is restarted if it crashes.
+    """A simulator in a process of its own, which is restarted if it crashes."""
 
-    Attributes:
-        name: ``PhysX`` or ``Newton``.
-        program: Module to run.
-        python: Interpreter that runs it.
-        timeout: Time for one request [s], after which the process is killed.
-    """
-
-    name: str
-    program: str
+    name: str  # ``PhysX`` or ``Newton``
+    program: str  # module to run
     python: str = sys.executable
-    timeout: float | None = None
+    timeout: float | None = None  # for one request [s], after which the process is killed
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:

@@ -56,16 +56,11 @@ def optional_engine(module: str, distribution: str, extra: str) -> Availability:
 
 
 class Request(Struct, frozen=True):
-    """The input of an engine.
+    """The input of an engine."""
 
-    Attributes:
-        path: File to read: a URDF, or the root layer of a USD.
-        configurations: Configurations at which to state frames and motion.
-        packages: Folders of ROS packages, by name.
-    """
-
-    path: str
-    configurations: Configurations
+    path: str  # file to read: a URDF or MJCF, or the root layer of a USD
+    configurations: Configurations  # at which to state frames and motion
+    # folders of ROS packages, by name
     packages: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -84,15 +79,10 @@ class Observed(Struct, frozen=True, eq=False):
 
 
 class Unsupported(Struct, frozen=True):
-    """The engine cannot read the file.
-
-    Attributes:
-        reason: Why, in one line.
-        invalid: Whether no consumer could use the file, or the engine it is made for
-            refuses it.
-    """
+    """The engine cannot read the file."""
 
     reason: str
+    # whether no consumer could use the file, or the engine it is made for refuses it
     invalid: bool = False
 
 

@@ -151,11 +151,7 @@ class Body(Struct, frozen=True, eq=False):
 
 @contextlib.contextmanager
 def loaded(urdf: prepared.UrdfCopy) -> Iterator[Body]:
-    """Load a prepared copy into a world that is empty again after the context.
-
-    Raises:
-        UnsupportedError: PyBullet refuses the copy.
-    """
+    """Load a prepared copy into a world that is empty again after the context."""
     with tempfile.TemporaryDirectory(prefix="pybullet-") as folder, captured() as printed:
         copy = Path(folder, "robot.urdf")
         copy.write_bytes(urdf.text)
@@ -359,10 +355,7 @@ def _separate_meshes(separated: dict[str, str], copy: prepared.UrdfCopy) -> None
 
 
 def _hulls(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
-    """State the convex hulls that PyBullet makes of one collision mesh.
-
-    Its hulls have points that are rounded to 1/10216 of their extent.
-    """
+    """State the convex hulls, of points rounded to 1/10216 of their extent, of a collision mesh."""
     hulls: list[Array] = []
     while True:
         count, points = pybullet.getMeshData(

@@ -127,11 +127,7 @@ class UrdfReader(Struct, frozen=True):
         return optional_engine(self.module, self.distribution, self.name)
 
     def observe(self, request: Request) -> obs.Observation:
-        """Read the file and state its quantities.
-
-        Raises:
-            UnsupportedError: The library refuses the file.
-        """
+        """Read the file and state its quantities."""
         urdf = prepare(request.path, self.steps)
         model = self.read(urdf)
         bodies = {link.name: number for number, link in enumerate(model.links)}
@@ -196,11 +192,7 @@ class MjcfReader(Struct, frozen=True):
         return optional_engine(self.module, self.distribution, self.title.lower())
 
     def observe(self, request: Request) -> obs.Observation:
-        """Read the file and state its quantities.
-
-        Raises:
-            UnsupportedError: MuJoCo or the library refuses the file, or it reads other bodies.
-        """
+        """Read the file and state its quantities."""
         robot, chosen = kept_robot(request.path), request.configurations
         own, count = robot.structure, robot.model.nbody - 1
         link_of = {body: link for link, body in robot.bodies.items()}

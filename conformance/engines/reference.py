@@ -65,11 +65,7 @@ class ReferenceEngine:
         return protocol.Available(version("urdf-usd-conformance"))
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read a URDF.
-
-        Raises:
-            UnsupportedError: The URDF is invalid or unsupported.
-        """
+        """Read a URDF and state its quantities."""
         try:
             parsed = read_kept(request.path, request.packages)
             reading = observe_robot(parsed.robot, request.configurations, parsed.diagnostics)
@@ -86,11 +82,7 @@ def read_kept(
     arguments: Mapping[str, str] = MappingProxyType({}),
     environment: tuple[str, ...] = (),
 ) -> Parsed:
-    """Read a robot, or return it from the cache, as several steps read the same robot.
-
-    Raises:
-        SourceError: It is invalid or unsupported.
-    """
+    """Read a robot, or return it from the cache, as several steps read the same robot."""
     try:
         changed = Path(path).stat().st_mtime_ns
     except OSError:

@@ -202,15 +202,7 @@ def _shading(mesh: LoadedMesh, placed: Array) -> Shading | None:
 def _appearances(
     visual: model.Visual, mesh: LoadedMesh, surface: Surface, areas: Array, placed: Array
 ) -> tuple[Appearance, ...]:
-    """State the appearance of a mesh, part by part; materials of files come first.
-
-    Args:
-        visual: The visual.
-        mesh: Its mesh.
-        surface: Of the whole mesh.
-        areas: (M) areas of the mesh's triangles [m^2].
-        placed: (4, 4) from the mesh's frame to the link's [m].
-    """
+    """State the appearance of a mesh, part by part; materials of files come first."""
     own, looks = _of_urdf(visual.material), []
     # Numbers begin with -1.
     used = np.flatnonzero(np.bincount(mesh.material_of + 1)) - 1

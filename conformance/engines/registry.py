@@ -67,11 +67,7 @@ def engines() -> tuple[Engine, ...]:
 
 
 def engine(name: str) -> Engine:
-    """Make one engine.
-
-    Raises:
-        UnknownEngineError: There is none of that name.
-    """
+    """Make one engine."""
     module, _, attribute = target(name).partition(":")
     return cast("Callable[[], Engine]", getattr(import_module(module), attribute))()
 

@@ -125,10 +125,7 @@ def convex_hull(points: Array) -> Solid:
 
 
 def hull_volume(points: Array, triangles: Indices) -> float:
-    """Return the volume of the convex hull of a mesh; zero if it is flat.
-
-    Points that no face uses are in no hull.
-    """
+    """Return the volume of the convex hull of a mesh, zero if it is flat."""
     return convex_hull(points[np.unique(triangles)]).volume
 
 

@@ -84,13 +84,7 @@ def quats_wxyz(rotations: ArrayLike) -> Array:
 
 
 def along_link(moments: ArrayLike, rotation: Array) -> Array:
-    """Return the (3, 3) inertia tensor along the axes of the link [kg m^2].
-
-    Args:
-        moments: (3,) principal moments [kg m^2].
-        rotation: (3, 3) matrix that rotates vectors along the principal axes into the
-            link frame.
-    """
+    """Return the (3, 3) inertia tensor of principal moments along the columns of a rotation."""
     tensor: Array = rotation @ np.diag(np.asarray(moments, float)) @ rotation.T
     return tensor
 
@@ -150,13 +144,9 @@ def positions_in_order(
     configurations: obs.Configurations,
     coordinates: Callable[[obs.JointObservation, Array], tuple[int, Array]],
 ) -> Array:
-    """Return positions in the engine's own order and form, (K, nq).
+    """Return positions in the engine's own order and form, (K, nq), from its (nq) default.
 
-    Args:
-        default: (nq) positions of joints that are not set.
-        joints: Joints that the engine states.
-        configurations: Positions to set.
-        coordinates: Returns the first column of a joint and its (K, n) values there.
+    ``coordinates`` returns the first column of a joint and its (K, n) values there.
     """
     positions: Array = np.tile(default, (configurations.count, 1))
     stated = {joint.name: joint for joint in joints}
@@ -219,13 +209,7 @@ def with_frames(
 ) -> obs.Observation:
     """Complete the observation of a prepared copy: its frames, and what the copy changed.
 
-    Args:
-        reading: Links and joints.
-        engine: Name of the engine, as its makers write it.
-        urdf: The copy.
-        request: What was requested.
-        frames: Returns the poses of links at the requested configurations.
-        immovable: Types of joints that the engine cannot set.
+    ``frames`` returns the poses of links; joints of the types ``immovable`` cannot be set.
     """
     blocked = unreachable_joints(reading.joints, request.configurations, immovable)
     return structs.replace(

@@ -38,11 +38,7 @@ class UrdfdomEngine(Struct, frozen=True):
         return protocol.Available(f"cmeel-urdfdom {version}")
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read the file and state its quantities.
-
-        Raises:
-            UnsupportedError: urdfdom refuses the file.
-        """
+        """Read the file and state its quantities."""
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder, "tree")
             ended = run_urdfdom("urdf_to_graphviz", request.path, str(output))

@@ -27,6 +27,8 @@ def describe(value: object, digits: int = 9) -> str:
             return str(value)
         case int() | float():
             return f"{value:.{digits}g}"
+        case frozenset():
+            return describe(sorted(value), digits)
         case np.ndarray():
             return describe(value.tolist(), digits)
         case tuple() | list():

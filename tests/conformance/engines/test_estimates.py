@@ -9,22 +9,13 @@ import numpy as np
 import pytest
 import trimesh
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 
-_ORIGIN = '<origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.7 1.1"/>'
 _WHOLE = """<inertial><mass value="2"/><inertia ixx="0.02" ixy="0.001" ixz="0"
   iyy="0.03" iyz="0" izz="0.04"/></inertial>"""
 _POINT = '<inertial><origin xyz="0.01 0.02 0.03" rpy="1 0 0"/><mass value="2.5"/></inertial>'
 _BOX = '<collision><geometry><box size="0.3 0.2 0.7"/></geometry></collision>'
-
-
-def _place() -> NDArray[np.float64]:
-    place = np.eye(4)
-    place[:3, :3] = Rotation.from_euler("xyz", (0.3, -0.7, 1.1)).as_matrix()
-    place[:3, 3] = (0.1, -0.2, 0.3)
-    return place
 
 
 def _urdf(folder: Path, *links: str, kind: str = "continuous") -> str:
@@ -66,81 +57,6 @@ def _estimated(
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         found[name] = float(mass.get("value", "nan")), center, tensor
     return found
-
-
-def _assert_like(
-    found: tuple[float, list[float], NDArray[np.float64]], mesh: trimesh.Trimesh, rel: float = 1e-9
-) -> None:
-    mass, center, tensor = found
-    assert mass == pytest.approx(1000.0 * mesh.volume, rel=rel)
-    np.testing.assert_allclose(center, mesh.center_mass, atol=rel)
-    scale = float(np.abs(mesh.moment_inertia).max())
-    np.testing.assert_allclose(
-        tensor, 1000.0 * mesh.moment_inertia, rtol=0, atol=1000.0 * rel * scale
-    )
-
-
-@pytest.mark.parametrize(
-    ("shape", "mesh", "rel"),
-    [
-        ('<box size="0.3 0.2 0.7"/>', trimesh.creation.box((0.3, 0.2, 0.7)), 1e-9),
-        ('<sphere radius="0.35"/>', trimesh.creation.icosphere(5, 0.35), 2e-3),
-        (
-            '<cylinder radius="0.2" length="0.9"/>',
-            trimesh.creation.cylinder(0.2, 0.9, sections=512),
-            2e-3,
-        ),
-        (
-            '<capsule radius="0.2" length="0.5"/>',
-            trimesh.creation.capsule(0.5, 0.2, count=(256, 256)),
-            2e-3,
-        ),
-    ],
-)
-def test_primitives_have_the_mass_properties_of_fine_meshes(
-    tmp_path: Path, shape: str, mesh: trimesh.Trimesh, rel: float
-) -> None:
-    """Rotated and off the origin, within the error of the tessellation."""
-    collision = f"<collision>{_ORIGIN}<geometry>{shape}</geometry></collision>"
-
-    found = _estimated(_urdf(tmp_path, _WHOLE, collision))
-
-    placed = mesh.copy()
-    placed.apply_transform(_place())
-    assert set(found) == {"b"}
-    _assert_like(found["b"], placed, rel)
-
-
-def _bracket() -> trimesh.Trimesh:
-    outline = [(0, 0), (0.4, 0), (0.4, 0.1), (0.1, 0.1), (0.1, 0.5), (0, 0.5)]
-    triangles = [(0, 1, 2), (0, 2, 3), (0, 3, 4), (0, 4, 5)]
-    mesh: trimesh.Trimesh = trimesh.creation.extrude_triangulation(
-        np.array(outline), triangles, 0.2
-    )
-    return mesh
-
-
-@pytest.mark.parametrize("scale", [(0.5, 0.7, 1.1), (-0.5, 0.7, 1.1)])
-def test_closed_mesh_counts_itself_and_an_open_one_its_convex_hull(
-    tmp_path: Path, scale: tuple[float, float, float]
-) -> None:
-    """Concave, with different factors along the axes, also mirrored."""
-    mesh = _bracket()
-    mesh.export(tmp_path / "closed.stl")
-    trimesh.Trimesh(mesh.vertices, mesh.faces[1:]).export(tmp_path / "open.stl")
-    factors = " ".join(map(str, scale))
-    shape = (
-        f'<collision>{_ORIGIN}<geometry><mesh filename="{{}}.stl" scale="{factors}"/>'
-        "</geometry></collision>"
-    )
-
-    found = _estimated(_urdf(tmp_path, _WHOLE, shape.format("closed"), shape.format("open")))
-
-    placed = trimesh.Trimesh(mesh.vertices * np.array(scale), mesh.faces)
-    placed.fix_normals()
-    placed.apply_transform(_place())
-    _assert_like(found["b"], placed, rel=1e-6)
-    _assert_like(found["c"], placed.convex_hull, rel=1e-6)
 
 
 def test_link_with_mass_keeps_mass_and_centre(tmp_path: Path) -> None:

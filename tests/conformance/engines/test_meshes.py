@@ -14,11 +14,8 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
-import collada
 import numpy as np
-import pybullet_data
 import pytest
-import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -60,49 +57,6 @@ def _unread(path: Path, content: str) -> str:
     with pytest.raises(UnreadMeshError) as raised:
         load_mesh(str(path))
     return str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "has_normals"), [("duck.obj", False), ("domino/domino.obj", True)]
-)
-def test_obj_is_read_as_by_trimesh(name: str, *, has_normals: bool) -> None:
-    """Points, texture coordinates and normals of all corners."""
-    path = Path(pybullet_data.getDataPath(), name)
-    scene = trimesh.load_scene(path, process=False, skip_materials=True)
-    (expected,) = scene.geometry.values()
-    assert isinstance(expected, trimesh.Trimesh)
-    assert isinstance(expected.visual, trimesh.visual.TextureVisuals)
-    mesh = load_mesh(str(path))
-
-    corners = expected.vertices[expected.faces]
-    np.testing.assert_allclose(mesh.points[mesh.triangles], corners, atol=1e-12)
-    assert mesh.coordinates is not None
-    texture = np.asarray(expected.visual.uv)[expected.faces]
-    np.testing.assert_allclose(mesh.coordinates, texture, atol=1e-6)
-    assert (mesh.normals is not None) is has_normals
-    if mesh.normals is not None:
-        normals = mesh.normals / np.linalg.norm(mesh.normals, axis=-1, keepdims=True)
-        given = expected.vertex_normals[expected.faces]
-        np.testing.assert_allclose(normals, given, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("case", "owner", "function"),
-    [
-        ("gltf: primitives of gltf have their own materials", trimesh, "load_scene"),
-        ("dae: collada materials have areas", collada, "Collada"),
-    ],
-)
-def test_error_of_a_library_is_the_reason(
-    case: str, owner: object, function: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("out of\nluck")
-
-    monkeypatch.setattr(owner, function, fail)
-
-    with pytest.raises(UnreadMeshError, match="raises RuntimeError: out of luck"):
-        load_mesh(str(write_files(CASES[case], tmp_path)))
 
 
 # Few different numbers, so that corners are equal, also in one or two coordinates.
@@ -250,14 +204,6 @@ def test_materials_have_areas_and_the_urdf_colour_fills_the_rest(tmp_path: Path)
     assert skin.color == pytest.approx((FIFTH_LIGHT, HALF_LIGHT, HALF_LIGHT), abs=1e-7)
     assert (skin.texture, skin.image) == (_digest(png(80)), "skin image.png")
     assert skin.mask == _digest(png(120))
-
-
-def test_vertex_colours_leave_the_colour_undetermined(tmp_path: Path) -> None:
-    """The colour of the URDF does not replace them."""
-    mesh = _mesh(tmp_path, "glb: vertex colours leave the colour undetermined")
-    (look,) = _looks(_read(tmp_path, mesh, PAINT))
-
-    assert (look.color, look.opacity) == (None, 1.0)
 
 
 def test_changed_material_library_is_read_again(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from urdf_usd.conformance.engines import registry
-from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
+from urdf_usd.conformance.engines.protocol import Available, Unavailable
 
 
 def test_every_engine_of_the_project_is_registered() -> None:
@@ -16,11 +16,6 @@ def test_every_engine_of_the_project_is_registered() -> None:
     here = {w.name for w in found if isinstance(w.availability(), Available)}
 
     assert required <= here
-
-
-def test_engine_is_created_by_name() -> None:
-    assert registry.engine("mujoco").side is Side.URDF
-    assert registry.engine("openusd").side is Side.USD
 
 
 def test_engines_are_present_unless_their_library_is_missing() -> None:

@@ -1,9 +1,9 @@
-"""What engines state of small URDFs and USDs, as stored in ``urdfs.json``.
+"""What engines state of small files, as stored in ``urdfs.json``.
 
-A case has the lines of a URDF or USD, or is named as a file of ``tests/data/deviations``; perhaps
-positions of joints; and what engines observe, or why they refuse the file. Engines that read USD
-are given the asset of a URDF. ``UPDATE_SNAPSHOTS=1 pytest`` with this module stores what the
-engines at hand state, to be reviewed.
+A case has the lines of a URDF, USD or MJCF, or is named as a file of ``tests/data/deviations``;
+perhaps positions of joints; and what engines observe, or why they refuse the file. Engines that
+read USD are given the asset of a URDF. ``UPDATE_SNAPSHOTS=1 pytest`` with this module stores what
+the engines at hand state, to be reviewed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CASES: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
 )
 def test_urdf_is_read_as_stored(name: str, engine: str, tmp_path: Path) -> None:
     case = CASES[name]
-    lines = case.get("usd") or case.get("urdf")
+    lines = case.get("usd") or case.get("urdf") or case.get("mjcf")
     text = "\n".join(lines) if lines else deviation_files.text(name.partition(" ")[0])
     asked = request(tmp_path, text, **case.get("positions", {}))
     reader = installed(engine)
@@ -45,6 +45,9 @@ def test_urdf_is_read_as_stored(name: str, engine: str, tmp_path: Path) -> None:
             options = ConvertOptions(profile=Profile(case.get("profile", "generic")))
             usd = convert(path, tmp_path / "usd", options).root_layer
         asked = structs.replace(asked, path=str(usd))
+    elif "mjcf" in case:
+        mjcf = Path(asked.path).rename(Path(asked.path).with_suffix(".xml"))
+        asked = structs.replace(asked, path=str(mjcf))
     slack = 0.0
     try:
         observation = reader.observe(asked)

@@ -14,7 +14,7 @@ import pytest
 from tests.conformance.engines import deviation_files, oblique_arm
 from tests.conformance.engines.oblique_arm import URDF, configurations, request
 from tests.conformance.engines.optional_engines import installed
-from urdf_usd.conformance.engines import protocol, registry
+from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.observation import robot as obs
@@ -95,11 +95,6 @@ def test_limits_and_dynamics_are_those_of_the_file(arm: obs.Observation) -> None
 
 
 _MASS = '<mass value="2"/>'
-
-
-@pytest.mark.parametrize("engine", _REQUIRED)
-def test_version_is_available_without_a_robot(engine: str) -> None:
-    assert isinstance(registry.engine(engine).availability(), protocol.Available)
 
 
 def test_warnings_of_mujoco_write_no_log_file(

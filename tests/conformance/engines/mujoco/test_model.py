@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
 from tests.converter.strategies import robots
-from urdf_usd.conformance.engines import mujoco_models
 from urdf_usd.conformance.engines.mujoco_models import (
     UnbuildableError,
     build,
@@ -28,7 +27,6 @@ from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.robot.model import (
     Continuous,
     Dynamics,
-    Fixed,
     Joint,
     Mimic,
     Planar,
@@ -182,25 +180,6 @@ def test_mimic_joints_follow_in_a_rollout() -> None:
     assert followed == pytest.approx(-0.2 * led + 0.3, abs=2e-2)
 
 
-def test_solver_tolerance_does_not_change_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With friction and mimic joints, compared with an unlimited solver."""
-    rub = Dynamics(damping=0.1, friction=0.4)
-    robot = structs.replace(
-        ROBOT,
-        joints=tuple(
-            structs.replace(joint, dynamics=None if isinstance(joint.kind, Fixed) else rub)
-            for joint in ROBOT.joints
-        ),
-    )
-    sampled = configurations(structure(robot), 6)
-    reading = observe_robot(robot, sampled)
-    stopped = _roll(reading, sampled, obs.RolloutPlan(3))
-    monkeypatch.setattr(mujoco_models, "_SOLVED", 0.0)
-
-    for name, end in _roll(reading, sampled, obs.RolloutPlan(3)).items():
-        np.testing.assert_allclose(stopped[name], end, rtol=0.0, atol=1e-9)
-
-
 def test_perturbed_rollouts_are_close_and_deterministic() -> None:
     reading = observe_robot(ROBOT, CONFIGURATIONS)
     mechanism = build(reading, CONFIGURATIONS)
@@ -242,16 +221,6 @@ def test_diverging_rollout_is_stopped() -> None:
 
     assert rollout is not None
     assert rollout.states == ()
-
-
-def test_no_rollout_without_a_plan() -> None:
-    """The equations of motion are reported nevertheless."""
-    sampled = structs.replace(CONFIGURATIONS, rollout=None)
-    reading = structs.replace(observe_robot(ROBOT, sampled), dynamics=None)
-    moving = with_motion(reading, sampled, perturbed=False)
-
-    assert moving.rollout is None
-    assert moving.dynamics is not None
 
 
 @pytest.mark.parametrize("normal", [(1.0, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, 1.0, 1.0)])

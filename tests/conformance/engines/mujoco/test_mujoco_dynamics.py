@@ -9,16 +9,13 @@ import pybullet_data
 import pytest
 
 from tests.conformance.engines.deviation_files import text
-from tests.conformance.engines.usd_observations import body, joint, stage
 from tests.conformance.miniatures import compared
 from urdf_usd.conformance.checks.check import Compared
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
-from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.sources import questions
-from urdf_usd.conformance.observation.robot import ROOT_MOTION, Configurations, Observation
-from urdf_usd.converter import convert
+from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.record import Grade
 
@@ -155,41 +152,3 @@ def test_joint_that_cannot_be_set_omits_motion(tmp_path: Path) -> None:
 
     assert stated.dynamics is None
     assert stated.rollout is None
-
-
-def test_usd_moves_as_the_urdf(tmp_path: Path) -> None:
-    """A MuJoCo model built from the USD, compared with the project's equations."""
-    path = _ROOT / "racecar/racecar.urdf"
-    requested = questions(parse(path).robot)
-    spec = ReferenceEngine().observe(Request(str(path), requested))
-    layer = convert(path, tmp_path / "usd").root_layer
-    usd = OpenusdEngine().observe(Request(str(layer), requested))
-
-    grades = _agree(spec, usd)
-
-    assert set(grades.values()) == {Grade.EXACT}
-    assert ROOT_MOTION in grades
-
-
-def test_usd_body_rotates_about_its_joint_frame(tmp_path: Path) -> None:
-    """The joint frame differs from the body frame: 2 kg, 0.5 m from the axis."""
-    mass = """
-        float physics:mass = 2
-        point3f physics:centerOfMass = (0.2, 0, 0)
-        float3 physics:diagonalInertia = (0.1, 0.2, 0.3)
-        quatf physics:principalAxes = (1, 0, 0, 0)
-    """
-    frame = "    point3f physics:localPos1 = (-0.3, 0, 0)\n"
-    parts = (
-        body("a", mass, ["PhysicsMassAPI"])
-        + body("b", mass, ["PhysicsMassAPI"])
-        + joint("PhysicsRevoluteJoint", "hinge", frame + '    token physics:axis = "Y"')
-    )
-    requested = Configurations((), (), ("zero",))
-    reading = OpenusdEngine().observe(Request(str(stage(tmp_path, parts)), requested))
-
-    (found,) = [each for each in reading.joints if each.name == "hinge"]
-    assert found.anchor == pytest.approx((-0.3, 0.0, 0.0))
-    assert reading.dynamics is not None
-    hinge = reading.dynamics.joints.index("hinge")
-    np.testing.assert_allclose(reading.dynamics.inertia[:, hinge, hinge], 0.2 + 2 * 0.25, rtol=1e-6)

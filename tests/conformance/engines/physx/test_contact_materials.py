@@ -119,19 +119,6 @@ def test_box_slides_with_its_dynamic_friction(
     assert 2.0 * (path[-1, 0] - path[0, 0]) == pytest.approx(expected, rel=0.02)
 
 
-def test_box_holds_by_its_static_friction(physx: Simulator, tmp_path: Path) -> None:
-    """The tangent of the slope, 0.36, is between the coefficients.
-
-    PhysX stops a box that lands; one that slides already keeps sliding.
-    """
-    keys = "static_friction = 6\ndynamic_friction = 0.2"
-    slope = math.radians(20.0)
-
-    path = _simulated(physx, tmp_path, keys, slope=slope, clearance=1e-3)
-
-    assert abs(path[-1, 0] - path[0, 0]) < 1e-3
-
-
 @pytest.mark.parametrize("restitution", [0.0, 0.6])
 def test_ball_bounces_with_its_restitution(
     physx: Simulator, tmp_path: Path, restitution: float

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pybullet
 import pytest
 
 from urdf_usd.conformance.engines.protocol import Engine, Request
@@ -65,26 +64,6 @@ def _colliders(
     urdf.write_text(f'<robot name="r"><link name="a">{body}</link></robot>')
     observed = engine.observe(Request(str(urdf), Configurations((), (), ("zero",))))
     return tuple(s for s in observed.shapes if s.role is Role.COLLISION)
-
-
-@pytest.mark.parametrize(("text", "hulls"), FILES.values(), ids=FILES)
-def test_pybullet_collides_between_the_hulls_of_groups(
-    text: str, hulls: int, tmp_path: Path
-) -> None:
-    """A ray through the gap between both cubes hits the hull of one group only."""
-    (tmp_path / "part.obj").write_text(text)
-    client = pybullet.connect(pybullet.DIRECT)
-    try:
-        shape = pybullet.createCollisionShape(
-            pybullet.GEOM_MESH, fileName=str(tmp_path / "part.obj"), physicsClientId=client
-        )
-        pybullet.createMultiBody(0, shape, physicsClientId=client)
-        pybullet.performCollisionDetection(physicsClientId=client)
-        ((hit, *_),) = pybullet.rayTest((0, -5, 0), (0, 5, 0), physicsClientId=client)
-    finally:
-        pybullet.disconnect(client)
-
-    assert (hit < 0) == (hulls > 1)
 
 
 @pytest.mark.parametrize(("text", "hulls"), FILES.values(), ids=FILES)
