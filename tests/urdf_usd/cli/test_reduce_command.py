@@ -81,27 +81,11 @@ def test_robot_is_reduced_to_what_crashes_a_converter(tmp_path: Path) -> None:
     assert "SIGSEGV" in report
 
 
-@pytest.mark.corpus
-def test_robot_is_reduced_to_what_crashes_an_engine(tmp_path: Path) -> None:
-    urdf, out = tmp_path / "arm.urdf", tmp_path / "minimal"
-    joint = _LINKS[_LINKS.index("<joint") : _LINKS.index("</robot>")]
-    text = _LINKS.replace("</robot>", f"{joint}</robot>")
-    urdf.write_text(text, encoding="utf-8")
-
-    result = urdf_usd("reduce", str(urdf), str(out), "--engine", "pybullet")
-
-    assert result.exit_code == 0, result.stderr
-    assert "engine pybullet" in result.stderr
-    reduced = etree.parse(out / "arm.urdf").getroot()
-    assert len(reduced.findall("joint")) == 2
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (_URDF.replace("meshes/tip.stl", "meshes/tip.stl"), "nothing fails"),
         (_URDF.replace("</robot>", ""), "no element found"),
-        (_URDF.replace("<robot", "<<<<<<< HEAD\n<robot"), "merge conflict"),
     ],
 )
 def test_robots_that_cannot_be_reduced_are_refused(text: str, message: str, tmp_path: Path) -> None:
