@@ -678,7 +678,7 @@ COMMANDS: dict[str, Command | dict[str, Command]] = {
         "Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot be read.",
     ),
     "doctor": Command(Doctor, "corpus:doctor"),
-    "expand": Command(Expand, "expand:expand"),
+    "expand": Command(Expand, "convert:expand"),
     "export": Command(Export, "convert:export"),
     "init": Command(Init, "convert:init"),
     "inspect": Command(Inspect, "inspect:inspect"),
