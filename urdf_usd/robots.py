@@ -39,10 +39,6 @@ def convert(
     Raises:
         ConversionError: The robot cannot be read or written.
         CorpusError: The reference is invalid, or its robot is not available.
-
-    Example:
-        >>> convert("pybullet:r2d2.urdf", "r2d2")  # doctest: +SKIP
-        <Conversion 'r2d2/physics.usda': 'physics', 16 links, 15 joints, floating base>
     """
     source = _source(robot)
     options = with_reference(options or converter.ConvertOptions(), source)
@@ -63,10 +59,6 @@ def check(
         SourceError: The URDF is invalid or unsupported.
         CorpusError: The reference is invalid, or its robot is not available.
         UnknownEngineError: A requested engine is not installed.
-
-    Example:
-        >>> check("pybullet:r2d2.urdf", "r2d2/physics.usda")  # doctest: +SKIP
-        <RobotRecord 'pybullet--r2d2': exact>
     """
     from urdf_usd.conformance.execution import run as execution
     from urdf_usd.conformance.options import CheckOptions

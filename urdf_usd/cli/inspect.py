@@ -76,7 +76,7 @@ def inspect(options: Inspect) -> None:
         inspection = inspect_robot(parse_robot(robot, sources).robot)
     match options.output_format:
         case "json":
-            click.echo(robot_json(inspection))
+            click.echo(json.dumps(_document(inspection), indent=1, allow_nan=False))
         case "dot" | "mermaid" as language:
             click.echo(robot_graph(inspection, language))
         case "text":
@@ -291,13 +291,11 @@ def _number(value: float) -> str:
 
 
 def usd_values(usd: Path) -> dict[str, str]:
-    """Return the values of the robot in a USD, as :func:`robot_values` does."""
+    """Return each value of the robot in a USD, by the names of its part, such as ``link arm mass``.
+
+    Numbers have six significant digits, fewer than float32.
+    """
     inspection, _ = inspect_usd(usd)
-    return robot_values(inspection)
-
-
-def robot_values(inspection: Inspection) -> dict[str, str]:
-    """Return each value as text, by the names of its part, such as ``link arm mass``."""
     document = _document(inspection)
     values = {name: str(document[name]) for name in ("robot", "root")}
     for kind in ("link", "joint"):
@@ -321,11 +319,6 @@ def _flat(value: Any, name: str) -> dict[str, str]:  # noqa: ANN401  # any JSON
         case _:
             return {name: str(value)}
     return {key: text for k, v in items for key, text in _flat(v, f"{name} {k}").items()}
-
-
-def robot_json(inspection: Inspection) -> str:
-    """Encode a robot; links and joints in tree order."""
-    return json.dumps(_document(inspection), indent=1, allow_nan=False)
 
 
 def _document(inspection: Inspection) -> Any:  # noqa: ANN401  # JSON
