@@ -1,9 +1,11 @@
+# ruff: noqa: ANN401  # fields of records
 """Hand-made run records: a small corpus with every verdict, and cases of a suite."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
@@ -25,6 +27,16 @@ from urdf_usd.reports.records.suite_case import Case, Expected, Requirement
 from urdf_usd.reports.summary import Figures
 
 
+def _check(id: str, title: str, unit: str, grade: r.Grade, **fields: Any) -> r.CheckRecord:
+    return r.CheckRecord(
+        id=id, title=title, group=id.partition(".")[0], unit=unit, grade=grade, **fields
+    )
+
+
+def _seen(engine: str, compared: int, largest: float | None = None, **more: Any) -> Any:
+    return r.EngineDifference(engine=engine, compared=compared, largest=largest, **more)
+
+
 def position(
     grade: r.Grade = r.Grade.EXACT,
     worst: float = 6.2e-8,
@@ -32,22 +44,17 @@ def position(
     findings: tuple[r.Difference, ...] = (),
 ) -> r.CheckRecord:
     """Build the check of link positions, as two URDF engines report it."""
-    reason = "pybullet loses the axis of planar joints"
-    return r.CheckRecord(
-        id="kinematics.position",
-        title="link position",
-        group="kinematics",
-        unit="m",
-        grade=grade,
+    return _check(
+        *("kinematics.position", "link position", "m", grade),
         compared=272,
         worst=worst,
         worst_subject=subject,
         bound=2.1e-7,
         tolerance=1e-5,
         differences=(
-            r.EngineDifference(engine="reference", compared=272, largest=worst, subject=subject),
-            r.EngineDifference(engine="mujoco", compared=272, largest=worst * 1.1, subject=subject),
-            r.EngineDifference(engine="pybullet", compared=0, reason=reason),
+            _seen("reference", 272, worst, subject=subject),
+            _seen("mujoco", 272, worst * 1.1, subject=subject),
+            _seen("pybullet", 0, reason="pybullet loses the axis of planar joints"),
         ),
         findings=findings,
     )
@@ -55,24 +62,18 @@ def position(
 
 def mass(grade: r.Grade = r.Grade.EXACT, findings: tuple[r.Difference, ...] = ()) -> r.CheckRecord:
     """Build the check of masses, in which pybullet deviates."""
-    camera = r.EngineDifference(
-        engine="pybullet", compared=9, largest=0.5, subject="link camera", unequal=1
-    )
-    return r.CheckRecord(
-        id="mass.link",
-        title="link mass",
-        group="mass",
-        unit="1",
-        grade=grade,
+    camera = "link camera"
+    return _check(
+        *("mass.link", "link mass", "1", grade),
         compared=9,
         worst=3.1e-8,
         worst_subject="link forearm",
         bound=1.2e-7,
         tolerance=1e-4,
         differences=(
-            structs.replace(camera, engine="reference", largest=3.1e-8, unequal=0),
-            r.EngineDifference(engine="mujoco", compared=9, largest=0.0),
-            camera,
+            _seen("reference", 9, 3.1e-8, subject=camera),
+            _seen("mujoco", 9, 0.0),
+            _seen("pybullet", 9, 0.5, subject=camera, unequal=1),
         ),
         findings=findings,
     )
@@ -82,28 +83,20 @@ def joint_types(
     grade: r.Grade = r.Grade.EXACT, findings: tuple[r.Difference, ...] = ()
 ) -> r.CheckRecord:
     """Build the check of joint types, which is about equality."""
-    reason = "mujoco welds the root to the world"
-    return r.CheckRecord(
-        id="structure.joint_types",
-        title="joint types",
-        group="structure",
-        unit="",
-        grade=grade,
+    return _check(
+        *("structure.joint_types", "joint types", "", grade),
         compared=8,
         differences=(
-            r.EngineDifference(engine="reference", compared=8, unequal=len(findings)),
-            r.EngineDifference(engine="mujoco", compared=0, reason=reason),
+            _seen("reference", 8, unequal=len(findings)),
+            _seen("mujoco", 0, reason="mujoco welds the root to the world"),
         ),
         findings=findings,
     )
 
 
 def limits(unequal: int = 0) -> r.CheckRecord:
-    """Build the check of upper limits, where one is unlimited on one side.
-
-    Args:
-        unequal: Number of values that a simulator reads otherwise.
-    """
+    """Build the check of upper limits: one is unlimited on one side, a simulator reads others."""
+    allowed: dict[str, Any] = {"bound": 1.4e-7, "tolerance": 1e-5}
     joint = r.Difference(
         subject="joint elbow",
         item="elbow",
@@ -113,43 +106,28 @@ def limits(unequal: int = 0) -> r.CheckRecord:
         actual=2.8973,
         unit="rad",
         amount=1.7e-7,
-        bound=1.4e-7,
-        tolerance=1e-5,
+        **allowed,
     )
-    return r.CheckRecord(
-        id="limits.upper",
-        title="upper limit",
-        group="limits",
-        unit="rad",
-        grade=r.Grade.FAILS if unequal else r.Grade.CLOSE,
+    return _check(
+        *("limits.upper", "upper limit", "rad", r.Grade.FAILS if unequal else r.Grade.CLOSE),
         compared=7,
         worst=1.7e-7,
         worst_subject="joint elbow",
-        bound=1.4e-7,
-        tolerance=1e-5,
+        **allowed,
         differences=(
-            r.EngineDifference(
-                engine="reference", compared=7, largest=1.7e-7, subject="joint elbow"
-            ),
-            r.EngineDifference(engine="mujoco", compared=0, reason="no limits"),
-            r.EngineDifference(engine="openusd", side="usd", compared=7, largest=0.0),
-            r.EngineDifference(engine="newton-usd", side="usd", compared=7, unequal=unequal),
+            _seen("reference", 7, 1.7e-7, subject="joint elbow"),
+            _seen("mujoco", 0, reason="no limits"),
+            _seen("openusd", 7, 0.0, side="usd"),
+            _seen("newton-usd", 7, side="usd", unequal=unequal),
         ),
         findings=(joint,),
     )
 
 
 def not_comparable() -> r.CheckRecord:
-    """Build a check that is not comparable."""
-    return r.CheckRecord(
-        id="mass.inertia",
-        title="link inertia",
-        group="mass",
-        unit="1",
-        grade=r.Grade.NOT_COMPARABLE,
-        compared=0,
-        reason="the USD engine computes the inertia of every link",
-    )
+    reason = "the USD engine computes the inertia of every link"
+    where = "mass.inertia", "link inertia", "1", r.Grade.NOT_COMPARABLE
+    return _check(*where, compared=0, reason=reason)
 
 
 MISPLACED = r.Difference(
@@ -171,30 +149,22 @@ UNTYPED = r.Difference(
 )
 
 _ORDER = ("shoulder", "elbow")
-ENGINES = (
-    r.EngineRecord(
-        name="reference",
-        side="urdf",
-        status=r.EngineStatus.OBSERVED,
-        version="0.1.0",
-        joint_order=_ORDER,
-    ),
-    r.EngineRecord(
-        name="mujoco",
-        side="urdf",
-        status=r.EngineStatus.OBSERVED,
-        version="4.0.0",
-        notes=("fusestatic was switched off",),
-        joint_order=_ORDER[::-1],
-    ),
-    r.EngineRecord(
-        name="pybullet",
-        side="urdf",
-        status=r.EngineStatus.UNSUPPORTED,
-        version="3.2.7",
+_OBSERVED = r.EngineStatus.OBSERVED
+
+
+def _engine(name: str, version: str, status: r.EngineStatus = _OBSERVED, **more: Any) -> Any:
+    side = more.pop("side", "urdf")
+    return r.EngineRecord(name=name, side=side, status=status, version=version, **more)
+
+
+ENGINES: tuple[r.EngineRecord, ...] = (
+    _engine("reference", "0.1.0", joint_order=_ORDER),
+    _engine("mujoco", "4.0.0", notes=("fusestatic was switched off",), joint_order=_ORDER[::-1]),
+    _engine(
+        *("pybullet", "3.2.7", r.EngineStatus.UNSUPPORTED),
         reason="refuses a revolute joint without <limit>",
     ),
-    r.EngineRecord(name="openusd", side="usd", status=r.EngineStatus.OBSERVED, version="26.11"),
+    _engine("openusd", "26.11", side="usd"),
 )
 
 DEVIATION = r.DeviationRecord(
