@@ -100,12 +100,18 @@ def compare_readings(
     expected: Expected, outcomes: Mapping[str, Outcome]
 ) -> tuple[CaseReadingRecord, ...]:
     """Compare the expected values with every engine's observation of the USD."""
-    return tuple(
-        compare_case(expected, outcome.observation)
-        if isinstance(outcome, Observed)
-        else CaseReadingRecord(engine=name, reason=outcome.reason)
-        for name, outcome in outcomes.items()
-    )
+    readings = []
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, Observed):
+            seen = outcome.observation
+            reason = (
+                "" if seen.frames and seen.root in seen.frames.links else "no frame of the root"
+            )
+        else:
+            reason = outcome.reason
+        reading = CaseReadingRecord(engine=name, reason=reason)
+        readings.append(reading if reason else compare_case(expected, seen))
+    return tuple(readings)
 
 
 def compare_case(case: Expected, actual: obs.Observation) -> CaseReadingRecord:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.corpus.suite.suite_cases import all_cases
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.protocol import Crashed, Outcome, Request, Unsupported
+from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Request, Unsupported
 from urdf_usd.conformance.expectations import (
     compare_case,
     compare_readings,
@@ -212,9 +212,11 @@ def test_engines_without_an_observation_have_a_reason() -> None:
     outcomes: dict[str, Outcome] = {
         "newton-usd": Unsupported("a cycle"),
         "physx": Crashed("signal 11"),
+        "odd": Observed(Observation("odd", None, "a", frozenset(), (), ())),
     }
 
     assert compare_readings(ANY, outcomes) == (
         CaseReadingRecord(engine="newton-usd", reason="a cycle"),
         CaseReadingRecord(engine="physx", reason="signal 11"),
+        CaseReadingRecord(engine="odd", reason="no frame of the root"),
     )
